@@ -1,6 +1,6 @@
-"""The operators, one file a family, and the class API that is published from their declarations.
+"""The operators, one module per family, and the class API, which is built from the operators' declarations.
 
-``ops.Resize(size=[224, 224])(images)`` is ``fn.resize(images, size=[224, 224])``.
+``ops.Resize(size=[224, 224])(images)`` is equivalent to ``fn.resize(images, size=[224, 224])``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from torchdali.calls.namespaces import publish
 from torchdali.declaration.registry import Operator
 from torchdali.errors import strip_internal_frames
-from torchdali.ops import (  # noqa: F401  each declares its operators
+from torchdali.ops import (  # noqa: F401  each module declares its operators
     _arithmetic,
     _audio,
     _augmenting,
@@ -101,7 +101,7 @@ class OperatorClass:
         if values:
             placed = self._by_place(values, {"device": device, **arguments})
             device, arguments = placed.pop("device", device), {**arguments, **placed}
-        known = arguments.keys() - {"seed"}  # which every operator took once
+        known = arguments.keys() - {"seed"}  # in older versions, every operator accepted a seed
         try:
             self.operator.schema.check_known(known)
         except Exception as error:
@@ -123,10 +123,10 @@ class OperatorClass:
         return placed
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Apply to the inputs; arguments may be given here too, unless they were before; None gives none.
+        """Apply the operator to the inputs. An argument of None is ignored.
 
         Raises:
-            ValueError: an argument was given when the operator was made.
+            ValueError: an argument was already passed to the constructor.
         """
         values = {name: value for name, value in arguments.items() if value is not None}
         twice = [name for name in values if self._arguments.get(name) is not None]

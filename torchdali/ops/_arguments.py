@@ -1,4 +1,4 @@
-"""Arguments that have a value for each axis or select axes, and defaults that can be told from equal values."""
+"""Arguments with a value per axis, arguments that select axes, and sentinel defaults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Unset(str):
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return an argument as a sequence; one number passed per sample arrives as a sequence."""
+    """Return an argument as a sequence; a single value becomes a sequence of one value."""
     return value if isinstance(value, (list, tuple)) else [value]
 
 
@@ -23,7 +23,7 @@ def match_axes(name: str, values: Any, count: int) -> list[Any]:
     """Return one value per axis.
 
     Raises:
-        RuntimeError: there are neither as many values as axes nor a single one.
+        RuntimeError: the number of values is neither 1 nor the number of axes.
     """
     items = list(as_list(values))
     if len(items) == 1:
@@ -34,10 +34,10 @@ def match_axes(name: str, values: Any, count: int) -> list[Any]:
 
 
 def indices(axes: Sequence[int], ndim: int) -> list[int]:
-    """Return axes counted from the front; all if none is given.
+    """Convert axes to non-negative indices; return all axes if `axes` is empty.
 
     Raises:
-        RuntimeError: an axis that does not exist, or one that occurs twice.
+        RuntimeError: an axis doesn't exist, or occurs twice.
     """
     if not axes:
         return list(range(ndim))
@@ -51,7 +51,11 @@ def indices(axes: Sequence[int], ndim: int) -> list[int]:
 
 
 def axes_by_name(names: str, layout: str, ndim: int) -> list[int]:
-    """Return the axes of a layout that have these names; all if no name is given."""
+    """Return the indices of named axes in a layout; all axes if `names` is empty.
+
+    Raises:
+        RuntimeError: a name isn't in the layout.
+    """
     missing = [name for name in names if name not in layout]
     if missing:
         raise RuntimeError(f"axis {missing[0]!r} is not in the layout {layout!r} of the {ndim}D input")
@@ -59,19 +63,19 @@ def axes_by_name(names: str, layout: str, ndim: int) -> list[int]:
 
 
 class UnsetInt(int):
-    """Sentinel default of an argument that is an integer."""
+    """Sentinel default of an integer argument."""
 
     __slots__ = ()
 
 
 class UnsetFloat(float):
-    """Sentinel default of an argument that is a number."""
+    """Sentinel default of a float argument."""
 
     __slots__ = ()
 
 
 class UnsetFlag(int):
-    """Sentinel default of an argument that is a flag."""
+    """Sentinel default of a flag."""
 
     __slots__ = ()
 

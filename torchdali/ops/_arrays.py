@@ -1,4 +1,4 @@
-"""The samples of a batch as NumPy arrays: small calls cost less than torch's, and don't release the GIL."""
+"""The samples of a batch as NumPy arrays: small NumPy calls are cheaper than PyTorch's, and don't release the GIL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["arrays_of"]
 
 
 def arrays_of(batch: TensorList) -> Sequence[Array] | None:
-    """Return the samples as arrays that share their memory, None if NumPy cannot read them."""
+    """Return the samples as arrays that share the samples' memory; None if NumPy cannot read the memory."""
     dense, rows = batch.dense(), batch.rows()
     if dense is not None:
         whole = dense.numpy() if is_array(dense) else None

@@ -35,7 +35,7 @@ def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
     """Return a row of a table.
 
     Args:
-        signed: Two rows are one magnitude bin.
+        signed: True if the table has two rows per magnitude bin, for both signs.
     """
     if index.ndim or index.is_floating_point():
         raise RuntimeError(_not_an_index(index, index.ndim))
@@ -47,7 +47,7 @@ def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
 
 @chunk(_row)
 def _rows(index: Tensor, a: Arguments) -> Tensor:
-    """Take a row for each sample."""
+    """Select a row for each sample."""
     if index.ndim != 1 or index.is_floating_point():
         raise RuntimeError(_not_an_index(index, index.ndim - 1))
     least, greatest = map(int, index.aminmax())
@@ -93,7 +93,7 @@ def _contrast_batch(image: Tensor, a: Arguments) -> Any:
 
 @operator
 def _solarize(image: AnyBytes, threshold: Data, /) -> AnyBytes:
-    """Invert intensities from a threshold on."""
+    """Invert intensities that are at least the threshold."""
     return tone.solarize(image, math.ceil(threshold))
 
 

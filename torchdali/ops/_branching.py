@@ -21,11 +21,12 @@ def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNod
         options: ``device``, ``name``, ``preserve``.
 
     Returns:
-        A node for the samples where it is true, and one for the others. Results that are computed from a part contain
-        only its samples, also if they are outputs of the pipeline.
+        A node for the samples where the predicate is true, and a node for the other samples. Results that are computed
+        from a part contain only the part's samples, even if they are outputs of the pipeline.
 
     Raises:
-        RuntimeError: the predicate isn't a node, or no pipeline is being defined. ValueError: it is not on the CPU.
+        RuntimeError: the predicate isn't a node, or no pipeline is being defined.
+        ValueError: the predicate is not on the CPU.
     """
     tracer = nodes.current()
     if tracer is None:
@@ -48,14 +49,16 @@ def merge(input_0: Any, input_1: Any, /, *, predicate: DataNode, **options: Any)
     """Merge the parts of a batch that `split` made with the same predicate.
 
     Args:
-        input_0: Where the predicate is true. Of a node for the whole batch those samples are taken.
-        input_1: Where it is false.
-        predicate: A scalar of each sample, on the CPU.
+        input_0: The samples where the predicate is true, or a node for the whole batch, of which these samples are
+            used.
+        input_1: The samples where the predicate is false, or a node for the whole batch.
+        predicate: A scalar per sample, on the CPU.
         options: ``device``, ``name``, ``preserve``.
 
     Raises:
-        RuntimeError: the predicate isn't a node; while the pipeline runs, types, dimensions or layouts of the parts
-            differ. ValueError: the predicate is not on the CPU.
+        RuntimeError: the predicate isn't a node; or, while the pipeline runs, the parts differ in dtype, number of
+            axes or layout.
+        ValueError: the predicate is not on the CPU.
     """
     _check(predicate, "merge")
     merged: DataNode = lookup("_merge")(
@@ -65,10 +68,10 @@ def merge(input_0: Any, input_1: Any, /, *, predicate: DataNode, **options: Any)
 
 
 def not_(input: Any, /, **options: Any) -> Any:
-    """Compute ``not`` of a scalar of each sample.
+    """Compute ``not`` of one scalar per sample.
 
     Raises:
-        RuntimeError: samples that are not scalars.
+        RuntimeError: a sample is not a scalar.
     """
     return lookup("_not")(input, **options)
 
@@ -78,12 +81,12 @@ def validate_logical(input: Any, /, *, expression_name: str, expression_side: st
 
     Args:
         input: The operand.
-        expression_name: ``"and"`` or ``"or"``, for the message.
+        expression_name: ``"and"`` or ``"or"``, for the error message.
         expression_side: ``"left"`` or ``"right"``.
         options: ``device``, ``name``, ``preserve``.
 
     Raises:
-        RuntimeError: samples that are not bool scalars.
+        RuntimeError: a sample is not a bool scalar.
     """
     return lookup("_logical")(input, expression=expression_name, side=expression_side, **options)
 

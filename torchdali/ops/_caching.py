@@ -32,26 +32,28 @@ def cache(
     bytes: ByteSize | None = None,
     path: FilePath | None = None,
 ) -> Any:
-    """Keep samples, so that the operators before this run once for each record; not in DALI.
+    """Cache samples, so that the operators before this one run only once for each record; not in DALI.
 
     In a pipeline, a stored sample is neither read nor computed again, as long as its file doesn't change.
-    Random operators must follow it. Everywhere else (called on tensors, in debug mode, in the dynamic mode) it
-    returns its inputs. See `docs/cache.md`.
+    Random operators must follow the cache. Outside a pipeline (called on tensors, in debug mode, in the dynamic mode)
+    it returns its inputs. See `docs/cache.md`.
 
     Args:
-        data: Any; on the CPU, and computed sample by sample from the records of one reader.
-        others: More outputs of the same reader. All are cached together.
-        bytes: Limit of the cache's size: a number, or a text like ``"8GB"``. The first samples stay.
-        path: A folder to keep samples in, for further runs and other processes of this user as well; without it they
-            are in memory. Without ``bytes``, a tenth of the disk stays free.
+        data: Data of any dtype on the CPU, computed sample by sample from the records of one reader.
+        others: More outputs of the same reader. All outputs of a sample are cached together.
+        bytes: Limit of the cache's size: a number, or a text like ``"8GB"``. The cache stores samples until it is
+            full, and drops none.
+        path: Folder of the cache, which later runs and other processes of this user share; by default the cache is in
+            memory. Without ``bytes``, a tenth of the disk stays free.
 
     Returns:
         The inputs, unchanged.
 
     Raises:
-        ValueError: neither ``bytes`` nor ``path`` is given. RuntimeError, when a pipeline is built: something before
-            the cache is random, depends on several samples, or doesn't come from a record of a file; or the memory or
-            folder does not exist, or the folder holds other files with these names.
+        ValueError: neither ``bytes`` nor ``path`` is passed.
+        RuntimeError: when the pipeline is built, an operator before the cache is random, depends on several samples, or
+            doesn't depend on a record of a file; the memory is not available; the folder doesn't exist, or contains
+            other files with the cache's names.
     """
     return (data, *others) if others else data
 
@@ -61,10 +63,14 @@ CachePlace = int | str | os.PathLike[str] | None
 
 
 def cache_in(images: Any, place: CachePlace) -> Any:
-    """Cache images in memory or in a folder, as the ``cache=`` of a loader says; return them unchanged if it is None.
+    """Cache images in memory or in a folder, for a loader's ``cache=`` argument.
+
+    Args:
+        images: The images.
+        place: Value of the argument; None to return the images unchanged.
 
     Raises:
-        ValueError: it is neither a size nor a folder.
+        ValueError: the value is neither a size nor a folder.
     """
     if place is None:
         return images
@@ -97,10 +103,10 @@ def _cached_layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> t
 
 @reader(name="_cached", title="cache", outputs=_cached_count, layout=_cached_layouts, marks=("view",))
 def _cache(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) -> Annotated[Dataset, OutputCount(1)]:
-    """Read samples that are kept, or compute them.
+    """Read cached samples, or compute samples that aren't cached.
 
     Args:
-        samples: Opens the dataset, by a method ``open``, and knows the layouts of the outputs.
+        samples: Object with the layouts of the outputs, and a method ``open`` that opens the dataset.
     """
     opened: Dataset = samples.open()
     return opened
@@ -117,6 +123,6 @@ def _cache(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) ->
 def _cached_with_labels(
     *, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read samples as `_cache`, for a reader whose last output is known without reading."""
+    """Read samples like `_cache`, for a reader whose last output (the label) is known without reading the sample."""
     opened: Dataset = samples.open()
     return opened

@@ -17,7 +17,7 @@ class _Composition:
         self._operators = tuple(operators)
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Apply all; the arguments are the first one's."""
+        """Apply all operators. The arguments are passed to the first operator."""
         first, *others = self._operators
         result = first(*inputs, **arguments)
         for operator in others:
@@ -27,13 +27,14 @@ class _Composition:
 
 
 def Compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    """Return an operator that applies operators one after another; all outputs of one go to the next.
+    """Return an operator that applies operators in turn: the outputs of one operator are the inputs of the next.
 
     Args:
-        op_list: Objects of classes of `torchdali.ops`, or anything callable.
+        op_list: Instances of classes in `torchdali.ops`, or other callables.
 
     Raises:
-        TypeError: one of them is not callable. ValueError: there are none.
+        TypeError: an item is not callable.
+        ValueError: the list is empty.
     """
     if not op_list:
         raise ValueError("Compose needs at least one operator")
@@ -58,5 +59,5 @@ def gpu_ops() -> set[str]:
 
 
 def mixed_ops() -> set[str]:
-    """Return the schema names of the operators that take CPU data to the accelerator."""
+    """Return the schema names of the operators with CPU inputs and outputs on the accelerator."""
     return _on("mixed")

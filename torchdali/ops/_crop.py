@@ -1,4 +1,4 @@
-"""Windows of images: crop, and crop with mirroring and normalization."""
+"""Operators that crop images, also with mirroring and normalization."""
 
 from __future__ import annotations
 
@@ -90,25 +90,25 @@ def crop_window(
     crop_pos_z: PerSample[float] = 0.5,
     rounding: Annotated[str, one_of(ROUNDINGS)] = "round",
 ) -> Window:
-    """Return axes, starts and extents of the window that the arguments of the crop family describe.
+    """Return axes, starts and extents of the window that the arguments describe.
 
     ``start = crop_pos * (extent of the image - extent of the window)``.
 
     Args:
         shape: Shape of the image.
         layout: Layout of the image.
-        crop: ``(H, W)`` or ``(D, H, W)`` of the window, in pixels; truncated to integers. Values that are not positive
-            keep the whole axis.
-        crop_d: Its depth, where ``crop`` is not given; its number of frames where the data has no depth.
+        crop: Extents ``(H, W)`` or ``(D, H, W)`` of the window, in pixels; truncated to integers. A value below 1 keeps
+            the whole axis.
+        crop_d: Depth of the window, instead of ``crop``; number of frames if the data has no depth.
         crop_h: Height of the window, in pixels.
         crop_w: Width of the window, in pixels.
-        crop_pos_x: Its position, from 0 at the left edge to 1 at the right one.
+        crop_pos_x: Horizontal position of the window, from 0 (left) to 1 (right).
         crop_pos_y: Vertical position of the window, from 0 (top) to 1 (bottom).
         crop_pos_z: Position of the window in depth, from 0 (front) to 1 (back).
         rounding: Conversion of the start to an integer: ``"round"`` (halves away from zero) or ``"truncate"``.
 
     Raises:
-        RuntimeError: contradictory sizes, a position outside [0, 1], or an unknown rounding.
+        RuntimeError: the sizes contradict each other, a position is outside [0, 1], or the rounding is unknown.
     """
     if crop is None and crop_w is crop_h is crop_d is _WHOLE:
         check_rounding(rounding)
@@ -141,7 +141,7 @@ def _window(
 
 
 def _window_sizes(crop: tuple[float, ...] | None, d: float, h: float, w: float) -> tuple[float, ...]:
-    """Return width, height and perhaps depth; 0 if the axis stays whole."""
+    """Return the window's width, height and, if it was passed, depth; a value below 1 keeps the whole axis."""
     if crop is not None:
         if not d is h is w is _WHOLE:
             raise RuntimeError("crop cannot be combined with crop_h, crop_w and crop_d")
@@ -170,13 +170,13 @@ def crop(
     Args:
         data: Images, frames or volumes in any layout.
         dtype: Output dtype, converted by truncation and saturated; the input's dtype if None.
-        fill_values: Value outside the image for ``out_of_bounds_policy="pad"``, one or one per channel, in the
-            output's dtype (converted as in C: truncated, and wrapped).
-        out_of_bounds_policy: For windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``, or how
-            the image goes on: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
+        fill_values: Value outside the image for ``out_of_bounds_policy="pad"``: one for all channels, or one per
+            channel. It is converted to the output dtype as in C: truncated and wrapped.
+        out_of_bounds_policy: Policy for windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``, or an
+            extension of the image: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
 
     Raises:
-        RuntimeError: the window reaches outside, or contradictory arguments.
+        RuntimeError: the window reaches outside, or the arguments contradict each other.
     """
     axes, starts, extents = crop_window(data.shape, layout, **window)
     part = cut(
@@ -195,7 +195,7 @@ def _edit(constants: Mapping[str, Any]) -> Edit:
 
 
 def narrow_to_crop(program: ImageProgram, arguments: Mapping[str, Any], rng: Any = None) -> ImageProgram | None:
-    """Return the window of a program that the arguments of `crop_window` describe; None if it reaches outside."""
+    """Append the crop that the arguments of `crop_window` describe to a program; None if it reaches outside."""
     if _OF_THE_WINDOW.isdisjoint(arguments):
         return program
     window = {k: v for k, v in arguments.items() if k in _OF_THE_WINDOW}
@@ -236,7 +236,7 @@ def _output_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the axes of the input in the order of the output, and the way back."""
+    """Return the permutation from the input layout to the output layout, and its inverse."""
     target = output_layout or layout
     if sorted(layout) != sorted(target):
         hint = f"; use {target[1:]!r}: a batch has no axis of its own" if sorted(target[1:]) == sorted(layout) else ""
@@ -245,16 +245,16 @@ def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int
 
 
 def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
-    """Return the windows that `crop_window` describes of each image of a batch, as views by NumPy.
+    """Crop each image of a batch with `crop_window`; return NumPy views.
 
     Args:
         data: ``(N, ...)`` on the CPU.
         layout: Layout of an image.
-        window: Arguments of `crop_window`; `Column`s differ from sample to sample.
+        window: Arguments of `crop_window`; a `Column` contains one value per sample.
 
     Returns:
-        An array ``(N, ...)``, or a list if the windows are in several places; None for an empty batch, or
-        windows of several sizes, or some that reach outside.
+        An array ``(N, ...)``, or a list if the windows have different positions; None if the batch is empty, the
+        window's size differs from sample to sample, or a window reaches outside.
     """
     array = data.numpy()
     drawn = {k: v for k, v in window.items() if isinstance(v, Column)}
@@ -297,25 +297,27 @@ def crop_mirror_normalize(
 ) -> Picture:
     """Crop, mirror, normalize and transpose.
 
-    ``out = (in - mean) / std * scale + shift``; pixels outside the image are ``fill_values``, not normalized.
+    ``out = (in - mean) / std * scale + shift``; pixels outside the image are ``fill_values``, without normalization.
 
     Args:
         data: Images, frames or volumes in any layout.
         dtype: Output dtype: float32, float16, uint8 or int8 (rounded, saturated).
-        fill_values: Value outside the image for ``out_of_bounds_policy="pad"``, one or one per output channel.
-        mean: Mean, one value or one per channel.
-        mirror: Reverse the rows when not 0.
-        out_of_bounds_policy: For windows that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
-        output_layout: Order of the output's axes: a permutation of the input's; the input's own when empty.
-        pad_output: Add channels up to a power of two, of ``fill_values`` or, unless the policy is ``"pad"``, of 0.
-        scale: Multiplies the normalized value.
-        shift: Is added to it.
-        std: Standard deviation, one value or one per channel. 0 results in infinity, or in NaN if the value is the
-            mean.
+        fill_values: Value outside the image for ``out_of_bounds_policy="pad"``: one for all channels, or one per
+            output channel.
+        mean: Mean: one value for all channels, or one per channel.
+        mirror: Mirror horizontally if not 0.
+        out_of_bounds_policy: Policy for windows that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
+        output_layout: Layout of the output: a permutation of the input's layout; "" keeps the input's layout.
+        pad_output: Add channels up to a power of two. They contain ``fill_values`` if the policy is ``"pad"``, and 0
+            otherwise.
+        scale: Factor of the normalized value.
+        shift: Offset that is added after the factor.
+        std: Standard deviation: one value for all channels, or one per channel. With 0, the result is infinity, or NaN
+            if the input value equals the mean.
 
     Raises:
-        RuntimeError: the window reaches outside, an unsupported dtype, an output layout that is not a permutation,
-            or a number of values that is neither one nor the number of channels.
+        RuntimeError: the window reaches outside, the dtype is unsupported, the output layout is not a permutation, or
+            the number of values is neither 1 nor the number of channels.
     """
     if dtype not in _NORMALIZED:
         raise RuntimeError(f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8")
@@ -366,7 +368,7 @@ def _edit_all(constants: Mapping[str, Any]) -> Edit | None:
 
 
 def _options(last: Mapping[str, Any], constants: Mapping[str, Any]) -> Callable[[ImageOptions], ImageOptions] | None:
-    """Return the edit of options; None if the output is not of three channels."""
+    """Return the function that edits image options; None if the arguments don't fit an output of three channels."""
     if last == _BYTES:
         return ImageOptions.mirror
     numbers = [constants[name] for name in ("mean", "std", "fill_values") if name in constants]
@@ -381,7 +383,7 @@ def output_of(**arguments: Any) -> Output:
     """Return the output of a `crop_mirror_normalize` of three channels with these arguments.
 
     Raises:
-        RuntimeError, TypeError, ValueError: as the operator raises them.
+        RuntimeError, TypeError, ValueError: the operator would raise the same error.
     """
     last = {**_OF_THE_OUTPUT, **arguments}
     planar = last.pop("output_layout") == "CHW"
@@ -393,7 +395,7 @@ def output_of(**arguments: Any) -> Output:
 def _scaling(
     dtype: torch.dtype, mean: list[float], std: list[float], scale: float, shift: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return factors and offsets of the channels; None if the table must be used."""
+    """Return the factors and offsets of three channels; None if only the table has the exact result."""
     scaling = affine(tuple(mean), tuple(std), scale, shift, 3, 3)
     factor, offset = ((1.0,), (0.0,)) if scaling is None else (scaling.factor, scaling.offset)
     is_simple = scaling is None or scaling.centre == (0.0,)
@@ -463,7 +465,7 @@ def finish_of(
     images: Images, *, dtype: torch.dtype, mean: Any, mirror: int | Column, channel_first: bool,
     scale: float, shift: float, std: Any, fill_values: list[float], out_of_bounds_policy: str,
 ) -> Finish:  # fmt: skip
-    """Check the arguments of `crop_mirror_normalize` for windows of one size, and return its kernels' arguments."""
+    """Check the arguments of `crop_mirror_normalize` for windows of one size; return the arguments of its kernels."""
     out_of_bounds(out_of_bounds_policy, borders=False)
     check_fill(fill_values, (images.channels,), 0)
     channels = images.channels
@@ -474,9 +476,9 @@ def finish_of(
 
 
 def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) -> tuple[Tensor, tuple[int, int]] | None:
-    """Return the table of `normalize_batch` on the device, and the size of all windows.
+    """Return the table for `normalize_batch` on the device, and the size of all windows.
 
-    None for several sizes, and windows that reach outside: the other way pads, or raises the error.
+    Return None if windows have different sizes or reach outside: the general implementation pads, or raises the error.
     """
     device = images.flat.device
     if images.uniform and not any(isinstance(value, Column) for value in window.values()):
@@ -504,14 +506,14 @@ def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) ->
 
 @device_cache(maxsize=64)
 def _same_windows(count: int, values: int, width: int, y: int, x: int, device: torch.device) -> Tensor:
-    """Return the table of images and windows that are the same in each batch; it is copied once."""
+    """Return the table for images and windows that are equal in each batch. It is uploaded once."""
     return upload(table([np.arange(count, dtype=np.int64) * values, width, y, x]), device)
 
 
 def _windows(
     images: Images, layout: str, window: dict[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Return starts and extents of the windows of images, ``(2, N)``; None for windows of channels."""
+    """Return the starts and extents of the images' windows, ``(2, N)`` each; None if a window selects channels."""
     sides, each = images.sides.T.tolist(), each_of(window)
     each = each * len(sides) if len(each) == 1 else each
     windows = [crop_window((h, w, images.channels), layout, **row) for (h, w), row in zip(sides, each, strict=True)]
@@ -519,6 +521,6 @@ def _windows(
 
 
 def _mirror_slice(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
-    """Mirror the position of a part of a window along an axis of the window."""
+    """Mirror the position of a part of a window along one axis."""
     low, high, _ = part[axis].indices(extent)
     return (*part[:axis], slice(extent - high, extent - low), *part[axis + 1 :])

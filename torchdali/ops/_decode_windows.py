@@ -1,4 +1,4 @@
-"""Image programs in Python: without the library of the fast path, or for images that it refuses."""
+"""Image programs in Python: for images that the native library refuses, or if there is no library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torchdali.ops._resize import arguments_of, axes_of, resampling
 __all__ = ["render_resized", "resized_part"]
 
 _DECODER = FusedPart(0)
-_BORDER = 2  # lines at the edge of a resized image that may depend on pixels outside, with linear filters
+_BORDER = 2  # rows or columns at the edge of a resized image that may depend on pixels outside, with linear filters
 
 
 def render_resized(data: Tensor, header: ImageHeader, program: ImageProgram) -> Tensor | None:
@@ -52,7 +52,7 @@ def _decode_upper(data: Tensor, bottom: int, decoding: Mapping[str, Any]) -> Ten
 def _decode_window(
     data: Tensor, program: ImageProgram, decoding: Mapping[str, Any]
 ) -> tuple[Tensor, list[tuple[float, float]] | None]:
-    """Decode a window at the scale of a program; return its pixels, and their region if it is not all of them."""
+    """Decode a window at the scale of a program; return its pixels, and the region to resize (None for all pixels)."""
     if program.scale <= 1:
         return decode_crop(data, *program.window, **decoding), None
     y, x, h, w = (value * program.scale for value in program.window)
@@ -61,11 +61,12 @@ def _decode_window(
 
 
 def resized_part(program: ImageProgram, filters: Mapping[str, Any], pixels: Callable[[int], Tensor]) -> Tensor:
-    """Resize a whole image to the part of it that a program keeps.
+    """Resize a whole image, but compute only the part that a program keeps.
 
     Args:
-        filters: Filters of the arguments of `resampling`.
-        pixels: Returns the rows of the image above one, or more.
+        program: The program.
+        filters: Arguments of `resampling` that choose the filters.
+        pixels: Function that returns at least the given number of the image's upper rows.
     """
     rows, columns = axes_kept = program.rows, program.columns
     region = [(each.low, each.high) for each in axes_kept]

@@ -1,4 +1,4 @@
-"""Decoders of encoded images, whole or a window of them, and shapes from headers."""
+"""Operators that decode images or windows of images, or read an image's shape from its header."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def decoding(
     output_type: DALIImageType = DALIImageType.RGB,
     use_fast_idct: bool = False,
 ) -> None:
-    """Describe the pixels that all image decoders deliver.
+    """Arguments of all image decoders that describe the decoded pixels.
 
     Args:
-        adjust_orientation: Turn the image as its EXIF block says.
+        adjust_orientation: Rotate the image as its EXIF block requires.
         dtype: Output dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the full
-            scale of the file to the type's full scale.
+            scale of the file to the dtype's full scale.
         output_type: Color space; ``ANY_DATA`` keeps the channels of the file.
-        use_fast_idct: Decode JPEGs to RGB bytes with libjpeg's faster transform, which is off by some levels; without
-            effect on images that EXIF turns. Needs simplejpeg (the extra ``image``); otherwise the exact transform is
-            used.
+        use_fast_idct: Decode JPEGs to uint8 RGB with libjpeg's faster transform, whose results differ by some levels.
+            It has no effect on images that EXIF rotates. It needs simplejpeg (the extra ``image``); otherwise the exact
+            transform is used.
     """
 
 
@@ -84,12 +84,11 @@ def decoder_hints(
         device_memory_padding_jpeg2k: Accepted: bytes that DALI reserves on the GPU for JPEG 2000.
         host_memory_padding: Accepted: bytes of pinned memory that DALI reserves for each thread.
         host_memory_padding_jpeg2k: Accepted: bytes that DALI reserves for JPEG 2000.
-        hw_decoder_load: Share of the images that `image` and `image_random_crop` on ``"mixed"`` leave to the GPU's
-            engine for JPEGs, if there is one; otherwise accepted.
+        hw_decoder_load: Share of the images that `image` and `image_random_crop` on ``"mixed"`` decode on the GPU's
+            JPEG engine, if the GPU has one; otherwise accepted without effect.
         hybrid_huffman_threshold: Accepted: number of pixels above which DALI decodes Huffman codes on the GPU.
         jpeg_fancy_upsampling: Upsample the colors of JPEGs on ``"mixed"`` smoothly; otherwise each color value is
-            repeated. On ``"cpu"``
-            it has no effect: there they are always upsampled smoothly.
+            repeated. On ``"cpu"``, colors are always upsampled smoothly.
         preallocate_height_hint: Height of images for which the GPU's engine prepares memory; 1,024 when 0.
         preallocate_width_hint: Width of images for which the GPU's engine prepares memory; 1,024 when 0.
     """
@@ -106,7 +105,7 @@ def cache_hints(
     """Settings of DALI's cache of decoded images on the GPU: accepted; nothing is cached here.
 
     Args:
-        cache_batch_copy: Accepted: whether DALI copies cached images of a batch at once.
+        cache_batch_copy: Accepted: whether DALI copies all cached images of a batch in one call.
         cache_debug: Accepted: whether DALI prints its cache's statistics.
         cache_size: Accepted: megabytes of DALI's cache.
         cache_threshold: Accepted: size in bytes from which DALI caches an image.
@@ -120,16 +119,16 @@ def image(
     /,
     **arguments: Annotated[Any, shares(decoding), shares(decoder_hints), shares(cache_hints)],
 ) -> Data:
-    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF ...; the format is found by the first bytes.
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF ... The first bytes determine the format.
 
     Args:
-        data: Encoded bytes, uint8 of any shape; ``(n,)`` in general.
+        data: Encoded bytes, uint8 of any shape, usually ``(n,)``.
 
     Returns:
         ``(H, W, C)``.
 
     Raises:
-        DecodeError: the data is empty, damaged, truncated, too large or of an unknown format.
+        DecodeError: the data is empty, damaged or truncated, the image is too large, or the format is unknown.
         RuntimeError: the dtype is not supported.
     """
     return _decode(data, **_of(arguments, _DECODING))
@@ -147,10 +146,11 @@ def image_crop(
         data: Encoded bytes, ``(n,)`` uint8.
 
     Returns:
-        ``(crop_h, crop_w, C)``; for an extent that is not positive, the image's own extent.
+        ``(crop_h, crop_w, C)``; an extent below 1 keeps the image's own extent.
 
     Raises:
-        RuntimeError: contradictory sizes, or a window that reaches outside; otherwise as `image`.
+        RuntimeError: the sizes contradict each other, or the window reaches outside.
+        DecodeError: see `image`.
     """
     window = _of(arguments, _CROP)
 
@@ -180,8 +180,9 @@ def image_slice(
         ``(h, w, C)``.
 
     Raises:
-        RuntimeError: the slice's position is missing or given twice, the slice is empty or reaches outside of the
-            image; otherwise as `image`.
+        RuntimeError: the slice's position is missing or passed twice, or the slice is empty or reaches outside of the
+            image.
+        DecodeError: see `image`.
     """
     window = _of(arguments, _SLICE)
 
@@ -219,7 +220,7 @@ def image_random_crop(
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
-        num_attempts: Number of windows to try; after that, the largest allowed window is taken.
+        num_attempts: Number of random windows to try; after that, the largest allowed window is used.
         random_area: Least and greatest share of the image's area.
         random_aspect_ratio: Least and greatest ratio of width to height.
 
@@ -227,7 +228,8 @@ def image_random_crop(
         ``(h, w, C)``, different for each sample.
 
     Raises:
-        RuntimeError: an empty range; otherwise as `image`.
+        RuntimeError: a range is empty.
+        DecodeError: see `image`.
     """
 
     def choose(height: int, width: int) -> Window:
@@ -249,12 +251,12 @@ def peek_image_shape(
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
-        adjust_orientation: Swap the sides as the EXIF block says.
+        adjust_orientation: Swap height and width if the EXIF block requires it.
         dtype: Output dtype: int32, uint32, int64, uint64, float32 or float64.
-        image_type: Color space that decides the channels.
+        image_type: Color space, which determines the number of channels.
 
     Raises:
-        RuntimeError: another dtype, data of more than one dimension, or of an unknown format.
+        RuntimeError: the dtype is unsupported, the data has several axes, or its format is unknown.
     """
     if data.ndim != 1:
         raise RuntimeError(f"encoded data has one dimension, not {data.ndim}: is it decoded already?")
@@ -279,7 +281,7 @@ _SLICE = (
 
 
 def _of(arguments: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the arguments of one function; the hints belong to none."""
+    """Select the arguments with these names."""
     return {name: arguments[name] for name in names if name in arguments}
 
 
@@ -317,7 +319,7 @@ def _decode_window(
     output_type: DALIImageType = DALIImageType.RGB,
     use_fast_idct: bool = False,
 ) -> Tensor:
-    """Decode a window that is chosen by the image's height and width, and as little of the rest as possible."""
+    """Decode the window that `choose` returns for the image's height and width, and as few other pixels as possible."""
     if dtype is torch.uint8 and output_type == DALIImageType.RGB:
         header = peek_header(data)
         window = choose(*header.size(adjust_orientation))
@@ -331,10 +333,10 @@ def _decode_window(
 
 
 def place_window(size: tuple[int, int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Window:
-    """Return the window where axes are cut and the others are whole.
+    """Return the window of an image whose listed axes are cropped; the other axes stay whole.
 
     Raises:
-        RuntimeError: it is empty or reaches outside of the image.
+        RuntimeError: the window is empty or reaches outside of the image.
     """
     place, window = [0, 0], list(size)
     for axis, start, extent in zip(axes, starts, extents, strict=True):
@@ -349,7 +351,7 @@ def place_window(size: tuple[int, int], axes: Sequence[int], starts: Sequence[in
     return y, x, h, w
 
 
-# ---------------------------------------------------------------- without pixels
+# ---------------------------------------------------------------- edits of image programs
 
 
 _HINTS = argument_names(decoder_hints) | argument_names(cache_hints) | frozenset(_DECODING)
@@ -357,7 +359,7 @@ _RANDOM = ("num_attempts", "random_area", "random_aspect_ratio")
 
 
 def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | None:
-    """Return a decoder's edit; None if its result isn't RGB bytes."""
+    """Return a decoder's edit of image programs; None if the decoder's result isn't uint8 RGB."""
     usual = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
     if not usual or constants.get("dtype", torch.uint8) != torch.uint8:
         return None
@@ -366,7 +368,7 @@ def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | 
 
 
 def decoding_options(constants: Mapping[str, Any]) -> ImageOptions:
-    """Return the options that the constants of a decoder choose."""
+    """Return the image options for a decoder's constants."""
     return ImageOptions(
         upright=constants.get("adjust_orientation", True), fast=constants.get("use_fast_idct", False),
         fancy=constants.get("jpeg_fancy_upsampling", True),

@@ -20,7 +20,7 @@ __all__ = ["inflate"]
 
 Compressed = Annotated[Tensor, Takes((), (torch.uint8,))]
 _CHUNKED = "_inflate_chunks"
-_LARGEST = 1 << 31  # bytes of a chunk, as LZ4 limits them
+_LARGEST = 1 << 31  # greatest size of a chunk in bytes, LZ4's limit
 
 
 def _variant(arguments: Mapping[str, Any]) -> str | None:
@@ -44,17 +44,17 @@ def inflating(
     layout: str = "",
     sequence_axis_name: str = "F",
 ) -> Tensor:
-    """Decompress a block, or chunks.
+    """Decompress one block, or several chunks.
 
     Args:
         shape: Shape of a chunk.
         algorithm: ``"LZ4"``.
         check_output_size: Accepted; sizes are checked in any case.
-        chunk_offsets: Offsets of the chunks; without sizes, each ends at the next offset.
-        chunk_sizes: Sizes of the chunks in bytes; without offsets they're consecutive.
+        chunk_offsets: Offsets of the chunks in bytes; without sizes, each chunk ends at the next offset.
+        chunk_sizes: Sizes of the chunks in bytes; without offsets, the chunks are consecutive.
         dtype: Output dtype.
         layout: Layout of a chunk.
-        sequence_axis_name: Name of the first axis, where there are chunks and a layout.
+        sequence_axis_name: Name of the axis of chunks in the output layout, if there are chunks and a layout.
     """
     if algorithm.upper() != "LZ4":
         raise RuntimeError(
@@ -82,22 +82,24 @@ def inflating(
 _MOST, _BEST = (
     1 << 20,
     256,
-)  # bytes that are believed at once; greatest ratio of sizes that LZ4 reaches
+)  # output bytes that are always accepted; greatest compression ratio of LZ4
 
 
 @operator(name="decoders.inflate", layout=lambda layouts, arguments: arguments["layout"], variant=_variant)
 def inflate(data: Compressed, /, **arguments: Annotated[Any, shares(inflating)]) -> Data:
-    """Decompress blocks of LZ4, by the package lz4 (extra ``inflate``); on the CPU, whatever the device.
+    """Decompress LZ4 blocks with the package lz4 (extra ``inflate``). It always runs on the CPU.
 
     Args:
-        data: Compressed bytes, ``(n,)`` uint8: a block, or with offsets or sizes of chunks one per chunk.
+        data: Compressed bytes, ``(n,)`` uint8: one block, or one block per chunk if ``chunk_offsets`` or
+            ``chunk_sizes`` is passed.
 
     Returns:
-        A tensor of the shape; where there are offsets or sizes of chunks ``(chunks, *shape)``.
+        A tensor of the shape; ``(chunks, *shape)`` if ``chunk_offsets`` or ``chunk_sizes`` is passed.
 
     Raises:
-        RuntimeError: the data is damaged, or does not have that many bytes; chunks are outside of it; an argument is
-            wrong. MissingExtraError: lz4 is not installed.
+        RuntimeError: the data is damaged, or decompresses to another size than the shape's; a chunk is outside the
+            data; an argument is invalid.
+        MissingExtraError: lz4 is not installed.
     """
     return inflating(data, **arguments)
 
@@ -108,7 +110,7 @@ def _inflate_chunks(data: Compressed, /, **arguments: Annotated[Any, shares(infl
 
 
 def _bounds(count: int, offsets: list[int] | None, sizes: list[int] | None) -> list[tuple[int, int]]:
-    """Return begin and end of each chunk."""
+    """Return the first and the end byte of each chunk."""
     if offsets is None and sizes is None:
         return [(0, count)]
     if offsets is None:

@@ -1,4 +1,4 @@
-"""Files named by the data itself."""
+"""The operator that reads files whose paths are the input data."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Path = Annotated[Tensor, Takes(dtypes=(torch.uint8, torch.int8))]
 
 @operator(name="io.file.read", layout="", devices=("cpu",))
 def read(filepaths: Path, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False) -> Data:
-    """Read the files that the samples name.
+    """Read the files whose paths are the samples.
 
     Args:
         filepaths: The path of a file, as the bytes of its text: uint8 (or int8), 1D.
         dont_use_mmap: Read the files instead of mapping them into memory.
-        use_o_direct: Read past the system's cache, where the file system can; counts only with
+        use_o_direct: Bypass the system's cache if the file system supports it; has an effect only with
             ``dont_use_mmap``.
 
     Returns:

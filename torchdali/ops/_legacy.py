@@ -1,4 +1,4 @@
-"""Deprecated operators: old names, and operators that others have replaced."""
+"""Deprecated operators: old names of operators, and operators with a replacement."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def fast_resize_crop_mirror(
 
     Args:
         data: Images, frames or volumes.
-        antialias: Stretch the filter where the image shrinks.
-        mirror: Bits: 1 mirrors rows (horizontally), 2 vertically, 4 in depth.
+        antialias: Stretch the filter along axes that shrink.
+        mirror: Bit mask: 1 mirrors horizontally, 2 vertically, 4 in depth.
     """
     function: Any = resize_crop_mirror
     result: Image = function.body(data, antialias=antialias, mirror=mirror, layout=layout, **arguments)

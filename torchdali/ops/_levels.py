@@ -1,4 +1,4 @@
-"""Levels of audio: decibels, silence, preemphasis."""
+"""Audio levels: decibels, silence and preemphasis."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def to_decibels(
 
     Args:
         data: float32, any shape.
-        cutoff_db: Least result.
-        multiplier: 10 for squares, 20 for moduli.
-        reference: The value for 0 dB; the largest value of the sample by default.
+        cutoff_db: Lower limit of the result.
+        multiplier: 10 for powers, 20 for magnitudes.
+        reference: Value of 0 dB; the largest value of the sample by default.
 
     Raises:
-        RuntimeError: the reference is 0, or another type.
+        RuntimeError: the reference is 0, or the dtype is not float32.
     """
     _check_reference({"reference": reference})
     return levels.decibels(data, multiplier, reference, cutoff_db)
@@ -77,28 +77,29 @@ def nonsilent_region(
     reset_interval: int = 8192,
     window_length: int = 2048,
 ) -> tuple[Data, Data]:
-    """Find the part that is not silent: from the first to the last window whose power reaches a cutoff.
+    """Find the part of a signal that is not silent: from the first to the last window whose power reaches a cutoff.
 
     The power of a window is the mean of the squares of its samples.
 
     Args:
         data: ``(samples,)``, integers or float32.
-        cutoff_db: Least power, in decibels.
-        reference_power: Reference of the decibels; the power of the loudest window by default.
-        reset_interval: Accepted: how often DALI restarts its sums of floats; a multiple of ``window_length``, or -1.
-        window_length: Samples of a window.
+        cutoff_db: Cutoff of the power, in decibels.
+        reference_power: Power of 0 dB; the power of the loudest window by default.
+        reset_interval: Accepted: interval after which DALI restarts its float sums. It must be a multiple of
+            ``window_length``, or -1.
+        window_length: Number of samples in a window.
 
     Returns:
-        Start and length, int32 scalars; 0 and 0 where all is silent.
+        Start and length, int32 scalars; 0 and 0 if the whole signal is silent.
 
     Raises:
-        RuntimeError: more than one dimension, another type, a length or power that is not positive.
+        RuntimeError: the signal has more than one axis or an unsupported dtype, or a length or power isn't positive.
     """
     if data.ndim != 1:
         raise RuntimeError(f"nonsilent_region: one dimension, not {data.ndim}")
     if window_length <= 0:
         raise RuntimeError(f"window_length={window_length}: it is positive")
-    sums_floats = data.dtype.is_floating_point  # sums of integers need no new start
+    sums_floats = data.dtype.is_floating_point  # integer sums are exact, so that DALI never restarts them
     if sums_floats and reset_interval != -1 and (reset_interval <= 0 or reset_interval % window_length):
         raise RuntimeError(f"reset_interval={reset_interval}: -1, or a multiple of window_length={window_length}")
     if reference_power is not None and reference_power <= 0:
@@ -120,17 +121,17 @@ def preemphasis_filter(
     dtype: DType = torch.float32,
     preemph_coeff: PerSample[float] = 0.97,
 ) -> Filtered:
-    """Subtract from each sample a part of the one before it: ``x[i] - preemph_coeff * x[i - 1]``.
+    """Subtract a fraction of the previous sample from each sample: ``x[i] - preemph_coeff * x[i - 1]``.
 
     Args:
-        data: Any shape, integers or floats; the samples follow each other as in memory.
-        border: The value before the first sample: ``"clamp"`` the sample itself, ``"reflect"`` the second one,
+        data: Integers or floats of any shape, filtered in the order of the elements in memory.
+        border: Value before the first sample: ``"clamp"`` uses the first sample, ``"reflect"`` the second sample,
             ``"zero"`` 0.
         dtype: Output dtype: integers, float32 or float64; integers are rounded.
-        preemph_coeff: Part of the sample before.
+        preemph_coeff: Fraction of the previous sample.
 
     Raises:
-        RuntimeError: another border or type.
+        RuntimeError: the border or the dtype is unsupported.
     """
     if border not in _PREEMPHASIS_BORDERS:
         raise RuntimeError(f"border={border!r} is not supported: it is 'clamp', 'reflect' or 'zero'")

@@ -1,4 +1,4 @@
-"""Common parts of operators on images that work on whole batches on an accelerator."""
+"""Functions for image operators that process whole batches on an accelerator."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Window = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
 
 class Images(NamedTuple):
-    """Images ``(H, W, C)`` of a batch, as kernels take them.
+    """Images ``(H, W, C)`` of a batch, in the form that kernels need.
 
     Attributes:
-        flat: All elements.
-        offsets: Where each image starts, in elements.
+        flat: The elements of all images.
+        offsets: Index of each image's first element.
         sides: ``(2, N)``: heights and widths.
         channels: Number of channels, the same for all images.
-        uniform: They are one dense tensor.
+        uniform: True if the images are one dense tensor.
     """
 
     flat: Tensor
@@ -52,10 +52,10 @@ class Images(NamedTuple):
 
 
 def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | None:
-    """Return the images of a batch; None if they are not ``HWC``, or if kernels are missing.
+    """Return the images of a batch; None if the kernels don't support the layout, dtype or device.
 
     Args:
-        floats: Images of float32 are accepted, too.
+        floats: True to accept float32 images too.
     """
     fits = batch.torch_dtype == torch.uint8 or (floats and batch.torch_dtype == torch.float32)
     if layout != "HWC" or not fits or not has_kernels(batch.device):
@@ -83,7 +83,7 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
 
 @functools.lru_cache(maxsize=64)
 def _alike(shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return where images of one size start in a batch ``(N, H, W, C)``, and their sides. Don't change these arrays."""
+    """Return the offsets and the sides of the images of a batch ``(N, H, W, C)``. The arrays are read-only."""
     count, height, width, channels = shape
     offsets = np.arange(count, dtype=np.int64) * (height * width * channels)
     sides = np.array([[height], [width]], np.int64).repeat(count, 1)
@@ -93,12 +93,12 @@ def _alike(shape: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
-    """Return consecutive images ``(H, W, C)`` as one tensor if all have the same sides.
+    """Return consecutive images ``(H, W, C)`` as one tensor if all images have the same sides, or as a `TensorList`.
 
     Args:
-        flat: Their elements.
-        sides: ``(2, N)``: heights and widths; ``(2, 1)`` if they are the same.
-        channels: Channels of all images.
+        flat: The elements of all images.
+        sides: ``(2, N)``: heights and widths; ``(2, 1)`` if all images have the same.
+        channels: Number of channels of each image.
     """
     if sides.shape[1] == 1 or (sides == sides[:, :1]).all():
         return flat.view(-1, int(sides[0, 0]), int(sides[1, 0]), channels)
@@ -108,7 +108,12 @@ def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
 
 
 def spans_of(sides: Sequence[Sequence[int]], windows: Sequence[Window]) -> tuple[Array, Array] | None:
-    """Return starts and extents of windows, ``(2, N)``, for images of these sides; None for windows of channels."""
+    """Return the starts and extents of windows, ``(2, N)`` each; None if a window selects channels.
+
+    Args:
+        sides: Height and width of each image.
+        windows: One window per image.
+    """
     spans = list(map(span_of, sides, windows))
     if None in spans:
         return None
@@ -117,7 +122,7 @@ def spans_of(sides: Sequence[Sequence[int]], windows: Sequence[Window]) -> tuple
 
 
 def span_of(sides: Sequence[int], window: Window) -> tuple[list[int], list[int]] | None:
-    """Return where a window of an image starts and its extents, of y and x; None for a window of channels."""
+    """Return the start and the extent of a window, as y and x; None if the window selects channels."""
     start, size = [0, 0], list(sides)
     for axis, place, extent in zip(*window, strict=True):
         if axis > 1:
@@ -127,7 +132,7 @@ def span_of(sides: Sequence[int], window: Window) -> tuple[list[int], list[int]]
 
 
 def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Sequence[float]) -> Any:
-    """Cut windows out; NotImplemented for windows that the code for single samples refuses, or pads."""
+    """Cut out windows; NotImplemented for windows that only the code for single samples supports or refuses."""
     starts, sizes = spans
     outside = ((starts < 0) | (starts + sizes > images.sides)).any()
     if (outside and policy != "pad") or (sizes <= 0).any() or len(fill) > 1:
@@ -139,7 +144,7 @@ def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Seque
 
 
 def on_their_device(value: Any, size: int, device: torch.device) -> Tensor:
-    """Return the numbers of an argument, one per sample, as int32 on a device."""
+    """Return the values of an argument, one per sample, as an int32 tensor on a device."""
     if isinstance(value, Column):
         there = value.uploaded
         if there is not None:

@@ -1,4 +1,4 @@
-"""Transforms of torchvision that turn, shear or bend an image, as steps; see `_picture_steps`."""
+"""Transforms of torchvision that rotate, shear or distort an image, as steps; see `_picture_steps`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Point = tuple[float, ...]
 
 
 class Bent(NamedTuple):
-    """Filter of a transform that bends an image, and the color of pixels from outside.
+    """Interpolation filter of a geometric transform, and the color of pixels outside the image.
 
     Attributes:
-        is_v2: True for a transform of v2, whose matrices differ in their last bits.
+        is_v2: True for a transform of `transforms.v2`. Its matrices differ from v1's in the last bits.
     """
 
     interpolation: InterpolationMode
@@ -38,7 +38,7 @@ class Bent(NamedTuple):
 
 
 class AffineParams(NamedTuple):
-    """An affine transformation, by torchvision's names."""
+    """An affine transformation, in torchvision's parameters."""
 
     angle: float
     translate: tuple[int, int]
@@ -47,10 +47,10 @@ class AffineParams(NamedTuple):
 
 
 def affine(size: Size, each: AffineParams, center: Point | None, bent: Bent) -> bytes:
-    """Return an affine transformation as the library takes it.
+    """Encode an affine transformation for the library.
 
     Args:
-        center: x and y; None for the middle.
+        center: x and y of the fixed point; None for the image's center.
     """
     x, y = (size[1] * 0.5, size[0] * 0.5) if center is None else center
     matrix_of = _geometry._get_inverse_affine_matrix if bent.is_v2 else _get_inverse_affine_matrix
@@ -59,7 +59,7 @@ def affine(size: Size, each: AffineParams, center: Point | None, bent: Bent) -> 
 
 
 def apply_affine(image: Image.Image, each: AffineParams, center: Point | None, bent: Bent) -> Image.Image:
-    """Transform an image."""
+    """Apply an affine transformation to an image."""
     function = v2.functional.affine if bent.is_v2 else F.affine
     moved: Image.Image = function(
         image, each.angle, list(each.translate), each.scale, list(each.shear), bent.interpolation, bent.fill,
@@ -78,11 +78,11 @@ class RandomRotation(OfPixels):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> float:
-        """Return the angle."""
+        """Draw the angle."""
         return rng.uniform(*self.degrees)
 
     def encode(self, size: Size, drawn: float) -> Steps:
-        """Return the rotation."""
+        """Encode the rotation."""
         name, fill = self.bent.interpolation.value, levels(self.bent.fill)
         return pixel_steps.rotation(size, drawn, self.expand, self.center, name, fill)
 
@@ -98,8 +98,8 @@ class RandomAffine(OfPixels):
     """Rotate, move, scale and shear by values from ranges.
 
     Attributes:
-        translate: Parts of the width and of the height.
-        shear: Shear of both axes, or of the first.
+        translate: Greatest translation, as fractions of the width and the height.
+        shear: Ranges of the shear angles: two values for x, or four values for x and y.
     """
 
     degrees: Range
@@ -110,7 +110,7 @@ class RandomAffine(OfPixels):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> AffineParams:
-        """Return the transformation."""
+        """Draw the transformation."""
         angle, move = rng.uniform(*self.degrees), (0, 0)
         if self.translate is not None:
             most = self.translate[0] * size[1], self.translate[1] * size[0]
@@ -121,7 +121,7 @@ class RandomAffine(OfPixels):
         return AffineParams(angle, move, scale, (x, y))
 
     def encode(self, size: Size, drawn: AffineParams) -> Steps:
-        """Return the transformation."""
+        """Encode the transformation."""
         return affine(size, drawn, self.center, self.bent), size
 
     def apply(self, image: Image.Image, drawn: AffineParams) -> Image.Image:
@@ -130,18 +130,18 @@ class RandomAffine(OfPixels):
 
 
 def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]]) -> list[float]:
-    """Return the transformation from positions in the result to those in the image, in single precision."""
+    """Return the coefficients that map positions in the result to positions in the image, in single precision."""
     rows = [
         row
         for (x, y), (u, v) in zip(moved, corners, strict=True)
         for row in ((x, y, 1, 0, 0, 0, -u * x, -u * y), (0, 0, 0, x, y, 1, -v * x, -v * y))
     ]
-    with suppress(np.linalg.LinAlgError):  # of corners in one place
+    with suppress(np.linalg.LinAlgError):  # raised if corners coincide
         solved = np.linalg.solve(np.array(rows, np.float64), np.array(corners, np.float64).reshape(8))
-        if np.abs(solved).min() > 1e-9:  # where it should be zero, rounding made it
+        if np.abs(solved).min() > 1e-9:  # a smaller coefficient is a rounding error of an exact zero
             single: list[float] = solved.astype(np.float32).tolist()
             return single
-    numbers: list[float] = _get_perspective_coeffs(corners, moved)  # which takes five times as long
+    numbers: list[float] = _get_perspective_coeffs(corners, moved)  # five times slower
     return numbers
 
 
@@ -153,7 +153,7 @@ class Perspective(OfPixels):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> tuple[list[list[int]], list[list[int]]]:
-        """Return the corners and their new positions: x and y, clockwise from the upper left corner."""
+        """Draw new positions of the corners. Return old and new positions: x and y, clockwise from the upper left."""
         bottom, right = size[0] - 1, size[1] - 1
         most_y, most_x = (int(self.distortion * (each // 2)) for each in size)
         moved = [
@@ -166,7 +166,7 @@ class Perspective(OfPixels):
         return [[0, 0], [right, 0], [right, bottom], [0, bottom]], moved
 
     def encode(self, size: Size, drawn: Any) -> Steps:
-        """Return the transformation."""
+        """Encode the transformation."""
         return pixel_steps.affine(
             size, _perspective(*drawn), self.bent.interpolation.value, levels(self.bent.fill)
         ), size

@@ -43,12 +43,12 @@ _FUNCTIONS: dict[str, Callable[[Image.Image, Any], Any]] = {
 
 
 def encode_operations(changes: Sequence[Change]) -> bytes:
-    """Return operations as the library takes them."""
+    """Encode operations for the library."""
     return b"".join(_encode_colors(name, value) for name, value in changes)
 
 
 def _encode_colors(name: str, value: float) -> bytes:
-    if name == "rgb":  # the library has three channels anyway
+    if name == "rgb":  # no-op: the library always uses three channels
         return b""
     if name == "hue":
         value = int(value * 255) & 255
@@ -56,14 +56,14 @@ def _encode_colors(name: str, value: float) -> bytes:
 
 
 class Colors(OfPixels):
-    """A step whose numbers are a sequence of operations, the same for all pixels."""
+    """A step that draws a sequence of color operations, which are the same for all pixels."""
 
     def encode(self, size: Size, drawn: Sequence[Change]) -> Steps:
-        """Return the operations."""
+        """Encode the drawn operations."""
         return encode_operations(drawn), size
 
     def apply(self, image: Image.Image, drawn: Sequence[Change]) -> Image.Image:
-        """Do the operations on an image."""
+        """Apply the drawn operations to an image."""
         for name, value in drawn:
             image = _apply(image, name, value)
         return image
@@ -71,7 +71,7 @@ class Colors(OfPixels):
 
 @dataclass(frozen=True)
 class Color(Colors):
-    """Do one operation."""
+    """Apply one fixed operation."""
 
     name: str
     value: float = 0
@@ -96,7 +96,7 @@ class ColorJitterStep(Colors):
     ranges: Ranges
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Return the operations."""
+        """Draw the operations."""
         order = _ORDERS[int(rng.random() * len(_ORDERS))]
         factors = [None if each is None else rng.uniform(*each) for each in self.ranges]
         return [(_NAMES[k], factor) for k in order if (factor := factors[k]) is not None]
@@ -104,13 +104,13 @@ class ColorJitterStep(Colors):
 
 @dataclass(frozen=True)
 class Distortion(Colors):
-    """Apply each change with a probability; the contrast comes second or last."""
+    """Apply each color change with a probability. Contrast is, at random, the second or the last change."""
 
     ranges: Ranges
     p: float
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Return the operations."""
+        """Draw the operations."""
         drawn = [(name, rng.uniform(*each)) if rng.random() < self.p else None
                  for name, each in zip(_NAMES, self.ranges, strict=True) if each is not None]  # fmt: skip
         if rng.random() >= 0.5:
@@ -120,18 +120,18 @@ class Distortion(Colors):
 
 @dataclass(frozen=True)
 class Channels(OfPixels):
-    """Put the three channels into an order by chance."""
+    """Permute the three channels at random."""
 
     def draw(self, size: Size, rng: Rng) -> tuple[int, ...]:
-        """Return which channel comes to each place."""
+        """Draw a permutation: the input channel of each output channel."""
         return _PLACES[int(rng.random() * len(_PLACES))]
 
     def encode(self, size: Size, drawn: Any) -> Steps:
-        """Return the order."""
+        """Encode the permutation."""
         return pixel_steps.channels(drawn), size
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Put the channels of an image into an order."""
+        """Permute the channels of an image."""
         return Image.fromarray(np.asarray(image)[:, :, list(drawn)])
 
 
@@ -140,17 +140,17 @@ _PLACES = list(itertools.permutations(range(3)))
 
 @dataclass(frozen=True)
 class Blur(OfPixels):
-    """Blur with a Gaussian, in a window of given width and height; its standard deviation is drawn from a range."""
+    """Blur with a Gaussian of a random standard deviation, in a window of a given width and height."""
 
     window: Size
     sigma: tuple[float, float]
 
     def draw(self, size: Size, rng: Rng) -> float:
-        """Return the deviation."""
+        """Draw the standard deviation."""
         return rng.uniform(*self.sigma)
 
     def encode(self, size: Size, drawn: float) -> Steps | None:
-        """Return the blur; None if the window is too large for the reflected border, which is an error."""
+        """Encode the blur; None if the window is too large for a reflected border. torchvision then raises an error."""
         width, height = self.window
         if height // 2 >= size[0] or width // 2 >= size[1]:
             return None
@@ -170,15 +170,15 @@ class Fill(OfPixels):
     color: tuple[int, int, int]
 
     def draw(self, size: Size, rng: Rng) -> Any:
-        """Return top, left, height and width, or None."""
+        """Draw top, left, height and width of the rectangle; None to fill nothing."""
         return self.rectangle.draw(size, rng)
 
     def encode(self, size: Size, drawn: Any) -> Steps:
-        """Return the rectangle."""
+        """Encode the filled rectangle."""
         return b"" if drawn is None else pixel_steps.filling(drawn[0], drawn[1], drawn[2:], self.color), size
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Make a rectangle of an image one color."""
+        """Fill the rectangle in an image."""
         if drawn is None:
             return image
         top, left, height, width = drawn

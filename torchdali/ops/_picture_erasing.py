@@ -46,7 +46,7 @@ class Erasing:
 
     Attributes:
         value: One value for all channels, or one per channel; None for random values.
-        mean, std: Parameters of a normalization that follows; None if there is none.
+        mean, std: Parameters of the normalization after this transform; None without a normalization.
     """
 
     rectangle: Rectangle
@@ -55,7 +55,7 @@ class Erasing:
     std: tuple[float, ...] | None = None
 
     def apply(self, planes: Tensor, rng: Rng) -> None:
-        """Erase a rectangle of an image ``(C, H, W)`` of floats."""
+        """Erase a rectangle of a floating-point image ``(C, H, W)``, in place."""
         pixels = planes.numpy()
         channels, *size = pixels.shape
         drawn = self.rectangle.draw((size[0], size[1]), rng)

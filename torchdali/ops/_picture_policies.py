@@ -34,12 +34,13 @@ _ENHANCED = ("brightness", "saturation", "contrast", "sharpness")
 
 @dataclass(frozen=True)
 class Space:
-    """The operations of a transform and their magnitudes, from the table of the transform's object.
+    """The operations of a transform and their magnitudes, read from the transform object.
 
     Attributes:
-        table: The name, function and sign of each operation in v2; the function that returns all of them in v1.
-        bins: Magnitudes of each operation.
-        sized: True if the function of v1 takes the size of the image.
+        table: For a v2 transform, the name, function and sign of each operation; for a v1 transform, the function that
+            returns all operations.
+        bins: Number of magnitudes of each operation.
+        sized: True if the v1 function has a parameter for the image size.
     """
 
     table: Any
@@ -51,7 +52,7 @@ class Space:
         """Return the space of a transform.
 
         Raises:
-            ValueError: an operation or its function isn't torchvision's.
+            ValueError: an operation or its function isn't torchvision's, or the magnitudes are unsupported.
         """
         bins = getattr(t, "num_magnitude_bins", 10)
         if is_v2:
@@ -76,29 +77,29 @@ class Space:
                 raise ValueError(f"Posterize must keep 1 to 8 bits, got {magnitudes}")
 
     def index(self, magnitude: int) -> int:
-        """Return the index of a magnitude, which all operations must have."""
+        """Check the index of a magnitude, which must exist for all operations; return it."""
         if not -self.bins <= magnitude < self.bins:
             raise ValueError(f"magnitude must be below {self.bins}, got {magnitude}")
         return magnitude
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The operations."""
+        """The names of the operations."""
         return tuple(_rows(self, (1, 1)))
 
     def change(self, name: str, number: int | None, size: Size, negative: float | None) -> Change:
         """Return an operation with a magnitude.
 
         Args:
-            number: Index of the magnitude; None for none.
-            negative: True to negate the magnitude, if it has a sign.
+            number: Index of the magnitude; None for an operation without a magnitude.
+            negative: True to negate the magnitude, if the operation is signed.
         """
         magnitudes, is_signed = self.magnitudes(name, size)
         value = magnitudes[number] if magnitudes and number is not None else 0.0
         return name, -value if is_signed and negative else value
 
     def magnitudes(self, name: str, size: Size) -> tuple[tuple[float, ...], bool]:
-        """Return the magnitudes of an operation, which may depend on the image, and whether it has a sign."""
+        """Return the magnitudes of an operation for an image size, and True if the operation is signed."""
         extent = (1, size[1]) if name == "TranslateX" else (size[0], 1) if name == "TranslateY" else (1, 1)
         return _rows(self, extent)[name]
 
@@ -110,7 +111,7 @@ def _is_torchvisions(function: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _rows(space: Space, size: Size) -> dict[str, tuple[tuple[float, ...], bool]]:
-    """Return the magnitudes of all operations, and whether they have a sign."""
+    """Return the magnitudes of each operation, and True if the operation is signed."""
     if isinstance(space.table, tuple):
         rows = {name: (function(space.bins, *size), sign) for name, function, sign in space.table}
     else:
@@ -127,16 +128,16 @@ def _floats(values: Tensor, scale: float) -> tuple[float, ...]:
 
 
 class _PolicyStep(OfPixels):
-    """A step whose numbers are operations of a `Space`, each with its magnitude."""
+    """A step that draws operations of a `Space` and their magnitudes."""
 
     bent: Bent
 
     def encode(self, size: Size, drawn: Sequence[Change]) -> Steps:
-        """Return the operations."""
+        """Encode the drawn operations."""
         return b"".join(_encode_policy(size, name, magnitude, self.bent) for name, magnitude in drawn), size
 
     def apply(self, image: Image.Image, drawn: Sequence[Change]) -> Image.Image:
-        """Do the operations on an image."""
+        """Apply the drawn operations to an image."""
         for name, magnitude in drawn:
             moved = _affine_of(name, magnitude)
             if moved is None:
@@ -160,7 +161,7 @@ def _encode_policy(size: Size, name: str, magnitude: float, bent: Bent) -> bytes
 
 
 def _affine_of(name: str, magnitude: float) -> tuple[AffineParams, tuple[int, int] | None] | None:
-    """Return the transformation and the center of an operation that moves or shears; None for the others."""
+    """Return the transformation and the center of a translation or shear; None for other operations."""
     if name.startswith("Translate"):
         x, y = (int(magnitude), 0) if name == "TranslateX" else (0, int(magnitude))
         return AffineParams(0.0, (x, y), 1.0, (0.0, 0.0)), None
@@ -172,7 +173,7 @@ def _affine_of(name: str, magnitude: float) -> tuple[AffineParams, tuple[int, in
 
 @dataclass(frozen=True)
 class RandAugment(_PolicyStep):
-    """Do several operations of one magnitude."""
+    """Apply several random operations with a fixed magnitude."""
 
     space: Space
     count: int
@@ -180,7 +181,7 @@ class RandAugment(_PolicyStep):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Return the operations."""
+        """Draw the operations."""
         names = self.space.names
         return [
             self.space.change(names[rng.integer(0, len(names) - 1)], self.magnitude, size, rng.random() < 0.5)
@@ -190,13 +191,13 @@ class RandAugment(_PolicyStep):
 
 @dataclass(frozen=True)
 class TrivialAugment(_PolicyStep):
-    """Do one operation of any magnitude."""
+    """Apply one random operation with a random magnitude."""
 
     space: Space
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Return the operation."""
+        """Draw the operation."""
         names = self.space.names
         name, number = names[rng.integer(0, len(names) - 1)], rng.integer(0, self.space.bins - 1)
         return [self.space.change(name, number, size, rng.random() < 0.5)]
@@ -204,10 +205,10 @@ class TrivialAugment(_PolicyStep):
 
 @dataclass(frozen=True)
 class AutoAugment(_PolicyStep):
-    """Do the two operations of a policy, each with its probability.
+    """Apply the two operations of a random policy, each with its probability.
 
     Attributes:
-        policies: The policies to choose from: names, probabilities and numbers of magnitudes.
+        policies: The policies. Each operation has a name, a probability and the index of a magnitude.
     """
 
     space: Space
@@ -215,7 +216,7 @@ class AutoAugment(_PolicyStep):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Return the operations."""
+        """Draw the operations."""
         policy = self.policies[rng.integer(0, len(self.policies) - 1)]
         drawn = [(each, rng.random(), rng.random() < 0.5) for each in policy]
         return [self.space.change(name, number, size, negative)

@@ -1,4 +1,4 @@
-"""Resizing: images, and any axes of a tensor; with a crop before or after it."""
+"""Operators that resize images or any axes of a tensor, also with a crop before or after the resize."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def resampling(
     """Resample the spatial axes of ``(..., *spatial, C)``.
 
     Args:
-        antialias: Stretch the filter where the image shrinks.
-        dtype: Output dtype, the input's own or float32; the input's dtype if None.
-        interp_type: Interpolation filter, for shrinking and growing.
+        antialias: Stretch the filter along axes that shrink.
+        dtype: Output dtype: the input's dtype or float32; the input's dtype if None.
+        interp_type: Interpolation filter, for axes that shrink and axes that grow.
         mag_filter: Filter for axes that grow; ``interp_type`` when None.
         min_filter: Filter for axes that shrink; ``interp_type`` when None.
         minibatch_size: Accepted; samples are processed one by one.
@@ -112,7 +112,7 @@ def axes_of(
     mag_filter: DALIInterpType | None = None,
     min_filter: DALIInterpType | None = None,
 ) -> tuple[Axis, ...]:
-    """Describe each axis for `resample`, with the filters that the arguments of `resampling` choose."""
+    """Return the axes' descriptions for `resample`, from the arguments of `resampling`."""
     return resize_axes(
         tuple(lengths),
         size,
@@ -139,22 +139,23 @@ def sizing(
     size: PerSample[list[float]] | None = None,
     subpixel_scale: bool = True,
 ) -> tuple[tuple[int, ...], tuple[tuple[float, float], ...]]:
-    """Return the output size and the region of the input that it shows.
+    """Return the output size, and the region of the input to resize.
 
     Args:
-        lengths: Extent of the spatial axes of the input.
-        max_size: Upper limits, one for all axes or one per axis.
+        lengths: Extents of the input's spatial axes.
+        max_size: Upper limits of the size: one for all axes, or one per axis.
         mode: Use of the sizes: ``"default"``, ``"stretch"``, ``"not_larger"`` or ``"not_smaller"``.
         resize_longer: Size of the longer side; the aspect ratio stays.
         resize_shorter: Size of the shorter side; the aspect ratio stays.
-        resize_x: Width; a negative one mirrors. Others follow from ``mode``.
+        resize_x: Width; a negative width mirrors. ``mode`` determines the axes without a size.
         resize_y: Height.
         resize_z: Depth.
         roi_end: End of the region to resize, in the order of the layout.
         roi_relative: The region is in units of the input's extent.
         roi_start: Start of the region, in the order of the layout.
-        size: Height and width (and depth first), or one value for all; ``mode`` determines an axis of size 0.
-        subpixel_scale: Keep the exact scale where a size had to be rounded.
+        size: Height and width (for volumes depth, height and width), or one value for all axes; ``mode`` determines an
+            axis of size 0.
+        subpixel_scale: Adjust the region to keep the exact scale if a size was rounded.
     """
     result = _shape(
         tuple(lengths), size=_fixed_value(size), resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
@@ -183,7 +184,7 @@ def _spatial(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
 
 
 def _divide(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Divide arguments into those for `sizing` and those for `resampling`."""
+    """Divide arguments into the arguments of `sizing` and the other arguments."""
     ours = argument_names(sizing)
     first = {k: v for k, v in arguments.items() if k in ours}
     return first, {k: v for k, v in arguments.items() if k not in first}
@@ -205,7 +206,7 @@ def resize(
 ) -> Image | tuple[Image, Tensor]:
     """Resize images, frames or volumes.
 
-    The size is given in exactly one way: ``size``; any of ``resize_x``, ``resize_y``, ``resize_z``;
+    Pass the size in exactly one form: ``size``; any of ``resize_x``, ``resize_y`` and ``resize_z``;
     ``resize_shorter``; or ``resize_longer``.
 
     Args:
@@ -213,7 +214,7 @@ def resize(
         save_attrs: Also return the original spatial shape, int32.
 
     Raises:
-        RuntimeError: not exactly one way of giving the size, or contradictory arguments.
+        RuntimeError: the size is missing or passed in several forms, or arguments contradict each other.
     """
     result = resize_image(data, layout, *_divide(arguments))
     if save_attrs:
@@ -240,7 +241,11 @@ def _resize_on_device(data: TensorList, a: Arguments) -> Any:
 def sizing_of(
     images: Images, arguments: dict[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64] | None]:
-    """Return the sizes, ``(2, N)`` or one for all, and regions ``(2, 2, N)``, None for whole images; see `sizing`."""
+    """Return the output sizes and the input regions of images; see `sizing`.
+
+    Returns:
+        Sizes ``(2, N)``, or ``(2, 1)`` for all images; regions ``(2, 2, N)``, or None for whole images.
+    """
     size = arguments.get("size")
     if len(arguments) == 1 and isinstance(size, (list, tuple)) and min(size) > 0:
         return _one_size(tuple(size), limits.pixels), None
@@ -257,7 +262,7 @@ def sizing_of(
 def _plain_regions(
     arguments: dict[str, Any], count: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
-    """Return the result of `sizing_of` for whole sizes and regions of some extent, which no rule changes; else None."""
+    """Return the result of `sizing_of` quickly for integer sizes and regions that aren't empty; None for others."""
     if arguments.keys() != {"size", "roi_start", "roi_end"}:
         return None
     columns = [
@@ -275,7 +280,7 @@ def _plain_regions(
     return sizes.T, np.stack((low.T, high.T))
 
 
-_LEAST_EXTENT = 1e-3  # of a region; `resize_shape` widens others
+_LEAST_EXTENT = 1e-3  # smallest extent of a region; `resize_shape` widens smaller regions
 
 
 def all_of(images: Images) -> npt.NDArray[np.float64]:
@@ -285,7 +290,7 @@ def all_of(images: Images) -> npt.NDArray[np.float64]:
 
 @functools.lru_cache(maxsize=64)
 def _one_size(size: tuple[float, ...], max_pixels: int) -> npt.NDArray[np.int64]:
-    """Return the size of all images, ``(2, 1)``, below a limit of pixels; not to be changed."""
+    """Return the size of all images, ``(2, 1)``. Don't change the array: it is cached per limit of pixels."""
     return np.array(sizing((1, 1), size=list(size))[0], np.int64)[:, None]
 
 
@@ -301,7 +306,7 @@ def _resized_on_device(
     min_filter: Any = None,
     **hints: int,
 ) -> Any:
-    """Resize regions ``(2, 2, N)``, starts and ends, each of y and x, to sizes ``(2, N)``, or ``(2, 1)`` for all."""
+    """Resize regions ``(2, 2, N)`` (start and end, y and x) to sizes ``(2, N)``, or ``(2, 1)`` for all images."""
     chosen = tuple(interp_type if each is None else each for each in (min_filter, mag_filter))
     if any(each not in FILTER for each in chosen):
         return NotImplemented
@@ -311,7 +316,7 @@ def _resized_on_device(
         return NotImplemented
     check_pixels(largest, "the resized image")
     names = FILTER[chosen[0]], FILTER[chosen[1]]
-    if "nn" in names:  # sample by sample, in torch
+    if "nn" in names:  # PyTorch resizes sample by sample
         return NotImplemented
     low, high = (None, None) if regions is None else regions
     flat = resize_batch(
@@ -334,7 +339,7 @@ def resize_crop_mirror(
 
     Args:
         data: Images, frames or volumes.
-        mirror: Bits: 1 mirrors rows (horizontally), 2 vertically, 4 in depth.
+        mirror: Bit mask: 1 mirrors horizontally, 2 vertically, 4 in depth.
     """
     size_arguments, others = _divide(arguments)
     lengths = _spatial(data.shape, layout)
@@ -374,16 +379,16 @@ def random_resized_crop(
     """Cut out a random window and resize it.
 
     Args:
-        data: Images, or frames, which share the window.
+        data: Images or frames; the frames of a sequence share the window.
         size: Output size: ``[H, W]``, or one value for both.
-        num_attempts: Windows to try before the largest allowed one is taken.
+        num_attempts: Number of random windows to try; after that, the largest allowed window is used.
         random_area: Least and greatest share of the image's area.
         random_aspect_ratio: Least and greatest ratio of width to height.
     """
     height, width = data.shape[-3:-1]
     check_not_empty((height, width), data.shape, "random_resized_crop")
     y, x, h, w = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
-    # The outermost lines of a random window need not be DALI's to the last level.
+    # The outermost rows and columns of a random window may differ from DALI's by one level.
     return resampling(data, height_width(size), [(y, y + h), (x, x + w)], False, **filters)
 
 
@@ -408,7 +413,7 @@ def height_width(size: list[int]) -> tuple[int, int]:
     return size[0], size[-1]
 
 
-# ---------------------------------------------------------------- without pixels
+# ---------------------------------------------------------------- edits of image programs
 
 _SIZING = argument_names(sizing) - {"resize_z"}
 _HINTS = ("minibatch_size", "temp_buffer_hint")
@@ -420,7 +425,7 @@ Resizing = Callable[[ImageOptions], "ImageOptions | None"]
 
 
 def _resizing(constants: Mapping[str, Any], inside: bool = False) -> Resizing | None:
-    """Return the edit of options by a resize; None if the library does not have its filters."""
+    """Return the function that adds a resize to image options; None if the library doesn't support its filters."""
     both = constants.get("interp_type", DALIInterpType.INTERP_LINEAR)
     chosen = [both if constants.get(name) is None else constants[name] for name in ("min_filter", "mag_filter")]
     if any(FILTER.get(each) not in native.FILTERS for each in (*chosen, both)):
@@ -445,14 +450,14 @@ def _edit(constants: Mapping[str, Any]) -> Edit | None:
 
 
 def narrow_to_resized(program: ImageProgram, arguments: Mapping[str, Any], rng: Any = None) -> ImageProgram | None:
-    """Return a program with the size that the arguments of `sizing` ask for; None if it was resized before."""
+    """Append a resize with the arguments of `sizing` to a program; None if the program already has a resize."""
     size, region = sizing(program.size, **{k: v for k, v in arguments.items() if k in _SIZING})
     rows, columns = map(_round_region, region, size)
     return program.resize_region(rows, columns) if min(size) > 0 else None
 
 
 def _round_region(region: tuple[float, float], size: int) -> Resize:
-    """Round a region to float32, as `resize_axes` does: it decides which pixel is the nearest."""
+    """Round a region to float32, as `resize_axes` does; the rounding can change which pixel is the nearest."""
     low, high = region
     return float(np.float32(low)), float(np.float32(high)), size
 
@@ -477,7 +482,7 @@ def _narrow_in_one_pass(program: ImageProgram, arguments: Mapping[str, Any], rng
 
 
 def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]) -> bool:
-    """Return whether the steps on bytes read nothing outside of the window."""
+    """Return True if the resize, in its uint8 arithmetic, reads no pixel outside of the window."""
     return not exactness.on and min(target) >= SMALLEST and _OTHER_FILTERS.isdisjoint(arguments)
 
 
@@ -500,7 +505,7 @@ def _edit_at_random(constants: Mapping[str, Any]) -> Edit | None:
 def _reduce_program(
     program: ImageProgram, window: tuple[int, int, int, int], height: int, width: int
 ) -> ImageProgram | None:
-    """Return a window of a whole image at the least scale that has the pixels; it begins and ends at whole blocks."""
+    """Build a program that decodes a window at the smallest sufficient JPEG scale, aligned to blocks."""
     y, x, h, w = window
     x = program.columns.extent - x - w if program.mirror & native.MIRROR else x
     y = program.rows.extent - y - h if program.mirror & native.UPSIDE_DOWN else y
@@ -552,23 +557,23 @@ def tensor_resize(
 
     Args:
         data: uint8, int16, uint16 or float32, of any shape.
-        alignment: Point of the axis that stays where it is when ``subpixel_scale`` corrects a rounded size:
-            0 is the start, 1 the end.
-        axes: Which axes are resized; all when neither this nor ``axis_names`` is given.
-        axis_names: Axes by their letters in the layout, instead of ``axes``.
-        max_size: Upper limits, one for all axes or one per axis.
+        alignment: Fixed point of each axis when ``subpixel_scale`` corrects a rounded size: 0 is the start, 1 the end.
+        axes: Axes to resize; all axes if neither ``axes`` nor ``axis_names`` is passed.
+        axis_names: Letters of the axes in the layout, instead of ``axes``.
+        max_size: Upper limits of the sizes: one for all axes, or one per axis.
         mode: Use of the sizes: ``"default"``, ``"stretch"``, ``"not_larger"`` or ``"not_smaller"``.
         roi_end: End of the region to resize.
         roi_relative: The region is in units of the input's extent.
         roi_start: Start of the region, in the order of the layout.
-        scales: Output size in units of the input's, one for all axes or one per axis.
+        scales: Ratios of output size to input size: one for all axes, or one per axis.
         size_rounding: ``"round"``, ``"truncate"`` or ``"ceil"``.
-        sizes: Output sizes, one for all axes or one per axis; ``mode`` determines an axis of size 0.
-        subpixel_scale: Keep the exact scale where a size had to be rounded.
+        sizes: Output sizes: one for all axes, or one per axis; ``mode`` determines an axis of size 0.
+        subpixel_scale: Adjust the region to keep the exact scale if a size was rounded.
 
     Raises:
-        RuntimeError: not exactly one of ``sizes`` and ``scales``, or lists of a wrong length.
-        ValueError: an axis twice. IndexError: an axis that is not there.
+        RuntimeError: none or both of ``sizes`` and ``scales`` are passed, or a list has the wrong length.
+        ValueError: an axis occurs twice.
+        IndexError: an axis doesn't exist.
     """
     if (sizes is None) == (scales is None):
         raise RuntimeError("give either sizes or scales")
@@ -576,7 +581,7 @@ def tensor_resize(
     lengths = list(data.shape)
     if scales is not None:
         sizes = _scale_sizes(_each(scales, "scales", chosen), [lengths[a] for a in chosen])
-    # The axes that are not chosen take part in `mode`, with the size that they have.
+    # `mode` applies to all axes; axes that were not chosen request their present size.
     assert sizes is not None
     ends = [1.0] * len(lengths) if roi_relative else lengths
     size, shown = resize_shape(
@@ -598,7 +603,7 @@ def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[f
 
 
 def _spread(values: Sequence[float], name: str, axes: Sequence[int], others: Sequence[float]) -> list[float]:
-    """Return one value for each axis of the tensor: the chosen axes', and the others'."""
+    """Return one value per axis of the tensor: `values` for the chosen axes, `others` for the other axes."""
     result = [float(v) for v in others]
     for axis, value in zip(axes, _each(values, name, axes), strict=True):
         result[axis] = value
@@ -606,7 +611,7 @@ def _spread(values: Sequence[float], name: str, axes: Sequence[int], others: Seq
 
 
 def _scale_sizes(scales: Sequence[float], lengths: Sequence[int]) -> list[float]:
-    """Return the sizes that scales make, in float32: 1.1 times 10 is 11."""
+    """Multiply lengths by scales in float32, in which 1.1 times 10 is exactly 11."""
     return [torch.tensor(s).mul(n).item() for s, n in zip(scales, lengths, strict=True)]
 
 
@@ -616,7 +621,7 @@ def _resize_axes(
     region: Sequence[tuple[float, float]],
     filters: Mapping[str, Any],
 ) -> Tensor:
-    """Resize: all axes from the first to the last one that change are spatial, the following ones are channels."""
+    """Resize axes: the axes from the first to the last changed axis are treated as spatial, later axes as channels."""
     changed = [
         a for a, (n, low_high) in enumerate(zip(size, region, strict=True))
         if n != x.shape[a] or low_high != (0.0, float(n))

@@ -1,4 +1,4 @@
-"""A resize, and the crop, mirror and normalization after it, as one operator: only the crop's region is computed."""
+"""A resize and the following `crop_mirror_normalize` as one operator, which computes only the crop's region."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def normalizing(
     shift: float = 0.0,
     std: PerSample[list[float]] = [1.0],  # noqa: B006
 ) -> None:
-    """Arguments of `crop_mirror_normalize`, except the window's."""
+    """Arguments of `crop_mirror_normalize`, except the arguments of the window."""
 
 
 _FAMILIES = (argument_names(sizing), FILTERS, argument_names(crop_window), argument_names(normalizing))
@@ -76,7 +76,7 @@ def _resize_crop_mirror_normalize(
     out: Out = None,
     **arguments: Annotated[Any, shares(normalizing), shares(sizing), shares(resampling), shares(crop_window)],
 ) -> Image:
-    """Resize, then crop, mirror and normalize; of the resized image only the crop is computed."""
+    """Resize, then crop, mirror and normalize. Only the cropped region of the resized image is computed."""
     size, filters, window, last = ({k: v for k, v in arguments.items() if k in names} for names in _FAMILIES)
     with _RESIZE:
         program = narrow_to_resized(ImageProgram.of(*data.shape[:2]), size) if layout == "HWC" else None
@@ -92,7 +92,7 @@ def _resize_crop_mirror_normalize(
 
 @chunk(_resize_crop_mirror_normalize, "device", takes=argument_names(sizing) | {"mirror"})
 def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
-    """Do both in two launches; all windows that `rewrite.fuse_resizing` fuses have one size."""
+    """Resize and normalize a batch in two kernel launches. All windows that `rewrite.fuse_resizing` fuses are equal."""
     images = images_of(data, a.layout)
     if images is None:
         return NotImplemented
@@ -113,17 +113,22 @@ def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
 def _cropped_regions(
     images: Images, sizes: Array, regions: Array | None, window: dict[str, Any], filters: dict[str, Any]
 ) -> Regions | None:
-    """Return the regions that a crop shows of resized ones; None if it reaches outside, which the other way refuses.
+    """Return the input regions that remain after the crop; None for batches that need the general implementation.
+
+    The general implementation is needed for resized images of different sizes, windows that select channels, and
+    windows that reach outside of the image.
 
     Args:
-        sizes: ``(2, N)``, or ``(2, 1)`` for all.
+        images: The images.
+        sizes: Sizes of the resized images, ``(2, N)``, or ``(2, 1)`` for all images.
         regions: Starts and ends of the regions to resize, ``(2, 2, N)``; None for whole images.
         window: Constants of the crop.
+        filters: Constants of the resize's filters.
     """
     both = filters.get("interp_type", DALIInterpType.INTERP_LINEAR)
     chosen = [both if (f := filters.get(k)) is None else f for k in ("min_filter", "mag_filter")]
     (low, high), whole = (None, None) if regions is None else regions, sizes[:, :1]
-    if sizes.shape[1] > 1 and (sizes != whole).any():  # a crop that reaches outside of some
+    if sizes.shape[1] > 1 and (sizes != whole).any():  # the resized images have different sizes
         return None
     lengths: tuple[int, ...] = tuple(whole[:, 0].tolist())
     check_pixels(lengths, "the resized image")

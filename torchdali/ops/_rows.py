@@ -1,4 +1,4 @@
-"""The points or boxes of a batch as the rows of one tensor, so that a call serves all samples."""
+"""The points or boxes of a batch as the rows of one tensor, so that one call processes all samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ def column(value: Any) -> Array:
 
 
 def width_of(batch: TensorList) -> int:
-    """Return the extent of the last axis; RuntimeError if the samples differ in it."""
+    """Return the extent of the last axis.
+
+    Raises:
+        RuntimeError: the samples have different extents.
+    """
     dense = batch.dense()
     if dense is not None:
         return dense.shape[-1]
@@ -36,7 +40,7 @@ def width_of(batch: TensorList) -> int:
 
 
 def rows_of(batch: TensorList) -> tuple[Tensor, Sequence[int]]:
-    """Return the rows of all samples, along their first axis, and how many each sample has."""
+    """Concatenate the samples along their first axis; return all rows, and the number of rows of each sample."""
     dense, stored = batch.dense(), batch.rows()
     if dense is not None:
         return dense.flatten(0, 1), [dense.shape[1]] * dense.shape[0]
@@ -47,10 +51,12 @@ def rows_of(batch: TensorList) -> tuple[Tensor, Sequence[int]]:
 
 
 def remaining(keep: Array, counts: Sequence[int] | Array, owner: Array | None = None) -> list[int]:
-    """Return the number of remaining rows of each sample, where some are kept.
+    """Return the number of remaining rows of each sample.
 
     Args:
-        owner: The sample of each row.
+        keep: Selects the rows that remain.
+        counts: Number of rows of each sample.
+        owner: Index of each row's sample; computed from the counts by default.
     """
     if owner is None:
         owner = np.arange(len(counts)).repeat(counts)
@@ -62,14 +68,14 @@ class BatchRows:
     """All rows of a batch.
 
     Args:
-        batch: Float32, samples of any shapes; not empty.
-        width: Numbers of a row; the last axis holds one row, or several.
+        batch: A float32 batch with at least one sample. The extent of the last axis is a multiple of the width.
+        width: Number of values per row.
 
     Attributes:
         rows: ``(n, width)``.
 
     Raises:
-        RuntimeError: another type, or a last axis that does not hold whole rows.
+        RuntimeError: the batch isn't float32, or a last axis isn't a multiple of the width.
     """
 
     def __init__(self, batch: TensorList, width: int) -> None:
@@ -94,7 +100,7 @@ class BatchRows:
         self.rows = torch.cat(samples if self._plain else [sample.reshape(-1, width) for sample in samples])
 
     def spread(self, values: Array) -> Tensor:
-        """Return the row of values of the sample that each row belongs to; one for all stays one."""
+        """Repeat each sample's values for each row of the sample; values for all samples stay a single row."""
         return torch.from_numpy(self.spread_array(values)).to(self.rows.device)
 
     def spread_array(self, values: Array) -> Array:
@@ -107,7 +113,7 @@ class BatchRows:
         return values.repeat(counts, axis=-2)
 
     def batch(self, rows: Tensor) -> TensorList:
-        """Return a batch like the one given, of other rows."""
+        """Return a batch of other rows, with the shapes and the layout of this batch."""
         if self._whole is not None:
             return TensorList.from_dense(rows.view(self._whole.shape), self._layout)
         if self._plain:

@@ -1,6 +1,6 @@
-"""Indexing of nodes: ``node[0, :, 1:n, newaxis("C")]``, with constants and with one index a sample.
+"""Indexing of nodes: ``node[0, :, 1:n, newaxis("C")]``, with constants and with one index per sample.
 
-An index is recorded as text, with ``n0``, ``n1`` ... for the positions that are given per sample:
+An index is recorded as text, with ``n0``, ``n1`` ... for the positions that are passed per sample:
 ``subscript(x, index="0, :, 1:n0, +C", n0=n)``.
 """
 
@@ -24,7 +24,7 @@ from torchdali.tensors import TensorList
 
 __all__: list[str] = []
 
-_MOST = 16  # positions given per sample
+_MOST = 16  # greatest number of positions that are passed per sample
 
 PerSampleIndices = make_dataclass("PerSampleIndices", [(f"n{i}", PerSample[int] | None, None) for i in range(_MOST)])
 
@@ -33,7 +33,7 @@ Position: TypeAlias = "int | str | None"
 
 
 class At(NamedTuple):
-    """One element of an axis, which goes."""
+    """One element of an axis; the index removes the axis."""
 
     place: Position
 
@@ -53,7 +53,7 @@ class New(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """All remaining axes, whole: ``...``."""
+    """All elements of all remaining axes: ``...``."""
 
 
 Item: TypeAlias = "At | Range | New | Rest"
@@ -68,7 +68,10 @@ def _record(data: Any, index: Any) -> Any:
     """Record an index.
 
     Raises:
-        TypeError: an index of an unsupported type. ValueError: only some of the new axes have a name.
+        TypeError: the index has an unsupported type.
+        ValueError: only some of the new axes have a name, a name isn't one character, or too many positions are passed
+            per sample.
+        IndexError: the index contains several ``...``.
     """
     positions: dict[str, Any] = {}
     parts = index if isinstance(index, tuple) else (index,)
@@ -162,7 +165,7 @@ def _read_position(text: str) -> Position:
 
 @functools.lru_cache(maxsize=1024)
 def _spread(index: str, ndim: int) -> list[Item]:
-    """Read an index for data of so many axes: ``...`` becomes ranges over whole axes.
+    """Parse an index for data with `ndim` axes: ``...`` becomes ranges over whole axes.
 
     Raises:
         RuntimeError: there are more indices than axes.
@@ -199,16 +202,16 @@ def subscript(
     layout: Layout,
     **positions: Annotated[Any, shares(PerSampleIndices)],
 ) -> Data:
-    """Take elements and ranges along the axes.
+    """Select elements and ranges along the axes.
 
     Args:
-        data: Any shape and type.
-        index: As the module says.
-        positions: The positions that are given per sample.
+        data: Data of any shape and dtype.
+        index: The index as text; see the module's docstring.
+        positions: The positions that are passed per sample.
 
     Raises:
-        RuntimeError: an index outside of the axis, too many indices, a step of 0, an index that is not a whole
-            number of no axes, names of new axes for data without a layout.
+        RuntimeError: an index is outside of its axis, or isn't an integer scalar; there are more indices than axes; a
+            step is 0; or new axes are named in data without a layout.
     """
     return _subscript(data, index, positions, layout, first=0)
 
@@ -219,7 +222,7 @@ def _subscript_batch(data: Tensor, a: Arguments) -> Tensor:
 
 
 def _subscript(data: Tensor, index: str, positions: dict[str, Any], layout: str, first: int) -> Tensor:
-    """Apply an index to the axes from the first on."""
+    """Apply an index to the axes from axis `first` on."""
     axis = first
     for item in _spread(index, data.ndim - first):
         if isinstance(item, At):

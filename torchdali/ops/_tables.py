@@ -1,4 +1,4 @@
-"""Operators that look numbers up: one-hot encoding, and tables."""
+"""Operators that look up numbers: one-hot encoding and lookup tables."""
 
 from __future__ import annotations
 
@@ -43,19 +43,21 @@ def one_hot(
     off_value: float = 0.0,
     on_value: float = 1.0,
 ) -> BatchOutput:
-    """Encode class numbers by a new axis that is on at the class and off elsewhere.
+    """Encode class indices: a new axis is ``on_value`` at the class's index, and ``off_value`` elsewhere.
 
     Args:
-        data: Class numbers, floats truncated; those outside of ``0 .. num_classes - 1`` are off everywhere.
-        axis: Position of the new axis; -1 is the end. By default, if all samples have one element, the others go.
-        axis_name: Its name; without one the output has no layout.
+        data: Class indices; floats are truncated. An index outside of ``0 .. num_classes - 1`` is encoded as
+            ``off_value`` everywhere.
+        axis: Position of the new axis; -1 is the end. With -1, if all samples have one element, all other axes are
+            removed.
+        axis_name: Name of the new axis; without a name, the output has no layout.
         dtype: Output dtype, an integer type or a float of at least 32 bits.
         num_classes: Extent of the new axis.
         off_value: Value of the other elements (converted as in C: truncated, and wrapped).
         on_value: Value of the element at the class's index.
 
     Raises:
-        RuntimeError: other types, an axis out of range, a name for data whose layout is not known.
+        RuntimeError: a dtype is unsupported, the axis is out of range, or a name is passed for data without a layout.
     """
     if not len(data):
         return TensorList.from_samples([])
@@ -106,7 +108,7 @@ def _ends(on: float, off: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 
 
 def _as_c(value: float, dtype: torch.dtype) -> float:
-    """Convert as C code for x86 does: by way of int32 or int64, whose minimum is the result on overflow."""
+    """Convert as C code for x86 does: via int32 or int64, whose minimum is the result on overflow."""
     if dtype.is_floating_point:
         return value
     low, high = integer_limits(dtype)
@@ -130,13 +132,13 @@ def _encode(data: Tensor, *, axis: int, classes: int, values: tuple[Tensor, Tens
 
 
 def _scatter(numbers: Array, axis: int, classes: int, on: Array, off: Array) -> Array:
-    """Write where something is on, rather than compare with every class."""
+    """Write only the "on" elements, which is faster than a comparison with every class."""
     shape = (*numbers.shape[:axis], classes, *numbers.shape[axis:])
     result = np.full(shape, off) if any(off.tobytes()) else np.zeros(shape, off.dtype)
     inner = math.prod(numbers.shape[axis:])
     flat = numbers.reshape(-1).astype(np.int64)
     places, known = np.arange(len(flat)), (flat >= 0) & (flat < classes)
-    if inner > 1:  # the axes before it count all classes
+    if inner > 1:  # the new axis isn't the last axis
         flat, places = flat * inner + places % inner, places // inner
     flat += places * (classes * inner)
     result.reshape(-1)[flat if known.all() else flat[known]] = on
@@ -160,17 +162,17 @@ def lookup_table(
     values: list[float] = [],  # noqa: B006
     out: Out = None,
 ) -> Data:
-    """Replace numbers by those that a table has for them.
+    """Replace each number by its value in a table.
 
     Args:
-        data: Integers of any type and shape.
-        default_value: For numbers that are not keys.
-        dtype: Output dtype; the values are rounded to it and saturate.
-        keys: Keys from 0 to 65535; if one is repeated, the last value counts.
-        values: Values, one for each key.
+        data: Integers of any dtype and shape.
+        default_value: Value of numbers that are not keys.
+        dtype: Output dtype; the values are rounded and saturated.
+        keys: Keys from 0 to 65535; if a key is repeated, its last value is used.
+        values: One value per key.
 
     Raises:
-        RuntimeError: keys out of range, another number of values.
+        RuntimeError: a key is out of range, or the numbers of keys and values differ.
     """
     table = _table(tuple(keys), tuple(values), default_value, dtype, data.device)
     if data.dtype == torch.uint8 and dtype in (torch.uint8, torch.float32):
@@ -195,7 +197,7 @@ def _look_up_bytes(data: Tensor, table: Tensor, out: Tensor | None) -> Tensor | 
 
 
 def _places(data: Tensor) -> Tensor:
-    """Return the place in the table of each number."""
+    """Return the table index of each number."""
     if data.dtype in (torch.uint8, torch.uint16):
         return data.to(torch.int32)
     numbers = data.view(torch.int64) if data.dtype == torch.uint64 else data.to(torch.int64)
@@ -210,7 +212,7 @@ def _table(
     dtype: torch.dtype,
     device: torch.device,
 ) -> Tensor:
-    """Return the values of all keys, and last the value of other numbers, in a type that torch can index."""
+    """Return the value of each number below `_KEYS`, and last the value of all other numbers, in an indexable dtype."""
     if len(keys) != len(values):
         raise RuntimeError(f"{len(keys)} keys need as many values, not {len(values)}")
     if not all(0 <= key < _KEYS for key in keys):

@@ -1,4 +1,4 @@
-"""Videos that a program feeds, cut into sequences."""
+"""Videos that the user feeds to a pipeline, cut into sequences."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _POLICIES = ("partial", "pad")
 
 
 class VideoInput(BatchSource):
-    """Delivers the sequences of one fed video after the other.
+    """A source of the sequences of the fed videos, one video after the other.
 
     Args:
-        length: Frames of a sequence.
-        padded: Fill the last sequence of a video with zeros; otherwise it is shorter.
-        upright: Turn frames as the container asks for.
-        blocking: Wait for data; otherwise a run without is a RuntimeError.
+        length: Number of frames in a sequence.
+        padded: Pad the last sequence of a video with zeros; otherwise it is shorter.
+        upright: Rotate frames as the container's metadata requires.
+        blocking: Wait for data; otherwise a run without data raises RuntimeError.
     """
 
     def __init__(self, length: int, *, padded: bool, blocking: bool, upright: bool) -> None:
@@ -40,10 +40,10 @@ class VideoInput(BatchSource):
         self._closed = False
 
     def feed(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> None:
-        """Queue the bytes of one video, given as a batch of one (on the user's thread).
+        """Queue the bytes of one video, passed as a batch of one sample (on the user's thread).
 
         Raises:
-            RuntimeError: not one video.
+            RuntimeError: the data isn't exactly one video, or isn't uint8.
         """
         samples = data.samples() if isinstance(data, TensorList) else list(data)
         if len(samples) != 1:
@@ -55,7 +55,7 @@ class VideoInput(BatchSource):
         self._changed.put(None)
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
-        """Return the next sequences of a video: a batch holds sequences of one."""
+        """Return the next sequences. All sequences of a batch are from one video."""
         decoder = self._current()
         count = len(decoder.index)
         samples: list[Tensor] = []
@@ -93,7 +93,7 @@ class VideoInput(BatchSource):
         self._decoder = None
 
     def reset(self, epoch: object = None) -> None:
-        """Start the next epoch: a video that was begun goes on."""
+        """Start the next epoch. The current video continues."""
 
     def close(self) -> None:
         """Wake a waiting run."""
@@ -114,24 +114,25 @@ def video_input(
     no_copy: bool = False,
     sequence_length: int,
 ) -> Annotated[BatchSource, OutputCount(1)]:
-    """Cut videos that `Pipeline.feed_input` gives into sequences, by the package av (extra ``video``).
+    """Cut videos from `Pipeline.feed_input` into sequences, with the package av (extra ``video``).
 
-    Each batch holds sequences of one video, the last of them fewer.
+    Each batch contains sequences of one video; a video's last batch may contain fewer.
 
     Args:
-        adjust_orientation: Ours: turn frames as the container asks for, as in videos of phones; DALI keeps the
-            stored orientation.
-        affine: Accepted: threads of DALI's that keep to their cores.
-        blocking: Wait for a video; otherwise a run without one is an error.
-        last_sequence_policy: The last sequence of a video: ``"partial"``, shorter, or ``"pad"``, filled with zeros.
+        adjust_orientation: Rotate frames as the container's metadata requires, as for videos from phones. DALI doesn't
+            have this argument, and keeps the stored orientation.
+        affine: Accepted: whether DALI pins its threads to cores.
+        blocking: Wait for a video; otherwise a run without a video raises RuntimeError.
+        last_sequence_policy: The last sequence of a video: ``"partial"``, shorter, or ``"pad"``, padded with zeros.
         no_copy: Accepted; fed data is copied.
-        sequence_length: Frames of a sequence.
+        sequence_length: Number of frames in a sequence.
 
     Returns:
         ``(F, H, W, 3)`` uint8.
 
     Raises:
-        RuntimeError: another policy, a length that is not positive; while running, nothing was fed, or not one video.
+        RuntimeError: the policy is unknown, or the length isn't positive; or, while the pipeline runs, no video or
+            several videos were fed.
         DecodeError: the video cannot be decoded.
     """
     if last_sequence_policy not in _POLICIES:

@@ -1,4 +1,4 @@
-"""Datasets in Python as readers: map-style ones of torch, of Hugging Face, and sequences."""
+"""Readers of Python datasets: map-style datasets of PyTorch and Hugging Face, and sequences."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ __all__ = ["MapStyle", "PythonDataset", "as_tensor", "dataset", "is_image", "val
 
 Row = tuple[Tensor, ...]
 _PARTS = 2  # parts per worker: more than one, so that a slow worker does not delay a batch
-_SEVERAL = 8  # records of a call of __getitems__ in a worker
+_SEVERAL = 8  # records per call of __getitems__ in a worker
 
 
 # ---------------------------------------------------------------- values
 
 
 def as_tensor(value: Any) -> Tensor:
-    """Return a value of a sample as a tensor: a float of Python is float64, a list of them float32, as boxes are.
+    """Convert a value of a sample to a tensor. A Python float becomes float64; a list of floats becomes float32.
 
     Raises:
-        TypeError: it is of a type that has no tensor.
+        TypeError: the value's type can't be converted.
     """
     if isinstance(value, Tensor):
         return _of_tensor(value)
@@ -82,13 +82,13 @@ def _of_array(array: Any) -> Tensor:
 
 
 def is_image(value: Any) -> bool:
-    """True for an image of Pillow, which is not imported for this."""
+    """Return True for a PIL image. This function doesn't import Pillow."""
     pillow = sys.modules.get("PIL.Image")
     return pillow is not None and isinstance(value, pillow.Image)
 
 
 def _of_image(image: Any) -> Tensor:
-    """Return pixels ``(H, W, C)``; with a palette the indices into it, as torchvision does, which masks need."""
+    """Return pixels ``(H, W, C)``. For an image with a palette, return the palette's indices, as torchvision does."""
     pixels = _of_array(np.array(image.convert("L") if image.mode == "1" else image))
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
@@ -97,13 +97,13 @@ def _of_image(image: Any) -> Tensor:
 
 
 class MapStyle:
-    """A dataset as it was given, and the form of its samples.
+    """The user's dataset, and the structure of its samples.
 
     Args:
-        dataset: Has ``len`` and an item for each index from 0.
+        dataset: A dataset with ``len`` and an item for each index from 0.
 
     Raises:
-        TypeError: it has not.
+        TypeError: the dataset has no ``len`` or no items.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -116,7 +116,7 @@ class MapStyle:
 
     @classmethod
     def from_argument(cls, value: Any) -> MapStyle:
-        """Return a dataset as the argument takes it."""
+        """Wrap a dataset, unless it is already wrapped."""
         return value if isinstance(value, cls) else cls(value)
 
     def __repr__(self) -> str:
@@ -127,7 +127,7 @@ class MapStyle:
 
     @cached_property
     def first(self) -> Any:
-        """The first sample, which shows the form of all."""
+        """The first sample, whose structure all samples must have."""
         if not len(self.users_dataset):
             raise RuntimeError(f"the dataset, a {type(self.users_dataset).__name__}, is empty")
         return self.users_dataset[0]
@@ -143,10 +143,13 @@ class MapStyle:
         return leaves_of_sample(self.first, as_tensor) if features is None else leaves_of_features(features)
 
     def leaves(self, columns: Sequence[str] | None) -> list[NestedValue]:
-        """Return the values of each sample that are outputs.
+        """Return the values of a sample that are outputs.
+
+        Args:
+            columns: Names of the values; None for all values.
 
         Raises:
-            RuntimeError: the columns do not exist.
+            RuntimeError: a column doesn't exist.
         """
         if columns and not isinstance(self.first, Mapping):
             raise RuntimeError(
@@ -156,7 +159,7 @@ class MapStyle:
 
 
 def _disable_decoding(dataset: Any) -> Any:
-    """Return a Hugging Face dataset whose images and sounds are delivered encoded, as in storage."""
+    """Make a Hugging Face dataset return images and audio encoded, as stored; return other datasets unchanged."""
     module = sys.modules.get("datasets")
     if module is None or features_of(dataset) is None:
         return dataset
@@ -168,7 +171,7 @@ def _disable_decoding(dataset: Any) -> Any:
 
 
 def _label_features(dataset: Any) -> dict[str, Any]:
-    """Return the columns of a dataset of Hugging Face that are labels with names."""
+    """Return the columns of a Hugging Face dataset that contain labels with names."""
     module = sys.modules.get("datasets")
     if module is None or not isinstance(dataset, module.Dataset):
         return {}
@@ -176,23 +179,23 @@ def _label_features(dataset: Any) -> dict[str, Any]:
 
 
 class _Read:
-    """Reads records of a dataset, in this process or in another one.
+    """A function that reads records of a dataset, in this process or in a worker process.
 
     Args:
         dataset: The dataset.
-        leaves: The values of each sample that are wanted.
-        count: Number of values of a sample that is a tuple; None for others.
+        leaves: The values to return for each sample.
+        count: Length of each sample if samples are tuples; None otherwise.
     """
 
     def __init__(self, dataset: Any, leaves: Sequence[NestedValue], count: int | None) -> None:
         self.dataset, self._leaves, self._count = dataset, leaves, count
 
     def rows(self, records: list[int], epochs: list[int]) -> list[Row | Exception]:
-        """Return the values of some records, or the exceptions raised in their place."""
+        """Return for each record its values, or the exception that reading it raised."""
         samples: list[Any] = []
         if _reads_several(self.dataset):
             seed_sample(epochs[0], records[0])
-            with contextlib.suppress(Exception):  # then one by one, which shows the one that fails
+            with contextlib.suppress(Exception):  # reading one by one then finds the record that raises
                 answer = self.dataset.__getitems__(records)
                 samples = [] if isinstance(answer, Mapping) else list(answer)
         if len(samples) == len(records):
@@ -214,7 +217,7 @@ class _Read:
             return error
 
     def __call__(self, request: tuple[list[int], list[int]]) -> WorkResult:
-        """Return the values of records as batches, and exceptions by index: for a worker process."""
+        """Return the values of records as batches, and a dict of exceptions by index. Worker processes call this."""
         rows = self.rows(*request)
         errors = {i: _picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}
         sound = [row for row in rows if not isinstance(row, Exception)]
@@ -223,12 +226,12 @@ class _Read:
 
 
 def _reads_several(dataset: Any) -> bool:
-    """Return whether a dataset is called for several records at once, as torch's DataLoader does."""
+    """Return True if a dataset has ``__getitems__``, which reads several records in one call, as in PyTorch."""
     return bool(getattr(dataset, "__getitems__", None))
 
 
 def value_of(leaf: NestedValue, sample: Any) -> Tensor:
-    """Return a value of a sample as a tensor; an error names the value, and the remedy."""
+    """Return a value of a sample as a tensor. An error names the value and a remedy."""
     kind: type[Exception] = RuntimeError
     try:
         return leaf.tensor(sample, as_tensor)
@@ -254,7 +257,7 @@ def _picklable(error: Exception) -> Exception:
 
 
 class _RecordBatch:
-    """Some records that are being read together."""
+    """Records that one request reads."""
 
     def __init__(self, future: Future[Any]) -> None:
         self._future = future
@@ -268,8 +271,8 @@ class _RecordBatch:
 
     @cached_property
     def _rows(self) -> list[Row | Exception]:
-        # The records of a part are read by several threads, which all wait here. Two threads may unpack the answer; the
-        # rows of both are views of it, so it doesn't matter whose are used.
+        # Several threads request rows of a batch, and all wait here. Two threads may unpack the answer; the rows of
+        # both threads are views of the same answer, so it doesn't matter which thread's rows are used.
         answer = self._future.result()
         if isinstance(answer, list):
             return answer
@@ -281,20 +284,20 @@ class _RecordBatch:
 
 
 class PythonDataset:
-    """Records of a dataset, read ahead of the pipeline by one thread of its own, or by worker processes.
+    """Records of a dataset, which a separate thread or worker processes read ahead of the pipeline.
 
     Args:
         source: The dataset.
-        leaves: The values of each sample that are wanted.
-        workers: Number of processes.
+        leaves: The values to return for each sample.
+        workers: Number of processes; 0 for the thread.
     """
 
     def __init__(self, source: MapStyle, leaves: Sequence[NestedValue], workers: int) -> None:
         self._source, self._leaves, self._workers = source, leaves, workers
         self._read = _Read(source.users_dataset, leaves, len(source.first) if isinstance(source.first, tuple) else None)
         self._processes: SourceWorkers | None = None
-        # One thread: few datasets may be called by several, and torch's loaders use one per process. Its queue keeps
-        # the order of the batches, no matter for which of them a thread of the pipeline waits.
+        # A single thread: few datasets are thread-safe, and PyTorch's loaders use one thread per process. The thread's
+        # queue preserves the order of the batches, no matter which batch a thread of the pipeline waits for.
         self._thread = DaemonPool(1, "torchdali-dataset")
 
     def start_processes(self, start: Callable[[Work, int], SourceWorkers]) -> SourceWorkers | None:
@@ -306,7 +309,7 @@ class PythonDataset:
         return len(self._source)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start to read records."""
+        """Start reading records; return one function per record, which waits for the record's values."""
         size, reads = max(1, self._size_of_part(len(records))), list[Read]()
         for start in range(0, len(records), size):
             subset = list(records[start : start + size])
@@ -318,8 +321,8 @@ class PythonDataset:
         together = _reads_several(self._source.users_dataset)
         if self._processes is None:
             return count if together else 1
-        # Random numbers of a call for several records follow from its first record: so the size of a part must not
-        # depend on the number of workers.
+        # The first record of a `__getitems__` call seeds the random numbers of the call. So the size of a part must
+        # not depend on the number of workers.
         return _SEVERAL if together else -(-count // (_PARTS * self._workers))
 
     def _submit(self, records: list[int], epochs: list[int]) -> Future[Any]:
@@ -334,14 +337,14 @@ class PythonDataset:
 
     @property
     def classes(self) -> Sequence[str]:
-        """The class names of the dataset; datasets from torchvision and Hugging Face have them."""
+        """The class names that a torchvision or Hugging Face dataset defines; empty for other datasets."""
         dataset, names = self._source.users_dataset, {leaf.path[0] for leaf in self._leaves if leaf.path}
         classes: Sequence[str] = getattr(dataset, "classes", ())
         labels = [feature.names for name, feature in _label_features(dataset).items() if name in names]
         return classes or (labels[0] if len(labels) == 1 else ())
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Name a record."""
+        """Return a description of a record for the first output; "" for the other outputs."""
         return "" if output else f"record {index} of {type(self._source.users_dataset).__name__}"
 
 
@@ -374,24 +377,22 @@ def dataset(
     pure: bool = False,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read a dataset in Python: a map-style one of torch, one of Hugging Face, or a sequence.
+    """Read a Python dataset: a map-style PyTorch dataset, a Hugging Face dataset, or a sequence.
 
-    The first sample, or the features of Hugging Face, show the form of all samples. Each value of a tuple is an output.
-    Each column of a dictionary is an output, and the call returns a dictionary. Anything else is one output. Nested
-    dictionaries are split in the same way, and a list of dictionaries gives a list for each key. An empty list has the
-    dtype
-    and the axes of the others: ``(0, 4)`` for boxes. The dataset is called ahead of the pipeline by
-    one thread, for a whole batch at a time if it has ``__getitems__``, or by worker processes.
+    The first sample, or a Hugging Face dataset's features, determines the structure of all samples. Each value of a
+    tuple is an output. Each column of a dictionary is an output, and the call returns a dictionary. Any other sample
+    is one output. Nested dictionaries are split in the same way, and a list of dictionaries becomes a list for each
+    key. An empty list has the dtype and the axes of the column's other lists: ``(0, 4)`` for boxes. One thread, or
+    worker processes, call the dataset ahead of the pipeline, for a whole batch at a time if it has ``__getitems__``.
 
-    Values become tensors: arrays and numbers as `torch.tensor` makes them, images of Pillow ``(H, W, C)`` in the layout
-    HWC (with a palette the indices into it), bytes and text ``(n,)`` uint8. Images and sounds of a Hugging Face data
-    set are delivered as stored, encoded: `decoders.image` and `decoders.audio` take them; unless it has a transform,
-    which is kept.
+    Values become tensors: arrays and numbers as `torch.tensor` converts them; PIL images ``(H, W, C)`` in the layout
+    HWC (the palette's indices, if there is a palette); bytes and text ``(n,)`` uint8. Images and audio of a Hugging
+    Face dataset stay encoded, for `decoders.image` and `decoders.audio`, unless the dataset has a transform.
 
     Not in DALI.
 
     Args:
-        dataset: Has ``len`` and items by index from 0.
+        dataset: A dataset with ``len`` and an item for each index from 0.
         columns: Keys of the dictionaries to return, in this order; all by default. ``"objects.bbox"`` is a key of a
             nested dictionary.
         layouts: Layouts of the outputs.
