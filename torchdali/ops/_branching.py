@@ -49,8 +49,8 @@ def merge(input_0: Any, input_1: Any, /, *, predicate: DataNode, **options: Any)
     """Merge the parts of a batch that `split` made with the same predicate.
 
     Args:
-        input_0: The samples where the predicate is true, or a node for the whole batch, of which these samples are
-            used.
+        input_0: The samples where the predicate is true, or a node for the whole batch, whose other samples are
+            ignored.
         input_1: The samples where the predicate is false, or a node for the whole batch.
         predicate: A scalar per sample, on the CPU.
         options: ``device``, ``name``, ``preserve``.

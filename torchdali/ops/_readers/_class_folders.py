@@ -1,4 +1,4 @@
-"""Class folders: their files, their numbers, and the surprises to warn of."""
+"""Class folders: their files, their labels, and warnings about surprising contents."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def name_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) ->
     """Return a function that tests whether a name matches one of several shell patterns.
 
     Raises:
-        RuntimeError: there are none; names the argument.
+        RuntimeError: there are no patterns.
     """
     folded = [pattern if case_sensitive else pattern.lower() for pattern in patterns]
     if not folded:
         raise RuntimeError(f"{argument} is empty: no name would match")
-    # Almost all patterns are "*.jpg" or the like, and there may be millions of names.
+    # Patterns like "*.jpg" are tested with `str.endswith`, which is faster; there may be millions of names.
     endings = tuple(p[1:] for p in folded if _IS_ENDING(p))
     others = [fnmatch.translate(p) for p in folded if not _IS_ENDING(p)]
     matches_others = re.compile("|".join(others) if others else "(?!)").match
@@ -46,12 +46,12 @@ def name_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) ->
 
 
 class _Listing:
-    """Files of class folders.
+    """Collector of the files in class folders.
 
     Args:
         root: Folder of the class folders.
-        matches: Tells which files are taken.
-        contents: Lists the folders and the files of a folder.
+        matches: Function that returns True for the name of a file to read.
+        contents: Function that lists the folders and the files in a folder.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class _Listing:
         self._takes_images = all(matches(f"a{ending}") for ending in ENDINGS)
 
     def files(self, folder: str) -> list[str]:
-        """Return the files of a class folder that are taken."""
+        """Return the files to read in a class folder."""
         inner, names = self._contents(os.path.join(self._root, folder))
         self.deeper.extend(os.path.join(folder, name) for name in inner)
         files = [f"{folder}{os.sep}{name}" for name in names if self._matches(name)]
@@ -75,13 +75,13 @@ class _Listing:
 def in_folders(
     root: str, matches: Match, chosen: Match | None, remote: Remote | None
 ) -> tuple[list[str], list[int], list[str]]:
-    """List the files of all class folders, the numbers of these, and their names.
+    """Return the files of all class folders, the label of each file, and the names of the folders.
 
     Args:
         root: Folder of the class folders.
-        matches: Tells which files are taken.
-        chosen: Returns whether a folder is taken; by default all are.
-        remote: Reads URLs.
+        matches: Function that returns True for the name of a file to read.
+        chosen: Function that returns True for the name of a class folder; None for all folders.
+        remote: Reads URLs; None for a local folder.
 
     Raises:
         RuntimeError: no files were found, or a folder cannot be listed.
@@ -117,15 +117,16 @@ def _splits(root: str, deeper: Sequence[str]) -> str:
     return f". There are folders in these, such as {min(deeper)!r}: if they are the classes, give {first!r}"
 
 
-_SHOWN = 5  # folders in a message
+_SHOWN = 5  # greatest number of folders in a message
 
 
 def warn_of_classes(root: str, folders: Sequence[str], counts: Sequence[int], cure: str) -> None:
-    """Warn of class folders without files, and of hidden ones: they have numbers, as in DALI.
+    """Warn about class folders without files and about hidden class folders: as in DALI, both have labels.
 
     Args:
-        folders: By number.
-        counts: Files of each.
+        root: Folder of the class folders, for the message.
+        folders: Names of the class folders, in the order of the labels.
+        counts: Number of files in each folder.
         cure: Advice for hidden folders.
     """
     hidden = [folder for folder in folders if folder.startswith(".")]
@@ -158,12 +159,12 @@ def _warn_of_files(root: str, listing: _Listing) -> None:
         )
 
 
-_FEW_FOLDERS = 32  # below it threads cost more than they save
-_LISTERS = 16  # a listing waits for the disk or the network
+_FEW_FOLDERS = 32  # for fewer folders, threads cost more than they save
+_LISTERS = 16  # number of threads, which mostly wait for the disk or the network
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Separate folders from files; a link to itself, or to a missing file, counts as a file."""
+    """Return True for a folder. A link to itself or to a missing file counts as a file."""
     try:
         return entry.is_dir()
     except OSError:
@@ -183,5 +184,5 @@ def _contents(path: str) -> tuple[list[str], list[str]]:
 
 
 def _sort_names(names: list[str]) -> list[str]:
-    plain = all(map(str.isascii, names))  # then both orders are one
+    plain = all(map(str.isascii, names))  # for ASCII names, both orders are equal
     return sorted(names) if plain else sorted(names, key=os.fsencode)

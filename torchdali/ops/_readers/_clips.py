@@ -1,4 +1,4 @@
-"""Clips of a list of videos: the files, the range of each, and the frames of each clip."""
+"""Clips of a list of videos: the files, the used range of each file, and the frames of each clip."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROUNDINGS = {
 
 @dataclass(frozen=True)
 class ListedVideo:
-    """A file, its label, and the range of it to use: as written in a list, or None for its start or end."""
+    """A video file, its label, and the range to use: bounds from a list, or None for the file's start or end."""
 
     path: str
     label: int
@@ -38,7 +38,7 @@ class ListedVideo:
 
 @dataclass(frozen=True)
 class Clip:
-    """Frames of a file; -1 means the fill value."""
+    """Indices of frames in a file; -1 for a frame with the fill value."""
 
     path: str
     label: int
@@ -48,10 +48,11 @@ class Clip:
 def find_videos(
     names: Sequence[str], labels: Sequence[int] | None, root: str, listed: str
 ) -> tuple[list[ListedVideo], bool]:
-    """Return the files that arguments of a reader name, and whether they have labels.
+    """Return the files that a reader's arguments select, and True if the files have labels.
 
     Raises:
-        RuntimeError: not exactly one of names, root and list; no files; labels that do not fit.
+        RuntimeError: none or several of names, root and list are passed, there are no files, or the number of labels
+            differs.
     """
     if sum(map(bool, (names, root, listed))) != 1:
         raise RuntimeError("give exactly one of filenames, file_root and file_list")
@@ -94,7 +95,7 @@ def _list_videos(path: str) -> list[ListedVideo]:
 
 
 def _beside(folder: str, path: str) -> str:
-    """Return a path of a list: from the working folder, or else from the folder of the list."""
+    """Resolve a path in a list: relative to the working folder, or to the list's folder if it exists only there."""
     beside = os.path.join(folder, path)
     return path if os.path.exists(path) or not os.path.exists(beside) else beside
 
@@ -129,17 +130,21 @@ def clips(
 ) -> list[Clip]:
     """Return all clips of all videos, one file after the other.
 
-    A file that cannot be opened is skipped, with a warning; it is an error if none can.
+    A file that cannot be opened is skipped, with a warning.
 
     Args:
-        length: Frames of a clip.
-        step: Frames from the beginning of one clip to the beginning of the next.
-        stride: Frames from one frame of a clip to the next.
-        pad_mode: How to fill a clip that goes beyond the last frame; see `codecs.video_clips`. "none": only
-            whole clips.
-        frames: Bounds are frames, not seconds.
-        rounding: Round the first and the last bound up.
-        uniform_sample: One clip per video, from its first to its last frame.
+        videos: The files.
+        length: Number of frames in a clip.
+        step: Number of frames from the start of a clip to the start of the next clip.
+        stride: Number of frames from one frame of a clip to the next frame.
+        pad_mode: Padding of a clip that reaches beyond the last frame; see `codecs.video_clips`. "none" returns only
+            complete clips.
+        frames: True if bounds are frames instead of seconds.
+        rounding: True to round up, for the start and for the end.
+        uniform_sample: One clip per video, of equally spaced frames from the first to the last frame.
+
+    Raises:
+        RuntimeError: none of the files can be opened.
     """
     listed: list[Clip] = []
     left_out = 0
@@ -163,7 +168,7 @@ def clips(
 
 
 def _ranges(start: int, end: int, length: int, step: int, stride: int, mode: str) -> list[list[int]]:
-    """Return the frames of the clips of a video; only the first clip that goes beyond its end is used, padded."""
+    """Return the frames of the clips of a video; with padding, including the first clip that reaches beyond the end."""
     span = length * stride
     starts = list(range(start, end - span + 1, step))
     following = start + len(starts) * step
@@ -173,7 +178,7 @@ def _ranges(start: int, end: int, length: int, step: int, stride: int, mode: str
 
 
 def _bounds(video: ListedVideo, index: VideoIndex, frames: bool, rounding: tuple[bool, bool]) -> tuple[int, int]:
-    """Return the first frame of a range, and the one after its last."""
+    """Return the first frame of a video's range, and the end frame (exclusive)."""
     place: Callable[[float, bool], int] = _frame if frames else _frame_at(index)
     count = len(index)
     start = 0 if video.start is None else place(video.start, rounding[0])
@@ -188,7 +193,7 @@ def _frame(value: float, up: bool) -> int:
 
 
 def _frame_at(index: VideoIndex) -> Callable[[float, bool], int]:
-    """Return a function that finds the frame shown at a time, or the first one that is shown then or later."""
+    """Return a function that finds the frame at a time or, rounding up, the first frame at or after the time."""
     times = [index.seconds(frame) for frame in range(len(index))]
 
     def place(seconds: float, up: bool) -> int:

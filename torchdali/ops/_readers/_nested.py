@@ -1,4 +1,4 @@
-"""The values of nested samples: their paths, and the type of an empty list."""
+"""The values of nested samples: their paths, and the dtype of an empty list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 __all__ = ["ENCODED", "NestedValue", "chosen", "features_of", "leaves_of_features", "leaves_of_sample", "nest"]
 
-ENCODED = frozenset(("bytes", "path"))  # keys of an image or a sound of Hugging Face that is not decoded
+ENCODED = frozenset(("bytes", "path"))  # keys of an encoded image or audio file in a Hugging Face dataset
 Path = tuple[str | int, ...]
 
 
@@ -19,11 +19,10 @@ class NestedValue(NamedTuple):
     """A value of each sample.
 
     Attributes:
-        path: Keys, or indices of tuples, that lead from the sample to the value. A list of dictionaries has the keys of
-            its
-            items: the value is the list of theirs.
-        empty: The tensor of an empty list ``(0, ...)``; None if it is unknown.
-        is_declared: True if the dataset declares that lists have the type of `empty`.
+        path: Keys, or indices of tuples, from the sample to the value. A key after a list of dictionaries is a key of
+            the dictionaries; the value is then the list of their values.
+        empty: Tensor for an empty list, ``(0, ...)``; None if unknown.
+        is_declared: True if the dataset declares the dtype of `empty` for all lists.
     """
 
     path: Path
@@ -42,7 +41,7 @@ class NestedValue(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The value in messages."""
+        """Description of the value for messages."""
         if not self.path:
             return "the sample"
         return f"value {self.path[0]} of the sample" if not self.is_named else f"the value {self.name!r} of the sample"
@@ -65,7 +64,7 @@ class NestedValue(NamedTuple):
 
 
 def leaves_of_sample(sample: Any, as_tensor: Callable[[Any], Tensor]) -> list[NestedValue]:
-    """List the values of a sample, which shows the form of all."""
+    """List the values of the first sample, whose structure all samples must have."""
     return [NestedValue(path, _empty_like(value, as_tensor)) for path, value in _walk(sample, (), top=True)]
 
 
@@ -88,7 +87,7 @@ def _empty_like(value: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor | None
         return None
     try:
         tensor = as_tensor(value)
-    except (TypeError, ValueError, RuntimeError):  # is raised when the sample is read
+    except (TypeError, ValueError, RuntimeError):  # reading the sample raises the error again
         return None
     return tensor.new_empty((0, *tensor.shape[1:]))
 
@@ -97,12 +96,12 @@ def _empty_like(value: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor | None
 
 
 def leaves_of_features(features: Mapping[str, Any]) -> list[NestedValue]:
-    """List the values of samples by the features of a dataset of Hugging Face."""
+    """List the values of samples from the features of a Hugging Face dataset."""
     return [leaf for name, feature in features.items() for leaf in _of_feature(feature, (name,), ())]
 
 
 def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[NestedValue]:
-    """Walk through a feature; ``axes`` are the lengths of the lists that it is in, 0 for any."""
+    """Yield the values in a feature; ``axes`` are the lengths of the lists that contain it, 0 for any length."""
     inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
     if isinstance(feature, Mapping):
         for name, each in feature.items():
@@ -117,7 +116,7 @@ def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[Nes
 
 
 def _declared_type(name: str) -> torch.dtype | None:
-    """Return the dtype of a list of values: integers have Python's, and floats are as wide as they are declared."""
+    """Return the dtype of a list of values: int64 for all integers, and float32 or float64 as declared for floats."""
     if name in ("float64", "double"):
         return torch.float64
     return {"flo": torch.float32, "int": torch.int64, "uin": torch.int64, "boo": torch.bool}.get(name[:3])
@@ -127,10 +126,10 @@ def _declared_type(name: str) -> torch.dtype | None:
 
 
 def chosen(leaves: Sequence[NestedValue], columns: Sequence[str]) -> list[NestedValue]:
-    """Return the leaves that some names, or beginnings of names, select.
+    """Return the values whose names, or the first keys of whose names, are among the columns.
 
     Raises:
-        RuntimeError: the columns do not exist.
+        RuntimeError: a column doesn't exist.
     """
     groups = [[leaf for leaf in leaves if f"{leaf.name}.".startswith(f"{name}.")] for name in columns]
     missing = [name for name, those in zip(columns, groups, strict=True) if not those]
@@ -140,7 +139,7 @@ def chosen(leaves: Sequence[NestedValue], columns: Sequence[str]) -> list[Nested
 
 
 def nest(leaves: Sequence[NestedValue], outputs: Any) -> Any:
-    """Return outputs in the form of a sample: unchanged, or dictionaries, or a list for a tuple with dictionaries."""
+    """Arrange outputs in the structure of a sample with dictionaries; return other outputs unchanged."""
     if not any(isinstance(key, str) for leaf in leaves for key in leaf.path):
         return outputs
     tree: dict[Any, Any] = {}
@@ -153,7 +152,7 @@ def nest(leaves: Sequence[NestedValue], outputs: Any) -> Any:
 
 
 def features_of(dataset: Any) -> Mapping[str, Any] | None:
-    """Return the features of a Hugging Face dataset, if its samples have their form; otherwise None."""
+    """Return the features of a Hugging Face dataset; None for other datasets, or if a transform changes the samples."""
     module = sys.modules.get("datasets")
     if module is None or not isinstance(dataset, module.Dataset) or dataset.format["type"] == "custom":
         return None

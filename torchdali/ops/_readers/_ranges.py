@@ -1,4 +1,4 @@
-"""Read remote containers in ranges of bytes: one request for a range that may hold many records."""
+"""Read remote containers in ranges of bytes: each request is for a range, which may contain many records."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MISSING = -1
 """Offset of a component that a record does not have."""
 
 _RANGE, _GAP = 4 << 20, 64 << 10  # bytes of a request; largest gap between two parts in one request
-_RUNS = 16  # runs in a window of `shuffle_window`, at least
+_RUNS = 16  # minimum number of runs in a window of `shuffle_window`
 
 
 class _PendingRange(NamedTuple):
-    """A range that was requested: file, offset, and the bytes that will arrive."""
+    """A requested range: the index of its file, its offset, and its pending bytes."""
 
     file: int
     start: int
@@ -35,35 +35,35 @@ class _PendingRange(NamedTuple):
 
 
 class _RangeRun:
-    """Ranges of one run, in their order, and how many of its records are still to be read."""
+    """The ranges of one run, in order, and the number of the run's records that weren't read yet."""
 
     def __init__(self, parts: Sequence[_PendingRange], size: int, records: int) -> None:
         self._parts, self.size, self.left = parts, size, records
         self._keys = [(part.file, part.start) for part in parts]
 
     def pending(self, file: int, offset: int, count: int) -> PendingBytes:
-        """Return a part of a range."""
+        """Return the pending bytes of a part of a range."""
         part = self._parts[max(0, bisect_right(self._keys, (file, offset)) - 1)]
         return PendingBytes(part.future, offset - part.start, count)
 
 
 class Ranges:
-    """Requests the bytes of remote records, run by run.
+    """An object that requests the bytes of remote records, run by run.
 
-    A run is a group of records that follow each other. In order and with `shuffle_window`, it has about 4 MB; otherwise
-    each record is a run. When the first record of a run is needed, its ranges are requested. They are kept until all
-    records of the run were read, or until other runs need the memory.
+    A run is a group of consecutive records. Without shuffling, or with `shuffle_window`, a run has about 4 MB;
+    otherwise each record is a run. When the first record of a run is needed, the ranges of the run are requested. They
+    stay in memory until all records of the run were read, or until other runs need the memory.
 
     Args:
         remote: The connection.
         storages: The containers.
-        files: Which container each record is in.
+        files: Index of each record's container.
         places: Offset and size of the components of each record, ``(N, components, 2)``.
         arguments: Arguments of the reader.
 
     Attributes:
-        runs: Runs that the order of an epoch must keep together; None if it need not.
-        bytes_ahead: Number of bytes that are requested early.
+        runs: Description of the runs that an epoch's order must keep together; None if any order is allowed.
+        bytes_ahead: Number of bytes that are requested in advance.
     """
 
     def __init__(
@@ -88,15 +88,15 @@ class Ranges:
 
     @property
     def is_busy(self) -> bool:
-        """True if requests wait for others to end."""
+        """True if requests wait for earlier requests to end."""
         return self.remote.is_busy
 
     def byte_count(self, records: Indices) -> int:
-        """Return the bytes of some records."""
+        """Return the size of records in bytes."""
         return int(self._sizes[records].sum())
 
     def start(self, records: Sequence[int]) -> list[list[PendingBytes | None]]:
-        """Start to read records; None marks a missing component."""
+        """Start reading records; return the pending bytes of each record's components, None for a missing component."""
         runs = {number: self._live.get(number) or self._begin(number) for number in {r // self._run for r in records}}
         for number in dict.fromkeys(records):
             runs[number // self._run].left -= 1
@@ -116,7 +116,7 @@ class Ranges:
         self._size -= self._live.pop(number).size
 
     def _begin(self, number: int) -> _RangeRun:
-        """Request the ranges of a run; components that are near each other share a range."""
+        """Request the ranges of a run. Neighboring components share a range."""
         rows = slice(number * self._run, (number + 1) * self._run)
         places = self._places[rows]
         files = np.repeat(self._files[rows], places.shape[1]).tolist()
@@ -140,6 +140,6 @@ class Ranges:
             if isinstance(storage, RemoteFile):
                 return storage.start(start, count, self.runs is not None).future
             future.set_result(storage.read(start, count))
-        except RuntimeError as error:  # raised later, for the records in this range
+        except RuntimeError as error:  # reading the records of this range raises the error
             future.set_exception(error)
         return future

@@ -1,4 +1,4 @@
-"""Records of one or several container files, numbered through."""
+"""Records of container files, with consecutive indices over all files."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ Offsets = npt.NDArray[np.int64]
 
 
 class RecordsDataset:
-    """The records of container files, in one row; each subclass parses one format.
+    """The records of container files, one file after the other. Each subclass parses one format.
 
     Args:
         storages: The files.
-        offsets: Offsets of each file, offset and size of its records, ``(N, 2)``.
+        offsets: For each file, the offset and the size of its records, ``(N, 2)``.
         arguments: Arguments of the reader.
 
     Raises:
@@ -63,7 +63,7 @@ class RecordsDataset:
     is_busy = property(lambda self: self._ranges.is_busy)
 
     def byte_count(self, records: Indices) -> int:
-        """Return the bytes of some records."""
+        """Return the size of records in bytes."""
         assert self._ranges is not None
         return self._ranges.byte_count(records)
 
@@ -71,7 +71,7 @@ class RecordsDataset:
         return len(self._files)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start to read records, if any are remote."""
+        """Start reading remote records; None if all containers are local."""
         if self._ranges is None:
             return None
         parts = self._ranges.start(records)
@@ -81,10 +81,10 @@ class RecordsDataset:
         """Return the outputs of a record.
 
         Args:
-            part: Its bytes are on their way.
+            part: A pending read of the record; None to read it now.
 
         Raises:
-            RuntimeError: it is damaged, or another one.
+            RuntimeError: the record is damaged, or has another format.
         """
         record = self._bytes(index) if part is None else part.bytes()
         try:
@@ -102,14 +102,14 @@ class RecordsDataset:
         return storage.read(self._offsets.item(index, 0), self._offsets.item(index, 1))
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return a file's identity, as of its opening, and the place of a record in it; or all files' identities."""
+        """Return a record's identity: its file's identity when opened, and its offset; or the list's identity."""
         if index is None:
             return list_digest(_paths(self._storages))
         file = self._identities[self._files.item(index)]
         return None if file is None else file + self._offsets[index].tobytes()
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return file and offset of a record; empty for all outputs but the first."""
+        """Return the file and the offset of a record; "" for all outputs except the first."""
         if output:
             return ""
         return f"{self._storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
@@ -130,7 +130,7 @@ class Names:
 def ranges_of(
     storages: Sequence[ByteStorage], files: Indices, places: Indices, arguments: Mapping[str, Any]
 ) -> Ranges | None:
-    """Return the object that requests the records of containers; None if none is remote."""
+    """Return the object that requests the records of remote containers; None if all containers are local."""
     remote = next((each for storage in storages if (each := getattr(storage, "remote", None)) is not None), None)
     return None if remote is None else Ranges(remote, storages, files, places, arguments)
 
@@ -140,10 +140,11 @@ def _paths(storages: Sequence[ByteStorage]) -> list[str]:
 
 
 def open_remote(paths: Sequence[str | None], options: Mapping[str, Any]) -> Remote | None:
-    """Return the reader of URLs, if any path is one.
+    """Return an object that reads URLs; None if no path is a URL.
 
     Args:
-        options: Arguments of the reader, with the fields of `RemoteOptions` among them.
+        paths: Paths and URLs.
+        options: Arguments of the reader, including the fields of `RemoteOptions`.
     """
     if not any(path is not None and is_url(path) for path in paths):
         return None
@@ -156,7 +157,7 @@ class Indexed(NamedTuple):
 
     Attributes:
         storage: The container.
-        path: Path of the index, or of the manifest; empty if there is none.
+        path: Path of the index or of the manifest; empty without an index.
         text: Text of the index; None if the container must be scanned.
     """
 
@@ -169,14 +170,14 @@ def open_containers(
     kind: str, paths: Sequence[str], index_paths: Sequence[str] | None, direct: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> list[Indexed]:  # fmt: skip
-    """Open the containers of a reader, and read their indices; for remote containers, many at a time.
+    """Open the containers of a reader, and read their indices. Remote containers are opened concurrently.
 
     Args:
-        kind: As a manifest has it.
+        kind: Kind of the containers, as recorded in manifests.
         paths: Paths of files, or URLs.
         index_paths: One path per container, or the path of a manifest.
-        direct: Read past the system's cache.
-        options: Arguments of the reader, with the fields of `RemoteOptions` among them.
+        direct: Bypass the system's cache.
+        options: Arguments of the reader, including the fields of `RemoteOptions`.
 
     Raises:
         RuntimeError: containers are missing or cannot be opened, or the options contradict each other.
@@ -209,7 +210,7 @@ def open_containers(
 
 
 def _text(path: str, remote: Remote | None) -> str | None:
-    """Read an index; None if there is none."""
+    """Read an index; None if the index doesn't exist."""
     if not path or not (is_url(path) or os.path.exists(path)):
         return None
     with contextlib.suppress(NoSuchObject):
@@ -218,13 +219,13 @@ def _text(path: str, remote: Remote | None) -> str | None:
 
 
 def local_only(**arguments: str | Sequence[str] | None) -> None:
-    """Refuse URLs, for a reader that cannot read them.
+    """Check that the paths of a reader without support for URLs are local.
 
     Args:
-        arguments: Paths by the name of their argument.
+        arguments: Values of the arguments with paths.
 
     Raises:
-        RuntimeError: names the argument and the URL.
+        RuntimeError: a path is a URL.
     """
     for name, value in arguments.items():
         for path in [value] if isinstance(value, str) else value or ():
@@ -236,19 +237,19 @@ def local_only(**arguments: str | Sequence[str] | None) -> None:
 
 
 def over_containers(function: Callable[[Indexed], T], containers: Sequence[Indexed]) -> list[T]:
-    """Call a function on each container, which it may scan; on several remote containers at a time."""
+    """Call a function on each container; concurrently if remote containers must be scanned."""
     remote = any(is_url(each.storage.path) and each.text is None for each in containers)
     return in_threads([functools.partial(function, each) for each in containers], _SCANS if remote else 1)
 
 
-_SCANS = 8  # at a time, because each reads ahead
+_SCANS = 8  # number of concurrent scans, which is low because each scan reads ahead
 
 
 def in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
     if threads == 1 or len(calls) < 2:
         return [call() for call in calls]
     with ThreadPoolExecutor(min(threads, len(calls))) as pool:
-        contexts = [contextvars.copy_context() for _ in calls]  # whose warnings name the user's line
+        contexts = [contextvars.copy_context() for _ in calls]  # so that warnings name the user's line
         return list(pool.map(lambda context, call: context.run(call), contexts, calls))
 
 
@@ -258,14 +259,15 @@ def parse_records(
     scan: Callable[[ByteStorage], Iterator[Any]],
     describe: Callable[[list[Any]], str],
 ) -> T | list[Any]:
-    """Return the records of a container: from its index, or found by a scan.
+    """Return the records of a container, from its index or from a scan.
 
-    An index that doesn't exist is written, but never to an URL.
+    An index that doesn't exist is written, unless its path is a URL.
 
     Args:
-        parse: Reads the text of an index.
+        container: The container.
+        parse: Parses the text of an index; called with the text, the index's path and the container.
         scan: Yields the records of a container.
-        describe: Returns the text of an index.
+        describe: Converts records to the text of an index.
     """
     storage, path, text = container
     if text is not None:
@@ -286,7 +288,7 @@ def record_offsets(
     scan: Callable[[ByteStorage], Iterator[tuple[int, int]]],
     describe: Callable[[list[tuple[int, int]]], str],
 ) -> list[Offsets]:
-    """Return offset and size of the records of each container, see `parse_records`."""
+    """Return the offset and the size of the records of each container; see `parse_records`."""
 
     def offsets(container: Indexed) -> Offsets:
         return np.array(parse_records(container, parse, scan, describe), np.int64).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Files in class folders, or listed one by one."""
+"""The reader of files in class folders or in lists."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _IS_POSIX = os.sep == "/"
 
 
 class ListedFiles:
-    """Records that are files: their paths as they were listed, and the folder that relative ones start from.
+    """Records that are files, with their listed paths and the folder of relative paths.
 
     Args:
-        paths: One a record.
-        root: A folder.
-        remote: Reads URLs, if there may be some.
+        paths: One path per record.
+        root: Folder of relative paths.
+        remote: Reads URLs; None if all files are local.
 
     Raises:
         RuntimeError: no files were found.
@@ -56,11 +56,11 @@ class ListedFiles:
 
     @property
     def is_busy(self) -> bool:
-        """True if requests wait for others to end."""
+        """True if requests wait for earlier requests to end."""
         return self._remote is not None and self._remote.is_busy
 
     def byte_count(self, records: Indices) -> int:
-        """Estimate the bytes of some files, by those that were read."""
+        """Estimate the total size of files in bytes from the mean size of the files read so far."""
         return 0 if self._remote is None else int(len(records) * self._remote.mean_size)
 
     def __len__(self) -> int:
@@ -75,14 +75,14 @@ class ListedFiles:
 
     def _path(self, index: int) -> str:
         path = self._paths[index]
-        if path.startswith("/") if _IS_POSIX else os.path.isabs(path):  # for each file, while the GIL is held
+        if path.startswith("/") if _IS_POSIX else os.path.isabs(path):  # quick: runs for each file with the GIL held
             return path
         if self._remote is not None and is_url(path):
             return path
         return self._folder + path
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of a file; for the first output, as it was listed."""
+        """Return the path of a file; for the first output, the listed path; for other outputs, ""."""
         if output is None:
             return shown(self._path(index))
         return "" if output else self._paths[index]
@@ -92,13 +92,13 @@ class FileDataset(ListedFiles):
     """Files and their labels.
 
     Args:
-        paths: One a record.
-        labels: One a record.
-        root: Folder that relative paths start from.
-        mapped: Map the files into memory; otherwise they are read.
-        remote: Reads URLs, if there may be some.
-        classes: Names of the labels from 0, if they are known.
-        file_list: Where the paths were listed, if they were.
+        paths: One path per record.
+        labels: One label per record.
+        root: Folder of relative paths.
+        mapped: Map the files into memory; otherwise read them.
+        remote: Reads URLs; None if all files are local.
+        classes: Names of the labels from 0; empty if unknown.
+        file_list: Path of the list that contains the paths; empty without a list.
 
     Raises:
         RuntimeError: no files were found, or a label does not fit int32.
@@ -122,7 +122,7 @@ class FileDataset(ListedFiles):
         self._mapped, self.classes, self._file_list = mapped, classes, file_list
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read]:
-        """Start to read files that are remote."""
+        """Start reading remote files; return one function per record, which returns the file."""
         if self._remote is None:
             return WholeFiles(records, self._path, self.read)
         started = {record: self._start(self._remote, record) for record in dict.fromkeys(records)}
@@ -136,7 +136,7 @@ class FileDataset(ListedFiles):
         """Return the bytes of a file.
 
         Args:
-            part: They are on their way.
+            part: A pending read of the file; None to read it now.
         """
         try:
             return (read_whole(self._path(index), self._remote, part, self._mapped),)
@@ -148,9 +148,9 @@ class FileDataset(ListedFiles):
             raise
 
     def byte_counts(self) -> list[int]:
-        """Return the size of each file in bytes; 0 for a file that cannot be read: then `read` raises the error.
+        """Return the size of each file in bytes; 0 for a file that cannot be read, for which `read` raises the error.
 
-        Of those at URLs, each takes a request.
+        Each file at a URL needs a request.
         """
         paths = map(self._path, range(len(self)))
         return list(map(_size, paths)) if self._remote is None else self._remote.map(self._remote_size, paths)
@@ -177,11 +177,11 @@ def read_whole(
     """Return the bytes of a whole file.
 
     Args:
-        remote: Reads URLs, if there may be some.
-        part: The bytes, if they are on their way.
+        remote: Reads URLs; None if all files are local.
+        part: A pending read of a file at a URL; None to request it now.
 
     Raises:
-        RuntimeError: a file cannot be read; with ``mapped``, also if it is empty.
+        RuntimeError: the file cannot be read, or is empty with ``mapped``.
     """
     if remote is None or not is_url(path):
         return read_file(path, mapped=mapped, direct=direct)
@@ -192,14 +192,14 @@ def read_whole(
 
 
 class Labels(list[int]):
-    """Whole numbers, one per file."""
+    """Integer labels, one per file."""
 
     @classmethod
     def from_argument(cls, value: Any) -> Labels:
-        """Return labels as the argument takes them; fractions are truncated, as in DALI.
+        """Convert labels to integers; fractions are truncated, as in DALI.
 
         Raises:
-            TypeError: a label is a text, a list or something else.
+            TypeError: a label is not a number.
         """
         values = value.tolist() if hasattr(value, "tolist") else list(value)
         if wrong := [each for each in values if not isinstance(each, (int, float))][:1]:
@@ -232,27 +232,28 @@ def file(
 ) -> Annotated[Dataset, OutputCount(2)]:
     """Read files and labels.
 
-    Choose the files in one of three ways. With only ``file_root``, each direct subfolder is a class, even if no file in
-    it matches; classes are numbered in the order of their names' bytes. ``file_list`` is a text file with lines ``path
-    label``. ``files`` is a list of paths; without ``labels``, they are numbered from 0.
+    One of three arguments selects the files. With only ``file_root``, each direct subfolder is a class, even if no file
+    in it matches; classes are numbered in the order of their names' bytes. ``file_list`` is a text file with lines
+    ``path label``. ``files`` is a list of paths; without ``labels``, the labels are the files' indices.
 
     Args:
-        file_root: Folder of class folders, also as a URL, or base of relative paths; without it, the paths of a
-            ``file_list`` start from the folder of the list.
+        file_root: Folder or URL that contains class folders; with ``files`` or ``file_list``, the folder of relative
+            paths. The default folder of relative paths in a ``file_list`` is the list's own folder.
         files: Paths, or URLs.
         labels: Labels, one per file.
-        file_list: A text file of lines ``path label``, the label a number from 0.
-        file_filters: Shell patterns of file names to take; only with just ``file_root``.
-        dir_filters: Shell patterns of folder names to take, also only with just ``file_root``; other folders get no
-            number.
+        file_list: A text file with lines ``path label``; labels are integers from 0.
+        file_filters: Shell patterns of file names; has an effect only if ``file_root`` selects the files.
+        dir_filters: Shell patterns of folder names; has an effect only if ``file_root`` selects the files. Other
+            folders get no label.
         case_sensitive_filter: Make the patterns case-sensitive.
 
     Returns:
         The bytes of the file, ``(n,)`` uint8, and the label, ``(1,)`` int32.
 
     Raises:
-        RuntimeError: none or several of the three ways are used, there are no files, or a folder or list
-            cannot be read. While running: a file cannot be read, or is empty (unless ``dont_use_mmap``).
+        RuntimeError: no argument selects files, ``files`` and ``file_list`` are both passed, there are no files, or a
+            folder or list cannot be read; or, while the pipeline runs, a file cannot be read, or is empty (unless
+            ``dont_use_mmap``).
     """
     _check(file_root, files, labels, file_list)
     mapped = not options.get("dont_use_mmap", False)
@@ -298,7 +299,7 @@ _ENTRY = re.compile(r"(?P<path>.*\S)\s+(?P<label>\d+)\s*")
 
 
 def _read_list(path: str) -> tuple[list[str], list[int]]:
-    """Read a list of files and labels."""
+    """Read the paths and labels of a ``file_list``."""
     try:
         lines = _lines(path)
     except RuntimeError as error:
@@ -311,7 +312,7 @@ def _read_list(path: str) -> tuple[list[str], list[int]]:
 
 
 def _lines(path: str) -> list[tuple[int, str]]:
-    """Return the lines that are not empty, with their numbers from 1."""
+    """Return the lines that are not empty, each with its line number from 1."""
     return [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
 
 

@@ -1,4 +1,4 @@
-"""Several readers as one: each delivers a fixed share of an epoch."""
+"""A mixture of readers, in which each reader delivers a fixed share of an epoch."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ class WeightedReader:
 
     Args:
         reader: A reader of `fn`, for example ``fn.readers.webdataset``.
-        proportion: Part of an epoch's samples, relative to the other readers.
-        repeat: How often an epoch takes each record: 2 for each record twice, 0.5 for half of the records.
-        choose: How many records an epoch takes.
+        proportion: Weight of the reader in an epoch, relative to the proportions of the other readers.
+        repeat: Number of times that an epoch contains each record: 2 for each record twice, 0.5 for half of the
+            records.
+        choose: Number of the reader's records in an epoch.
         arguments: Arguments of the reader, for example ``paths``. Shuffling and shards are arguments of the mixture.
 
     Raises:
-        TypeError: `reader` isn't a reader of `fn`. ValueError: the shares exclude each other or are not positive, or an
-            argument belongs to the mixture or can't be used in one. The reader's errors for its arguments.
+        TypeError: `reader` isn't a reader of `fn`.
+        ValueError: several shares are passed, a share is not positive, or an argument belongs to the mixture or can't
+            be used in a mixture.
+        Exception: the reader's own errors for its arguments.
     """
 
     name: str
@@ -75,7 +78,7 @@ class WeightedReader:
 
     @property
     def constants(self) -> dict[str, Any]:
-        """The reader's arguments: the data's location, and the selection."""
+        """All arguments of the reader: its settings, and the location of its data."""
         return {**self.settings, **self.places}
 
     @property
@@ -85,11 +88,11 @@ class WeightedReader:
 
 
 class MixedDataset:
-    """The records of several datasets, numbered through.
+    """The records of several datasets, with consecutive indices over all datasets.
 
     Args:
         datasets: Datasets of the readers.
-        labels: Whether the last output of each comes from its `metadata`.
+        labels: For each dataset, True if its last output is from its `metadata`.
         mixture: The records of each epoch.
         draws_shuffled: True if the mixture itself shuffles the records.
     """
@@ -104,11 +107,11 @@ class MixedDataset:
 
     @property
     def is_busy(self) -> bool:
-        """True if requests wait for others to end."""
+        """True if requests wait for earlier requests to end."""
         return any(remote.is_busy for remote in self.remotes)
 
     def byte_count(self, records: Indices) -> int:
-        """Return the number of bytes of the remote records among these."""
+        """Return the total size of the remote records in bytes."""
         counts = [
             self._datasets[part].byte_count(np.array([index]))
             for part, index in map(self._mixture.locate, records.tolist())
@@ -120,7 +123,7 @@ class MixedDataset:
         return len(self._mixture)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start to read records."""
+        """Start reading records; return one function per record, which returns the record's outputs."""
         places = [self._mixture.locate(record) for record in records]
         reads: list[Any] = [None] * len(records)
         for part, dataset in enumerate(self._datasets):
@@ -132,7 +135,7 @@ class MixedDataset:
         return reads
 
     def read(self, index: int) -> tuple[torch.Tensor, ...]:
-        """Return the outputs of a record, labels among them."""
+        """Return the outputs of a record, including its label."""
         part, own = self._mixture.locate(index)
         return self._row(part, own, partial(self._datasets[part].read, own))
 
@@ -143,7 +146,7 @@ class MixedDataset:
         return row
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a record's file, or of the list of all; see `Dataset`."""
+        """Return the identity of a record's file, or of the list of all files; see `Dataset`."""
         if index is None:
             return b"".join(list_identity(each) or bytes(8) for each in self._datasets)
         part, own = self._mixture.locate(index)
@@ -152,7 +155,7 @@ class MixedDataset:
         return found
 
     def info(self, index: int) -> str:
-        """Name a record as its own reader does."""
+        """Return the description of a record from its own dataset."""
         part, own = self._mixture.locate(index)
         name: str = self._datasets[part].info(own)
         return name
@@ -210,22 +213,24 @@ def mixture(
             random_shuffle=True,
         )
 
-    A dataset is walked through without repetition across epochs: if an epoch takes a fifth of it, five epochs read all
-    of it. Resuming and ranks are as exact as with one reader.
+    An epoch continues each dataset where the previous epoch stopped: if an epoch reads a fifth of a dataset, five
+    epochs read the whole dataset once. Resuming and the division among ranks are as exact as with one reader.
 
     Args:
-        sources: The readers, each a `torchdali.WeightedReader`. All must have the same outputs.
+        sources: The readers, each a `torchdali.WeightedReader`. All readers must have the same outputs.
         stratified: With ``random_shuffle``, shuffle the records of each dataset, and interleave the datasets, so that
-            each batch has the weights. Otherwise the whole epoch is shuffled, and batches have the weights only on
-            average.
-        epoch_size: Samples of an epoch, with proportions; by default as many as there are records.
+            the shares hold in each batch. Otherwise the whole epoch is shuffled, and the shares hold in batches only
+            on average.
+        epoch_size: Number of samples in an epoch, with proportions; by default the number of records.
 
     Returns:
         The outputs of the first reader.
 
     Raises:
-        TypeError: a source isn't a `WeightedReader`. ValueError: shares contradict each other, a source gets no sample,
-            or the sources differ in their outputs. A reader's own errors.
+        TypeError: a source isn't a `WeightedReader`.
+        ValueError: the shares contradict each other, a source's share is less than one sample, or the sources have
+            different numbers of outputs.
+        Exception: a reader's own errors.
     """
     shuffles = bool(options.get("random_shuffle"))
     if options.get("shuffle_after_epoch"):

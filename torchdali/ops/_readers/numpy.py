@@ -1,4 +1,4 @@
-"""Files of NumPy arrays, and regions of them."""
+"""Readers of NumPy arrays in files, and of regions of arrays."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _WINDOW = {
     "roi_start": "start", "rel_roi_start": "rel_start", "roi_end": "end", "rel_roi_end": "rel_end",
     "roi_shape": "shape", "rel_roi_shape": "rel_shape",
 }  # fmt: skip
-_SMALL = 1 << 18  # bytes of a file that is read as a whole
+_SMALL = 1 << 18  # greatest size in bytes of a file that is always read as a whole
 npy.HEAD = 1 << 16  # bytes of a remote file that are read first: transferring them takes less time than another request
 _Window = tuple[list[int], list[int], list[int]]
 _Parts = tuple[PendingBytes, ...]
 
 
 class NumpyDataset(ListedFiles):
-    """Arrays in files, or regions of them.
+    """Arrays in files, or regions of these arrays.
 
     Args:
         paths: Paths of the files.
         root: Folder that relative paths start from.
         region: Arguments of the region, named as in `slice_window`.
-        axes: Axes of the region; none for all.
-        policy: For regions that reach outside.
+        axes: Axes of the region; empty for all axes.
+        policy: Policy for regions that reach outside.
         fill: Value of elements outside the array.
         mapped: Map large files into memory.
-        direct: Read past the system's cache.
-        remote: Reads URLs, if there may be some.
+        direct: Bypass the system's cache.
+        remote: Reads URLs; None if all files are local.
 
     Raises:
         RuntimeError: no files were found.
@@ -68,13 +68,13 @@ class NumpyDataset(ListedFiles):
         self._fill = torch.tensor([fill], dtype=torch.float32)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start to read files, or the parts with their regions, if they are remote."""
+        """Start reading remote files, or the parts that contain the regions; None if all files are local."""
         if self._remote is None:
             return None
         return [partial(self.read, record, parts=self._start(self._remote, self._path(record))) for record in records]
 
     def _start(self, remote: Remote, url: str) -> _Parts:
-        """Start to read a file; or its beginning, and then the part with the region, unless it is already read."""
+        """Start reading a remote file. With a region, read the file's head first, and then the part with the region."""
         if not is_url(url):
             return ()
         if not self._region:
@@ -100,7 +100,7 @@ class NumpyDataset(ListedFiles):
         return read_whole(self._path(index), self._remote, parts[0] if parts else None, self._mapped, self._direct)
 
     def _read_into(self, index: int, out: Tensor) -> bool:
-        """Read an array directly into memory, if its header equals an earlier one; return whether it did."""
+        """Read an array directly into `out` if its header equals an earlier array's header; return True if it does."""
         usual = self._usual
         if usual is None or self._direct:
             return False
@@ -116,12 +116,12 @@ class NumpyDataset(ListedFiles):
         """Return an array, or its region.
 
         Args:
-            out: Memory for it.
-            parts: Pending reads: the file; or its beginning, and the part with the region.
-            varying: Arguments of the region that differ from sample to sample.
+            out: Memory for the result.
+            parts: Pending reads: the file; or the file's head, and the part with the region.
+            varying: Arguments of the region with one value per sample.
 
         Raises:
-            RuntimeError: the file cannot be read, holds no array, or the region reaches outside.
+            RuntimeError: the file cannot be read or isn't an array, or the region reaches outside.
         """
         whole = not self._region and not varying
         if whole and out is not None and self._read_into(index, out):
@@ -145,7 +145,7 @@ class NumpyDataset(ListedFiles):
         return array
 
     def _cut(self, index: int, region: Mapping[str, Any], parts: _Parts) -> Tensor:
-        """Return a region, reading only the rows around it if that is less than all."""
+        """Return a region. Only the rows around the region are read, unless they are most of the file."""
         part = None
         if len(parts) == 2:
             part = self._take_region(*parts, region)
@@ -165,14 +165,14 @@ class NumpyDataset(ListedFiles):
     def _take_region(
         self, head: PendingBytes, content: PendingBytes, region: Mapping[str, Any]
     ) -> tuple[Tensor, _Window]:
-        """Return the part of a remote file with the region, and the region in it."""
+        """Return the part of a remote file with the region, and the region's window in the part."""
         what = npy.header(head.bytes())
         window = self._window(what.shape, region)
         slab = npy.slab(what, *window)
         return npy.tensor(slab.what, content.bytes()), _inside(slab, window)
 
     def _from_disk(self, path: str, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
-        """Return the part of a file with the region, and the region in it; None if that is most of the file."""
+        """Return the part of a file with the region, and the region's window in it; None to read the whole file."""
         storage = PlainFile(path)
         if storage.size <= _SMALL:
             return None
@@ -186,13 +186,13 @@ class NumpyDataset(ListedFiles):
         return array, _inside(slab, window)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of a file; for the array, as it was listed: in a folder it begins with ``./``, as in DALI."""
+        """Return the path of a file; for an output, the listed path, in a folder with ``./`` as in DALI."""
         name = super().info(index, output)
         return f"./{name}" if output is not None and self._from_folder and not is_url(name) else name
 
 
 def _inside(slab: npy.Slab, window: _Window) -> _Window:
-    """Return a window of an array as one of a slab of it."""
+    """Convert a window of an array to a window of a slab of the array."""
     axes, starts, extents = window
     moved = [start - slab.first * (axis == slab.axis) for axis, start in zip(axes, starts, strict=True)]
     return axes, moved, extents
@@ -219,33 +219,33 @@ def numpy(
     use_o_direct: bool = False,
     **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Dataset:
-    """Read arrays that `numpy.save` wrote, whole or a region of each.
+    """Read arrays that `numpy.save` wrote, or a region of each array.
 
     Args:
-        file_root: Folder of the files, also as a URL, or base of relative paths.
-        file_filter: Shell pattern of the names of files to take; only with just ``file_root``.
+        file_root: Folder or URL of the files; with ``files`` or ``file_list``, the folder of relative paths.
+        file_filter: Shell pattern of file names; has an effect only if neither ``files`` nor ``file_list`` is passed.
         files: Paths, or URLs.
-        file_list: A text file with a path a line.
-        roi_start: Start of the region, one value for each axis or one for all; 0 by default.
+        file_list: A text file with one path per line.
+        roi_start: Start of the region: one value per axis, or one value for all axes; 0 by default.
         rel_roi_start: Start of the region as a fraction of the array's extent.
         roi_end: End of the region, exclusive; by default the end of the array.
         rel_roi_end: End of the region as a fraction of the extent.
-        roi_shape: Shape of the region, one value for each axis or one for all.
+        roi_shape: Shape of the region: one value per axis, or one value for all axes.
         rel_roi_shape: Shape of the region as a fraction of the extent.
-        roi_axes: Axes of the region; the others stay whole. All if left out.
-        out_of_bounds_policy: For regions that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
+        roi_axes: Axes of the region, all by default; other axes stay whole.
+        out_of_bounds_policy: Policy for regions that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
         fill_value: Value outside the array, for ``"pad"``.
-        cache_header_information: Accepted; headers are kept in any case.
-        register_buffers: Accepted, for GPU storage.
-        use_o_direct: Read without the system's cache; needs ``dont_use_mmap``.
+        cache_header_information: Accepted, without effect.
+        register_buffers: Accepted, without effect.
+        use_o_direct: Bypass the system's cache; needs ``dont_use_mmap``.
 
     Returns:
-        The array, in the order of C.
+        The array, in C order.
 
     Raises:
-        RuntimeError: no argument names files, there are no files, or arguments exclude each other. While running: a
-            file cannot be read, or contains something else than an array of a type that torch supports; or a region
-            reaches outside.
+        RuntimeError: no argument selects files, there are no files, or arguments exclude each other; or, while the
+            pipeline runs, a file cannot be read or isn't an array of a dtype that PyTorch supports, or a region reaches
+            outside.
     """
     mapped = not options.get("dont_use_mmap", False)
     if mapped and use_o_direct:
@@ -282,7 +282,7 @@ def listed_files(
     listed: str | None,
     remote: Remote | None = None,
 ) -> tuple[str, list[str]]:
-    """Return a folder, and the paths of files in it."""
+    """Return the root folder and the paths that the reader's arguments select."""
     if files is not None and listed is not None:
         raise RuntimeError("give either files or file_list, not both")
     try:
@@ -307,13 +307,13 @@ def decode_numpy(data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dt
 
     Args:
         data: The bytes of the file, ``(n,)`` uint8.
-        dtype: Output dtype: numbers are rounded, and limited to its range. By default the array's own.
+        dtype: Output dtype: values are rounded and saturated. By default the array's dtype.
 
     Returns:
-        The array, in the order of C.
+        The array, in C order.
 
     Raises:
-        RuntimeError: the bytes are not an array, or too few or too many for it.
+        RuntimeError: the bytes are not an array, or there are too few or too many bytes.
     """
     try:
         content = data.contiguous().numpy()

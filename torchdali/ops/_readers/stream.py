@@ -1,4 +1,4 @@
-"""Streams of samples as a source: iterable datasets of torch, mosaicml, litdata, Hugging Face and webdataset."""
+"""A source of samples from iterable datasets of PyTorch, mosaicml, litdata, Hugging Face and webdataset."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from torchdali.tensors import TensorList
 
 __all__ = ["IterableStyle", "SampleStream", "stream"]
 
-_END = object()  # of an iterator
+_END = object()  # returned at the end of an iterator
 
 
 class IterableStyle:
-    """A stream as it was given, and the form of its samples.
+    """The user's stream, and the structure of its samples.
 
     Args:
-        dataset: Iterates over samples, each time from the start.
+        dataset: An iterable of samples. Each iteration must start from the first sample.
 
     Raises:
-        TypeError: it doesn't.
+        TypeError: the dataset isn't iterable, or can be iterated only once.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -40,7 +40,7 @@ class IterableStyle:
 
     @classmethod
     def from_argument(cls, value: Any) -> IterableStyle:
-        """Return a stream as the argument takes it."""
+        """Wrap a stream, unless it is already wrapped."""
         return value if isinstance(value, cls) else cls(value)
 
     def __repr__(self) -> str:
@@ -48,10 +48,10 @@ class IterableStyle:
 
     @cached_property
     def _begun(self) -> tuple[Any, list[Iterator[Any]]]:
-        """The first sample, and the loop that it began, if there is no other way to see one."""
+        """The first sample, and the iterator that yielded it; no iterator if the dataset has items by index."""
         self.set_epoch(0)
         if _length(self.users_dataset) and hasattr(self.users_dataset, "__getitem__"):
-            return self.users_dataset[0], []  # mosaicml counts loops, and doesn't resume in a loop that was counted
+            return self.users_dataset[0], []  # an iteration here would prevent mosaicml's stream from resuming
         iterator = iter(self.users_dataset)
         for first in iterator:
             return first, [itertools.chain([first], iterator)]
@@ -59,32 +59,35 @@ class IterableStyle:
 
     @property
     def first(self) -> Any:
-        """The first sample, which shows the form of all."""
+        """The first sample, whose structure all samples must have."""
         return self._begun[0]
 
     def set_epoch(self, number: int) -> None:
-        """Tell the stream which pass comes next, if it has `set_epoch`."""
+        """Call the stream's `set_epoch` with the number of the next pass, if it has this method."""
         if hasattr(self.users_dataset, "set_epoch"):
             self.users_dataset.set_epoch(number)
 
     def begin(self) -> Iterator[Any]:
-        """Start from the first sample, with the loop that `first` began, if there is one."""
+        """Return an iterator from the first sample on; reuse the iterator that `first` has started."""
         return self._begun[1].pop() if self._begun[1] else iter(self.users_dataset)
 
     def leaves(self, columns: Sequence[str] | None) -> list[NestedValue]:
-        """Return the values of each sample that are outputs.
+        """Return the values of a sample that are outputs.
+
+        Args:
+            columns: Names of the values; None for all values.
 
         Raises:
-            RuntimeError: the columns do not exist.
+            RuntimeError: a column doesn't exist.
         """
         leaves = leaves_of_sample(self.first, as_tensor)
         return chosen(leaves, columns) if columns else leaves
 
     def place(self, taken: int) -> Any:
-        """Return the stream's own position; 0 if it doesn't have one.
+        """Return the position from the stream's `state_dict`; 0 if the stream has no state.
 
         Args:
-            taken: Samples since the last start.
+            taken: Number of samples since the last start.
         """
         state_dict = getattr(self.users_dataset, "state_dict", None)
         if state_dict is None or not hasattr(self.users_dataset, "load_state_dict"):
@@ -101,7 +104,7 @@ class IterableStyle:
 
 
 def _length(dataset: Any) -> int:
-    """Return the length of a dataset; 0 if it has none."""
+    """Return the length of a dataset; 0 if the dataset has no length."""
     try:
         return len(dataset)
     except TypeError:
@@ -109,7 +112,7 @@ def _length(dataset: Any) -> int:
 
 
 def _without_decoding(dataset: Any) -> Any:
-    """Return a Hugging Face stream whose images and sounds are delivered encoded, as in storage."""
+    """Make a Hugging Face stream return images and audio encoded, as stored; return other streams unchanged."""
     module = sys.modules.get("datasets")
     if module is not None and isinstance(dataset, module.IterableDataset) and dataset.features is not None:
         return dataset.decode(False)
@@ -117,13 +120,13 @@ def _without_decoding(dataset: Any) -> Any:
 
 
 class SampleStream(BatchSource):
-    """Batches of a stream, drawn by the thread that starts batches.
+    """A source of a stream's batches, which the thread that starts batches reads.
 
     Args:
         samples: The stream.
-        leaves: The values of each sample that are wanted.
+        leaves: The values to return for each sample.
         layouts: Layouts of the outputs.
-        epoch_size: Number of samples of an epoch; None for all up to the stream's end.
+        epoch_size: Number of samples in an epoch; None to end the epoch with the stream.
     """
 
     def __init__(
@@ -132,19 +135,19 @@ class SampleStream(BatchSource):
         self._samples, self._leaves, self._layouts, self._epoch_size = samples, leaves, layouts, epoch_size
         self._iterator: Iterator[Any] | None = None
         self._begun: object = None
-        self._drawn: list[Any] = []  # samples of a batch that an exception interrupted
+        self._drawn: list[Any] = []  # samples of the current batch; not empty after an exception
         self._start_at(0, 0, 0, 0, 0)
 
     @property
     def remotes(self) -> Sequence[Any]:
-        """Connections of the stream, whose requests are counted."""
+        """Remote connections of the stream, for statistics of their requests."""
         remotes: Sequence[Any] = getattr(self._samples.users_dataset, "remotes", ())
         return remotes
 
     def _start_at(self, epoch: int, sample: int, passes: int, taken: int, place: Any) -> None:
         self._epoch, self._sample, self._passes, self._taken, self._place = epoch, sample, passes, taken, place
-        self._since, self._ended = 0, False  # samples that the iterator gave
-        self._position = passes, taken, place  # before `_drawn`
+        self._since, self._ended = 0, False  # number of samples from the current iterator
+        self._position = passes, taken, place  # the position before the samples in `_drawn`
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
         """Return the next batch of each output."""
@@ -162,11 +165,11 @@ class SampleStream(BatchSource):
         return tuple(TensorList.from_samples(list(column), layout) for column, layout in columns)
 
     def _take(self, count: int) -> None:
-        """Draw samples until `_drawn` has `count`, or the epoch ends. After an exception, the next call goes on."""
+        """Draw samples until `_drawn` has `count` samples or the epoch ends. A call after an exception resumes."""
         while len(self._drawn) < count and not self._ended:
             if self._iterator is None:
                 self._iterator = self._begin()
-            # Only call `next`: some streams start again whenever `iter` is called.
+            # Don't call `iter` on the iterator: some streams then start again.
             sample = next(self._iterator, _END)
             if sample is not _END:
                 self._taken, self._since = self._taken + 1, self._since + 1
@@ -186,12 +189,12 @@ class SampleStream(BatchSource):
             dataset.load_state_dict(copy.deepcopy(self._place))
             return iter(dataset)
         iterator = iter(dataset) if self._passes or self._taken else self._samples.begin()
-        for _ in range(self._taken):  # it tells no position of its own
+        for _ in range(self._taken):  # the stream has no state: skip the earlier samples
             next(iterator, None)
         return iterator
 
     def reset(self, epoch: object = None) -> None:
-        """Start the next epoch: at the start of the stream, or with `epoch_size` at the next sample."""
+        """Start the next epoch, at the start of the stream; with `epoch_size`, at the next sample of the stream."""
         if epoch is not None and self._begun is epoch:
             return
         self._begun, self._epoch, self._sample = epoch, self._epoch + 1, 0
@@ -200,7 +203,7 @@ class SampleStream(BatchSource):
             self._iterator, self._passes, self._taken, self._place, self._ended = None, self._epoch, 0, 0, False
 
     def state(self) -> dict[str, Any]:
-        """Return the position after the last batch, with the stream's own position if it has one."""
+        """Return the position after the last batch, including the stream's own state if it has one."""
         passes, taken, place = self._position if self._drawn else (self._passes, self._taken, self._place)
         return {
             "epoch": self._epoch, "sample": self._sample, "passes": passes, "taken": taken,
@@ -211,21 +214,21 @@ class SampleStream(BatchSource):
         """Continue at a position.
 
         Raises:
-            ValueError: it is damaged.
+            ValueError: the position is damaged.
         """
         numbers: Any
         *numbers, ended = [state.get(name) for name in ("epoch", "sample", "passes", "taken", "ended")]
         if not all(type(number) is int and number >= 0 for number in (*numbers, ended)) or "place" not in state:
             raise ValueError(f"the checkpoint of a stream is damaged: {dict(state)!r}")
         epoch, sample, passes, taken = numbers
-        if not sample + passes + taken:  # the start of an epoch, whatever came before
+        if not sample + passes + taken:  # the start of an epoch: its number is the number of passes
             passes = epoch
         self._iterator, self._drawn = None, []
         self._start_at(epoch, sample, passes, taken, state["place"])
         self._ended = bool(ended)
 
     def close(self) -> None:
-        """Let go of the stream."""
+        """Drop the stream's iterator."""
         self._iterator = None
 
 
@@ -254,30 +257,33 @@ def stream(
     layouts: list[str] | None = None,
     epoch_size: int | None = None,
 ) -> Annotated[BatchSource, OutputCount(1)]:
-    """Take samples from a stream that another library fetches. Not in DALI.
+    """Read samples from a stream that another library fetches. Not in DALI.
 
-    A stream is any iterable dataset of torch: mosaicml's or litdata's `StreamingDataset`, one of Hugging Face, a
-    `webdataset.WebDataset`, `torchdali.TarStream`, or a torch `DataLoader` over one of these with ``batch_size=None``,
-    which fetches in processes. Values become tensors as in `readers.dataset`; give the stream encoded images, and
-    decode them here.
+    A stream is any iterable PyTorch dataset: mosaicml's or litdata's `StreamingDataset`, a Hugging Face
+    `IterableDataset`, a `webdataset.WebDataset`, a `torchdali.TarStream`, or a PyTorch `DataLoader` over any of these
+    with ``batch_size=None``, whose worker processes then fetch the samples. Values become tensors as in
+    `readers.dataset`; return encoded images from the stream, and decode them in the pipeline.
 
     The stream shuffles, and divides samples among ranks. If it has ``state_dict()`` and ``load_state_dict()``, its
     position is part of the pipeline's state. Otherwise, resuming reads the earlier samples again. ``set_epoch(n)`` is
     called before each pass, from 0.
 
     Args:
-        dataset: Iterates over samples: tuples, dictionaries or single values, all with the same form as the first.
-        columns: Keys of the dictionaries to return, in this order; all by default.
+        dataset: Iterable of samples: tuples, dictionaries or single values, all with the structure of the first sample.
+        columns: Keys of the dictionaries to return, in this order; all keys by default.
         layouts: Layouts of the outputs.
-        epoch_size: Samples of an epoch on this rank. The stream is repeated, and the next epoch continues where this
-            one stopped, so that all ranks have equally many batches. By default, an epoch ends with the stream.
+        epoch_size: Number of samples in an epoch on this rank. The stream is repeated, and the next epoch continues
+            where this epoch stopped, so that all ranks have equally many batches. By default, an epoch ends with the
+            stream.
 
     Returns:
-        The values of each sample; of dictionaries, a dictionary of outputs.
+        The values of each sample; for dictionaries, a dictionary of outputs.
 
     Raises:
-        TypeError: ``dataset`` is not a stream, or can be read only once. RuntimeError: it is empty, or an argument is
-            wrong. While running: the stream's exceptions; TypeError for a value that is not a tensor.
+        TypeError: ``dataset`` is not a stream, or can be read only once; or, while the pipeline runs, a value can't
+            become a tensor.
+        RuntimeError: the stream is empty, or an argument is invalid.
+        Exception: while the pipeline runs, the stream's own exceptions.
     """
     leaves = dataset.leaves(columns)
     if layouts and len(layouts) != len(leaves):

@@ -1,4 +1,4 @@
-"""Tables: parquet and Arrow files by pyarrow, Lance by pylance."""
+"""The reader of tables: parquet and Arrow files with pyarrow, Lance datasets with pylance."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from torchdali.reading.groups import GroupOrder
 
 __all__ = ["LanceDataset", "TableDataset", "table"]
 
-_WINDOW = 256 << 20  # bytes among which rows are shuffled
-_KEPT = 64 << 20  # bytes of groups, in addition to two windows
-_THREADS = 4  # that read groups of local files ahead
+_WINDOW = 256 << 20  # bytes whose rows are shuffled together
+_KEPT = 64 << 20  # bytes of groups that stay in memory, in addition to two windows
+_THREADS = 4  # number of threads that read groups of local files ahead
 
 
 class _Group(NamedTuple):
-    """Rows that are read together: their number, their size in bytes, and the function that reads them."""
+    """Rows that one call reads: the number of rows, the size in bytes, and the function that reads the rows."""
 
     rows: int
     size: int
@@ -43,7 +43,7 @@ class _Group(NamedTuple):
 
 
 class _StorageFile:
-    """A storage as a file that pyarrow reads."""
+    """A file object for pyarrow that reads from a storage."""
 
     closed = False
     mode = "rb"
@@ -109,7 +109,7 @@ def _parquet_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[
 
 
 def _arrow_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
-    """Map a file of Arrow, or a stream of it, as Hugging Face writes them."""
+    """Map an Arrow file or an Arrow stream, as Hugging Face writes it, into memory."""
     if not isinstance(storage, MappedFile):
         raise RuntimeError(f"Arrow files are mapped into memory: download {storage.path} first, or write parquet")
     arrow, ipc = _pyarrow("pyarrow"), _pyarrow("pyarrow.ipc")
@@ -130,14 +130,14 @@ def _check_columns(path: str, names: Sequence[str], columns: Sequence[str]) -> N
 
 
 class _PendingRows:
-    """Rows of a part of a table that is on its way."""
+    """Rows of a pending part of a table."""
 
     def __init__(self, future: Future[Any], columns: Sequence[str]) -> None:
         self._future, self._names = future, columns
         self._columns: list[Any] = []
 
     def row(self, index: int) -> tuple[Tensor, ...]:
-        """Return the values of a row."""
+        """Wait for the part, and return the values of a row."""
         if not self._columns:
             table = self._future.result()
             self._columns = [table.column(name).combine_chunks() for name in self._names]
@@ -145,7 +145,7 @@ class _PendingRows:
 
 
 def _tensor(name: str, scalar: Any) -> Tensor:
-    """Return a value of a column; for an image or a sound of Hugging Face, its bytes."""
+    """Convert a value of a column to a tensor; for Hugging Face images and audio, return the encoded bytes."""
     if hasattr(scalar, "as_buffer"):
         data = scalar.as_buffer()
         return torch.from_numpy(np.frombuffer(b"" if data is None else data, np.uint8).copy())
@@ -165,14 +165,14 @@ def _tensor(name: str, scalar: Any) -> Tensor:
 
 
 class TableDataset:
-    """Rows of files, read by groups.
+    """Rows of files, which are read group by group.
 
     Args:
         paths: Paths of the files.
-        groups: Groups of all files, in their order.
-        columns: The outputs.
+        groups: Groups of all files, in the files' order.
+        columns: Columns that are outputs.
         arguments: Arguments of the reader.
-        remote: Reads URLs, if there are some.
+        remote: Reads URLs; None if all files are local.
     """
 
     draws_shuffled = True
@@ -204,18 +204,18 @@ class TableDataset:
 
     @property
     def is_busy(self) -> bool:
-        """True if groups wait for others to arrive."""
+        """True if groups wait for the reads of earlier groups."""
         return self._pool.waiting > _THREADS
 
     def byte_count(self, records: Indices) -> int:
-        """Return the bytes of some rows, about."""
+        """Estimate the size of rows in bytes from the mean size of a row."""
         return int(len(records) * self._mean)
 
     def __len__(self) -> int:
         return int(self._ends[-1])
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start to read the groups of some rows."""
+        """Start reading the groups of rows; return one function per row, which returns the row's values."""
         return [partial(self.read, record, *self._place(record)) for record in records]
 
     def _place(self, record: int) -> tuple[_PendingRows, int]:
@@ -233,7 +233,7 @@ class TableDataset:
         """Return the values of a row.
 
         Args:
-            rows: Its group, if that is on its way.
+            rows: The row's pending group; None to request the group now.
             place: The row's index in the group.
         """
         if rows is None:
@@ -250,11 +250,11 @@ class TableDataset:
 
 
 class LanceDataset:
-    """Rows of a Lance dataset, by random access.
+    """Rows of a Lance dataset, with random access.
 
     Args:
-        path: Path of the dataset, or its URL, which pylance reads itself.
-        columns: The outputs.
+        path: Path or URL of the dataset. pylance reads the URL itself.
+        columns: Columns that are outputs.
     """
 
     def __init__(self, path: str, columns: Sequence[str]) -> None:
@@ -271,7 +271,7 @@ class LanceDataset:
         return int(self._size)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start to read some rows, in one call."""
+        """Start reading rows with one call; return one function per row, which returns the row's values."""
         unique = sorted(set(records))
         take = partial(self._data.take, unique, columns=self._columns)
         rows, places = _PendingRows(self._pool.submit(take), self._columns), {each: i for i, each in enumerate(unique)}
@@ -303,22 +303,23 @@ def table(
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read rows of parquet, Arrow and Lance. Not in DALI.
 
-    A call returns a dictionary of outputs, by column. Parquet is read by row groups, several ahead, by pyarrow; with
-    ``random_shuffle`` row groups are drawn at random, ranks divide them, and the rows of ``shuffle_window`` (256 MB by
-    default) are shuffled together. Arrow files (``.arrow``, ``.feather``) are mapped into memory. One Lance dataset
-    (``.lance``) is read row by row, by pylance.
+    A call returns a dictionary with one output per column. pyarrow reads parquet row groups ahead; with
+    ``random_shuffle``, row groups are drawn at random, the ranks divide the row groups, and the rows of
+    ``shuffle_window`` (256 MB by default) are shuffled together. Arrow files (``.arrow``, ``.feather``) are mapped into
+    memory. pylance reads a single Lance dataset (``.lance``) row by row.
 
     Args:
-        paths: Paths of the files, or the URLs of parquet files and of a Lance dataset.
+        paths: Paths of the files, or the URLs of parquet files or of one Lance dataset.
         columns: Columns to return.
 
     Returns:
-        For binary and text columns, and images and sounds of Hugging Face, the bytes, ``(n,)`` uint8; for numbers
-        scalars; for lists of numbers arrays.
+        Bytes ``(n,)`` uint8 for binary and text columns, and for Hugging Face images and audio; scalars for numbers;
+        arrays for lists of numbers.
 
     Raises:
-        MissingExtraError: pyarrow or pylance is missing (extra ``columns``). RuntimeError: a file cannot be read, is of
-            another format, or lacks a column. While running: TypeError for a value that isn't a tensor, like a null.
+        MissingExtraError: pyarrow or pylance is missing (extra ``columns``).
+        RuntimeError: a file cannot be read, has another format, or lacks a column.
+        TypeError: while the pipeline runs, a value can't become a tensor, for example a null.
     """
     if not paths:
         raise RuntimeError("paths is empty: pass at least one file")

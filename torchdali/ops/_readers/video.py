@@ -1,4 +1,4 @@
-"""Clips of videos."""
+"""Readers of video clips."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class VideoDataset:
 
     Args:
         clips: Clips of all files.
-        fill: Pixel of frames that do not exist.
-        files: Opens them.
-        labels: Return the label of the file.
-        numbers: Return numbers of frames: "scalar" the first one, "sequence" all of them, or "none".
-        times: Return when frames are shown, in seconds.
-        finish: Function applied to the frames, if any.
+        fill: Pixel value of frames that do not exist.
+        files: Opens the files.
+        labels: True to return the label of the file.
+        numbers: Frame numbers to return: "scalar" for the first frame's, "sequence" for all frames', or "none".
+        times: True to return the time at which each frame is shown, in seconds.
+        finish: Function that is applied to the frames; None to return the frames unchanged.
 
     Raises:
         RuntimeError: no clips were found.
@@ -62,17 +62,17 @@ class VideoDataset:
         return len(self._clips)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a clip's file, and the clip; or the identity of the list of files, each once."""
+        """Return a clip's identity: its file's identity and its frames; or the identity of the list of files."""
         if index is None:
             return list_digest(list(dict.fromkeys(clip.path for clip in self._clips)))
         identity = file_identity(self._clips[index].path)
         return None if identity is None else identity + repr(self._clips[index]).encode("utf-8", "surrogateescape")
 
     def read(self, index: int, **varying: Any) -> tuple[Tensor, ...]:
-        """Return the frames ``(F, H, W, C)``, and label, numbers and times as asked for.
+        """Return the frames ``(F, H, W, C)``, and the label, frame numbers and times that were requested.
 
         Args:
-            varying: Arguments of ``finish`` that differ from sample to sample.
+            varying: Arguments of ``finish`` with one value per sample.
         """
         clip = self._clips[index]
         with self._files.lend(clip.path) as decoder:
@@ -94,12 +94,12 @@ class VideoDataset:
         return outputs
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of the file, as it was listed."""
+        """Return the listed path of the file for the first output; "" for the other outputs."""
         return "" if output else self._clips[index].path
 
 
 def _numbers(value: str) -> str:
-    """Return which numbers of frames are wanted; a bool, which it was once, arrives as text."""
+    """Return the normalized value of ``enable_frame_num``; a bool, as in older versions, arrives as text."""
     return {"True": "scalar", "False": "none"}.get(value, value)
 
 
@@ -130,24 +130,25 @@ def selection(
     step: int = -1,
     stride: int = 1,
 ) -> None:
-    """Arguments that choose the files, and the frames of a sequence.
+    """Arguments that select the files and the frames of a sequence.
 
     Args:
-        adjust_orientation: Ours: turn frames as the container requests, as in videos of phones; DALI keeps them as
-            they are stored.
-        enable_frame_num: Also return numbers of frames, int32: ``"scalar"`` (or True) of the first one, ``"sequence"``
-            of all, ``"none"`` (or False).
+        adjust_orientation: Rotate frames as the container's metadata requires, as for videos from phones. DALI doesn't
+            have this argument, and keeps the stored orientation.
+        enable_frame_num: Also return frame numbers, int32: ``"scalar"`` (or True) the first frame's, ``"sequence"``
+            all frames', ``"none"`` (or False) no numbers.
         enable_timestamps: Also return the times at which frames are shown, in seconds from the first frame, float64.
-        fast: Ours: do not interpolate chroma: up to three times as fast, and one or two levels off on average.
-        file_list: A text file of lines ``path label [start [end]]``.
-        file_root: Folder of folders of videos; each is a class.
-        filenames: Paths.
+        fast: Don't interpolate chroma: up to three times as fast, but pixels differ by one or two levels on average.
+            DALI doesn't have this argument.
+        file_list: A text file with lines ``path label [start [end]]``.
+        file_root: Folder that contains one folder of videos per class.
+        filenames: Paths of the videos.
         image_type: RGB, or YCbCr as coded.
         labels: Labels, one per file of ``filenames``.
-        sequence_length: Frames of a sequence.
-        step: Frames from the beginning of one sequence to the beginning of the next; if negative, the length of a
-            sequence.
-        stride: Frames from one frame of a sequence to the next.
+        sequence_length: Number of frames in a sequence.
+        step: Number of frames from the start of a sequence to the start of the next sequence; if negative, the number
+            of frames that a sequence spans.
+        stride: Number of frames from one frame of a sequence to the next.
     """
 
 
@@ -201,24 +202,25 @@ def experimental_video(
     uniform_sample: bool = False,
     **arguments: Annotated[Any, shares(selection), shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read clips of videos by the package av (extra ``video``), each exact to the frame.
+    """Read frame-exact clips of videos with the package av (extra ``video``).
 
     Args:
-        file_list_format: Unit of the bounds in a list: ``"timestamps"`` in seconds, or ``"frames"``; negative
-            frames count from the end.
+        file_list_format: Unit of the start and end in ``file_list``: ``"timestamps"`` in seconds, or ``"frames"``;
+            negative frames count from the end.
         file_list_include_end: Accepted; as in DALI, the end of a range is exclusive.
-        file_list_rounding: ``"start_down_end_up"``, ``"start_up_end_down"``, ``"all_up"`` or ``"all_down"``: which
-            frame is used for a time between two frames.
-        fill_value: Value of frames that do not exist, one value or one per channel.
-        pad_mode: Frames after the last one, as in `decoders.video`; ``"none"`` returns only complete sequences.
-        uniform_sample: One sequence per video, of equally spaced frames from the first to the last.
+        file_list_rounding: Rounding of a time between two frames: ``"start_down_end_up"``, ``"start_up_end_down"``,
+            ``"all_up"`` or ``"all_down"``.
+        fill_value: Value of frames that do not exist: one value, or one value per channel.
+        pad_mode: Frames after the last frame of a video, as in `decoders.video`; ``"none"`` returns only complete
+            sequences.
+        uniform_sample: Return one sequence per video, of equally spaced frames from the first to the last frame.
 
     Returns:
-        ``(F, H, W, 3)`` uint8; then the label ``(1,)`` int32 if there are labels, numbers and times of frames.
+        ``(F, H, W, 3)`` uint8; if requested, followed by the label ``(1,)`` int32, the frame numbers and the times.
 
     Raises:
-        RuntimeError: nothing says which files, or more than one thing does; no sequences were found; an argument is
-            unknown or not positive. While running: a frame cannot be decoded.
+        RuntimeError: no argument or several arguments select the files; no sequences were found; an argument is
+            unknown or not positive; or, while the pipeline runs, a frame cannot be decoded.
         MissingExtraError: av is not installed.
     """
     if file_list_format not in _BOUNDS:
@@ -242,16 +244,18 @@ def legacy_options(
     pad_sequences: bool = False,
     skip_vfr_check: bool = False,
 ) -> None:
-    """Arguments that decide how frames are delivered, and how lists are read.
+    """Arguments for the conversion of frames, and for the format of ``file_list``.
 
     Args:
         additional_decode_surfaces: Accepted, without effect.
-        channels: 3.
-        dtype: uint8 or float32.
-        file_list_frame_num: Bounds in a list are frames, not seconds; negative ones count from the end.
-        file_list_include_preceding_frame: A range begins with the frame that is shown at its first time, not after it.
-        normalized: Scale to 0 to 1; with float32.
-        pad_sequences: Fill the last sequence of a file with frames of zeros; otherwise it is skipped.
+        channels: Number of channels; must be 3.
+        dtype: Output dtype: uint8 or float32.
+        file_list_frame_num: The start and end in ``file_list`` are frame numbers instead of seconds; negative numbers
+            count from the end.
+        file_list_include_preceding_frame: A range starts with the frame that is visible at its start time; otherwise
+            with the first frame that is shown after it.
+        normalized: Scale values to 0 to 1; has an effect only with float32.
+        pad_sequences: Pad the last sequence of a file with frames of zeros; otherwise the sequence is skipped.
         skip_vfr_check: Accepted; frame rates may vary.
     """
 
@@ -281,13 +285,13 @@ def _legacy(arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None =
 def video(
     **arguments: Annotated[Any, shares(selection), shares(legacy_options), shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read clips of videos by the package av (extra ``video``); see `experimental.readers.video`.
+    """Read clips of videos with the package av (extra ``video``); see `experimental.readers.video`.
 
     Returns:
-        ``(F, H, W, 3)``; then the label ``(1,)`` int32 if there are labels, numbers and times of frames.
+        ``(F, H, W, 3)``; if requested, followed by the label ``(1,)`` int32, the frame numbers and the times.
 
     Raises:
-        RuntimeError: as `experimental.readers.video`; also another type or number of channels.
+        RuntimeError: see `experimental.readers.video`; also, the dtype or the number of channels is unsupported.
     """
     return _legacy(arguments)
 
@@ -306,10 +310,10 @@ def video_resize(
     """Read clips of videos, and resize their frames; see `readers.video` and `resize`.
 
     Returns:
-        ``(F, h, w, 3)``; then the label ``(1,)`` int32 if there are labels, numbers and times of frames.
+        ``(F, h, w, 3)``; if requested, followed by the label ``(1,)`` int32, the frame numbers and the times.
 
     Raises:
-        RuntimeError: as `readers.video` and `resize`.
+        RuntimeError: see `readers.video` and `resize`.
     """
     names = {*argument_names(sizing), *argument_names(resampling)} - {"dtype"}
     constants = {name: value for name, value in arguments.items() if name in names}

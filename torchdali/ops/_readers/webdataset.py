@@ -39,10 +39,10 @@ class WebDataset:
 
     Args:
         storages: The archives.
-        files: Which archive each sample is in.
+        files: Index of each sample's archive.
         places: Offset and size of each output, ``(N, outputs, 2)``; an offset of -1 for a missing component.
         dtypes: Dtypes of the outputs.
-        names: Names of the members, one output after the other, sample by sample.
+        names: Names of the members: all outputs of the first sample, then of the second sample, and so on.
         arguments: Arguments of the reader.
     """
 
@@ -69,7 +69,7 @@ class WebDataset:
     is_busy = property(lambda self: self._ranges.is_busy)
 
     def byte_count(self, records: Indices) -> int:
-        """Return the bytes of some samples."""
+        """Return the size of samples in bytes."""
         assert self._ranges is not None
         return self._ranges.byte_count(records)
 
@@ -77,14 +77,14 @@ class WebDataset:
         return len(self._files)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start to read samples, if any are remote."""
+        """Start reading remote samples; None if all archives are local."""
         if self._ranges is None:
             return None
         parts = self._ranges.start(records)
         return [partial(self.read, record, part) for record, part in zip(records, parts, strict=True)]
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return a sample's archive's identity, and the places of its components; or the identity of all archives."""
+        """Return a sample's identity: its archive's, and its components' offsets; or the identity of all archives."""
         if index is None:
             return list_digest([storage.path for storage in self._storages])
         file = self._identities[self._files.item(index)]
@@ -94,10 +94,10 @@ class WebDataset:
         """Return the components of a sample.
 
         Args:
-            pending: Pending reads of the components; None for a component that is missing.
+            pending: Pending reads of the components, with None for a missing component; None to read them now.
 
         Raises:
-            RuntimeError: a component cannot be read, or is not a multiple of its type's size.
+            RuntimeError: a component cannot be read, or its size is not a multiple of its dtype's size.
         """
         if pending is not None:
             parts = [_nothing() if part is None else torch.from_numpy(part.bytes()) for part in pending]
@@ -119,7 +119,7 @@ class WebDataset:
         return part.view(dtype)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return archive and offset of a sample, or of one component, and its name; empty if the sample lacks it."""
+        """Return the archive and the offset of a sample; for an output, also the member's name, or "" if missing."""
         if output is not None:
             return self._component_info(index, output)
         offsets = [offset for offset in self._places[index, :, 0].tolist() if offset != MISSING]
@@ -154,28 +154,29 @@ def webdataset(
     case_sensitive_extensions: bool = True,
     **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read samples of tar archives in the form of webdataset.
+    """Read samples of tar archives in the webdataset format.
 
-    Consecutive files with the same path up to the first dot of their names are a sample; the text after the dot is the
-    extension.
+    Consecutive files whose paths are equal up to the first dot of the file name form a sample. The text after that dot
+    is the extension.
 
     Args:
         paths: Paths of the archives, or their URLs.
-        ext: Extension of each output, or several separated by ``;``: the first one in the archive counts.
+        ext: Extension of each output, or several extensions separated by ``;``; the first one in the archive is used.
         index_paths: Paths of the index files, one per archive, or of one manifest (``torchdali index --manifest``).
-            Without them, the archives are scanned when the pipeline is built. A missing index is written, but not
-            to a URL.
+            Without index files, the archives are scanned when the pipeline is built. A missing index file is written,
+            unless its path is a URL.
         missing_component_behavior: Handling of samples that lack a component: ``"empty"`` (or ``""``) returns an
             empty tensor, ``"skip"`` skips the sample, ``"error"`` raises.
         dtypes: Dtype of each output's bytes; uint8 by default.
         case_sensitive_extensions: Make the extensions case-sensitive.
 
     Returns:
-        The bytes of each output, ``(n,)``, in its type.
+        The bytes of each output, ``(n,)``, with the output's dtype.
 
     Raises:
         RuntimeError: an archive or index cannot be read, a sample lacks a component (``"error"``), no samples were
-            found, or an argument is wrong. While running: a component is not a multiple of its type's size.
+            found, or an argument is invalid; or, while the pipeline runs, the size of a component is not a multiple of
+            its dtype's size.
     """
     groups = [_extensions(group, case_sensitive_extensions) for group in ext]
     policy = _policy(missing_component_behavior)
@@ -238,7 +239,7 @@ def _checked_dtype(value: Any) -> torch.dtype:
 def _open_archive(
     container: Indexed, groups: Sequence[frozenset[str]], policy: str, fold: Callable[[str], str]
 ) -> tuple[ByteStorage, npt.NDArray[np.int64], list[str]]:
-    """Return the storage that an archive is read from, and its result of `_places`."""
+    """Return the storage of an archive, and the result of `_places`."""
     storage = container.storage
     if not container.path:
         archive = tar.Archive(storage)
@@ -255,7 +256,7 @@ def _places(
     policy: str,
     fold: Callable[[str], str],
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return offset and size of the outputs of each sample, and the names of their members."""
+    """Return the offset and the size of each sample's outputs, and the names of their members."""
     rows: list[list[tuple[int, int]]] = []
     members: list[str] = []
     ambiguous: set[int] = set()
@@ -305,7 +306,7 @@ def _check_extensions(
     groups: Sequence[frozenset[str]],
     policy: str,
 ) -> None:
-    """Warn about an archive in which no file has a requested extension; raise an error if this skips all samples."""
+    """Warn if no file in an archive has a requested extension; raise an error unless missing components are empty."""
     if not samples or any(offset != MISSING for row in rows for offset, _ in row):
         return
     there = sorted({extension for sample in samples for extension, *_ in sample})
@@ -320,7 +321,7 @@ def _check_extensions(
 
 
 def _warn_of_torn_samples(storage: ByteStorage, samples: Sequence[Sequence[tar.Component]]) -> None:
-    """Warn about samples whose members are not adjacent: each part becomes a separate sample, as in DALI."""
+    """Warn about samples whose members are not adjacent in the archive. As in DALI, each part becomes a sample."""
     keys = Counter(tar.split_name(sample[0][3])[0] for sample in samples if sample[0][3])
     torn = [key for key, count in keys.items() if count > 1]
     if torn:
@@ -330,7 +331,7 @@ def _warn_of_torn_samples(storage: ByteStorage, samples: Sequence[Sequence[tar.C
         )
 
 
-_SHOWN = 8  # extensions in a message
+_SHOWN = 8  # greatest number of extensions in a message
 
 
 def _is_complete(row: Sequence[tuple[int, int]]) -> bool:
