@@ -1,4 +1,4 @@
-"""Checks of arguments on which torch's own messages don't help."""
+"""Checks of arguments for which PyTorch's own error messages don't help."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def check_dataset(dataset: Any) -> None:
     """Check that a dataset isn't something that is often passed by mistake.
 
     Raises:
-        TypeError: It is a class or a generator.
+        TypeError: the dataset is a class or a generator.
     """
     if isinstance(dataset, type) and not hasattr(type(dataset), "__len__"):  # an Enum has a length
         raise TypeError(f"dataset must be a dataset, got the class {dataset.__name__}: write {dataset.__name__}(...)")
@@ -34,7 +34,7 @@ def check_policy(policy: str, is_iterable: bool) -> None:
     """Check the argument ``bad_samples``.
 
     Raises:
-        ValueError: It is neither "error" nor "skip", or the dataset is iterable.
+        ValueError: the value is neither "error" nor "skip", or it is "skip" for an iterable dataset.
     """
     if policy not in ("error", "skip"):
         raise ValueError(f"bad_samples must be 'error' or 'skip', got {policy!r}")

@@ -1,4 +1,4 @@
-"""Chains: all transforms of a dataset, from PIL images to tensors; see `_rules` for each of them."""
+"""Compilation of all transforms of a dataset, from PIL images to tensors; `_rules` has the rule of each transform."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["Compiled", "augmentations", "compile_transforms"]
 
 
 def _form_after(t: Any, form: str) -> str | None:
-    """Return the form after a conversion; None if it is none, or of another kind."""
+    """Return the form of an image after a conversion; None if the transform isn't a supported conversion."""
     name = type(t).__name__
     if name == "ToTensor":
         return UNIT if form == PIL else None
@@ -57,7 +57,7 @@ def _normalization(t: Any, channels: int) -> tuple[tuple[float, ...], tuple[floa
 
 
 def _channel_values(values: Any, channels: int) -> tuple[float, ...]:
-    """Return one value for all channels or for each, as torchvision converts them."""
+    """Convert one value for all channels, or one value per channel, to floats as torchvision does."""
     converted = torch.as_tensor(values, dtype=torch.float32).numpy()
     usual = converted.ndim < 2 and converted.size in (1, channels)
     require(usual, f"mean and std must have 1 or {channels} values, got shape {converted.shape}")
@@ -69,12 +69,12 @@ def _channel_values(values: Any, channels: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A dataset's transforms by their rules.
+    """The result of compiling a dataset's transforms.
 
     Attributes:
-        transforms: None if a transform has no rule.
-        known: Names of the transforms that have one.
-        unknown: The first that has none, and why.
+        transforms: The compiled transforms; None if a transform isn't supported.
+        known: Names of the supported transforms before the first unsupported transform.
+        unknown: The first unsupported transform, and the reason.
     """
 
     transforms: ImageTransforms | None
@@ -84,10 +84,13 @@ class Compiled:
 
 @dataclass
 class _Draft:
-    """The transforms so far.
+    """The transforms that were compiled so far.
 
     Attributes:
-        image: The input of the next transform.
+        image: Form and channels of the next transform's input.
+        steps: Steps on the image.
+        ends: Erasings after the conversion to a tensor.
+        normalization: Mean and standard deviation; None without a normalization.
         multiplies: True if the conversion to floats multiplies; see `TensorConversion`.
     """
 
@@ -130,7 +133,12 @@ class _Draft:
 
 
 def compile_transforms(transform: Any, channels: int = 3) -> Compiled:
-    """Return a dataset's transforms by their rules; the input is PIL images."""
+    """Compile a dataset's transforms for PIL images.
+
+    Args:
+        transform: The dataset's transform.
+        channels: Number of channels of the images.
+    """
     t, known, draft = transform, list[str](), _Draft(ImageForm(PIL, channels))
     try:
         dtype = torch.get_default_dtype()
@@ -141,15 +149,16 @@ def compile_transforms(transform: Any, channels: int = 3) -> Compiled:
         return Compiled(draft.finish(), tuple(known))
     except NotSupportedError as reason:
         return Compiled(None, tuple(known), str(reason))
-    except Exception as error:  # the rule does not expect the value: torchvision decides whether it is an error
+    except Exception as error:  # the rule doesn't support a value, which torchvision's own code may accept
         return Compiled(None, tuple(known), breaks_rule(t, error))
 
 
 def augmentations(transform: Any) -> ImageTransforms:
-    """Return the steps between a random crop and the conversion to a normalized tensor, which others do.
+    """Compile transforms for the `augment` argument, which run between a random crop and the normalization.
 
     Raises:
-        TypeError: a transform has no rule, or is of another kind. ValueError: it does the same as others.
+        TypeError: a transform isn't supported.
+        ValueError: a transform crops, converts or normalizes, which the loader already does.
     """
     image, steps = ImageForm(PIL, 3), list[Any]()
     for t in flatten(transform):
@@ -169,7 +178,7 @@ _OF_OTHERS = ("RandomResizedCrop", "Normalize", "ConvertImageDtype", "ToDtype", 
 
 
 def _atoms(steps: Steps) -> Iterator[Any]:
-    """Yield steps, and those among which others choose."""
+    """Yield all steps, including the steps in random choices and random orders."""
     for step in steps:
         if isinstance(step, RandomSteps):
             yield from _atoms([each for row in step.rows for each in row])
@@ -178,7 +187,7 @@ def _atoms(steps: Steps) -> Iterator[Any]:
 
 
 def _jumps(step: Any) -> bool:
-    """Return True if adjacent levels may become far apart."""
+    """Return True if a step can map adjacent levels to distant levels."""
     if isinstance(step, Color):
         return step.name in ("autocontrast", "equalize", "posterize") or (step.name == "solarize" and step.value != 128)
     return isinstance(step, (AutoAugment, RandAugment, TrivialAugment))

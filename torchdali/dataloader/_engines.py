@@ -1,4 +1,4 @@
-"""Engines: they make the batches of an accelerated loader, from indices to tensors."""
+"""The engines of accelerated loaders, which create batches of tensors from indices."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ __all__ = ["Arrays", "Pictures", "is_movable"]
 
 
 class _BatchTask:
-    """A batch that a thread makes.
+    """A task of a thread: to create a batch.
 
     Attributes:
-        done: Set when `result` is the batch or its error.
+        done: Set when the task is finished or was dropped.
+        result: The batch, or its error; None before the end of the task.
     """
 
     def __init__(self, make: Callable[[], Tensor]) -> None:
@@ -40,7 +41,7 @@ class _BatchTask:
         self.done, self.result = Latch(), cast("Tensor | BaseException", None)
 
     def run(self) -> None:
-        """Make the batch, unless it was dropped."""
+        """Create the batch, unless the task was dropped."""
         make, self._make = self._make, None
         if make is not None:
             try:
@@ -50,7 +51,7 @@ class _BatchTask:
         self.done.set()
 
     def drop(self) -> None:
-        """Make nothing."""
+        """Drop the task, unless it is already running."""
         self._make = None
 
 
@@ -61,9 +62,9 @@ def _work(tasks: queue.SimpleQueue[_BatchTask | None]) -> None:
 
 
 class Arrays:
-    """Images of one size in memory whose steps only move pixels: a batch is one selection of pixels.
+    """Engine for images of one size in memory and transforms that only move pixels: a batch is a selection of pixels.
 
-    Threads make whole batches: the functions of NumPy that do the work hold no lock.
+    Each thread creates whole batches, because the NumPy functions release the GIL.
     """
 
     def __init__(self, leaves: Leaves, transforms: ImageTransforms, threads: int, depth: int) -> None:
@@ -78,13 +79,13 @@ class Arrays:
             Thread(_work, (self._tasks,), f"torchdali-arrays-{number}").start()
 
     def renew(self, leaves: Leaves) -> None:
-        """Take the current images."""
+        """Use the present images of the dataset."""
         (leaf,) = leaves.leaves
         assert leaf.pixels is not None
         self._leaves, self._pixels = leaves, leaf.pixels.numpy()
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Start a batch."""
+        """Start the creation of a batch."""
         self._pending[number] = task = _BatchTask(partial(self._batch, indices, mix(*seeds, number)))
         self._tasks.put(task)
 
@@ -126,7 +127,7 @@ def _end(tasks: queue.SimpleQueue[_BatchTask | None], threads: int) -> None:
 
 
 def _finish(planes: npt.NDArray[np.uint8], conversion: TensorConversion) -> npt.NDArray[Any]:
-    """Compute torchvision's operation on bytes, bit-identically."""
+    """Convert pixels to normalized floats, bit-identical to torchvision."""
     if not conversion.unit:
         return planes
     values = planes.astype(np.float32)
@@ -150,7 +151,7 @@ def _graph(requests: Requests, kept: ImageTransforms | None, transforms: ImageTr
 
 
 class Pictures:
-    """Images that threads decode and transform."""
+    """Engine for images that a pipeline's threads decode and transform."""
 
     def __init__(
         self,
@@ -174,16 +175,16 @@ class Pictures:
         self.pipeline.build()
 
     def renew(self, leaves: Leaves) -> None:
-        """Take the current samples."""
+        """Use the present samples of the datasets."""
         self._requests.source = leaves.source
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Start a batch."""
+        """Start the creation of a batch."""
         self.pipeline.submit_records(indices, mix(*seeds, number))
         self._numbers.append(number)
 
     def take(self, number: int) -> list[Any] | Exception:
-        """Wait for the images of a batch; return the good ones, and the positions of the bad samples."""
+        """Wait for a batch; return its images, and the positions of bad samples if the loader skips these."""
         if self._numbers[0] != number:
             raise RuntimeError(f"batch {self._numbers[0]} is the next of the pipeline, not {number}")
         self._delivered += 1
@@ -202,15 +203,15 @@ class Pictures:
         return {each.sample for each in self.pipeline.bad_sample_report() if each.batch == batch}
 
     def reset(self) -> None:
-        """Wait for the batches that were started, and drop them."""
+        """Wait for all started batches, and drop them."""
         self._numbers.clear()
         while True:
             try:
                 self.pipeline.outputs()
-            except StopIteration:  # all are taken
+            except StopIteration:  # no batch remains
                 return
             except Exception:
-                pass  # it belongs to a batch that nobody wants any more
+                pass  # the error of a dropped batch doesn't matter
             self._delivered += 1
 
     def close(self) -> None:
@@ -219,7 +220,7 @@ class Pictures:
 
 
 def _as_raised(error: PipelineError) -> Exception:
-    """Return an exception of the class that the dataset would have raised, which names the file, too."""
+    """Return an exception of the class that the dataset itself would raise. Its text also names the file."""
     cause, place = error.__cause__, str(error).partition("\n")[0]
     if cause is None:
         return error
@@ -227,7 +228,7 @@ def _as_raised(error: PipelineError) -> Exception:
     text = f"{cause}\n  {sample}"
     try:
         raised: Exception = type(cause)(text)  # type: ignore[assignment]
-    except Exception:  # its class takes other arguments
+    except Exception:  # the constructor of the class requires other arguments
         raised = RuntimeError(f"{type(cause).__name__}: {text}")
     raised.__cause__ = cause
     return raised

@@ -1,4 +1,4 @@
-"""Generators of random numbers that a loader's sampler may draw from, and their states."""
+"""The random number generators that a loader's sampler may draw from, and the generators' states."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_TORCH = (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRand
 
 
 def is_of_torch(sampler: Any) -> bool:
-    """Return True if a sampler's indices depend on its generators only, not on the time of drawing."""
+    """Return True if a sampler's indices depend only on its generators, not on the time of drawing."""
     if type(sampler) is BatchSampler:
         return is_of_torch(sampler.sampler)
     return type(sampler) in _OF_TORCH or type(sampler) in (tuple, range)
@@ -42,12 +42,12 @@ def draws_early(sampler: Any) -> bool:
     """Return True if drawing a sampler's indices earlier than needed has no visible effect."""
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
     if type(inner) is RandomSampler and inner.generator is not None:
-        return not inner.replacement and len(inner) == len(inner.data_source)  # others draw several times in an epoch
+        return not inner.replacement and len(inner) == len(inner.data_source)  # draws only once in an epoch
     return is_of_torch(sampler)
 
 
 def generators_of(loader: Any) -> dict[str, Any]:
-    """Return the generators that a loader draws from; of several names for one object, the first."""
+    """Return the generators that a loader draws from, by name. Each generator is contained once."""
     generators: dict[str, Any] = {}
     _add(generators, "generator", torch.default_generator if loader.generator is None else loader.generator)
     _search(generators, "batch_sampler", loader.batch_sampler)
@@ -81,7 +81,7 @@ def _python() -> Any:
 
 
 def is_shared(generator: Any) -> bool:
-    """Return True for the program's generators."""
+    """Return True for a global generator of PyTorch, NumPy or Python, which the whole program shares."""
     return any(generator is each for each in (torch.default_generator, _numpy(), _python()))
 
 
@@ -137,7 +137,12 @@ def _encode(value: Any) -> Any:
 
 
 def decode_states(states: Mapping[str, Any], generators: Mapping[str, Any], field: str) -> Snapshot:
-    """Return states of generators, after setting copies of these to them.
+    """Convert JSON values to states of generators. Each state is checked by setting a copy of its generator to it.
+
+    Args:
+        states: The JSON values, by the generator's name.
+        generators: The generators.
+        field: Name of the field in the loader's state, for error messages.
 
     Raises:
         ValueError: a generator is missing or unknown, or a state is invalid.

@@ -1,4 +1,4 @@
-"""Engines between two loops: a loader that is iterated again reuses one, and a program keeps few of them."""
+"""Idle engines between two loops: a loader reuses its engine in the next loop, and a process has few idle engines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchdali.threads import close_abandoned
 
 __all__ = ["IdleEngines"]
 
-_MOST = 2  # idle engines of the process: one for training, one for validation
+_MOST = 2  # greatest number of idle engines in a process: one for training and one for validation
 
 
 class _IdleEngine:
@@ -23,17 +23,17 @@ class _IdleEngine:
 
 
 class IdleEngines:
-    """Engines of one loader that no iterator uses."""
+    """The idle engines of one loader."""
 
     def __init__(self) -> None:
         self._entries: list[_IdleEngine] = []
 
     def engines(self) -> list[BatchEngine]:
-        """Return the engines; they stay here."""
+        """Return the idle engines without removing them."""
         return [entry.engine for entry in self._entries.copy()]
 
     def take(self, key: Any) -> BatchEngine | None:
-        """Return an engine of a plan, and close the engines of other plans."""
+        """Remove and return an engine with the key of a plan; close engines with other keys. None without a match."""
         for entry in self._entries.copy():
             if self._remove(entry):
                 if entry.key == key:
@@ -42,7 +42,7 @@ class IdleEngines:
         return None
 
     def keep(self, key: Any, engine: BatchEngine) -> None:
-        """Add an engine; of all loaders' engines, close those that have been idle for longest."""
+        """Add an engine. If the process now has too many idle engines, close the engines that were idle for longest."""
         entry = _IdleEngine(self, key, engine)
         self._entries.append(entry)
         _order.append(weakref.ref(entry))
@@ -62,15 +62,15 @@ class IdleEngines:
             close_abandoned(entry.engine)
 
     def _remove(self, entry: _IdleEngine) -> bool:
-        """Remove an entry; return True if the engine now belongs only to the caller, and still has its threads."""
+        """Remove an entry; return True if only the caller now has the engine, and the engine has threads here."""
         try:
-            self._entries.remove(entry)  # one step: another thread may remove it, too
+            self._entries.remove(entry)  # atomic: if another thread has removed the entry, this raises ValueError
         except ValueError:
             return False
-        return entry.engine.process == os.getpid()  # a forked process has no threads
+        return entry.engine.process == os.getpid()  # False in a forked process, which doesn't have the threads
 
 
-_order: list[weakref.ref[_IdleEngine]] = []  # the entries of all loaders, the oldest first
+_order: list[weakref.ref[_IdleEngine]] = []  # the entries of all loaders, oldest first
 
 
 def _alive(reference: weakref.ref[_IdleEngine]) -> _IdleEngine | None:

@@ -22,23 +22,23 @@ __all__ = ["AcceleratedIterator"]
 
 
 class AcceleratedIterator(CountingIterator):
-    """Takes indices from torch's sampler, and the samples from an engine.
+    """An iterator that gets indices from PyTorch's sampler, and the samples from an engine.
 
-    Each batch has a number, and is requested and answered by it. An exception may leave `__next__` between any two
-    instructions. The next call then closes the engine, and requests all undelivered batches from another one.
+    A number identifies each batch in requests to the engine. An asynchronous exception may interrupt `__next__` between
+    any two instructions. The next call then closes the engine, and requests all undelivered batches from a new engine.
 
     Args:
-        loader: Its arguments have the same meaning as for torch's iterators.
-        plan: It opens the engine.
-        start: See `CountingIterator`.
+        loader: The loader. Its attributes have the same meaning as for PyTorch's iterators.
+        plan: The loader's plan, which opens the engine.
+        start: Other arguments of `CountingIterator`.
     """
 
     def __init__(self, loader: Any, plan: LoaderPlan, *start: Any) -> None:
         self._loader, self._plan = loader, plan
         self._engine: BatchEngine | None = None
-        self._requests: deque[tuple[Any, int]] = deque()  # indices of undelivered batches, and their numbers
-        self._rows: dict[int, list[int] | None] = {}  # as integers, of the requests that the engine has
-        self._valid = -1  # the number that the engine answers next, unless an exception left it in another state
+        self._requests: deque[tuple[Any, int]] = deque()  # indices and number of each undelivered batch
+        self._rows: dict[int, list[int] | None] = {}  # integer indices of each batch that the engine was asked for
+        self._valid = -1  # number of the batch that the engine returns next; another value after an exception
         super().__init__(loader, *start)
 
     def _prime(self, loader: Any) -> None:
@@ -47,7 +47,7 @@ class AcceleratedIterator(CountingIterator):
         self._window = (loader.prefetch_factor or 2) * self._num_workers
         self._fetcher = self._create_fetcher()
         if self._num_workers:
-            self._reset(loader, first_iter=True)  # as torch's worker iterator, which begins its sampler twice
+            self._reset(loader, first_iter=True)  # PyTorch's worker iterator also creates its sampler's iterator twice
         else:
             self._begin()
 
@@ -57,7 +57,7 @@ class AcceleratedIterator(CountingIterator):
         self._begin()
 
     def _begin(self) -> None:
-        """Begin an epoch."""
+        """Begin an epoch: open an engine and request the first batches."""
         number = self.progress.batches
         self._requests.clear()
         self._exhausted, self._interrupted, self._attempts = False, False, 0
@@ -71,41 +71,41 @@ class AcceleratedIterator(CountingIterator):
     # ------------------------------------------------------------ indices
 
     def _draw(self) -> None:
-        """Take the next indices from the sampler, if it has more."""
+        """Draw the next batch's indices from the sampler, unless it is exhausted."""
         self._interrupted = True
         if self._numbered is None:
             self._numbered = zip(self._indices(), itertools.count(self._end))
         before = len(self._requests)
-        # One call: an interrupt finds the indices in the sampler or in the queue, unless the sampler is in Python.
+        # One C call: an interrupt can't lose indices between sampler and queue, unless the sampler is Python code.
         self._requests.extend(itertools.islice(self._numbered, 1))
         self._exhausted = len(self._requests) == before
         self._interrupted = False
 
     def _repair_sampler(self) -> None:
-        """Begin torch's sampler again where an exception left its generator."""
+        """Restart PyTorch's sampler after an exception interrupted it."""
         if self._interrupted and self._is_rebuildable:
             self._restart_indices(self._end)
             self._numbered, self._exhausted, self._interrupted = None, False, False
 
     @property
     def _end(self) -> int:
-        """The number of the next batch to draw."""
+        """The number of the next batch whose indices will be drawn."""
         return self._requests[-1][1] + 1 if self._requests else self.progress.batches
 
     def _draw_ahead(self, number: int) -> None:
-        """Draw as many index lists as torch's iterators have drawn when they wait for a batch."""
+        """Draw as many index lists as PyTorch's iterators have drawn when they wait for this batch."""
         if self._num_workers:
             self._attempt(self._window + number - self._begun)
         end = number + 1
         if self._draws_early and self._engine is not None and self._engine.depth > 1:
             end = number + self._engine.depth
-            if len(self._generators) > 1:  # the program may see when the last numbers are drawn from its generator
+            if len(self._generators) > 1:  # the program can observe when the sampler draws from its generator last
                 end = max(number + 1, min(end, len(self._index_sampler) - 1))
         while self._end < end and not self._exhausted:
             self._draw()
 
     def _attempt(self, count: int) -> None:
-        """Ask the sampler for indices until it was asked so often in this epoch."""
+        """Request indices from the sampler until it has received `count` requests in this epoch."""
         while self._attempts < count:
             self._attempts += 1
             self._draw()
@@ -113,7 +113,7 @@ class AcceleratedIterator(CountingIterator):
     # ------------------------------------------------------------ batches
 
     def _restart(self) -> None:
-        """Open an engine, and let it make all undelivered batches."""
+        """Close the engine, and open a new engine, which has no requests yet."""
         engine, self._engine = self._engine, None
         if engine is not None and engine.process == process():
             close_abandoned(engine)
@@ -122,7 +122,7 @@ class AcceleratedIterator(CountingIterator):
         self._engine = self._loader._engine(self._plan)
 
     def _submit(self) -> None:
-        """Request the batches that the engine makes ahead."""
+        """Request all batches that the engine prepares ahead and that it wasn't asked for yet."""
         assert self._engine is not None
         for indices, number in itertools.islice(self._requests, self._engine.depth):
             if number in self._rows:
@@ -156,11 +156,11 @@ class AcceleratedIterator(CountingIterator):
             try:
                 raise data
             finally:
-                del data  # the exception's frames would hold the exception
+                del data  # breaks the cycle: the exception's traceback refers to this frame
         return data
 
     def _answer(self, indices: Any, number: int) -> Any:
-        """Return a batch, or its own error, which another engine repeats; raise an error that came from outside."""
+        """Return a batch, or the batch's own error, which a second engine also raises; raise any other error."""
         try:
             return self._make(indices, number)
         except Exception as error:
@@ -170,15 +170,15 @@ class AcceleratedIterator(CountingIterator):
                 repeated = self._make(indices, number)
             except Exception as another:
                 repeated = another
-            if type(repeated) is not type(error):  # from the handler of an alarm, for example
+            if type(repeated) is not type(error):  # the error was asynchronous, for example from a signal handler
                 raise
             return error
 
     def _make(self, indices: Any, number: int) -> Any:
-        """Return a batch, or the error that the engine returned for it."""
+        """Return a batch, or the error that the engine returned for the batch."""
         assert self._engine is not None
         rows = self._rows[number]
-        if rows is None:  # lists, slices: torch knows their meaning
+        if rows is None:  # lists or slices, which PyTorch's fetcher supports
             return self._fetcher.fetch(indices)
         values = self._engine.take(number)
         return values if isinstance(values, Exception) else self._collate(rows, values)
@@ -195,7 +195,7 @@ class AcceleratedIterator(CountingIterator):
         return self._pin(data)
 
     def _collate_sizes(self, indices: list[int], samples: list[Any]) -> Any:
-        """Raise torch's error for images of several sizes, with their files."""
+        """Collate images; if their sizes differ, add the files of two images to PyTorch's error."""
         try:
             return default_collate(samples)
         except RuntimeError as error:
@@ -210,18 +210,18 @@ class AcceleratedIterator(CountingIterator):
         return max(self._valid, self.progress.batches)
 
     def _fail(self) -> None:
-        """Do nothing: `_next_data` counts a batch whose error is its own."""
+        """No-op: `_next_data` itself counts failed batches."""
 
     # ------------------------------------------------------------ the end
 
     def _shutdown_workers(self) -> None:
-        """End the threads, as torch's iterator ends its workers."""
+        """Close the engine, as PyTorch's iterator stops its workers."""
         engine, self._engine, self._valid = self._engine, None, -1
         if engine is not None:
             close_abandoned(engine)
 
     def _release(self) -> None:
-        """Give the engine back, if it is in a known state."""
+        """Return the engine to the loader for later loops; close it if an exception interrupted it."""
         engine, self._engine = self._engine, None
         if engine is None or engine.process != process():
             return
@@ -231,5 +231,5 @@ class AcceleratedIterator(CountingIterator):
             close_abandoned(engine)
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # the program may be ending
+        with contextlib.suppress(Exception):  # errors are expected while the interpreter shuts down
             self._release()

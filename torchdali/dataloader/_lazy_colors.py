@@ -1,4 +1,4 @@
-"""Changes of colors by torchvision's functions, which lazy images record."""
+"""Replacements for torchvision's color functions that record color changes in lazy images."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class _Change(NamedTuple):
     """The library's equivalent of a torchvision function.
 
     Attributes:
-        operation: Its name in `codecs.pixel_steps`.
-        is_known: Whether the library does it with a value.
-        keeps_info: The result has the ``info`` of the image.
+        operation: Name of the operation in `codecs.pixel_steps`.
+        is_known: Function that returns True if the library supports a value.
+        keeps_info: True if the result has the ``info`` of the image.
     """
 
     operation: str
@@ -32,7 +32,7 @@ class _Change(NamedTuple):
 
 
 def _is_factor(value: float) -> bool:
-    return 0 < value < 1000 and value != 1  # with 0 and 1, Pillow copies
+    return 0 < value < 1000 and value != 1  # for 0 and 1, Pillow copies an image instead of computing
 
 
 _CHANGES = {
@@ -45,7 +45,7 @@ _CHANGES = {
 
 
 def _replacement(original: Any, change: _Change) -> Callable[..., Any]:
-    """Return a function of torchvision that records a change of a lazy image."""
+    """Return a replacement for a torchvision function that records the change if the image is lazy."""
     parameter = original.__code__.co_varnames[1]
 
     @functools.wraps(original)
@@ -62,7 +62,7 @@ def _replacement(original: Any, change: _Change) -> Callable[..., Any]:
 
 
 def color_replacements() -> list[tuple[dict[Any, Any], Any, Callable[..., Any]]]:
-    """Return functions that record changes of lazy images: a module or a table, the name there, the function."""
+    """Return the replacements as tuples: a module's dictionary or a table, the key in it, and the function."""
     if find_class_change(ColorJitter) or find_class_change(RandomGrayscale):
         return []
     found: list[tuple[dict[Any, Any], Any, Callable[..., Any]]] = []
@@ -73,7 +73,7 @@ def color_replacements() -> list[tuple[dict[Any, Any], Any, Callable[..., Any]]]
 
 
 def _tables(name: str) -> list[dict[Any, Any]]:
-    """Return torchvision's tables for a function of `transforms.v2`: its implementation for an image of some type."""
+    """Return the tables in which `transforms.v2` registers the implementations of a function by image class."""
     utils = sys.modules.get("torchvision.transforms.v2.functional._utils")
     names = (name, "rgb_to_grayscale") if name == "to_grayscale" else (name,)
     tables = {} if utils is None else {each.__name__: table for each, table in utils._KERNEL_REGISTRY.items()}

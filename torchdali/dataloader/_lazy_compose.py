@@ -1,7 +1,7 @@
-"""Conversion of images to normalized tensors in one call, where a `Compose` of torchvision runs in a worker.
+"""Conversion of images to normalized tensors in one call, for a torchvision `Compose` that runs in a worker.
 
-A `Compose` calls its transforms one after the other, as always. Only the conversion of the image to a tensor and the
-transforms after it, like `ToDtype` and `Normalize`, become one call: if they are torchvision's own and unchanged.
+A `Compose` still calls its transforms one after the other. Only the conversion of the image to a tensor and the
+following transforms, like `ToDtype` and `Normalize`, are fused into one call if they are torchvision's unchanged code.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _CONVERSIONS, _DTYPES = ("PILToTensor", "ToImage", "ToTensor"), ("ConvertImageDt
 
 
 class _FusedTransforms(NamedTuple):
-    """Transforms of a `Compose` that become one call.
+    """Transforms of a `Compose` that are fused into one call.
 
     Attributes:
-        start, stop: Their positions.
+        start, stop: Indices of the fused transforms.
         transforms: All transforms of the `Compose`.
-        states: The attributes of those that become one call.
-        conversion: Does the same; None if there are none.
-        planar: The tensor is contiguous, as `ToTensor` returns it.
-        of_tensors: The input is a tensor already.
-        kind: The class of the result; None for the class of the input.
+        states: The attributes of each fused transform.
+        conversion: Conversion that replaces the fused transforms; None if no transforms are fused.
+        planar: True if the result is contiguous, like the result of `ToTensor`.
+        of_tensors: True if the input is already a tensor.
+        kind: Class of the result; None for the class of the input.
     """
 
     start: int
@@ -55,7 +55,7 @@ class _FusedTransforms(NamedTuple):
     kind: Any = None
 
     def is_current(self, transforms: Sequence[Any]) -> bool:
-        """Return whether the transforms of the `Compose` are still the same."""
+        """Return True if the transforms of the `Compose` and their attributes are unchanged."""
         if len(transforms) != len(self.transforms) or not all(map(operator.is_, transforms, self.transforms)):
             return False
         row = self.transforms[self.start : self.stop]
@@ -63,7 +63,7 @@ class _FusedTransforms(NamedTuple):
         return usual and all(vars(t) == state for t, state in zip(row, self.states, strict=True))
 
     def convert(self, image: Any) -> Tensor | None:
-        """Return the tensor of an image, or of a tensor that was one; None if torchvision has to convert it."""
+        """Convert an image, or an image's uint8 tensor; None if torchvision must convert it."""
         if self.conversion is None or isinstance(image, Tensor) is not self.of_tensors:
             return None
         if isinstance(image, Tensor):
@@ -74,9 +74,9 @@ class _FusedTransforms(NamedTuple):
         return planes if planes is None or kind is Tensor else kind(planes)
 
     def convert_sample(self, inputs: tuple[Any, ...]) -> Any:
-        """Return a sample after these transforms; None if torchvision has to convert it.
+        """Apply the fused transforms to a sample; None if torchvision must apply them.
 
-        Everything but the image goes through torchvision's own code, with a tiny image as a placeholder.
+        torchvision's own code processes all values except the image, which a tiny image replaces meanwhile.
         """
         leaves, form = tree_flatten(inputs)
         images = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Image.Image) or _is_image(leaf)]
@@ -107,7 +107,7 @@ def _run(transforms: Sequence[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _find_row(transforms: Sequence[Any]) -> _FusedTransforms:
-    """Return the longest row of transforms that is one call, from the first conversion on."""
+    """Return the longest sequence of transforms that can be fused, from the first conversion on."""
     everything = tuple(transforms)
     for start, t in enumerate(everything):
         if name_of(t) in _CONVERSIONS or name_of(t) in _DTYPES:
@@ -133,7 +133,7 @@ def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _FusedTransfo
 
 
 def _kind_after(t: Any, kind: Any) -> Any:
-    """Return the class of an image after a transform; None for the class that it had before the first one."""
+    """Return the class of an image after a transform; None if no transform has changed the class so far."""
     name = name_of(t)
     if name == "ToImage":
         return sys.modules["torchvision.tv_tensors"].Image
@@ -141,7 +141,7 @@ def _kind_after(t: Any, kind: Any) -> Any:
 
 
 def _of_kind(t: Any, kind: Any) -> Any:
-    """Return a conversion of dtypes with the dtype for a class of images, if it is known; others unchanged."""
+    """Replace a `ToDtype` with a dtype per class by a `ToDtype` for one class; return other transforms unchanged."""
     dtypes = getattr(t, "dtype", None) if name_of(t) == "ToDtype" else None
     if not isinstance(dtypes, dict) or kind is None or type(t).__module__ != "torchvision.transforms.v2._misc":
         return t
@@ -154,22 +154,22 @@ _searches = itertools.count()
 
 
 def _forget_rows() -> None:
-    """Check again whether transforms are unchanged."""
+    """Drop all cached results, so that each `Compose` is checked again."""
     global _searches
     _rows.clear()
     _searches = itertools.count()
 
 
-_MOST = 256  # searches of a process: a program may make a `Compose` for each sample
+_MOST = 256  # greatest number of searches per process: some programs create a `Compose` for each sample
 
 
 def _call(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return the results of a `Compose` for its inputs; None if no part of it is one call."""
+    """Run a `Compose` with its fused transforms; None if no transforms are fused."""
     row = _rows.get(compose)
     try:
         if row is None or not row.is_current(compose.transforms):
             row = _rows[compose] = _find_row(compose.transforms if next(_searches) < _MOST else ())
-    except Exception:  # of attributes that can't be compared: torchvision's own code decides
+    except Exception:  # attributes can't be compared: torchvision's own code runs
         return None
     if row.conversion is None:
         return None
@@ -181,7 +181,7 @@ def _call(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 
 def _has_image(inputs: tuple[Any, ...]) -> bool:
-    """Return whether an image is among the inputs, or in a collection that is one."""
+    """Return True if an input is an image, or a collection that contains an image."""
     for each in inputs:
         parts = each.values() if isinstance(each, dict) else each if isinstance(each, (tuple, list)) else (each,)
         if any(isinstance(part, Image.Image) for part in parts):
@@ -190,7 +190,7 @@ def _has_image(inputs: tuple[Any, ...]) -> bool:
 
 
 def _replacement(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Return a method of a `Compose`, which makes one call of the conversion of an image."""
+    """Return a replacement for a method of `Compose` that fuses the conversion of images."""
 
     @functools.wraps(original)
     def forward(self: Any, *inputs: Any, **named: Any) -> Any:
@@ -204,7 +204,11 @@ def _replacement(original: Callable[..., Any], is_active: Callable[[], bool]) ->
 
 
 def compose_replacements(is_active: Callable[[], bool]) -> list[tuple[type, str, Callable[..., Any]]]:
-    """Return methods by which a `Compose` makes one call of conversions, where `is_active()`: class, name, function."""
+    """Return the replacements for methods of `Compose`, as tuples of class, name and function.
+
+    Args:
+        is_active: Function that returns True if conversions must be fused in the current thread.
+    """
     _forget_rows()
     v2 = sys.modules.get("torchvision.transforms.v2")
     methods = [(Compose, "__call__"), *([] if v2 is None else [(v2.Compose, "forward")])]

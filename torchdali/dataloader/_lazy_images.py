@@ -1,9 +1,9 @@
 """Lazy Pillow images: only the region that the transforms keep is decoded.
 
-A JPEG that Pillow has opened defers its pixels: it is read, and crops, flips, one resize, and torchvision's changes of
-colors are recorded. As soon as pixels are needed, the image becomes an ordinary object of Pillow's own class, with
-bit-identical pixels. Files that could raise an error are decoded by Pillow at once, so that the error is raised where
-it always is.
+The decoding of a JPEG that Pillow has opened is deferred: the file is read, and crops, flips, one resize, and
+torchvision's color changes are recorded. As soon as pixels are needed, the image becomes an ordinary object of Pillow's
+own class, with bit-identical pixels. Pillow immediately decodes files that could raise an error, so that the error is
+raised at the same point as without lazy images.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["convert_image", "convert_tensor", "make_lazy"]
 
 
 def make_lazy(image: Any) -> Any:
-    """Let an image that Pillow has opened defer its pixels, if it is a JPEG in color or gray, and not tiny."""
+    """Make an opened image lazy if it is an RGB or grayscale JPEG and not tiny; return other images unchanged."""
     if type(image) is JpegImageFile and image._mode in ("RGB", "L") and image._size[0] * image._size[1] > _TINY:
         vars(image)["_scan"] = image.fp.tell()  # type: ignore[union-attr]
         _set_class(image, LazyJpeg)
@@ -34,7 +34,7 @@ def make_lazy(image: Any) -> Any:
 
 
 def convert_image(image: Any, conversion: TensorConversion, planar: bool) -> Tensor | None:
-    """Convert an image to a normalized tensor in one call; None if torchvision has to.
+    """Convert an image to a normalized tensor in one call; None if torchvision must convert it.
 
     Args:
         planar: True if the tensor is contiguous; otherwise it is a permuted ``(H, W, 3)``.
@@ -47,7 +47,7 @@ def convert_image(image: Any, conversion: TensorConversion, planar: bool) -> Ten
 
 
 def convert_tensor(image: Tensor, conversion: TensorConversion) -> Tensor | None:
-    """Convert uint8 pixels to a normalized tensor in one call, if they are stored like an image's."""
+    """Convert a uint8 tensor, stored as ``(H, W, 3)``, to a normalized tensor in one call; None for other tensors."""
     pixels = image.permute(1, 2, 0) if image.dim() == 3 else image
     usual = image.dtype == torch.uint8 and image.dim() == 3 and len(image) == 3 and pixels.is_contiguous()
     return _convert_pixels(pixels.as_subclass(Tensor).numpy(), conversion, False) if usual else None
@@ -62,7 +62,7 @@ class LazyImage(Image.Image):
     """An image whose pixels are deferred.
 
     Attributes:
-        _deferred: The pixels; None for an opened image that was not read yet.
+        _deferred: The deferred pixels; None for an opened image whose file was not read yet.
     """
 
     _pillow: type = Image.Image
@@ -70,13 +70,13 @@ class LazyImage(Image.Image):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The class that Pillow's image has."""
+        """The class of Pillow's own image, for `isinstance`."""
         return self._pillow
 
     # ---------------------------------------------------------------- recording
 
     def load(self) -> Any:
-        """Read the file, but decode nothing yet."""
+        """Read the file, but don't decode it yet."""
         return self._decode().load() if self._defer(("RGB", "L")) is None else _PixelAccess(self)
 
     def copy(self) -> Any:
@@ -94,7 +94,7 @@ class LazyImage(Image.Image):
         return self._record(lazy, lazy.program, methodcaller("convert", mode))
 
     def crop(self, box: Any = None) -> Any:
-        """Record a window that is inside of the image."""
+        """Record a crop if the window is inside of the image."""
         lazy = self._defer() if _are_integers(box, 4) else None
         if lazy is not None:
             left, top, right, bottom = map(int, box)
@@ -104,7 +104,7 @@ class LazyImage(Image.Image):
         return self._decode().crop(box)
 
     def resize(self, size: Any, resample: Any = None, box: Any = None, reducing_gap: Any = None) -> Any:
-        """Record the size, unless there was another one before."""
+        """Record a resize, unless a resize was recorded before."""
         known = box is reducing_gap is None and isinstance(resample, (int, type(None))) and resample in _FILTERS
         lazy = self._defer() if known and _are_integers(size, 2) else None
         if lazy is not None:
@@ -122,12 +122,12 @@ class LazyImage(Image.Image):
         return self._record(lazy, lazy.program.flip(horizontal, not horizontal), methodcaller("transpose", method))
 
     def change_colors(self, steps: bytes, change: Callable[[Any], Any], keeps_info: bool) -> Any:
-        """Record a change of colors; None if the image isn't in color.
+        """Record a color change; None if the image isn't RGB or is decoded.
 
         Args:
-            steps: See `codecs.pixel_steps`.
-            change: Does the same to an image.
-            keeps_info: The result has the ``info`` of this image.
+            steps: The change, encoded by `codecs.pixel_steps`.
+            change: Function that applies the change to a decoded image.
+            keeps_info: True if the result has the ``info`` of this image.
         """
         lazy = self._defer()
         image = (
@@ -138,7 +138,7 @@ class LazyImage(Image.Image):
         return image
 
     def _defer(self, modes: tuple[str, ...] = ("RGB",)) -> Deferred | None:
-        """Return the deferred pixels of an image that is read; None if Pillow has to decode it now."""
+        """Return the deferred pixels of an image in one of the modes; None if Pillow must decode the image now."""
         return self._deferred if self._mode in modes else None
 
     def _record(self, lazy: Deferred, program: ImageProgram, operation: Callable[[Any], Any]) -> Any:
@@ -160,13 +160,13 @@ class LazyImage(Image.Image):
         self._become(core)
 
     def tobytes(self, *arguments: Any, **named: Any) -> Any:
-        """Return the pixels without making an image."""
+        """Return the pixels without converting this object to Pillow's class."""
         lazy = None if arguments or named else self._defer()
         pixels = None if lazy is None else lazy.render()
         return self._decode().tobytes(*arguments, **named) if pixels is None else pixels.tobytes()
 
     def close(self) -> None:
-        """Forget the pixels."""
+        """Drop the deferred pixels, and close the image."""
         self._become()
         self.close()
 
@@ -183,22 +183,22 @@ class LazyImage(Image.Image):
         return self._decode().__getstate__()
 
     def _decode(self) -> Any:
-        """Become Pillow's own object, and return it: with its pixels, unless the file was not read yet."""
+        """Convert this object to Pillow's own class, with decoded pixels unless the file was not read; return it."""
         lazy = self._deferred
         if lazy is None:
             self._become()
             return self
         with lazy.jpeg.lock:
-            if isinstance(self, LazyImage):  # no other thread was faster
+            if isinstance(self, LazyImage):  # False if another thread has converted the image
                 pixels = None if lazy.is_whole else lazy.render()
                 self._become(self._by_pillow(lazy) if pixels is None else Image.fromarray(pixels).im)
         return self
 
     def _become(self, core: Any = None) -> None:
-        """Become Pillow's own object.
+        """Convert this object to Pillow's own class.
 
         Args:
-            core: Its pixels; None if they were not asked for.
+            core: Pillow's pixels; None to set no pixels.
         """
         _set_class(self, self._pillow)
         for name in ("_deferred", "_scan"):
@@ -212,7 +212,7 @@ class LazyImage(Image.Image):
 
 
 class LazyJpeg(LazyImage, JpegImageFile):
-    """A JPEG that Pillow has opened, and whose pixels are deferred.
+    """An opened JPEG whose decoding is deferred.
 
     Attributes:
         _scan: Offset of the first scan.
@@ -227,7 +227,7 @@ class LazyJpeg(LazyImage, JpegImageFile):
         return super()._defer(modes)
 
     def _read(self) -> None:
-        """Read the file as Pillow does before it decodes, unless Pillow has to decode it."""
+        """Read the file as Pillow does before decoding, unless Pillow must decode it now."""
         fp, tile = self.fp, self.tile
         if fp is None or tile != [("jpeg", (0, 0, *self._size), 0, (self._mode, ""))] or self.decoderconfig:
             return
@@ -254,7 +254,7 @@ class Deferred:
         jpeg: The file.
         program: The recorded operations.
         origin: The image before the last operation, and the operation; empty for an opened image.
-        tile: With which Pillow decodes an opened image.
+        tile: Pillow's decoding instructions of an opened image.
     """
 
     def __init__(self, jpeg: JpegData, program: ImageProgram, origin: tuple[Any, ...] = (), tile: Any = None) -> None:
@@ -262,7 +262,7 @@ class Deferred:
         self._pixels: Any = None
 
     def render(self) -> Any:
-        """Return the pixels as an array; None if Pillow has to decode the image."""
+        """Return the pixels as an array; None if Pillow must decode the image."""
         with self.jpeg.lock:
             if self._pixels is None:
                 pixels = self.jpeg.render(self.program)
@@ -271,12 +271,12 @@ class Deferred:
 
     @property
     def is_whole(self) -> bool:
-        """True if all of the image is needed, and nothing is decoded yet: then Pillow is as fast."""
+        """True if the whole, unchanged image is needed and nothing is decoded yet; Pillow is then as fast."""
         is_part = self.program.filter is not None or self.program.size != self.jpeg.size
         return self._pixels is None and self.program.pixels is None and not is_part
 
     def planes(self, conversion: TensorConversion, planar: bool) -> Tensor | None:
-        """Return the pixels as a normalized tensor; None if Pillow has to decode the image. See `convert_image`."""
+        """Return the pixels as a normalized tensor; None if Pillow must decode the image. See `convert_image`."""
         with self.jpeg.lock:
             if self._pixels is None:
                 return conversion.render(self.jpeg.render, self.program, planar)
@@ -288,7 +288,7 @@ class JpegData:
 
     Attributes:
         size: Height and width.
-        lock: Held while an image of this file is converted to Pillow's class.
+        lock: Lock for the conversion of this file's images to Pillow's class.
     """
 
     def __init__(self, data: bytearray, source: ImageSource, size: tuple[int, int]) -> None:
@@ -297,7 +297,7 @@ class JpegData:
 
     @classmethod
     def read(cls, fp: Any, scan: int, block: int, size: tuple[int, int]) -> JpegData | None:
-        """Read a file as far as Pillow does; None if Pillow has to decode it.
+        """Read a file, and leave the file's position where Pillow would; None if Pillow must decode the file.
 
         Args:
             scan: Offset of the first scan.
@@ -312,7 +312,7 @@ class JpegData:
                 return None
             fp.seek(min(length, -(-end // block) * block))
         except Exception:
-            return None  # Pillow raises it, too
+            return None  # Pillow raises the same error
         del data[end:]
         source = ImageSource(np.frombuffer(data, np.uint8))
         corner = ImageProgram.of(size[1], size[0], STORED).crop(0, 0, 1, 1)
@@ -325,9 +325,10 @@ class JpegData:
         return None if source.render(corner) is None else cls(data, source, (size[1], size[0]))
 
     def render(self, program: ImageProgram) -> Tensor | None:
-        """Render a program; None if Pillow has to decode the image.
+        """Render a program; None if Pillow must decode the image.
 
-        If several parts are needed, the whole image is decoded once. Later images of this process are, too.
+        If several parts of an image are needed, the whole image is decoded once. From then on, this process decodes all
+        images as a whole.
         """
         self._parts += 1
         _habit.several |= self._parts > 1
@@ -339,18 +340,18 @@ class JpegData:
 
 
 class _Habit:
-    """Use of images in this process: whether several parts of an image were needed."""
+    """Record of this process: whether several parts of one image were needed."""
 
     several = False
 
 
 _habit = _Habit()
-_LARGE = 1 << 26  # bytes of a file
-_TINY = 1 << 13  # pixels that are decoded in the time that it takes to read a header
+_LARGE = 1 << 26  # bytes; Pillow decodes files of at least this size
+_TINY = 1 << 13  # number of pixels whose decoding takes no longer than reading a header
 
 
 def _read(fp: Any) -> bytearray:
-    """Return the bytes of a file; none of a very long one, which may have a hole after its image."""
+    """Return the bytes of a file; empty for a very large file, which may have a hole after its image."""
     if not isinstance(fp, (io.BufferedReader, io.BytesIO)):
         fp.seek(0)
         data = bytearray(fp.read(_LARGE))
@@ -363,14 +364,14 @@ def _read(fp: Any) -> bytearray:
 
 
 def _has_one_scan(data: bytearray, scan: int) -> bool:
-    """Return whether no other marker than restarts is between the begin of the scan and the end of the data."""
+    """Return True if the data after the start of the scan contains no markers except restart markers."""
     body = np.frombuffer(data, np.uint8)[scan:-2]
     codes = body[np.flatnonzero(body[:-1] == 0xFF) + 1]
     return bool(len(body) and body[-1] != 0xFF and ((codes == 0) | (codes - 0xD0 < 8)).all())
 
 
 class _PixelAccess:
-    """Pillow's access to single pixels, which decodes the image when it is used."""
+    """Access to single pixels, as Pillow's `load` returns it. The first access decodes the image."""
 
     def __init__(self, image: LazyImage) -> None:
         self._image = image
@@ -397,5 +398,5 @@ _of_image = vars(Image.Image).get("im")
 
 
 def _unread(image: Any) -> Any:
-    """Return `im` of an image that Pillow has not loaded."""
+    """Return the attribute `im` of an image that Pillow has not loaded."""
     return vars(image)["im"] if _of_image is None else _of_image.__get__(image)

@@ -1,7 +1,7 @@
-"""Lazy images where a `DataLoader` makes its samples: Pillow's registry of formats opens JPEGs as lazy images.
+"""Lazy images in the samples of a `DataLoader`: an entry in Pillow's registry of formats opens JPEGs as lazy images.
 
-A program's own code runs unchanged. Nothing is replaced in its main process, except while a dataset of a loader
-without workers makes a sample, and then only for that thread.
+The user's own code runs unchanged. In the main process, functions are replaced only while the dataset of a loader
+without workers loads samples, and the replacements are active only in that thread.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["FetchLazily", "InitWorker", "LazyOpening", "Patience"]
 
 
 class InitWorker:
-    """A ``worker_init_fn`` that opens JPEGs as lazy images in a worker process, after the user's has run.
+    """A ``worker_init_fn`` that calls the user's function, and then makes a worker process open JPEGs as lazy images.
 
     Args:
-        worker_init_fn: The user's.
-        context: Starts the processes; None for Python's default.
+        worker_init_fn: The user's function.
+        context: Context that starts the processes; None for Python's default.
     """
 
     def __init__(self, worker_init_fn: Callable[[int], None] | None, context: Any) -> None:
@@ -40,18 +40,18 @@ class InitWorker:
 
 
 class FetchLazily:
-    """A fetcher of torch's `DataLoader`, whose dataset opens JPEGs as lazy images, if it opens any.
+    """A wrapper of PyTorch's fetcher, during whose calls JPEGs are opened as lazy images.
 
     Args:
-        fetcher: torch's.
-        patience: Patience of the loader.
+        fetcher: PyTorch's fetcher.
+        patience: The loader's patience.
     """
 
     def __init__(self, fetcher: Any, patience: Patience) -> None:
         self._fetcher, self._patience, self._opening = fetcher, patience, LazyOpening()
 
     def fetch(self, indices: Any) -> Any:
-        """Make the samples of a batch."""
+        """Fetch a batch."""
         with self._opening:
             batch = self._fetcher.fetch(indices)
         self._patience.note(self._opening.is_used)
@@ -64,10 +64,10 @@ class FetchLazily:
 
 
 class Patience:
-    """Expectation that the dataset of a loader opens images.
+    """Counter of batches without images, which decides how long lazy opening stays enabled.
 
     Attributes:
-        left: Batches without an image, after which no more images are expected.
+        left: Number of further batches without an image after which lazy opening ends.
     """
 
     def __init__(self) -> None:
@@ -79,15 +79,15 @@ class Patience:
 
 
 class LazyOpening:
-    """Opens JPEGs as Pillow does, as lazy images, within a ``with`` block.
+    """A context manager within which Pillow opens JPEGs as lazy images.
 
-    Pillow and torchvision must be unchanged when it is created.
+    Pillow and torchvision must be unchanged when the object is created.
 
     Args:
-        in_all_threads: Else only in the thread that enters the block.
+        in_all_threads: Open lazy images in all threads; otherwise only in the thread that enters the block.
 
     Attributes:
-        is_used: An image was opened since the block was entered.
+        is_used: True if an image was opened since the block was entered.
     """
 
     def __init__(self, in_all_threads: bool = False) -> None:
@@ -104,7 +104,7 @@ class LazyOpening:
             return []
 
         def open_lazily(fp: Any, filename: Any) -> Any:
-            from torchdali.dataloader._lazy_images import make_lazy  # not before: it imports the operators
+            from torchdali.dataloader._lazy_images import make_lazy  # imported late because it imports the operators
 
             image = opener(fp, filename)
             self.is_used = True
@@ -124,7 +124,7 @@ class LazyOpening:
     def __enter__(self) -> LazyOpening:
         self.is_used = False
         try:
-            if self._replacements and _users.setdefault("", self) is self:  # else another thread was faster
+            if self._replacements and _users.setdefault("", self) is self:  # False if another thread uses replacements
                 self._thread = threading.get_ident()
                 for each in self._replacements:
                     each.swap(each.original, each.value)
@@ -136,12 +136,12 @@ class LazyOpening:
     def __exit__(self, *error: object) -> None:
         try:
             self._restore()
-        except BaseException:  # an interrupt
+        except BaseException:  # an interrupt: finish the work
             self._restore()
             raise
 
     def _restore(self) -> None:
-        """Undo those replacements of this object that still exist."""
+        """Undo the replacements of this object that are still in place."""
         if _users.get("") is self:
             for each in self._replacements:
                 each.swap(each.value, each.original)
@@ -149,15 +149,17 @@ class LazyOpening:
             del _users[""]
 
 
-_users: dict[str, LazyOpening] = {}  # at most one; not a lock, since an interrupt may follow when it was acquired
+_users: dict[str, LazyOpening] = {}  # at most one entry; not a lock, which an interrupt could leave locked
 
 
 class _Replacement(NamedTuple):
-    """A value that a name has while samples are made.
+    """A value that temporarily replaces the value of a name.
 
     Attributes:
-        owner: A class, or a dictionary, like a module's.
-        original: The value of the name before; None if there is none.
+        owner: A class, or a dictionary such as a module's.
+        name: The name, or the key in the dictionary.
+        value: The replacement.
+        original: The original value; None if the name doesn't exist.
     """
 
     owner: Any
@@ -166,7 +168,7 @@ class _Replacement(NamedTuple):
     original: Any
 
     def swap(self, present: Any, value: Any) -> None:
-        """Set the value, unless the program has set another one."""
+        """Replace the present value, unless the program has set a different value."""
         if _value_of(self.owner, self.name) is not present:
             return
         if isinstance(self.owner, type):

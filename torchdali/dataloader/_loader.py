@@ -1,4 +1,4 @@
-"""`torchdali.DataLoader`: torch's DataLoader, which makes the batches of supported datasets by itself."""
+"""`torchdali.DataLoader`: a subclass of PyTorch's `DataLoader` that accelerates supported datasets."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         batch_sampler: Iterable of lists of indices, instead of ``batch_size``, ``shuffle``, ``sampler`` and
             ``drop_last``.
         num_workers: Number of worker processes. In an accelerated loader, the number of threads; 0 means one per core.
-        collate_fn: Function that merges a list of samples into a batch. A loader with your own isn't accelerated.
+        collate_fn: Function that merges a list of samples into a batch. A loader with your own function isn't
+            accelerated.
         pin_memory: Copy tensors into pinned memory before they're returned.
         drop_last: Drop the last batch if it is incomplete.
         timeout: Seconds to wait for a batch from PyTorch's workers; 0 waits forever.
@@ -88,15 +89,16 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         persistent_workers: Keep PyTorch's workers between epochs. Accelerated loaders always keep their threads.
         pin_memory_device: Device for ``pin_memory``.
         in_order: Return batches of several workers in order.
-        snapshot_every_n_steps: Number of batches between snapshots of torchdata's `StatefulDataLoader`, which loads
-            datasets and samplers with their own states; needs torchdata.
+        snapshot_every_n_steps: Number of batches between snapshots of torchdata's `StatefulDataLoader`, which is used
+            for datasets and samplers with their own states; needs torchdata.
         cache: Cache decoded images, so that later epochs don't read and decode them again: a size like ``"8GB"``, or a
             folder. See `fn.cache`.
         bad_samples: ``"skip"`` skips samples whose files are damaged or missing: their batch is smaller, or isn't
-            delivered if no sample is good. A warning names the first one, and `stats` lists all of the last loop.
+            delivered if all of its samples are bad. A warning names the first bad sample, and `stats` lists all bad
+            samples of the last loop.
 
     Raises:
-        ValueError, TypeError: The same as in PyTorch.
+        ValueError, TypeError: an argument is invalid, as in PyTorch.
     """
 
     # Defaults for subclasses that don't call `__init__`, for example torchdata's under `torchdali run`.
@@ -137,7 +139,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         self.cache, self.snapshot_every_n_steps = cache, snapshot_every_n_steps
         self.bad_samples, self._skipped, self._site = bad_samples, Skipped(), call_site()
         self._idle, self._patience = IdleEngines(), Patience()
-        own = {} if in_order else {"in_order": False}  # which older versions do not know
+        own = {} if in_order else {"in_order": False}  # older versions of PyTorch don't have this argument
         super().__init__(
             dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last,
             timeout, worker_init_fn, multiprocessing_context, generator, prefetch_factor=prefetch_factor,
@@ -188,7 +190,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return torchs[self.num_workers > 0](self, *start)
 
     def _replaced_attributes(self, plan: LoaderPlan) -> dict[str, Any]:
-        """Return attributes that torch's iterators see instead of this loader's."""
+        """Return attributes that replace this loader's attributes for PyTorch's iterators."""
         changes: dict[str, Any] = {}
         if self.pin_memory and not torch.accelerator.is_available():
             warn("'pin_memory' argument is set as true but no accelerator is found, so memory isn't pinned")
@@ -206,12 +208,12 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def _start(
         self, generators: Mapping[str, Any], previous: Progress | None = None, plan: LoaderPlan | None = None
     ) -> Progress:
-        """Return the position where a loop begins.
+        """Return the position at which a loop begins.
 
         Args:
             generators: See `generators_of`.
-            previous: The position of the epoch before with the same workers, if they persist.
-            plan: If this isn't another epoch of the same workers.
+            previous: The position of the previous epoch, if its workers persist; None otherwise.
+            plan: The loader's plan; None if the workers of the previous epoch persist.
         """
         self._skipped.lines.clear()
         progress, self._late = self._late, None
@@ -224,7 +226,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return progress
 
     def _engine(self, plan: LoaderPlan) -> BatchEngine:
-        """Return an engine that no other iterator uses."""
+        """Return an engine for a new iterator: an idle engine, or a new one."""
         make = plan.open
         assert make is not None
         engine = self._idle.take(plan.key)
@@ -237,9 +239,9 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     # ------------------------------------------------------------ states
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position after the last batch that was delivered.
+        """Return the position after the last delivered batch.
 
-        The values can be written as JSON. If the dataset or a sampler has its own state, they are the values of
+        The values can be written as JSON. If the dataset or a sampler has its own state, the result is the state of
         torchdata's `StatefulDataLoader` instead.
         """
         if self._of_torchdata is not None:
@@ -253,8 +255,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue the next loop at the position at which `state_dict` was called.
 
-        A dataset's random values are repeated if torchdali makes the samples; with torch's own loop they are if the
-        dataset does not draw random numbers.
+        In an accelerated loader, random augmentation is repeated exactly. In PyTorch's own loop, only the indices are
+        repeated; random numbers that the dataset draws are not.
 
         Raises:
             ValueError: the state belongs to another loader, or a field is invalid.
@@ -272,18 +274,18 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     @property
     def _index_sampler(self) -> Any:
-        # torch's and torchdata's iterators ask for it when they begin.
+        # PyTorch's and torchdata's iterators read this property when they begin.
         return super()._index_sampler if self._stateful_indices is None else self._stateful_indices
 
     def _join_torchdata(self) -> None:
-        """Replace the class by torchdata's loader, unless torchdali makes the samples or torchdata is not installed."""
+        """Use torchdata's loader for loops and states, unless this loader is accelerated or torchdata is missing."""
         module = torchdata()
         if module is None or plan_of(self).open is not None:
             return
         self.snapshot_every_n_steps = self.snapshot_every_n_steps or 1
         self.next_iter_state, self._initial_iter_for_state_dict = None, False
         if not self._is_iterable and type(self.batch_sampler) is BatchSampler and has_state(self.sampler):
-            # A sampler with a state of its own. Attributes of a loader cannot be set.
+            # A sampler with its own state. `vars` is necessary because PyTorch's loader refuses to set attributes.
             vars(self)["batch_sampler"] = module.sampler.BatchSampler(self.sampler, self.batch_size, self.drop_last)
         elif not self._is_iterable and not has_state(self._index_sampler):
             self._stateful_indices = StatefulIndices(generators_of(self), self._index_sampler)
@@ -300,7 +302,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     @property
     def notes(self) -> Notes:
-        """Lines on the accelerated and other parts, the reasons, and the remedies; print them."""
+        """Notes on which parts are accelerated, why other parts aren't, and the remedies; print the notes."""
         return plan_of(self).notes
 
     def explain(self) -> str:
@@ -313,7 +315,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return "\n".join(lines)
 
     def stats(self) -> LoaderStats:
-        """Return how long the last loop took, and how long it waited for data; print it for a table."""
+        """Return how long the last loop took, and how long it waited for data; print the result for a table."""
         plan, pipeline = plan_of(self), self._pipeline()
         if pipeline is None or plan.leaves is None:
             return LoaderStats.of(self._progress, plan.notes, None, self._skipped.lines)
@@ -322,10 +324,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return LoaderStats.of(self._progress, plan.notes, stats, stats.skipped)
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
-        """Return a contact sheet of the batch that a new loop would begin with.
+        """Return a contact sheet of the first batch of a new loop.
 
         Args:
-            path: Where to save it, too.
+            path: File in which to save the contact sheet; None to save nothing.
             options: Options of `torchdali.pictures.show`, like ``mean``, ``std`` and ``count``.
 
         Raises:
@@ -343,11 +345,11 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return pictures.show(values, path, **{**known, **options})
 
     def tune(self, seconds: float = 30.0, *, workers: Sequence[int] = ()) -> WorkerReport:
-        """Find the fastest ``num_workers`` on this machine by measuring; print the result to see the line to write.
+        """Measure the fastest ``num_workers`` on this machine; print the result to see the recommended code.
 
         Args:
-            seconds: For all measurements together.
-            workers: Numbers to try; by default powers of two, up to the number of cores.
+            seconds: Duration of all measurements together.
+            workers: Values of ``num_workers`` to try; by default powers of two, up to the number of cores.
         """
 
         def make(number: int) -> DataLoader[T]:
@@ -360,13 +362,13 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         self._idle.close()
 
     def _pipeline(self) -> Any:
-        """Return the pipeline that makes the samples, or None."""
+        """Return the pipeline that produces the samples; None if no pipeline does."""
         engines: list[Any] = self._idle.engines()
         engines.append(getattr(self._running(), "_engine", None))
         return next((engine.pipeline for engine in engines if hasattr(engine, "pipeline")), None)
 
     def _with(self, **changes: Any) -> DataLoader[T]:
-        """Return a loader with other arguments."""
+        """Return a copy of this loader with changed arguments."""
         own = not self._is_iterable and self.batch_sampler is not None
         batches: dict[str, Any] = {"batch_sampler": self.batch_sampler} if own else {"batch_size": self.batch_size}
         if not self._is_iterable and not own:
@@ -384,7 +386,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
 
 def _skip(iterator: Any, progress: Progress) -> None:
-    """Pass over the batches that a stream delivered before."""
+    """Skip the batches of a stream that were delivered before the state was saved."""
     count, progress.batches = progress.batches, 0
     for _ in range(count):
         next(iterator, None)

@@ -26,7 +26,7 @@ _FAST_PATH = "the fast path is missing"
 
 
 class NotSupportedError(Exception):
-    """A loader is run by torch; the text is the reason, one of this module's."""
+    """Error for a loader that isn't accelerated; the text is a reason from this module."""
 
 
 class Notes(tuple[str, ...]):
@@ -37,7 +37,7 @@ class Notes(tuple[str, ...]):
 
 
 def not_accelerated(reason: str) -> str:
-    """Return the note for a loader whose samples come from torch's own code."""
+    """Return the note for a loader that isn't accelerated."""
     return _PREFIX + reason
 
 
@@ -47,17 +47,17 @@ def is_not_accelerated(note: str) -> bool:
 
 
 def short(note: str) -> str:
-    """Return a note without its cure; of `not_accelerated` only the reason."""
+    """Return a note without its cure; for a `not_accelerated` note, only the reason."""
     return note.removeprefix(_PREFIX).partition(". ")[0]
 
 
 def accelerated_note(transform: Any) -> str:
-    """Return the note for a transform that torchdali runs."""
+    """Return the note for an accelerated transform."""
     return (transform if isinstance(transform, str) else name_of(transform)) + _ACCELERATED
 
 
 def accelerated_names(notes: Iterable[str]) -> list[str]:
-    """Return the names of the transforms that torchdali runs."""
+    """Return the names of the accelerated transforms in notes."""
     return [note.removesuffix(_ACCELERATED) for note in notes if note.endswith(_ACCELERATED)]
 
 
@@ -74,15 +74,15 @@ def _reason(why: str, cure: str, anchor: str) -> str:
 
 
 def is_own_dataset(dataset: Any) -> str:
-    """Return the reason for a dataset that isn't torch's, torchvision's or Hugging Face's."""
+    """Return the reason for a dataset that is neither from torchvision nor a plain `TensorDataset`."""
     return _reason(f"{name_of(dataset)} is your own dataset", "To speed it up", "own-dataset")
 
 
 def is_changed(change: str) -> str:
-    """Return the reason for a function or an attribute of torch's or torchvision's that the program has replaced.
+    """Return the reason for a function or attribute of PyTorch or torchvision that the program has replaced.
 
     Args:
-        change: See `_pristine`.
+        change: Description of the change, from `_pristine`.
     """
     return _reason(change, "Restore it, or see", "own-functions")
 
@@ -105,7 +105,8 @@ def is_own_function(option: str, function: Any = None) -> str:
     """Return the reason for a function that the user passes.
 
     Args:
-        option: Its argument: ``collate_fn``, ``target_transform``, ``worker_init_fn``, ``loader`` or another.
+        option: Name of the argument or attribute, for example ``collate_fn``, ``target_transform`` or ``loader``.
+        function: The function; None if its name isn't known.
     """
     named = "" if function is None else f" ({name_of(function)})"
     return _reason(f"{option}{named} is your own function", _CURES.get(option, "Leave it out, or see"), "own-functions")
@@ -127,7 +128,7 @@ def has_small_batches(least: int) -> str:
     """Return the reason for small batches of images in memory.
 
     Args:
-        least: The smallest batch size that is accelerated without workers.
+        least: Smallest batch size that is accelerated without workers.
     """
     why = "torch is as fast for small batches of images in memory"
     return _reason(why, f"Pass batch_size={least} or more, or num_workers=1, or see", "arguments")
@@ -142,17 +143,17 @@ def is_switched_off() -> str:
 
 
 def is_own_transform(transform: Any) -> str:
-    """Return the reason for a transform that isn't from torchvision, or that calls a function of the user."""
+    """Return the reason for a transform that isn't from torchvision, or that calls the user's function."""
     why = f"{name_of(transform)} is not a transform of torchvision"
     return _reason(_LAMBDA if name_of(transform) == "Lambda" else why, _SUPPORTED, _TRANSFORMS)
 
 
 def is_unsupported(transform: Any, given: str = "", argument: str = "") -> str:
-    """Return the reason for a transform of torchvision that torchdali doesn't run.
+    """Return the reason for a torchvision class that isn't supported.
 
     Args:
-        given: Its input, like ``"a tensor from 0 to 1"``, if other inputs are supported.
-        argument: An argument that is not supported, like ``"fill='red'"``.
+        given: The unsupported input, like ``"a tensor from 0 to 1"``, if other inputs are supported.
+        argument: The unsupported argument, like ``"fill='red'"``, if other values are supported.
     """
     why = f"{name_of(transform)} isn't supported{f' with {argument}' * bool(argument)}{f' on {given}' * bool(given)}"
     return _reason(why, _SUPPORTED, _TRANSFORMS)
@@ -163,7 +164,7 @@ _SUPPORTED, _TRANSFORMS = "Supported transforms", "supported-transforms"
 
 
 def breaks_rule(transform: Any, error: BaseException) -> str:
-    """Return the reason for a transform with a value that torchdali doesn't read, as the error says."""
+    """Return the reason for a transform with an unsupported value, which the error describes."""
     return _reason(f"{name_of(transform)}: {error}", _SUPPORTED, _TRANSFORMS)
 
 
@@ -179,7 +180,7 @@ def different_transforms() -> str:
 
 
 def raised_reason(error: BaseException) -> str:
-    """Return the reason for a dataset or transform that raised while it was examined."""
+    """Return the reason for a dataset or transform that raised an error during the examination."""
     return f"{type(error).__name__} while its dataset and transforms were examined: {error}"
 
 
@@ -209,7 +210,7 @@ _ERRORS = {
 
 
 def fast_path() -> tuple[str, ...]:
-    """Return a note if the C library is missing, so that images are not accelerated; else nothing."""
+    """Return a note if the native library is missing, so that images load no faster; otherwise return no note."""
     if native_status().library is not None:
         return ()
     why = f"{_FAST_PATH}, so images load no faster than in torch"

@@ -1,4 +1,4 @@
-"""Plans for datasets of images."""
+"""Plans of loaders over image datasets."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["picture_plan"]
 
 
 def picture_plan(loader: Any) -> LoaderPlan:
-    """Return the plan of a loader over datasets of torchvision.
+    """Return the plan of an accelerated loader over torchvision datasets.
 
     Raises:
-        NotSupportedError: torch must run it.
+        NotSupportedError: the loader can't be accelerated.
     """
     leaves = leaves_of(loader.dataset)
     if not len(leaves):
@@ -59,11 +59,11 @@ def _accelerate(loader: Any, leaves: Leaves, compiled: Compiled, transforms: Ima
     )
 
 
-FEW, FEW_MOVED = 16, 8  # below, a batch costs more than its images: of all transforms, and if pixels only move
+FEW, FEW_MOVED = 16, 8  # smallest accelerated batch sizes: in general, and if the transforms only move pixels
 
 
 def _check_batch_size(loader: Any, leaves: Leaves, transforms: ImageTransforms) -> None:
-    """Raise if acceleration gains nothing: small batches of images in memory, without workers."""
+    """Raise NotSupportedError for small batches of images in memory without workers: acceleration gains nothing."""
     if loader.num_workers or leaves.leaves[0].pixels is None:
         return
     size = getattr(loader.batch_sampler, "batch_size", None)

@@ -1,7 +1,7 @@
-"""Choose a plan: whether torchdali makes the samples of a loader, and how.
+"""Choose a plan: whether and how a loader is accelerated.
 
-A loader is accelerated only if torch's own would run nothing but torch's and torchvision's code: `_pristine` checks it.
-torch runs all other loaders, with a reason in the notes.
+A loader is accelerated only if PyTorch's own loader would run only PyTorch's and torchvision's code, which `_pristine`
+checks. All other loaders run PyTorch's code, with the reason in their notes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["plan_of"]
 
 
 def plan_of(loader: Any) -> LoaderPlan:
-    """Return the plan of a loader, as its dataset and transforms are now."""
+    """Return the plan of a loader for the present state of its dataset and transforms."""
     if os.environ.get("TORCHDALI_ACCELERATE", "1").strip().lower() in ("0", "off", "false", "no"):
         return LoaderPlan(None, Notes([notes.not_accelerated(notes.is_switched_off())]))
     try:
         return _choose(loader)
     except NotSupportedError as reason:
         return _leave(str(reason))
-    except Exception as error:  # raised by an object that a rule reads: torch decides whether it is an error
+    except Exception as error:  # an attribute that a rule reads raised it; PyTorch's own code may accept the object
         return _leave(notes.raised_reason(error))
 
 
@@ -38,7 +38,7 @@ def _choose(loader: Any) -> LoaderPlan:
     """Return the plan of an accelerated loader.
 
     Raises:
-        NotSupportedError: torch must run it.
+        NotSupportedError: the loader can't be accelerated.
     """
     dataset = loader.dataset
     if isinstance(dataset, IterableDataset):
@@ -50,13 +50,13 @@ def _choose(loader: Any) -> LoaderPlan:
         return LoaderPlan(
             lambda: TensorRows(dataset), Notes(["TensorDataset: a batch is a selection of rows"]), ("rows", id(dataset))
         )
-    from torchdali.dataloader._picture_plans import picture_plan  # which imports torchvision
+    from torchdali.dataloader._picture_plans import picture_plan  # imported late because it imports torchvision
 
     return picture_plan(loader)
 
 
 def _check_functions(loader: Any) -> None:
-    """Raise if torch's loader would call a function of the user, besides the ones of the dataset's samples."""
+    """Raise NotSupportedError if PyTorch's loader would call the user's code, apart from the dataset's transforms."""
     if loader.batch_sampler is None:
         raise NotSupportedError(notes.has_no_batches())
     if loader.num_workers and loader.worker_init_fn is not None:
@@ -73,7 +73,7 @@ def _check_functions(loader: Any) -> None:
 
 
 def _parts(dataset: Any) -> Iterator[Any]:
-    """Yield a dataset, and the datasets that it is a part or a sum of."""
+    """Yield a dataset and, recursively, the datasets in a subset or concatenation."""
     yield dataset
     inner = (dataset.dataset,) if type(dataset) is Subset else ()
     for each in dataset.datasets if type(dataset) is ConcatDataset else inner:
@@ -81,7 +81,7 @@ def _parts(dataset: Any) -> Iterator[Any]:
 
 
 def _leave(reason: str) -> LoaderPlan:
-    """Return a plan in which torch makes the samples, but for the decoding of images."""
+    """Return the plan of a loader that isn't accelerated, except for lazy images if there is a native library."""
     is_lazy = native_status().library is not None
     decoding = [notes.LAZY] if is_lazy else notes.fast_path()
     return LoaderPlan(None, Notes([*decoding, notes.not_accelerated(reason)]), is_lazy=is_lazy)

@@ -1,9 +1,9 @@
-"""Check that torch's loader would run only torch's and torchvision's own code for a sample.
+"""Check that PyTorch's loader would run only PyTorch's and torchvision's own code for a sample.
 
 An accelerated loader replaces that code, so the code must be unchanged. A function is unchanged if its bytecode equals
-the bytecode in its module's file. The functions that are checked are those that a sample's path can reach: starting
-from `__getitem__` or `__call__`, each name that a function's bytecode mentions is looked up in the function's globals,
-in the object's class, and in `PIL.Image.Image`. Nothing is called.
+the bytecode in its module's file. The check covers all functions that the loading of a sample can reach: starting from
+`__getitem__` or `__call__`, each name that a function's bytecode mentions is looked up in the function's globals, in
+the object's class, and in `PIL.Image.Image`. The check calls none of these functions.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ _VALUES = (
 
 
 class ChangedError(Exception):
-    """The user changed code or attributes on the path of a sample; the text names them."""
+    """Error for code or attributes that the user changed and that a sample depends on; the text names them."""
 
 
 class _Checked:
-    """Names of modules and classes, and their values when they were checked; compared later without a loop."""
+    """Names in modules and classes, with the values that were checked. `are_current` compares them later, quickly."""
 
     def __init__(self) -> None:
         self._spaces: dict[str, Mapping[str, Any]] = {}
-        self._sizes: dict[str, int] = {}  # a new name may come before the one of a base class, or a built-in
+        self._sizes: dict[str, int] = {}  # to detect new names, which can hide a base class's name or a built-in
         self._owners: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._names: dict[tuple[str, str], str] = {}
         self._values: dict[tuple[str, str], Any] = {}
         self._codes: dict[FunctionType, CodeType] = {}
 
     def add_space(self, space: Mapping[str, Any], qualname: str) -> None:
-        """Record how many names a module or class has."""
+        """Record the number of names in a module or class."""
         self._spaces[qualname], self._sizes[qualname] = space, len(space)
 
     def add(self, space: Mapping[str, Any], qualname: str, name: str) -> None:
-        """Record the value of a name, and the code of a function."""
+        """Record the value of a name and, if the value is a function, its code."""
         key, value = (qualname, name), space[name]
         self.add_space(space, qualname)
         self._owners[key], self._names[key], self._values[key] = space, name, value
@@ -78,7 +78,7 @@ class _Checked:
             self._codes[value] = value.__code__
 
     def are_current(self) -> bool:
-        """Return True if the names still have the same values, and the functions the same code."""
+        """Return True if the names still have the same values, and the functions still have the same code."""
         try:
             values = all(map(is_, map(getitem, self._owners.values(), self._names.values()), self._values.values()))
         except KeyError:
@@ -110,7 +110,7 @@ def _codes(module: str) -> dict[str, list[CodeType]]:
 
 @functools.lru_cache(maxsize=1024)
 def _constants(module: str) -> dict[str, Any]:
-    """Return the constants of the classes in a module's file, by qualified name, unless a name is set twice."""
+    """Return the constants of the classes in a module's file, by qualified name. Names set twice are omitted."""
     found: dict[str, list[Any]] = {}
     for qualname, code in ((qualname, code) for qualname, codes in _codes(module).items() for code in codes):
         if "__qualname__" in code.co_names:  # the body of a class
@@ -130,7 +130,7 @@ def _folders() -> tuple[str, ...]:
 
 
 def _is_trusted(function: FunctionType) -> bool:
-    """Return True for a function of a trusted package or of Python, and for a method of a named tuple or dataclass."""
+    """Return True for a function of a trusted package or of Python, or a method of a named tuple or dataclass."""
     file = function.__code__.co_filename
     if file == "<string>":
         return function.__globals__.get("__name__") != "__main__"
@@ -143,12 +143,12 @@ def _root(module: Any) -> str:
 
 
 def _check_code(function: FunctionType, module: str, qualname: str) -> None:
-    """Raise if a function isn't the one that a module's file defines under a name."""
+    """Raise ChangedError if a function isn't the function that a module's file defines under a name."""
     expected = _codes(module).get(qualname) if _is_checked(module) else None
     inner: Any = function
     while isinstance(inner, FunctionType):
         if expected is None and _is_trusted(inner):
-            return  # imported, or made by a decorator
+            return  # the function is imported, or a decorator created it
         if expected is not None and inner.__code__ in expected:
             return
         if not _is_trusted(inner):
@@ -158,7 +158,7 @@ def _check_code(function: FunctionType, module: str, qualname: str) -> None:
 
 
 def _find_tagged(function: FunctionType) -> Any:
-    """Return the method of a module that `torch.compile` has wrapped, to note when modules are created."""
+    """Return the method of an `nn.Module` that `torch.compile` has wrapped to track new modules; None for others."""
     if function.__module__ != "torch._dynamo.mutation_guard":
         return None
     return next(_inner_functions(function), None)
@@ -177,9 +177,9 @@ def _functions(value: Any) -> Iterable[Any]:
         return (value.__func__,)
     if isinstance(value, property):
         return [each for each in (value.fget, value.fset, value.fdel) if each is not None]
-    if isinstance(value, type(_codes)):  # of `functools.lru_cache`
+    if isinstance(value, type(_codes)):  # a function under `functools.lru_cache`
         return (value.__wrapped__,)
-    return (value if isinstance(value, FunctionType) else getattr(value, "func", value),)  # of `partial` and properties
+    return (value if isinstance(value, FunctionType) else getattr(value, "func", value),)  # `func`: of a `partial`
 
 
 # ---------------------------------------------------------------- reachable functions
@@ -189,7 +189,7 @@ class _ReachableFunctions:
     """The functions that methods of classes can reach.
 
     Attributes:
-        checked: All names that were looked up, to see later whether one has changed.
+        checked: All names that were looked up, with their values, to detect later changes.
         names: Names of attributes that the functions mention.
     """
 
@@ -209,7 +209,7 @@ class _ReachableFunctions:
             self._follow(*self._todo.pop())
 
     def _add_class(self, kind: type, entries: Iterable[str]) -> None:
-        """Check the methods of a class: some, those that Python calls, and those whose names functions mention."""
+        """Check methods of a class: the entries, the methods that Python calls, and methods that functions mention."""
         self._classes.add(kind)
         for base in kind.__mro__:
             self.checked.add_space(vars(base), f"{base.__module__}.{base.__qualname__}")
@@ -222,7 +222,7 @@ class _ReachableFunctions:
                 self._add_method(kind, base, name)
 
     def _add_name(self, name: str) -> None:
-        """Check the methods that a name has in the classes."""
+        """Check the methods with a name in all classes."""
         if name in self.names or name in _OF_EVERY_CLASS:
             return
         self.names.add(name)
@@ -235,7 +235,7 @@ class _ReachableFunctions:
         self._bind(vars(base), name, base.__module__, f"{base.__qualname__}.{name}")
 
     def _bind(self, namespace: Mapping[str, Any], name: str, module: str, qualname: str) -> None:
-        """Check a name of a module or class, and note its value."""
+        """Check a name of a module or class, and record its value."""
         value = namespace[name]
         self.checked.add(namespace, f"{module}.{qualname}".removesuffix(f".{name}"), name)
         functions = [each for each in _functions(value) if isinstance(each, FunctionType)]
@@ -271,11 +271,11 @@ class _ReachableFunctions:
                     self._add_inner(each)
             elif name in vars(builtins):
                 self._bind(vars(builtins), name, builtins.__name__, name)
-            elif name in sys.modules:  # imported in the function
+            elif name in sys.modules:  # a module that the function imports
                 self._add_module(sys.modules[name], names, {sys.modules[name]})
 
     def _add_value(self, value: Any, name: str, names: set[str]) -> None:
-        """Check a global of a function: the names that the function mentions in a module, or the methods of a class."""
+        """Check a global variable of a function: a module's names that the function mentions, or a class's methods."""
         if isinstance(value, ModuleType):
             if _root(value.__name__) not in _TRUSTED:
                 raise ChangedError(f"the module `{name}` was replaced")
@@ -285,7 +285,7 @@ class _ReachableFunctions:
             self._add_class(value, ("__init__", "__new__"))
 
     def _add_module(self, module: ModuleType, names: set[str], seen: set[ModuleType]) -> None:
-        """Check the names of a module, and of its submodules, that a function mentions."""
+        """Check the names that a function mentions, in a module and its submodules."""
         for name in names & vars(module).keys():
             value = vars(module)[name]
             self._bind(vars(module), name, module.__name__, name)
@@ -300,7 +300,7 @@ def _is_checked(module: str) -> bool:
     return _root(module) in _CHECKED or module in _OF_TORCH
 
 
-# Checks of Pillow's formats, and of torch: see `_openers` and `find_collate_change`.
+# Tables that aren't followed: `_openers` and `find_collate_change` check their entries.
 _REGISTRIES = {"DECODERS", "ENCODERS", "OPEN", "SAVE", "SAVE_ALL", "default_collate_fn_map"}
 _OF_EVERY_CLASS = {"__class__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__"}
 _IMPLICIT = (
@@ -317,7 +317,7 @@ _OF_TORCH = (
 
 
 def _has_images(thing: Any) -> bool:
-    """Return True for a class or function of torchvision or Pillow, and for a class under one."""
+    """Return True for a class or function of torchvision or Pillow, and for a subclass."""
     return any(_root(each.__module__) in _CHECKED for each in getattr(thing, "__mro__", (thing,)))
 
 
@@ -332,7 +332,7 @@ def _inner_functions(function: FunctionType) -> Iterator[FunctionType]:
     for cell in function.__closure__ or ():
         try:
             inner = cell.cell_contents
-        except ValueError:  # empty
+        except ValueError:  # the cell is empty
             continue
         for each in _functions(inner):
             if isinstance(each, FunctionType):
@@ -340,13 +340,13 @@ def _inner_functions(function: FunctionType) -> Iterator[FunctionType]:
 
 
 def _iterate_functions(value: Any) -> Iterator[FunctionType]:
-    """Yield the functions in a table."""
+    """Yield the functions in a table: a dictionary, list or tuple, which may be nested."""
     if isinstance(value, (dict, list, tuple)) and len(value) < _LARGE:
         for each in value.values() if isinstance(value, dict) else value:
             yield from (each,) if isinstance(each, FunctionType) else _iterate_functions(each)
 
 
-_LARGE = 1000  # elements of a list that is data, not a table
+_LARGE = 1000  # a collection with at least so many elements is data, not a table of functions
 
 
 def _kernels(functional: Any) -> Iterator[FunctionType]:
@@ -359,10 +359,10 @@ def _kernels(functional: Any) -> Iterator[FunctionType]:
 
 
 def _is_other_value(module: str, qualname: str, value: Any) -> bool:
-    """Return whether a class's data differs from its file's constant; if it's computed, from the first value seen."""
+    """Return True if a class attribute differs from its constant in the file or, if computed, from its first value."""
     if "." not in qualname:
         return False
-    is_computed = isinstance(value, enum.Enum) or hasattr(type(value), "__get__")  # a field of a named tuple
+    is_computed = isinstance(value, enum.Enum) or hasattr(type(value), "__get__")  # such as a named tuple's field
     if is_computed or qualname not in _constants(module):
         return _first_values.setdefault((module, qualname), value) is not value
     constant = _constants(module)[qualname]
@@ -376,7 +376,7 @@ _reaches: dict[Any, _ReachableFunctions] = {}
 def _reach(
     classes: frozenset[type], entries: tuple[str, ...], functions: frozenset[Any] = frozenset()
 ) -> _ReachableFunctions:
-    """Return the reach of methods and functions; an earlier one, if no name in it has another value now."""
+    """Return the functions that methods and functions can reach; reuse an earlier result if nothing has changed."""
     key = classes, entries, functions
     reach = _reaches.get(key)
     if reach is None or not reach.checked.are_current():
@@ -389,7 +389,7 @@ def _reach(
 
 
 def find_dataset_change(dataset: Any) -> str:
-    """Return why a sample of a torchvision dataset isn't made by torchvision's own code; "" if it is.
+    """Return the reason why samples of a dataset don't come from torchvision's own code; "" if they do.
 
     The transforms of the dataset aren't checked: see `find_transform_change`.
     """
@@ -411,7 +411,7 @@ def find_dataset_change(dataset: Any) -> str:
 
 
 def _openers() -> list[Any]:
-    """Return the functions with which Pillow opens JPEGs, including those that check for other formats first."""
+    """Return the functions that Pillow calls to open a JPEG, including the checks for formats that it tries first."""
     from PIL import Image, JpegImagePlugin
 
     jpeg = str(JpegImagePlugin.JpegImageFile.format)
@@ -423,9 +423,9 @@ _TRANSFORMS = ("transform", "target_transform", "transforms")
 
 
 def find_transform_change(transform: Any) -> str:
-    """Return why a transform isn't torchvision's own code; "" if it is.
+    """Return the reason why a transform isn't torchvision's own code; "" if it is.
 
-    All objects that it is made of are checked, too.
+    All objects that the transform contains are also checked.
     """
     parts: dict[int, Any] = {}
     try:
@@ -442,7 +442,7 @@ def find_transform_change(transform: Any) -> str:
 
 
 def find_class_change(kind: type) -> str:
-    """Return why the methods of a class of torchvision aren't its own; "" if they are."""
+    """Return the reason why the methods of a torchvision class aren't torchvision's own; "" if they are."""
     try:
         _reach(frozenset([kind]), ())
     except ChangedError as change:
@@ -451,7 +451,7 @@ def find_class_change(kind: type) -> str:
 
 
 def find_image_change() -> str:
-    """Return why the code that opens and changes JPEGs isn't Pillow's own; "" if it is."""
+    """Return the reason why the code that opens and changes JPEGs isn't Pillow's own; "" if it is."""
     from PIL import Image, JpegImagePlugin
 
     kind = JpegImagePlugin.JpegImageFile
@@ -464,7 +464,7 @@ def find_image_change() -> str:
 
 
 def _collect_parts(value: Any, parts: dict[int, Any]) -> None:
-    """Collect the objects that a transform consists of."""
+    """Collect the objects that a transform contains."""
     if isinstance(value, _VALUES) or id(value) in parts:
         return
     if isinstance(value, Mapping):
@@ -486,7 +486,7 @@ def _collect_all(values: Iterable[Any], parts: dict[int, Any]) -> None:
 
 
 def _check_attributes(kind: type, attributes: Mapping[str, Any]) -> None:
-    """Raise if an attribute of an object takes the place of one of its class, or is a hook."""
+    """Raise ChangedError if an object's attribute hides an attribute of the class, or is a hook."""
     for name, value in attributes.items():
         if any(name in vars(base) for base in kind.__mro__):
             raise ChangedError(f"`{name}` was set on a {kind.__name__}")
@@ -501,7 +501,7 @@ def _is_of_package(thing: Any) -> bool:
 
 
 def find_collate_change(collate_fn: Any) -> str:
-    """Return why samples aren't put into batches by torch's own `default_collate`; "" if they are."""
+    """Return the reason why PyTorch's own `default_collate` doesn't create the batches; "" if it does."""
     if collate_fn is not collate.default_collate:
         return notes.is_own_function("collate_fn", collate_fn)
     try:
@@ -512,7 +512,7 @@ def find_collate_change(collate_fn: Any) -> str:
     functions = {
         kind: function.__name__
         for kind, function in collate.default_collate_fn_map.items()
-        if kind in _COLLATED or not _is_of_package(function)  # a package's is for a class of its own: a proxy's
+        if kind in _COLLATED or not _is_of_package(function)  # packages register functions only for their own classes
     }
     if functions != _COLLATED:
         return notes.is_changed("`default_collate_fn_map` was changed")

@@ -22,16 +22,16 @@ __all__ = ["LoaderStats", "WorkerReport", "explain", "measure_workers", "note_lo
 
 @dataclass(frozen=True)
 class LoaderStats:
-    """Times of a loop over a loader; print it for a table.
+    """Times of a loop over a loader; print the object for a table.
 
     Attributes:
-        batches: Delivered so far in this loop.
-        seconds: From ``iter()`` to the last batch.
-        waited: Seconds for which the loop waited for data, start-up included.
+        batches: Number of batches delivered so far in this loop.
+        seconds: Time from ``iter()`` to the last batch.
+        waited: Seconds for which the loop waited for data, including start-up.
         notes: See `DataLoader.notes`.
-        pipeline: Times of each operator, as `Pipeline.stats` returns them, if the loader is accelerated.
+        pipeline: Result of `Pipeline.stats`, the times of each operator; None if the loader isn't accelerated.
         startup: Seconds until the loader was ready.
-        skipped: Samples that ``bad_samples="skip"`` has left out of the last loop.
+        skipped: Samples of the last loop that ``bad_samples="skip"`` has skipped.
     """
 
     batches: int
@@ -54,7 +54,7 @@ class LoaderStats:
 
     @property
     def share(self) -> float:
-        """Share of the time for which the loop waited."""
+        """Fraction of the loop's time that the loop waited for data."""
         return self.waited / self.seconds if self.seconds else 0.0
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ _NOTICEABLE = 0.1  # seconds
 
 
 def place(site: Site) -> str:
-    """Return the file and line where a loader was made."""
+    """Return the file and line at which a loader was created."""
     return f"{Path(site.file).name}:{site.line}"
 
 
@@ -80,7 +80,7 @@ def _steps(notes: Sequence[str], most: int = 100) -> str:
 
 
 def operator_names(dataset: str, notes: Sequence[str]) -> dict[str, str]:
-    """Return descriptions of the hidden operators of a loader's pipeline, by their names."""
+    """Return a dict from the names of the hidden operators of a loader's pipeline to their descriptions."""
     return {"_requests": f"read {dataset}", "_picture": _steps(notes, 3), "_still_picture": _FIXED}
 
 
@@ -88,7 +88,7 @@ _FIXED, _RANDOM = "decode + transforms up to the first random one", "transforms 
 
 
 def name_times(stats: Any, names: dict[str, str]) -> Any:
-    """Return the times of a pipeline with the names of the user's transforms."""
+    """Replace the names of hidden operators in a pipeline's times by the names of the user's transforms."""
     if any("_still_picture" in each.operator for each in stats.operators):
         names = names | {"_picture": _RANDOM}
 
@@ -100,7 +100,7 @@ def name_times(stats: Any, names: dict[str, str]) -> Any:
 
 
 def explain(dataset: str, notes: Sequence[str], threads: int, cache: Any, site: Site) -> list[str]:
-    """Return the steps that each image of an accelerated loader goes through."""
+    """Return lines that describe the steps for each image of an accelerated loader."""
     steps = [_steps(notes)] if cache is None else [_FIXED, f"cache={cache!r}", _RANDOM]
     lines = [f"  {number}. {step}" for number, step in enumerate([f"read {dataset}", *steps], 1)]
     return [f"For each image, in {threads} threads ({place(site)}):", *lines]
@@ -108,13 +108,13 @@ def explain(dataset: str, notes: Sequence[str], threads: int, cache: Any, site: 
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """Rates with different numbers of workers; print it to see which to write.
+    """Rates with different numbers of workers; print the object to see the recommended number.
 
     Attributes:
-        rates: Batches/s by ``num_workers``: medians.
-        present: The loader's ``num_workers``.
-        noise: Largest deviation of a measurement from its median, as a share of it.
-        where: File and line where the loader was made.
+        rates: Median batches/s for each ``num_workers``.
+        present: The loader's present ``num_workers``.
+        noise: Largest deviation of a measurement from its median, relative to the median.
+        where: File and line at which the loader was created.
     """
 
     rates: dict[int, float]
@@ -124,7 +124,7 @@ class WorkerReport:
 
     @property
     def best(self) -> int:
-        """The present number, if no other is clearly faster; else the smallest of the fastest."""
+        """The present number of workers, unless another is clearly faster; then the smallest of the fastest numbers."""
         least = max(self.rates.values()) * (1 - max(_LEAST_GAIN, self.noise))
         fast = [number for number, rate in self.rates.items() if rate >= least]
         return self.present if self.present in fast else min(fast)
@@ -149,7 +149,7 @@ _NOISY = 0.2
 
 
 class _Loops:
-    """Loops of one loader."""
+    """The loops over one loader."""
 
     def __init__(self, name: str, accelerated: bool, notes: Sequence[str]) -> None:
         self.name, self.accelerated, self.notes = name, accelerated, notes
@@ -157,20 +157,22 @@ class _Loops:
 
     @property
     def reason(self) -> str:
-        """The reason why the loader isn't accelerated; it names the dataset."""
+        """The reason why the loader isn't accelerated, with the name of the dataset."""
         reason = next((short(note) for note in self.notes if is_not_accelerated(note)), self.name)
         return reason if self.name in reason else f"{self.name}: {reason}"
 
 
-recording = False  # `torchdali run` sets it
-_loops: dict[int, _Loops] = {}  # by a number of the loader; in the order of their first loops
+recording = False  # `torchdali run` sets it to True
+_loops: dict[int, _Loops] = {}  # keys are numbers of loaders, in the order of the loaders' first loops
 
 
 def note_loop(loader: Any, progress: Progress, plan: Any = None) -> None:
-    """Remember a loop, for `summary`, if that is wanted.
+    """Record a loop for `summary`, if recording is on.
 
     Args:
-        plan: Plan of the loader's first loop.
+        loader: The loader.
+        progress: Progress of the loop.
+        plan: The loader's plan; None for another epoch of the same workers.
     """
     if not recording:
         return
@@ -182,7 +184,7 @@ def note_loop(loader: Any, progress: Progress, plan: Any = None) -> None:
 
 
 def summary() -> str:
-    """Return a sentence on all loops of this process; empty if there was none."""
+    """Return a summary of all loops of this process; "" without loops."""
     loops = list(_loops.values())
     if not loops:
         return ""
@@ -211,9 +213,11 @@ def measure_workers(
     """Measure a loader with different numbers of workers, each several times in alternating order.
 
     Args:
-        make: Makes a loader with a number of workers.
-        present: The number of workers now.
-        seconds: For all measurements together.
+        make: Function that creates a loader with a number of workers.
+        present: The present number of workers.
+        seconds: Duration of all measurements together.
+        numbers: Numbers of workers to measure; by default powers of two, up to the number of cores.
+        where: File and line at which the loader was created.
     """
     chosen = sorted({present, *(numbers or _powers(cores()))})
     measured: dict[int, list[float]] = {number: [] for number in chosen}
@@ -236,7 +240,7 @@ def _powers(most: int) -> list[int]:
 
 
 def _rate(loader: Any, seconds: float) -> float:
-    """Return the batches/s of a loop that only loads; its first batch is not counted."""
+    """Return the batches/s of a loop that only loads batches. The first batch is not counted."""
     batches, iterator = 0, iter(loader)
     next(iterator, None)
     started = time.perf_counter()

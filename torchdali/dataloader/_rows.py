@@ -1,4 +1,4 @@
-"""`LoaderPlan` and `BatchEngine`: how an accelerated loader makes its batches; and the engine for rows of tensors."""
+"""`LoaderPlan` and `BatchEngine`, which an accelerated loader uses, and the engine for a `TensorDataset`."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ Seeds = tuple[int, int]
 
 
 class BatchEngine(Protocol):
-    """Makes batches; each is requested and taken by its number, in order.
+    """An object that creates batches. A number identifies each batch; batches are requested and taken in order.
 
     Attributes:
         depth: Number of batches to request ahead.
-        process: The process that created the engine: a forked one has none of its threads.
+        process: Id of the process that created the engine; a forked process doesn't have the engine's threads.
     """
 
     depth: int
     process: int
 
     def renew(self, leaves: Any) -> None:
-        """Use the datasets' present samples."""
+        """Use the present samples of the datasets."""
         ...
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Request a batch, whose random numbers follow from the seeds and its number."""
+        """Request a batch. The seeds and the batch's number determine its random numbers."""
         ...
 
     def take(self, number: int) -> list[Any] | Exception:
-        """Return the values of a batch, each a tensor ``(N, ...)`` or a list of samples; or the batch's own error.
+        """Return the values of a batch, each a tensor ``(N, ...)`` or a list of samples; or return the batch's error.
 
-        If it raises, the engine is in an unknown state.
+        If `take` raises an exception, the engine is in an unknown state.
         """
         ...
 
@@ -59,14 +59,14 @@ class BatchEngine(Protocol):
 
 @dataclass(frozen=True)
 class LoaderPlan:
-    """Decision on how the samples of a loader are made.
+    """Decision on whether and how a loader is accelerated.
 
     Attributes:
-        open: Makes the engine; None if torch makes the samples.
-        notes: The accelerated parts, and why the rest isn't.
-        key: Equal for plans that may share an engine.
-        leaves: The datasets of the images; None if the engine makes whole samples.
-        is_lazy: JPEGs that the dataset opens with Pillow are lazy images.
+        open: Function that creates the engine; None if the loader isn't accelerated.
+        notes: Notes on the accelerated parts, and the reasons for other parts.
+        key: Key of the plan. Plans with equal keys may share an engine.
+        leaves: The datasets of the images; None if the engine returns whole samples.
+        is_lazy: True if JPEGs that the dataset opens with Pillow are lazy images.
     """
 
     open: Callable[[], BatchEngine] | None
@@ -77,7 +77,7 @@ class LoaderPlan:
 
 
 def integers(indices: Any) -> list[int] | None:
-    """Return indices as integers; None if there is none, or one isn't a single integer."""
+    """Convert indices to a list of integers; None if there are no indices, or an index isn't an integer scalar."""
     try:
         values = list(indices)
     except TypeError:
@@ -99,7 +99,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def bases_of(dataset: Any) -> list[Any]:
-    """Return the datasets that a dataset consists of."""
+    """Return the datasets that subsets and concatenations consist of; for another dataset, the dataset itself."""
     if type(dataset) is Subset:
         return bases_of(dataset.dataset)
     if type(dataset) is ConcatDataset:
@@ -108,7 +108,7 @@ def bases_of(dataset: Any) -> list[Any]:
 
 
 class TensorRows:
-    """Rows of the tensors of a `TensorDataset`, or of a part of one; a batch is made when it is taken."""
+    """Engine for a `TensorDataset` or a subset of it. A batch is created when it is taken."""
 
     depth = 1
 
@@ -117,10 +117,10 @@ class TensorRows:
         self._requests: dict[int, Indices] = {}
 
     def renew(self, leaves: Any) -> None:
-        """Do nothing: each batch reads the tensors."""
+        """No-op: each batch reads the present tensors."""
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Record a batch."""
+        """Record the request of a batch."""
         self._requests[number] = indices
 
     def reset(self) -> None:
@@ -128,7 +128,7 @@ class TensorRows:
         self._requests.clear()
 
     def close(self) -> None:
-        """No-op: it has no threads."""
+        """No-op: the engine has no threads."""
 
     def take(self, number: int) -> list[Any]:
         """Return the rows of each tensor."""
@@ -148,7 +148,7 @@ def _stack(samples: Sequence[Any]) -> list[Tensor]:
 
 def _select(tensor: Tensor, rows: npt.NDArray[np.int64]) -> Tensor:
     if tensor.dtype in _OF_NUMPY and not tensor.is_conj() and not tensor.is_neg():
-        # By one thread: torch's would have to be woken for each batch.
+        # NumPy uses a single thread; waking PyTorch's threads for each batch would take longer.
         return torch.from_numpy(np.asarray(tensor.numpy().take(rows, 0)))
     if tensor.dtype is torch.bfloat16:
         return tensor[torch.from_numpy(rows)]

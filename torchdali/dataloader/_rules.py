@@ -1,9 +1,9 @@
-"""Rules: the steps that replace each transform of torchvision.
+"""Rules: the steps that replace each torchvision transform.
 
-A rule takes a transform and returns steps that do the same. It raises if there are none: if a value isn't of the type
-that the rule reads, or if torchvision refuses it. Only torchvision's own classes have rules, of `transforms` and of
-`transforms.v2`. The *form* of a transform's input decides, too: a PIL image, then a uint8 tensor, then a tensor from 0
-to 1, then a normalized tensor.
+A rule is a function that returns the equivalent steps for a transform. It raises an error if there are no equivalent
+steps: if a value has an unsupported type, or if torchvision refuses the value. Only torchvision's own classes have
+rules, both in `transforms` and in `transforms.v2`. The *form* of a transform's input also matters; it is first a PIL
+image, then a uint8 tensor, then a tensor from 0 to 1, then a normalized tensor.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Steps = Sequence[Any]
 
 
 class ImageForm(NamedTuple):
-    """Form and channels of the images that a transform receives."""
+    """Form and number of channels of a transform's input images."""
 
     form: str
     channels: int
@@ -54,7 +54,7 @@ def require(condition: object, rule: str) -> None:
 
 
 def _number(value: Any) -> float:
-    """Return a number; others than Python's own have methods that torch calls."""
+    """Check that a value is a Python number, and return it. PyTorch would call methods of other number classes."""
     require(type(value) in (int, float) and math.isfinite(value), f"numbers must be int or float, got {value!r}")
     return float(value)
 
@@ -70,7 +70,7 @@ def _numbers(values: Any) -> tuple[float, ...]:
 
 
 def _range(values: Any, least: float = -math.inf, most: float = math.inf) -> tuple[float, float]:
-    low, high = torch.tensor(_numbers(values), dtype=torch.float32).tolist()  # torch draws from it
+    low, high = torch.tensor(_numbers(values), dtype=torch.float32).tolist()  # PyTorch draws from a float32 range
     require(least <= low <= high <= most and abs(low) + high < math.inf, f"must be in {least} to {most}, got {values}")
     return low, high
 
@@ -82,7 +82,7 @@ def _size(size: Any) -> tuple[int, int]:
 
 
 def _ratio(t: Any) -> tuple[float, float]:
-    """Return the range of aspect ratios; v2 reads their logarithms."""
+    """Return the range of aspect ratios, which v2 stores as logarithms."""
     ratio = _range(t.ratio, math.ulp(0.0))
     require(not is_v2(t) or torch.equal(t._log_ratio, torch.log(torch.tensor(t.ratio))), "ratio was replaced")
     return ratio
@@ -97,7 +97,7 @@ def _mode(t: Any) -> InterpolationMode:
 
 
 def _filter(t: Any, form: str) -> InterpolationMode:
-    """Return the filter of a resize; tensors must be resized in bytes, as v2 does on most processors."""
+    """Return the filter of a resize. Tensors must be resized in uint8 arithmetic, as v2 does on most processors."""
     mode = _mode(t)
     in_bytes = form == PIL or (is_v2(t) and t.antialias is True and _do_native_uint8_resize_on_cpu(mode))
     require(in_bytes and (form == PIL or mode.value in FILTERS), f"resizes {form} in another way")
@@ -106,7 +106,7 @@ def _filter(t: Any, form: str) -> InterpolationMode:
 
 
 def _fill(t: Any, image: ImageForm) -> Any:
-    """Return the color of borders as torchvision's functions take it."""
+    """Return the color of borders in the form that torchvision's functions accept."""
     fill = t.fill
     if is_v2(t):
         ((key, fill),) = t._fill.items()
@@ -122,7 +122,7 @@ def _fill(t: Any, image: ImageForm) -> Any:
 
 
 def _borders(padding: Any) -> tuple[int, int, int, int]:
-    """Return left, top, right and bottom."""
+    """Return the widths of the left, top, right and bottom border."""
     values = [_integer(each) for each in (padding if isinstance(padding, (tuple, list)) else (padding,))]
     require(len(values) in (1, 2, 4), f"padding must have 1, 2 or 4 values, got {padding}")
     left, top, right, bottom = (values * 4)[:4]
@@ -171,7 +171,7 @@ def _random_crop(t: Any, image: ImageForm) -> Steps:
     elif t.padding is not None:
         padding = _borders(t.padding)
     pad = _pad_of(t, padding, image)
-    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # the second border differs from a wider first one
+    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # two paddings then differ from a single wider one
     if t.pad_if_needed and twice and not is_v2(t):
         return [pad, RandomCropStep(size, replace(pad, padding=(0, 0, 0, 0)), True)]
     return [RandomCropStep(size, pad, bool(t.pad_if_needed))]
@@ -302,7 +302,7 @@ def _rectangle(t: Any) -> Rectangle:
 
 
 def _values(t: Any, channels: int) -> tuple[float, ...]:
-    """Return the values of an erasing; none for random ones."""
+    """Return the values of an erasing; None for random values."""
     if t.value is None or t.value == "random":
         return ()
     values = _numbers(t.value if isinstance(t.value, (tuple, list)) else (t.value,))
@@ -322,7 +322,7 @@ def is_v2(t: Any) -> bool:
 
 
 class _Rule(NamedTuple):
-    """Steps of a class of transforms, and the forms that these know."""
+    """The rule for a class of transforms: the function that returns its steps, and the supported image forms."""
 
     steps: Callable[[Any, ImageForm], Steps]
     forms: tuple[str, ...] = (PIL, BYTES)
@@ -361,7 +361,7 @@ _RULES = {
 }
 
 
-# ---------------------------------------------------------------- transforms of transforms
+# ---------------------------------------------------------------- steps of transforms, also of nested transforms
 
 
 def is_own(t: Any) -> bool:
@@ -369,7 +369,7 @@ def is_own(t: Any) -> bool:
 
 
 def steps_of(t: Any, image: ImageForm) -> Steps:
-    """Return the steps of one transform, which may choose among others."""
+    """Return the steps of one transform, which may be a random choice of other transforms."""
     name, rule = type(t).__name__, _RULES.get(type(t).__name__)
     if not is_own(t):
         raise NotSupportedError(is_own_transform(t))
@@ -393,7 +393,7 @@ def _choice(t: Any, name: str, image: ImageForm) -> Steps:
 
 
 def flatten(transform: Any) -> Iterator[Any]:
-    """Yield the transforms of a Compose, a Sequential or a preset, and of those inside it."""
+    """Yield the transforms of a `Compose`, a `Sequential` or a preset, recursively."""
     if type(transform).__name__ == "Compose" and is_own(transform):
         inner = transform.transforms
     elif type(transform) is torch.nn.Sequential:
@@ -408,7 +408,7 @@ def flatten(transform: Any) -> Iterator[Any]:
 
 
 def _of_weights(t: ImageClassification) -> list[Any]:
-    """Return the transforms that the preset of a model's weights consists of."""
+    """Return the transforms in the preset of a model's weights."""
     return [
         v1.Resize(t.resize_size, t.interpolation, antialias=t.antialias), v1.CenterCrop(t.crop_size), v1.PILToTensor(),
         v1.ConvertImageDtype(torch.float), v1.Normalize(t.mean, t.std),
@@ -416,7 +416,7 @@ def _of_weights(t: ImageClassification) -> list[Any]:
 
 
 def channels_after(steps: Steps, channels: int) -> int:
-    """Return the channels after steps, any of which may change them."""
+    """Return the number of channels after steps."""
     for step in steps:
         if isinstance(step, Color) and step.name in ("gray", "rgb"):
             channels = int(step.value) if step.name == "gray" else 3
@@ -424,5 +424,5 @@ def channels_after(steps: Steps, channels: int) -> int:
 
 
 def erasing_of(t: Any, image: ImageForm) -> Erasing:
-    """Return the erasing of a tensor of floats."""
+    """Return the erasing of a floating-point tensor."""
     return Erasing(_rectangle(t), _values(t, image.channels) or None)

@@ -1,4 +1,4 @@
-"""``bad_samples="skip"`` in torch's own iterators: samples whose files are damaged are dropped from their batch."""
+"""``bad_samples="skip"``: iterators that drop samples with damaged files from their batch."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ DAMAGED = (OSError, DecodeError, SyntaxError, EOFError, struct.error, zlib.error
 
 
 class Skipped:
-    """The samples that the loops of one loader have skipped.
+    """The samples that the last loop over a loader has skipped.
 
     Attributes:
-        lines: Index and reason of each.
+        lines: Index and reason of each skipped sample.
     """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def note(self, lines: Sequence[str]) -> None:
-        """Add samples; warn of the first one, on the user's line."""
+        """Add skipped samples; on the user's line, warn about the first skipped sample."""
         if lines and not self.lines:
             warn(f"a bad sample was left out (stats() lists all of them): {lines[0]}")
         self.lines += lines
 
 
 class _Bad(NamedTuple):
-    """A sample that cannot be read."""
+    """Placeholder for a sample that cannot be read; `line` contains its index and the reason."""
 
     line: str
 
@@ -45,19 +45,19 @@ class _Partial:
 
     Attributes:
         data: The batch; None if all of its samples are bad.
-        lines: On the bad samples.
+        lines: Index and reason of each bad sample.
     """
 
     def __init__(self, data: Any, lines: list[str]) -> None:
         self.data, self.lines = data, lines
 
     def pin_memory(self, device: Any = None) -> _Partial:
-        """Pin the batch, as torch does for other batches."""
+        """Pin the batch; PyTorch calls this method."""
         return _Partial(pin_memory(self.data, device), self.lines)
 
 
 class _CheckedDataset:
-    """A dataset that returns `_Bad` for samples that cannot be read."""
+    """A wrapper of a dataset that returns `_Bad` for samples that cannot be read."""
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
@@ -76,17 +76,17 @@ class _CheckedDataset:
         if own is not None:
             try:
                 return list(own(indices))
-            except DAMAGED:  # which of them is bad?
+            except DAMAGED:  # reading one by one finds the bad samples
                 pass
         return [self[index] for index in indices]
 
 
 class _CollateGood:
-    """A collate function that gets good samples only.
+    """A wrapper of a collate function that passes only good samples to the function.
 
     Args:
-        collate: The user's, or torch's.
-        is_batched: It gets lists of samples.
+        collate: The user's collate function, or PyTorch's.
+        is_batched: True if the argument of the collate function is a list of samples.
     """
 
     def __init__(self, collate: Callable[[Any], Any], is_batched: bool) -> None:
@@ -102,7 +102,7 @@ class _CollateGood:
 
 
 def skipping(loader: Any) -> dict[str, Any]:
-    """Return the attributes of a loader whose workers skip bad samples."""
+    """Return the attributes that a loader needs so that PyTorch's iterators skip bad samples."""
     return {
         "dataset": _CheckedDataset(loader.dataset),
         "collate_fn": _CollateGood(loader.collate_fn, loader.batch_sampler is not None),
@@ -110,7 +110,7 @@ def skipping(loader: Any) -> dict[str, Any]:
 
 
 class _Unwrapping:
-    """Delivers partial batches as the user knows them; a batch without good samples isn't delivered."""
+    """Mixin for iterators that unwraps partial batches, and skips batches without good samples."""
 
     skipped: Skipped
 
@@ -124,7 +124,7 @@ class _Unwrapping:
 
 
 class _Accelerated(_Unwrapping, AcceleratedIterator):
-    """Takes the bad samples' positions from the engine, whose pipeline reports them."""
+    """The accelerated iterator. The engine returns the positions of bad samples."""
 
     def _collate(self, indices: list[int], values: list[Any]) -> Any:
         images, *bad = values
@@ -133,11 +133,11 @@ class _Accelerated(_Unwrapping, AcceleratedIterator):
 
 
 class _SingleProcess(_Unwrapping, SingleProcessIterator):
-    """Torch's iterator without workers."""
+    """PyTorch's iterator without workers, which skips bad samples."""
 
 
 class _CheckedWorkers(_Unwrapping, WorkerIterator):
-    """Torch's iterator with workers."""
+    """PyTorch's iterator with workers, which skips bad samples."""
 
 
 ITERATORS = _Accelerated, _SingleProcess, _CheckedWorkers

@@ -1,7 +1,7 @@
-"""Datasets of torchvision: the paths or pixels of their images, and the other values of a sample.
+"""Torchvision's datasets: the paths or pixels of their images, and the other values of a sample.
 
-They are read from the dataset when a batch is made, so that changes to its samples take effect. For paths, the
-dataset's own `__getitem__` runs on a copy of the dataset that returns the path in the place of the image.
+The values are read from the dataset for each batch, so that changes to its samples take effect. For paths, the
+dataset's own `__getitem__` runs on a copy of the dataset that returns the path instead of the image.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ Sample = Callable[[int], tuple[str, Any]]
 
 @dataclass(frozen=True)
 class DatasetSource:
-    """A dataset of torchvision.
+    """A torchvision dataset, and the functions that read it.
 
     Attributes:
-        transform: Transform of its images.
-        source: Returns the path of an image, or its pixels ``(H, W, C)``.
-        target: Returns a sample's values besides its image.
+        dataset: The dataset.
+        transform: Transform of the dataset's images.
+        source: Function that returns the path of an image, or its pixels ``(H, W, C)``.
+        target: Function that returns a sample's values except the image.
         pixels: All images in memory, ``(N, H, W, C)``; None for files.
     """
 
@@ -48,19 +49,19 @@ class DatasetSource:
 
     @property
     def channels(self) -> int:
-        """Channels of the images."""
+        """Number of channels of the images."""
         return 3 if self.pixels is None else self.pixels.shape[3]
 
 
 class _ImagePath(str):
-    """The path of an image, in its place."""
+    """The path of an image, which `__getitem__` returns instead of the image."""
 
 
-# ---------------------------------------------------------------- classes of torchvision
+# ---------------------------------------------------------------- torchvision's classes
 
 
 def _by_loader(dataset: Any) -> Sample:
-    """Read a dataset that opens files by its attribute ``loader``."""
+    """Return the function that reads a dataset whose attribute ``loader`` opens the files."""
     if dataset.loader is not default_loader:
         raise NotSupportedError(notes.is_own_function("loader", dataset.loader))
     bare = _bare(dataset)
@@ -100,7 +101,12 @@ _FILES: dict[str, Callable[[Any], Sample]] = {
 
 
 class _Array(NamedTuple):
-    """Attributes of a class with its images in memory."""
+    """Description of a dataset class with images in memory.
+
+    Attributes:
+        targets: Name of the attribute with the targets; None to call `__getitem__`.
+        channels_first: True if images are stored as ``(C, H, W)``.
+    """
 
     targets: str | None = "targets"
     channels_first: bool = False
@@ -123,10 +129,10 @@ def _bare(dataset: Any) -> Any:
 
 
 def _leaf(dataset: Any) -> DatasetSource:
-    """Return how a dataset is read.
+    """Return the source of a dataset.
 
     Raises:
-        NotSupportedError: torch must run it.
+        NotSupportedError: the dataset can't be accelerated.
     """
     method = getattr(type(dataset), "__getitem__", None)
     module, name = getattr(method, "__module__", ""), getattr(method, "__qualname__", "").partition(".")[0]
@@ -142,7 +148,7 @@ def _leaf(dataset: Any) -> DatasetSource:
     if torchvision.get_image_backend() != "PIL":
         raise NotSupportedError(notes.is_unsupported(dataset, "the image backend accimage"))
     sample = _FILES[name](dataset)
-    joint_only = name in ("CocoDetection", "OxfordIIITPet", "Places365")  # these look at `transforms` alone
+    joint_only = name in ("CocoDetection", "OxfordIIITPet", "Places365")  # these classes only use `transforms`
     transform = getattr(joint, "transform", None) if joint_only else dataset.transform
     return DatasetSource(dataset, transform, lambda i: sample(i)[0], lambda i: sample(i)[1])
 
@@ -158,7 +164,7 @@ def _in_memory(dataset: Any, array: _Array) -> DatasetSource:
 
 
 def _target(dataset: Any, array: _Array) -> Callable[[int], Any]:
-    """Return a function that returns a target as `__getitem__` does."""
+    """Return a function that returns the same target as `__getitem__`."""
     if array.targets is None:
         bare = _bare(dataset)
         return lambda i: bare[i][1]
@@ -167,14 +173,15 @@ def _target(dataset: Any, array: _Array) -> Callable[[int], Any]:
     return (lambda i: int(targets[i])) if converts else targets.__getitem__
 
 
-# ---------------------------------------------------------------- parts and sums of datasets
+# ---------------------------------------------------------------- subsets and concatenations
 
 
 class Leaves:
-    """The datasets that a dataset is made of.
+    """The torchvision datasets in a dataset, which may be a subset or concatenation.
 
     Attributes:
-        leaves: They have the same transforms.
+        dataset: The whole dataset.
+        leaves: The sources of the torchvision datasets.
     """
 
     def __init__(self, dataset: Any, leaves: Sequence[DatasetSource]) -> None:
@@ -185,7 +192,7 @@ class Leaves:
         return len(self.dataset)
 
     def place(self, index: int) -> tuple[DatasetSource, int]:
-        """Return the dataset that a sample is of, and its number there.
+        """Return the source of a sample, and the sample's index in the source.
 
         Raises:
             IndexError: the sample does not exist.
@@ -210,16 +217,16 @@ class Leaves:
         return leaf.source(number)
 
     def target(self, index: int) -> Any:
-        """Return a sample's values besides its image."""
+        """Return a sample's values except the image."""
         leaf, number = self.place(index)
         return leaf.target(number)
 
 
 def leaves_of(dataset: Any) -> Leaves:
-    """Return the datasets that a dataset is made of.
+    """Return the torchvision datasets in a dataset, which may be a subset or concatenation.
 
     Raises:
-        NotSupportedError: torch must run one.
+        NotSupportedError: one of the datasets can't be accelerated.
     """
     leaves = {id(base): _leaf(base) for base in bases_of(dataset)}
     return Leaves(dataset, list(leaves.values()))

@@ -1,8 +1,9 @@
 """Positions of loaders in mid-epoch.
 
-A position is the number of delivered batches, and the states of all generators that the sampler may draw from: before
-it begins, and before it draws its first indices. From these the sampler repeats its indices, and the first are
-skipped. Datasets with states of their own belong to `torchdata.stateful_dataloader`, if it is installed.
+A position consists of the number of delivered batches and the states of all generators that the sampler may draw from:
+the states before the sampler begins, and before it draws its first indices. To resume, the sampler draws the same
+indices again, and the indices of delivered batches are skipped. Datasets with their own states are loaded by
+`torchdata.stateful_dataloader`, if it is installed.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ class Progress:
 
     Attributes:
         before: States of the generators before the sampler began.
-        epoch: Number of loops with the same workers before this one.
-        batches: Delivered, or failed with an error of their own.
-        base_seed: Drawn by torch for augmentation. If the workers persist, it is the first epoch's.
+        epoch: Number of earlier loops with the same workers.
+        batches: Number of batches that were delivered or raised an error.
+        base_seed: Seed that PyTorch draws for augmentation; if the workers persist, the seed of the first epoch.
         first: States of the generators before the sampler drew its first indices; None if it has not drawn yet.
-        is_resumed: The loop continues from a loaded state.
-        finished: All batches were delivered.
-        waited: Seconds that the loop waited for data, start-up included.
+        is_resumed: True if the loop continues from a loaded state.
+        finished: True if all batches were delivered.
+        waited: Seconds that the loop waited for data, including start-up.
         startup: Seconds from ``iter()`` until the loader was ready.
-        began: When it began, in the seconds of `time.perf_counter`.
-        ended: When the last batch was delivered.
+        began: Start of the loop, by `time.perf_counter`.
+        ended: Time at which the last batch was delivered, by `time.perf_counter`; 0 before the first batch.
     """
 
     before: Snapshot
@@ -128,7 +129,7 @@ def _check_loader(loader: Any, state: Mapping[str, Any]) -> None:
 
 
 def _describe(loader: Any) -> dict[str, Any]:
-    """Return the facts about a loader that its states depend on, as JSON values."""
+    """Return the properties of a loader that must match a state, as JSON values."""
     is_iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
     size = loader.batch_size
     return {
@@ -153,13 +154,20 @@ def _length(sized: Any) -> int | None:
 
 @contextlib.contextmanager
 def starting(generators: Mapping[str, Any], progress: Progress) -> Iterator[None]:
-    """Make a resumed loop begin its sampler and draw its seed from the saved states."""
+    """Set a resumed loop's generators to the saved states from before its sampler began, within a ``with`` block."""
     with _at(generators, progress.before) if progress.is_resumed else contextlib.nullcontext():
         yield
 
 
 def seek(indices: Iterator[Any], generators: Mapping[str, Any], states: Snapshot, count: int) -> Iterator[Any]:
-    """Make a sampler draw from saved states, and skip its first items."""
+    """Let a sampler draw from saved generator states, and skip its first items; return an iterator over the rest.
+
+    Args:
+        indices: Iterator of the sampler.
+        generators: The generators.
+        states: The saved states.
+        count: Number of items to skip.
+    """
     rest = bare(indices)
     with _at(generators, states):
         following = list(itertools.islice(rest, count, count + 1))
@@ -167,13 +175,13 @@ def seek(indices: Iterator[Any], generators: Mapping[str, Any], states: Snapshot
 
 
 def bare(indices: Iterator[Any]) -> Iterator[Any]:
-    """Return an iterator that only calls `__next__` of another, as torch does."""
+    """Return an iterator that only calls `__next__` of another iterator, as PyTorch does."""
     return map(next, itertools.repeat(indices))
 
 
 @contextlib.contextmanager
 def _at(generators: Mapping[str, Any], states: Snapshot) -> Iterator[None]:
-    """Set generators to states: the loader's own from now on, the program's inside only."""
+    """Set generators to states: the program's shared generators only within a ``with`` block, the others for good."""
     shared = {name: generator for name, generator in generators.items() if is_shared(generator)}
     program = snapshot(shared)
     restore(generators, states)
@@ -184,10 +192,10 @@ def _at(generators: Mapping[str, Any], states: Snapshot) -> Iterator[None]:
 
 
 class StatefulIndices:
-    """torch's sampler with a state: torchdata's iterators keep torch's order, and resume it exactly.
+    """PyTorch's sampler with a state: torchdata's iterators keep PyTorch's order of indices, and resume it exactly.
 
-    It has no reference to its loader: in a cycle, Python finalizes the queues of persistent workers before their
-    iterator, which then cannot tell the workers to end, and waits five seconds for each.
+    The object has no reference to its loader. A cycle of references would let Python finalize the queues of persistent
+    workers before their iterator, which then cannot stop the workers, and waits five seconds for each worker.
     """
 
     def __init__(self, generators: Mapping[str, Any], sampler: Any) -> None:
@@ -217,11 +225,11 @@ class _StatefulIterator:
         return following
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the number of items, and the generators' states before the first."""
+        """Return the number of drawn items, and the generators' states before the first item."""
         return {"count": self._count, "first": None if self._first is None else encode_states(self._first)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue after the items that were drawn before."""
+        """Continue after the items that were drawn before the state was saved."""
         if state["first"] is None:
             return
         self._count, self._first = state["count"], decode_states(state["first"], self._generators, "first")
@@ -241,9 +249,9 @@ def torchdata() -> Any:
 
 
 def has_state(dataset: Any) -> bool:
-    """Return True if `state_dict` and `load_state_dict` can be called as torchdata calls them.
+    """Return True if a dataset has `state_dict` and `load_state_dict` with the signatures that torchdata calls.
 
-    A Module's state is its weights, not a position.
+    An `nn.Module` returns False: its state is its weights, not a position.
     """
     if isinstance(dataset, torch.nn.Module):
         return False
@@ -257,6 +265,6 @@ def _takes(method: Any, *arguments: Any) -> bool:
         inspect.signature(method).bind(*arguments)
     except TypeError:
         return False
-    except ValueError:  # a signature that Python cannot read
+    except ValueError:  # Python cannot read the signature
         return True
     return True

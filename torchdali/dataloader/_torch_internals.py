@@ -1,11 +1,11 @@
-"""torch's private names that the loader uses, read in torch 2.6 to 2.14.
+"""PyTorch's private names that the loader uses, as in PyTorch 2.6 to 2.14.
 
-Functions come from `torch.utils.data._utils`. Of torch's iterators, the classes here and their subclasses override
+Functions are imported from `torch.utils.data._utils`. The subclasses of PyTorch's iterators override
 `_next_data`, `_next_index`, `_process_data`, `_reset` and `_shutdown_workers`, and use the attributes
 `_auto_collation`, `_base_seed`, `_collate_fn`, `_dataset`, `_dataset_fetcher`, `_dataset_kind`, `_drop_last`,
-`_in_order` (if there is one), `_index_sampler`, `_num_workers`, `_pin_memory`, `_pin_memory_device`, `_profile_name`,
+`_in_order` (if it exists), `_index_sampler`, `_num_workers`, `_pin_memory`, `_pin_memory_device`, `_profile_name`,
 `_rcvd_idx` and `_sampler_iter`.
-`_loader` overrides `_get_iterator` and `_index_sampler` of torch's loader, and resets its `_iterator`.
+`_loader` overrides `_get_iterator` and `_index_sampler` of PyTorch's loader, and resets its `_iterator`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def replace_attributes(loader: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy of a loader with other attributes, also ones that torch doesn't allow to be set."""
+    """Return a copy of a loader with changed attributes, including attributes that PyTorch doesn't allow to set."""
     if not changes:
         return loader
     other = copy.copy(loader)
@@ -45,18 +45,18 @@ def replace_attributes(loader: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def wrap_fetcher(iterator: Any, wrapper: Callable[[Any], Any]) -> None:
-    """Replace the fetcher of samples of an iterator without workers, torch's or torchdata's."""
+    """Wrap the object that fetches the samples in an iterator of PyTorch or torchdata without workers."""
     iterator._dataset_fetcher = wrapper(iterator._dataset_fetcher)
 
 
 class CountingIterator(_BaseDataLoaderIter):
-    """An iterator that counts its batches, and the time that a loop waits for them.
+    """An iterator that counts its batches, and measures the time that a loop waits for batches.
 
     Args:
-        loader: Its arguments have the same meaning as for torch's iterators.
-        progress: Where the loop begins.
+        loader: The loader. Its attributes have the same meaning as for PyTorch's iterators.
+        progress: Position at which the loop begins.
         generators: See `generators_of`.
-        changes: Attributes that replace the loader's.
+        changes: Attributes that replace the loader's attributes.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class CountingIterator(_BaseDataLoaderIter):
             self._after_start = snapshot(generators)
 
     def _prime(self, loader: Any) -> None:
-        """Do nothing: torch's iterators draw their first indices themselves."""
+        """No-op: PyTorch's iterators draw their first indices themselves."""
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         if not first_iter:  # the workers persist for another epoch
@@ -84,7 +84,7 @@ class CountingIterator(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
 
     def _begin_drawing(self) -> None:
-        """Record the states in which the sampler begins to draw, or continue where a state was taken."""
+        """Record the generators' states before the first indices; in a resumed loop, skip the delivered batches."""
         progress = self.progress
         states = progress.first or (self._after_start if progress.is_resumed else None) or snapshot(self._generators)
         if progress.is_resumed:
@@ -92,13 +92,13 @@ class CountingIterator(_BaseDataLoaderIter):
         progress.first, self._is_drawing = states, True
 
     def _indices(self) -> Iterator[Any]:
-        """Return the sampler's iterator, for the rest of the epoch."""
+        """Return an iterator over the remaining indices of the epoch."""
         if not self._is_drawing:
             self._begin_drawing()
         return bare(self._sampler_iter)
 
     def _restart_indices(self, number: int) -> None:
-        """Begin the sampler again, before a batch."""
+        """Restart the sampler, and skip its indices before the batch with this number."""
         states = self.progress.first
         self._sampler_iter, self._is_drawing = iter(self._index_sampler), states is not None
         if states is not None:
@@ -112,13 +112,13 @@ class CountingIterator(_BaseDataLoaderIter):
         return index
 
     def _create_fetcher(self) -> Any:
-        """Return torch's object that makes batches of indices."""
+        """Return PyTorch's fetcher, which creates batches from indices."""
         return _DatasetKind.create_fetcher(
             self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
 
     def _pin(self, data: Any) -> Any:
-        """Pin a batch, if the user wants that."""
+        """Pin a batch if the loader has ``pin_memory=True``."""
         return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
 
     def __next__(self) -> Any:
@@ -135,12 +135,12 @@ class CountingIterator(_BaseDataLoaderIter):
         progress.ended = ended = perf_counter()
         progress.waited += ended - started
         batches = self._position()
-        # Last, and without a call before the return: an interrupt leaves the batch either undelivered or with the user.
+        # The last step, with no call before the return: after an interrupt, a batch is either undelivered or returned.
         progress.batches = batches
         return data
 
     def _fail(self) -> None:
-        """Count a batch that failed: the loop continues after it."""
+        """Count a failed batch, so that the loop continues after it."""
         self.progress.batches = self._position()
 
     def _position(self) -> int:
@@ -148,11 +148,11 @@ class CountingIterator(_BaseDataLoaderIter):
         raise NotImplementedError
 
 
-_next = _BaseDataLoaderIter.__next__  # `super()` would cost 2 % of a small batch
+_next = _BaseDataLoaderIter.__next__  # a call through `super()` would take 2 % of the time of a small batch
 
 
 class SingleProcessIterator(CountingIterator, _SingleProcessDataLoaderIter):
-    """torch's own, which counts."""
+    """PyTorch's iterator without workers, which counts its batches."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -163,12 +163,12 @@ class SingleProcessIterator(CountingIterator, _SingleProcessDataLoaderIter):
 
 
 class WorkerIterator(CountingIterator, _MultiProcessingDataLoaderIter):
-    """torch's own, which counts."""
+    """PyTorch's iterator with workers, which counts its batches."""
 
     def __init__(self, *arguments: Any) -> None:
         try:
             super().__init__(*arguments)
-        except Exception as error:  # of a dataset that can't be sent to a process
+        except Exception as error:  # for example, the dataset can't be pickled
             add_cure(error)
             raise
         self._profile_name = f"enumerate(DataLoader)#{_MultiProcessingDataLoaderIter.__name__}.__next__"
@@ -188,7 +188,7 @@ class WorkerIterator(CountingIterator, _MultiProcessingDataLoaderIter):
 
 
 def _restore_class(data: Any, error: RuntimeError) -> RuntimeError:
-    """Return a worker's error with its own class, which torch loses if the constructor takes several arguments."""
+    """Return a worker's error with its original class, which PyTorch can't restore for some constructors."""
     kind = getattr(data, "exc_type", RuntimeError)
     if isinstance(error, kind):
         return error

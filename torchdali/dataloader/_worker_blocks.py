@@ -1,7 +1,7 @@
-"""Shared memory in which torch's worker processes put large batches.
+"""Blocks of shared memory into which PyTorch's worker processes write large batches.
 
-torch maps new memory for each batch, in the worker and in the main process, and the system clears its pages. Here a
-worker writes to a block again as soon as the program has released the last tensor on it.
+PyTorch maps new memory for each batch, in the worker and in the main process, and the system clears the memory's pages.
+With blocks, a worker reuses the memory of a batch as soon as the program has released the batch's last tensor.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from torchdali.tensors.buffer_pool import Lease, Loan
 
 __all__ = ["BlockCollate", "ReceivedBlocks"]
 
-_SPARE = 4  # blocks of each worker, for batches that the program has
-_LEAST = 1 << 20  # bytes of a batch; below, new memory is as fast
+_SPARE = 4  # additional blocks per worker, for batches that the program still uses
+_LEAST = 1 << 20  # smallest size in bytes of a batch in a block; for smaller batches, new memory is as fast
 
 
 class ReceivedBlocks:
-    """The main process's side: the blocks of all workers of a loop.
+    """The blocks of all workers of a loop, in the main process.
 
     Attributes:
-        in_use: Whether a block has a batch: set by its worker, reset by the main process, ``(workers, blocks)``.
+        in_use: Flags ``(workers, blocks)``: 1 if a block contains a batch. The block's worker sets the flag, and the
+            main process resets it.
+        key: Identifies the object in messages from workers.
     """
 
     def __init__(self, workers: int, batches: int) -> None:
@@ -40,12 +42,19 @@ class ReceivedBlocks:
         _received[self.key] = self
 
     def open(self, place: tuple[int, int], block: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        """Return the batch in a block, which is free again when the last tensor on it is gone."""
+        """Return the batch in a block. The block becomes free when the last tensor on it is released.
+
+        Args:
+            place: Index of the worker, and index of the block.
+            block: The block's memory if the worker has just created it; None for a known block.
+            shape: Shape of the batch.
+            dtype: Dtype of the batch.
+        """
         self._release()
         if block is not None:
             self._blocks[place] = block
         lease = self._blocks[place].numpy().view(Lease)
-        # Only a queue is filled when the lease dies: Python code there could swallow an interrupt.
+        # The end of the lease only appends to a queue: Python code in a finalizer could swallow an interrupt.
         self._loans[place] = loan = Loan(lease, self._returned.append)
         loan.number = place[0] * self.in_use.shape[1] + place[1]
         size = dtype.itemsize * torch.Size(shape).numel()
@@ -65,14 +74,14 @@ _received: weakref.WeakValueDictionary[int, ReceivedBlocks] = weakref.WeakValueD
 
 
 class BlockCollate:
-    """torch's `default_collate`, with large tensors in blocks that are used again.
+    """PyTorch's `default_collate`, with large tensors in reused blocks.
 
     Args:
-        received: The main process's side.
+        received: The blocks in the main process.
     """
 
     def __init__(self, received: ReceivedBlocks) -> None:
-        # Kept kept as long as torch's iterator has its collate function.
+        # This reference keeps the object alive as long as PyTorch's iterator refers to its collate function.
         self._received: ReceivedBlocks | None = received
         self._in_use, self._key = received.in_use, received.key
         self._blocks: dict[int, Tensor] = {}
@@ -102,14 +111,14 @@ class BlockCollate:
 
 
 def _is_like(tensor: Tensor, first: Tensor) -> bool:
-    """Return whether a tensor can be stacked into memory of our own, as torch does."""
+    """Return True if a tensor can be stacked into a block together with the first tensor."""
     usual = type(tensor) is Tensor and tensor.layout == torch.strided and tensor.is_cpu and not tensor.requires_grad
     bits = tensor.is_conj() or tensor.is_neg() or tensor.is_quantized
     return usual and not bits and tensor.shape == first.shape and tensor.dtype == first.dtype
 
 
 class _Sent:
-    """A batch in a block, on its way from a worker; the main process receives a tensor."""
+    """A batch in a block, as a worker sends it. Unpickling in the main process returns the tensor."""
 
     def __init__(self, *arguments: Any) -> None:
         self._arguments = arguments
@@ -120,4 +129,4 @@ class _Sent:
 
 def _receive(key: int, place: tuple[int, int], block: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Any:
     received = _received.get(key)
-    return None if received is None else received.open(place, block, shape, dtype)  # None if the loop has ended
+    return None if received is None else received.open(place, block, shape, dtype)  # None after the end of the loop
