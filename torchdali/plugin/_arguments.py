@@ -1,4 +1,4 @@
-"""The arguments of an iterator, checked, and the counter of its epochs that follows from them."""
+"""Checks of an iterator's arguments, and the counter of its epochs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger("torchdali.plugin.base_iterator")
 
 OnBreak = Literal["continue", "restart", "next"]
 
-# Metadata of the reader that must be equal in all pipelines, and the argument that sets it.
+# Metadata of the reader that must be equal in all pipelines, and the argument of each item for the error message.
 _SAME_IN_ALL = {
     "epoch_size": "number of records",
     "number_of_shards": "num_shards",
@@ -29,7 +29,11 @@ _SAME_IN_ALL = {
 
 
 def as_flag(auto_reset: bool | str | None) -> bool:
-    """Return whether the next epoch begins by itself; ValueError for other values."""
+    """Return True if the next epoch begins automatically.
+
+    Raises:
+        ValueError: the value of ``auto_reset`` is unknown.
+    """
     if auto_reset is None or isinstance(auto_reset, bool):
         return bool(auto_reset)
     if auto_reset in ("yes", "no"):
@@ -38,14 +42,22 @@ def as_flag(auto_reset: bool | str | None) -> bool:
 
 
 def as_on_break(value: OnBreak) -> OnBreak:
-    """Return a value of `on_break`; ValueError for another."""
+    """Check the value of ``on_break``, and return it.
+
+    Raises:
+        ValueError: the value is unknown.
+    """
     if value not in get_args(OnBreak):
         raise ValueError(f'on_break is {value!r}; it must be "continue", "restart" or "next".')
     return value
 
 
 def as_policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatchPolicy:
-    """Return the policy that both arguments mean; ValueError for other values."""
+    """Return the policy for the last batch; the deprecated ``fill_last_batch`` has priority.
+
+    Raises:
+        ValueError: the policy is not a `LastBatchPolicy`.
+    """
     if fill_last_batch is not None:
         warnings.warn(
             "fill_last_batch is deprecated: last_batch_policy=FILL stands for True, PARTIAL for "
@@ -63,7 +75,11 @@ def as_policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatc
 
 
 def same_batch_size(pipes: Sequence[Pipeline]) -> int:
-    """Return the batch size of all pipelines; AssertionError if they differ."""
+    """Return the common batch size of all pipelines.
+
+    Raises:
+        AssertionError: the pipelines have different batch sizes.
+    """
     sizes = {pipe.max_batch_size for pipe in pipes}
     if len(sizes) > 1:
         raise AssertionError(f"All pipelines must have the same batch size; found {sorted(map(str, sizes))}.")
@@ -71,7 +87,11 @@ def same_batch_size(pipes: Sequence[Pipeline]) -> int:
 
 
 def epochs_of_reader(pipes: Sequence[Pipeline], name: str, batch_size: int, policy: LastBatchPolicy) -> EpochCounter:
-    """Return the epochs of a reader, which must be alike in all pipelines."""
+    """Return the counter of a reader's epochs.
+
+    Raises:
+        AssertionError: the reader's size or sharding arguments differ between pipelines.
+    """
     metas = [pipe.reader_meta(name) for pipe in pipes]
     for key, argument in _SAME_IN_ALL.items():
         values = {meta[key] for meta in metas}
@@ -86,7 +106,13 @@ def epochs_of_reader(pipes: Sequence[Pipeline], name: str, batch_size: int, poli
 def epochs_of_size(
     pipes: Sequence[Pipeline], size: int, batch_size: int, policy: LastBatchPolicy, *, padded: bool
 ) -> EpochCounter | OpenEpochs:
-    """Return epochs of a number of samples, which the pipelines deliver together; without end if it is negative."""
+    """Return the counter of epochs with a fixed number of samples, which the pipelines deliver together.
+
+    If the size is negative, the source determines the end of an epoch.
+
+    Raises:
+        AssertionError: the size is 0, or is negative for several pipelines.
+    """
     if size == 0:
         raise AssertionError("Size cannot be 0: size is 0; give the samples of an epoch, or -1 for no limit.")
     if size < 0:

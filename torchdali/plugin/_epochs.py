@@ -1,19 +1,18 @@
-"""Number of batches in an epoch of an iterator, on every rank, and the samples of them that count.
+"""Count the batches in an iterator's epoch on every rank, and the samples of each batch that are delivered.
 
-Pure counting: nothing here runs a pipeline. Every rank computes the numbers of all ranks, so that
-all of them deliver the same number of batches whatever the sizes of their shards. With batch size
-``b``, shards of ``s_k`` samples (``k`` counts ranks) and ``c_k`` of them already delivered with the
-last batch of the epoch before:
+This module doesn't run pipelines. Every rank computes the counts of all ranks, so that all ranks deliver the same
+number of batches, whatever the sizes of their shards. The batch size is ``b``. Rank ``k`` has a shard of ``s_k``
+samples, and has already delivered ``c_k`` samples of the shard with the last batch of the previous epoch:
 
 ======== ======================================= ===============================================
 policy   batches of an epoch                     the last batch
 ======== ======================================= ===============================================
-FILL     least ``B >= 1``: ``c_k + B*b >= s_k``  runs on into the next epoch, or is padding
-PARTIAL  ``ceil(max(s_k) / b)``                  is cut to the rest of the shard, may be empty
-DROP     ``floor(min(s_k) / b)``                 is dropped
+FILL     least ``B >= 1``: ``c_k + B*b >= s_k``  has samples of the next epoch, or padding
+PARTIAL  ``ceil(max(s_k) / b)``                  has the rest of the shard, and may be empty
+DROP     ``floor(min(s_k) / b)``                 is dropped if it is not full
 ======== ======================================= ===============================================
 
-``c_k`` is zero except with FILL and without padding.
+``c_k`` is zero except for FILL without padding.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ State = dict[str, Any]
 
 
 class LastBatchPolicy(Enum):
-    """Policies for the last batch of an epoch, if the samples do not fill it.
+    """Policies for the last batch of an epoch, if there are too few samples for a full batch.
 
-    FILL completes it, by padding or with the first samples of the next epoch; DROP drops it;
-    PARTIAL delivers a smaller one.
+    FILL completes the batch with padding or with the first samples of the next epoch; DROP drops the batch; PARTIAL
+    delivers a smaller batch.
     """
 
     FILL = 0
@@ -42,13 +41,13 @@ class LastBatchPolicy(Enum):
 
 @dataclass(frozen=True)
 class Shards:
-    """The samples of an epoch and how the ranks divide them.
+    """The samples of an epoch and their division among the ranks.
 
     Attributes:
-        size: Samples of an epoch, of all ranks together.
+        size: Number of samples in an epoch of all ranks together.
         count: Number of ranks.
-        padded: Whether the reader fills every shard to the same number of full batches.
-        rotates: Whether the ranks change shards from epoch to epoch.
+        padded: True if the reader pads every shard to the same number of full batches.
+        rotates: True if the ranks change shards from epoch to epoch.
     """
 
     size: int
@@ -58,7 +57,7 @@ class Shards:
 
     @classmethod
     def of_reader(cls, meta: Mapping[str, int]) -> Shards:
-        """Read them from `Pipeline.reader_meta`."""
+        """Return the shards that the result of `Pipeline.reader_meta` describes."""
         return cls(
             size=meta["epoch_size"],
             count=meta["number_of_shards"],
@@ -67,16 +66,16 @@ class Shards:
         )
 
     def shard(self, rank: int, epoch: int) -> int:
-        """Return the number of the shard that a rank walks in an epoch."""
+        """Return the index of the shard that a rank reads in an epoch."""
         return (rank + epoch) % self.count if self.rotates else rank
 
     def span(self, rank: int, epoch: int, size: int | None = None) -> tuple[int, int]:
-        """Return where a rank's shard starts and ends.
+        """Return the start and the end of a rank's shard.
 
         Args:
-            rank: Whose shard.
-            epoch: When.
-            size: Samples that are divided, if it is not a whole epoch.
+            rank: The rank.
+            epoch: The epoch.
+            size: Number of samples to divide; by default the samples of a whole epoch.
         """
         total = self.size if size is None else size
         shard = self.shard(rank, epoch)
@@ -84,23 +83,23 @@ class Shards:
 
 
 class EpochCounter:
-    """Counts the batches of an iterator's epochs.
+    """Counter of the batches of an iterator's epochs.
 
     Args:
         shards: The samples of an epoch.
-        batch_size: Samples of a full batch.
-        policy: For the last batch.
+        batch_size: Number of samples in a full batch.
+        policy: Policy for the last batch.
         ranks: The rank of each of the iterator's pipelines.
         split: Number of pipelines that divide the samples of each batch; 0 if every pipeline has its own batches.
 
     Attributes:
         epoch: Number of the epoch, from 0.
-        delivered: Batches of it that were delivered so far.
-        batches: Batches that it has.
-        dropped: Batches that must be taken from the pipelines after them and thrown away.
+        delivered: Number of batches of the epoch that were delivered so far.
+        batches: Number of batches in the epoch.
+        dropped: Number of batches after the epoch that must be read from the pipelines and dropped.
 
     Raises:
-        RuntimeError: DROP drops every batch.
+        RuntimeError: the policy DROP drops every batch.
     """
 
     def __init__(
@@ -131,7 +130,7 @@ class EpochCounter:
 
     def _count_batches(self) -> int:
         if not any(self.sizes):
-            return 0  # another number of ranks finished this epoch
+            return 0  # no samples remain in an epoch that another number of ranks has begun
         if self._size is not None:
             return max(self._batches_until(self._size), 0)
         if self.policy is LastBatchPolicy.DROP:
@@ -149,7 +148,7 @@ class EpochCounter:
 
     @property
     def carries(self) -> bool:
-        """True if the end of a last batch already belongs to the next epoch."""
+        """True if the last batch of an epoch is filled with samples of the next epoch."""
         return self.policy is LastBatchPolicy.FILL and not self.shards.padded
 
     @property
@@ -172,7 +171,7 @@ class EpochCounter:
 
     @property
     def size(self) -> int:
-        """Samples of the epoch on one rank, as DALI counts them. Another number ends it sooner or later."""
+        """Number of the epoch's samples on one rank, as DALI counts them. Setting it changes the epoch's length."""
         if self._size is not None:
             return self._size
         if self.split:
@@ -187,7 +186,7 @@ class EpochCounter:
         self.recount()
 
     def recount(self) -> None:
-        """Follow a policy or a size that changed."""
+        """Count the batches again after a change of policy or size."""
         self.batches = self._count_batches()
         self.dropped = self._count_dropped()
 
@@ -196,16 +195,16 @@ class EpochCounter:
         self.delivered += 1
 
     def start_of(self, epoch: int) -> State:
-        """Return the place at the start of an epoch, to be merged into a state."""
+        """Return the position at the start of an epoch, to be merged into a state."""
         return {"epoch": epoch, "delivered": 0, "carried": [0] * self.shards.count, "rest": {}}
 
     @property
     def counts(self) -> list[int] | None:
-        """Number of samples of the last batch that count, for each pipeline; None for all."""
+        """For each pipeline, the number of samples to deliver of the last counted batch; None for all samples."""
         return self.counts_of(self.delivered - 1)
 
     def counts_of(self, number: int) -> list[int] | None:
-        """Return how many samples of a batch of this epoch count, for each pipeline; None for all."""
+        """Return, for each pipeline, the number of samples to deliver of a batch of this epoch; None for all."""
         if self.policy is not LastBatchPolicy.PARTIAL:
             return None
         start = number * self.batch_size
@@ -221,7 +220,7 @@ class EpochCounter:
     def next_epoch(self) -> None:
         """Begin the next epoch."""
         if self.carries and not self.split:
-            self._size = None  # it is counted again, as in DALI
+            self._size = None  # as in DALI, a size that was set applies only to one epoch
         self._begin(self.epoch + 1, self._carry() if self.carries else self._whole, self.rest)
 
     def _carry(self) -> list[int]:
@@ -231,10 +230,10 @@ class EpochCounter:
         return [c + delivered - size for c, size in zip(self.carried, self.sizes, strict=True)]
 
     def state(self, undelivered: int = 0) -> State:
-        """Return the place as a JSON-able dict.
+        """Return the position as a dict of JSON values.
 
         Args:
-            undelivered: Batches that were counted but are not to count.
+            undelivered: Number of batches that were counted but must not be counted in the state.
         """
         return {
             "epoch": self.epoch,
@@ -248,10 +247,10 @@ class EpochCounter:
         }
 
     def restore(self, state: State) -> None:
-        """Continue at a place that `state` described.
+        """Continue at a position that `state` returned.
 
         Raises:
-            ValueError: It was saved with another number of ranks, samples or batch size.
+            ValueError: the position was saved with another number of ranks, epoch size or batch size.
         """
         own = {
             "size": self.shards.size,
@@ -267,7 +266,7 @@ class EpochCounter:
         self.delivered = state["delivered"]
 
     def explain(self) -> str:
-        """Say, rank by rank, how many samples and batches the present epoch has, and why."""
+        """Return a text on the present epoch: the samples and batches of each rank, and the reason for the counts."""
         shards = self.shards
         total = self.rest.get(self.epoch, shards.size)
         lines = [
@@ -329,10 +328,10 @@ _MUST_MATCH = {
 
 
 def reshard(state: State, num_shards: int) -> State:
-    """Turn the state of an `EpochCounter` into one for another number of ranks.
+    """Convert the state of an `EpochCounter` for another number of ranks.
 
-    The old ranks' rest of the epoch is divided again, as `torchdali.reading.cursor.reshard` does
-    with the records. The state is the same on all ranks, so saving it on one rank is enough.
+    The remaining samples of the epoch are divided again, as `torchdali.reading.cursor.reshard` divides the records. The
+    state is the same on all ranks, so the state of one rank is enough.
     """
     epoch, following = str(state["epoch"]), str(state["epoch"] + 1)
     delivered = [c + state["delivered"] * state["batch_size"] for c in state["carried"]]
@@ -346,7 +345,7 @@ def reshard(state: State, num_shards: int) -> State:
 
 
 class OpenEpochs:
-    """Counts batches if only the source knows when an epoch ends; used like `EpochCounter`."""
+    """Counter like `EpochCounter`, for epochs that end when the source ends."""
 
     batches = dropped = 0
     finished = False
@@ -359,7 +358,7 @@ class OpenEpochs:
 
     @property
     def position(self) -> int:
-        """Samples that were delivered."""
+        """Number of delivered samples."""
         return self.delivered * self.batch_size
 
     @position.setter
@@ -367,10 +366,10 @@ class OpenEpochs:
         self.delivered = samples // self.batch_size
 
     def counts_of(self, number: int) -> None:
-        """Return None: all samples count."""
+        """Return None: all samples are delivered."""
 
     def start_of(self, epoch: int) -> State:
-        """Return the place at the start of an epoch."""
+        """Return the position at the start of an epoch."""
         return {"epoch": epoch, "delivered": 0}
 
     def advance(self) -> None:
@@ -382,15 +381,15 @@ class OpenEpochs:
         self.epoch, self.delivered = self.epoch + 1, 0
 
     def state(self, undelivered: int = 0) -> State:
-        """Return the place as a JSON-able dict, without the last batches."""
+        """Return the position as a dict of JSON values, without the last `undelivered` batches."""
         return {"epoch": self.epoch, "delivered": self.delivered - undelivered}
 
     def restore(self, state: State) -> None:
-        """Continue at a place that `state` described."""
+        """Continue at a position that `state` returned."""
         self.epoch, self.delivered = state["epoch"], state["delivered"]
 
     def explain(self) -> str:
-        """Return the reason for the end of the epoch."""
+        """Return a text on the present epoch: the batches so far, and when the epoch ends."""
         return (
             f"epoch {self.epoch}: {self.delivered} batches so far; neither reader_name nor size "
             f"was given, so that the epoch ends when a source of the pipeline ends"

@@ -1,4 +1,4 @@
-"""Ranks that only a launcher knows, for example Slurm or MPI."""
+"""Detection of processes that a launcher such as Slurm or MPI has started without a process group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LAUNCHED = {
     "MV2_COMM_WORLD_SIZE": "mpirun",
     "HOROVOD_SIZE": "horovodrun",
 }
-_warned: set[int] = set()  # processes
+_warned: set[int] = set()  # ids of the processes that have warned
 
 
 def warn_of_unknown_ranks() -> None:
@@ -38,7 +38,7 @@ def warn_of_unknown_ranks() -> None:
 
 
 def _count(name: str) -> int:
-    """Return a number from the environment; the step's if Slurm sets it, since a step has fewer tasks than its job."""
+    """Return the number of processes in an environment variable; for Slurm, the number of tasks in the step."""
     text = os.environ.get("SLURM_STEP_NUM_TASKS", "") if name == "SLURM_NTASKS" else ""
     text = text or os.environ.get(name, "")
     return int(text) if text.isdecimal() else 0

@@ -1,7 +1,8 @@
-"""The common parts of the iterators of all frameworks: epochs, resets, several pipelines, saved places.
+"""The base class of the iterators of all frameworks: epochs, resets, several pipelines, saved positions.
 
-A batch has a number: its place in the epoch. An exception may leave `__next__` between any two instructions; the next
-call takes the batch of the same number, of each pipeline, until the number advances, which is the last thing to do.
+Each batch has a number, its index in the epoch. An asynchronous exception may interrupt `__next__` between any two
+instructions. The next call then requests the same batch from each pipeline again, because `__next__` increases the
+number only in its last step.
 """
 
 from __future__ import annotations
@@ -49,41 +50,41 @@ _RUNS_ON = (
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A pipeline that can return its position, and continue at a saved one.
+    """A pipeline that can return its position, and continue at a saved position.
 
     Attributes:
-        external_context: Additions of others to the checkpoint that it continues.
+        external_context: Values that other objects, such as iterators, have added to the pipeline's checkpoint.
     """
 
     external_context: dict[str, Any]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place after the last batch that was taken, as JSON values."""
+        """Return the position after the last batch that was taken, as JSON values."""
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue at a place; batches in flight are dropped."""
+        """Continue at a position; batches in flight are dropped."""
         ...
 
 
 class BaseIterator(IteratorOldNames):
-    """Draws batches from pipelines, epoch by epoch; a framework's iterator adds the conversion.
+    """An iterator over the batches of pipelines, epoch by epoch. Each framework's subclass converts the batches.
 
-    Several batches stay in flight: as soon as one was taken from a pipeline, the next is scheduled.
+    Several batches stay in flight: as soon as a batch was taken from a pipeline, the next batch is scheduled.
 
     Args:
-        pipelines: One pipeline, or several that deliver side by side.
-        size: Samples of an epoch without a reader; negative: until the source ends.
-        reader_name: The reader whose shards and padding make the epoch; excludes `size`.
-        auto_reset: Begin the next epoch by itself: True or "yes"; False, "no" or None need `reset`,
+        pipelines: One pipeline, or several pipelines, whose batches are delivered together.
+        size: Number of samples in an epoch, instead of `reader_name`; negative to end the epoch when the source ends.
+        reader_name: The reader whose size, shards and padding define the epoch; excludes `size`.
+        auto_reset: True or "yes" to begin the next epoch automatically; False, "no" or None require a call of `reset`
             or a new `for` loop.
-        fill_last_batch: Deprecated: True means FILL, False PARTIAL.
-        last_batch_padded: With `size`: the pipelines pad their last batch.
+        fill_last_batch: Deprecated: True means FILL, False means PARTIAL.
+        last_batch_padded: With `size`, True if the pipelines pad their last batch.
         last_batch_policy: Treatment of a last batch that is not full.
-        prepare_first_batch: Take the first batch at once, so that errors show here.
-        on_break: Behaviour of a new loop after one that ended in mid-epoch: ``"continue"`` resumes the epoch,
-            as DALI does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"``
-            begins the next epoch, as a DataLoader does (both not DALI's).
+        prepare_first_batch: Request the first batch immediately, so that the constructor raises its errors.
+        on_break: Behavior of a new loop after a loop that ended in mid-epoch: ``"continue"`` resumes the epoch, as DALI
+            does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"`` begins the
+            next epoch, as a `DataLoader` does. DALI doesn't have this argument.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class BaseIterator(IteratorOldNames):
 
     @property
     def _runs_on(self) -> bool:
-        """True if the last batch of an epoch of the reader has samples of the next one."""
+        """True if the last batch of a reader's epoch contains samples of the next epoch."""
         epochs = self._epochs
         if not self._reader_name or not isinstance(epochs, EpochCounter) or epochs.shards.padded:
             return False
@@ -153,7 +154,7 @@ class BaseIterator(IteratorOldNames):
         return any(pipe.shuffles(name) for pipe in self._pipes if name is not None and hasattr(pipe, "shuffles"))
 
     def _warn_of_length(self) -> None:
-        """Warn once if `len` differs from epoch to epoch: a program that asks only once relies on it."""
+        """Warn once if `len` differs from epoch to epoch, because a program may call `len` only once."""
         if self._warns_of_length and self._policy is LastBatchPolicy.FILL and self._runs_on:
             self._warns_of_length = False
             warn(
@@ -163,7 +164,10 @@ class BaseIterator(IteratorOldNames):
             )
 
     def _log_filling(self) -> None:
-        """Log once, at its end, that an epoch had samples of the next one; quietly if the reader shuffles."""
+        """Log once, at the end of an epoch, that it contained samples of the next epoch.
+
+        The level is INFO if the reader shuffles, otherwise WARNING.
+        """
         if self._logs_filling and self._policy is LastBatchPolicy.FILL and self._runs_on:
             self._logs_filling, epochs = False, self._epochs
             assert isinstance(epochs, EpochCounter)
@@ -195,7 +199,7 @@ class BaseIterator(IteratorOldNames):
     # ------------------------------------------------------------ iterating
 
     def __iter__(self) -> Any:
-        """Begin the next epoch if this one is finished; otherwise follow `on_break`."""
+        """Begin the next epoch if the present epoch is finished; otherwise follow `on_break`."""
         finished = self._ended and self._first_batch is None
         left = not finished and not self._at_start()
         if self._resumed and not finished:
@@ -217,7 +221,7 @@ class BaseIterator(IteratorOldNames):
         self._resumed = False
 
     def _go_to(self, epoch: int) -> None:
-        """Continue at the start of an epoch; the rest of the present one is not computed."""
+        """Continue at the start of an epoch. The rest of the present epoch is not computed."""
         state = BaseIterator.state_dict(self)
         for place in state["pipelines"]:
             for reader in place["readers"].values():
@@ -231,16 +235,16 @@ class BaseIterator(IteratorOldNames):
         self._mark_start()
 
     def _mark_start(self) -> None:
-        """Remember the start of the present epoch, if `on_break` may go back there."""
+        """Save the position at the start of the present epoch if `on_break` is "restart"."""
         if self._on_break == "restart" and not self._over and not self._epochs.delivered:
-            with contextlib.suppress(RuntimeError):  # a pipeline in debug mode cannot tell its place
+            with contextlib.suppress(RuntimeError):  # a pipeline in debug mode has no position
                 self._epoch_start = self.state_dict()
 
     def __next__(self) -> Any:
         """Return the next batch.
 
         Raises:
-            StopIteration: The epoch is finished.
+            StopIteration: the epoch is finished.
         """
         self._ever_consumed, self._resumed = True, False
         if self._first_batch is not None:
@@ -272,17 +276,17 @@ class BaseIterator(IteratorOldNames):
         return self.__next__()
 
     def __len__(self) -> int:
-        """Return how many batches the present epoch has; 0 if only the source knows."""
+        """Return the number of batches in the present epoch; 0 if only the source determines the end."""
         self._warn_of_length()
         return self._epochs.batches
 
     @property
     def size(self) -> int:
-        """Samples of the present epoch on one rank, as DALI counts them; -1 without a limit."""
+        """Number of the present epoch's samples on one rank, as DALI counts them; -1 without a limit."""
         return self._epochs.size
 
     def _change_size(self, size: int) -> None:
-        """Count epochs of another size from now on."""
+        """Change the number of samples in an epoch."""
         if isinstance(self._epochs, OpenEpochs):
             counted, self._epochs = (
                 self._epochs,
@@ -292,7 +296,7 @@ class BaseIterator(IteratorOldNames):
         self._epochs.size = size
 
     def reset(self) -> None:
-        """Begin the next epoch; in the middle of one, this is ignored with a logged warning."""
+        """Begin the next epoch. A call in mid-epoch only logs a warning."""
         if self._ended:
             self._begin_epoch()
         elif not self._at_start():
@@ -315,8 +319,8 @@ class BaseIterator(IteratorOldNames):
 
     def _prepare(self) -> None:
         if self._ended:
-            return  # restored at the end of an epoch: the next one begins when asked for
-        with contextlib.suppress(RuntimeError):  # a pipeline in debug mode cannot tell its place
+            return  # the restored position is the end of an epoch; the user begins the next epoch
+        with contextlib.suppress(RuntimeError):  # a pipeline in debug mode has no position
             self._before_first = self._places()
         try:
             self._first_batch = self._next_batch()
@@ -350,13 +354,13 @@ class BaseIterator(IteratorOldNames):
                 pipe.release_outputs()
 
     def _numbers(self) -> list[int]:
-        """Return the number of batches that each pipeline has given before the next batch of the epoch."""
+        """Return the number of batches that were taken from each pipeline before the next batch of the epoch."""
         if self._pending is not None and self._pending[0] == (self._epochs.epoch, self._epochs.delivered):
-            return self._pending[1]  # an exception left the call that took it
+            return self._pending[1]  # an exception interrupted the call that takes the next batch
         return [pipe.taken for pipe in self._pipes]
 
     def _is_ahead(self) -> bool:
-        """Return whether the pipelines have given a batch that an exception kept from being delivered."""
+        """Return True if a batch was taken from a pipeline, but an exception prevented its delivery."""
         return any(pipe.taken > number for pipe, number in zip(self._pipes, self._numbers(), strict=True))
 
     def _end_iteration(self) -> NoReturn:
@@ -374,17 +378,17 @@ class BaseIterator(IteratorOldNames):
             self._restart(pipe)
         following = copy.copy(self._epochs)
         following.next_epoch()
-        self._epochs, self._over = following, False  # after an exception it is the epoch before, or the next
+        self._epochs, self._over = following, False  # one statement: an interrupt can't leave an epoch half begun
         self._mark_start()
 
     def _drop(self) -> None:
-        """Take the batches after the epoch from the pipelines; called again, the remaining ones."""
+        """Take the batches that must be dropped from the pipelines. A call after an exception takes the rest."""
         if self._dropping is None or self._dropping[0] != self._epochs.epoch:
             self._dropping = self._epochs.epoch, [pipe.taken + self._epochs.dropped for pipe in self._pipes]
         with self._driving():
             for pipe, end in zip(self._pipes, self._dropping[1], strict=True):
                 for _ in range(end - pipe.taken):
-                    with contextlib.suppress(Exception):  # nobody wants that batch
+                    with contextlib.suppress(Exception):  # the error of a dropped batch doesn't matter
                         if not self._ever_scheduled:
                             self._schedule_runs(False)
                         self._share(pipe, pipe.taken)
@@ -392,17 +396,17 @@ class BaseIterator(IteratorOldNames):
                     pipe.schedule_run()
 
     def _advance_and_check_drop_last(self, dry_run: bool = False, end_iteration: bool = True) -> bool:
-        """Count one more batch, unless that is only asked for; return whether the epoch is finished then."""
+        """Count one more batch, unless `dry_run` is True; return True if the epoch is finished."""
         if not dry_run:
             self._epochs.advance()
         return self._epochs.finished
 
-    # ------------------------------------------------------------ saving the place
+    # ------------------------------------------------------------ saving the position
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place of the iterator and its pipelines as JSON values.
+        """Return the position of the iterator and its pipelines as JSON values.
 
-        The next batch after `load_state_dict` is the one that would come next here.
+        After `load_state_dict`, the iterator delivers the same next batch as this iterator.
         """
         undelivered = int(self._first_batch is not None)
         if not self._ended and self._is_ahead():  # the batch counts as delivered in the state
@@ -415,10 +419,10 @@ class BaseIterator(IteratorOldNames):
         return {"iterator": iterator, "pipelines": places}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue at a place that `state_dict` returned, with pipelines of the same definition.
+        """Continue at a position that `state_dict` returned, with pipelines of the same definition.
 
         Raises:
-            ValueError: It was saved with other numbers of pipelines, ranks or samples, or not by an iterator.
+            ValueError: the state was not saved by an iterator, or the number of pipelines, ranks or samples differs.
         """
         if not {"pipelines", "iterator"} <= state.keys():
             raise ValueError("The state is none of an iterator: a pipeline's goes to the pipeline's load_state_dict.")
@@ -433,9 +437,9 @@ class BaseIterator(IteratorOldNames):
         self._first_batch, self._ever_scheduled, self._ever_consumed, self._resumed = None, False, False, True
 
     def checkpoints(self) -> list[bytes]:
-        """Return a checkpoint of each pipeline that holds the iterator's place as well.
+        """Return a checkpoint of each pipeline, which also contains the iterator's position.
 
-        An iterator over pipelines made with ``checkpoint=`` continues there.
+        An iterator over pipelines that were created with ``checkpoint=`` continues at this position.
         """
         state = self.state_dict()
         context = {"external_context": {"iterator": state["iterator"]}}
@@ -458,23 +462,23 @@ class BaseIterator(IteratorOldNames):
     # ------------------------------------------------------------ the pipelines
 
     def _driving(self) -> contextlib.ExitStack:
-        """Claim the pipelines for an iterator: `Pipeline.run` in between would take its batches."""
+        """Claim the pipelines for this iterator, so that a call of `Pipeline.run` can't take its batches."""
         stack = contextlib.ExitStack()
         for pipe in self._pipes:
             stack.enter_context(pipe.driven_by(PipelineAPIType.ITERATOR))
         return stack
 
     def _schedule_runs(self, release_outputs: bool = True) -> None:
-        """Start the next batch of every pipeline; the first call starts all that should be in flight."""
+        """Start the next batch of every pipeline. The first call starts as many batches as should be in flight."""
         self._ever_scheduled = True
-        if release_outputs and self._pending is None:  # a pending batch is released once it is delivered
+        if release_outputs and self._pending is None:  # a pending batch is released after its delivery
             self._release_all()
         with self._driving():
             for pipe in self._pipes:
                 pipe.schedule_run()
 
     def _get_outputs(self) -> list[tuple[TensorList, ...]]:
-        """Take one batch of every pipeline; at the end of the epoch, raise StopIteration."""
+        """Take one batch from every pipeline; at the end of the epoch, raise StopIteration."""
         if self._ended:
             self._log_filling()
             self._over = True
@@ -488,7 +492,7 @@ class BaseIterator(IteratorOldNames):
             self._reset_by_itself()
             raise
         except Exception:
-            # The pipelines are past that batch; if not all are, the exception came from outside.
+            # If all pipelines are past the batch, the exception is the batch's error; otherwise it is asynchronous.
             if self._pending is None or all(map(int.__gt__, (pipe.taken for pipe in self._pipes), self._numbers())):
                 self._schedule_runs()
                 self._epochs.advance()
@@ -510,7 +514,7 @@ class BaseIterator(IteratorOldNames):
             try:
                 raise failure
             finally:
-                del failure  # its traceback holds this frame, and the callers', whose variables hold the pipelines
+                del failure  # breaks a cycle that would keep the pipelines alive: its traceback refers to this frame
         return outputs
 
     def _share(self, pipe: Pipeline, number: int) -> tuple[TensorList, ...]:
@@ -524,20 +528,20 @@ class BaseIterator(IteratorOldNames):
         return pipe.share_next(number)
 
     def _restart(self, pipe: Pipeline) -> None:
-        """Begin the next epoch of a pipeline that is at the end of one; others go on."""
+        """Begin the next epoch of a pipeline if it is at the end of an epoch."""
         with self._driving():
             pipe.reset()
             if self._ever_scheduled and pipe.empty():
                 pipe.schedule_run()
 
     def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> Any:
-        """Make the framework's batch.
+        """Convert the outputs of the pipelines to the framework's batch.
 
         Args:
-            outputs: By pipeline.
-            counts: How many samples of each to deliver, None for all.
+            outputs: The outputs of each pipeline.
+            counts: Number of samples to deliver from each pipeline; None for all samples.
         """
         raise NotImplementedError
 
 
-_DaliBaseIterator = BaseIterator  # the name from which iterators of published programs derive
+_DaliBaseIterator = BaseIterator  # DALI's name, from which iterators in published programs derive

@@ -15,23 +15,24 @@ S = TypeVar("S", dict[str, Any], bytes)
 
 
 def reshard(states: Sequence[S], num_shards: int) -> list[S]:
-    """Turn the places of all ranks into places for another number of ranks.
+    """Convert the positions of all ranks to positions for another number of ranks.
 
-    The old ranks' undelivered samples of the epoch are divided among the new ones, so that together they
-    deliver each remaining sample exactly once; the epochs after that are whole. Give each new pipeline or
-    iterator, made with its ``shard_id`` and the new ``num_shards``, the place of that number.
+    The old ranks' undelivered samples of the epoch are divided among the new ranks, so that the new ranks together
+    deliver each remaining sample exactly once; later epochs are complete. Load the position with index ``shard_id``
+    into each new pipeline or iterator, which must be created with this ``shard_id`` and the new ``num_shards``.
 
     Args:
-        states: The result of ``state_dict()`` or ``checkpoint()`` of a pipeline, or of ``state_dict()`` of
-            ``checkpoints()`` of an iterator: one of each rank, in any order.
+        states: One state per rank, in any order: the result of a pipeline's ``state_dict()`` or ``checkpoint()``, of an
+            iterator's ``state_dict()``, or an item of an iterator's ``checkpoints()``.
         num_shards: Number of ranks that continue.
 
     Returns:
-        One position per rank, of the kind that was given; positions of iterators have one pipeline each.
+        One position per rank, of the same kind as the states; each iterator's position is for one pipeline.
 
     Raises:
-        ValueError: The states are not one of each rank of one job, or not of the same moment of it; or the
-            pipeline has an external source. RuntimeError: They are of different graphs.
+        ValueError: a rank's state is missing or repeated, the states are from different steps, or the pipeline has an
+            external source.
+        RuntimeError: the states are from different graphs.
     """
     if not states:
         raise ValueError("reshard needs the states of all ranks, and got none.")
@@ -60,7 +61,7 @@ def _pipelines(states: Sequence[Any], num_shards: int) -> list[Any]:
 
 
 def _counter(counters: Sequence[Any], num_shards: int) -> Any:
-    """Divide the place of an iterator in its epoch; it is the same on all ranks."""
+    """Convert an iterator's position in its epoch, which must be the same on all ranks."""
     first = counters[0]
     if any(counter != first for counter in counters):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The pipelines of `Loader.from_folder`: images in class folders, as networks for ImageNet are trained and tested."""
+"""The pipelines of `Loader.from_folder`: images in class folders, with the usual transforms for ImageNet."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ON_TENSORS = {
     "albumentations": 'call it on image.numpy(), and return torch.from_numpy(result["image"])',
     "kornia": "call it on image.permute(2, 0, 1)[None] / 255, and bring what it returns back to bytes (H, W, C)",
 }
-_SHOWN = 0.875  # part of the shorter side that the crop of a test shows
+_SHOWN = 0.875  # fraction of the shorter side that the center crop for tests keeps
 _AUGMENTS: dict[str, Callable[[Any], Any]] = {
     "auto": auto_augment.auto_augment,
     "rand": lambda images: rand_augment.rand_augment(images, n=2, m=9),
@@ -46,17 +46,18 @@ _AUGMENTS: dict[str, Callable[[Any], Any]] = {
 
 
 _reader: Any = fn.readers.file
-_VISIBLE: dict[str, Any] = {  # files that it takes, without hidden files and folders
+_VISIBLE: dict[str, Any] = {  # the reader's default filters, without hidden files and folders
     "dir_filters": ["[!.]*"],
     "file_filters": [f"[!.]{pattern}" for pattern in _reader.body.__kwdefaults__["file_filters"]],
 }
 
 
 def augmentation(augment: Augment) -> Callable[[Any], Any]:
-    """Return the function that augments images: by name, from transforms of torchvision, or unchanged.
+    """Return the function for an `augment` argument: a name, torchvision transforms, or a function.
 
     Raises:
-        ValueError: there is none of this name. TypeError: a transform has no rule.
+        ValueError: the name is unknown.
+        TypeError: a transform isn't supported.
     """
     if augment is None:
         return lambda images: images
@@ -76,19 +77,19 @@ def augmentation(augment: Augment) -> Callable[[Any], Any]:
 
 
 def _meant(augment: Any) -> str:
-    """Return the known name that a given name contains (``"rand"`` for ``"RandAugment"``), as the end of a message."""
+    """Return a hint with the known name that a name contains (``"rand"`` for ``"RandAugment"``); "" without a match."""
     found = next((name for name in _AUGMENTS if name in str(augment).lower()), None)
     return f"; did you mean {found!r}?" if found and isinstance(augment, str) else ""
 
 
 def _package(augment: Augment) -> str:
-    """Return the package that an augmentation is of; the first one of several in a row decides."""
+    """Return the package of an augmentation; for a `Sequential`, the package of its first module."""
     first = next(augment.children(), augment) if isinstance(augment, torch.nn.Sequential) else augment
     return type(first).__module__.partition(".")[0]
 
 
 def _transforms(augment: Any) -> Callable[[Any], Any]:
-    """Return the function that applies transforms of torchvision to images, by the rules of `torchdali.DataLoader`."""
+    """Return a function that applies torchvision transforms to images, as `torchdali.DataLoader` does."""
     from torchdali.dataloader._chains import augmentations
 
     try:
@@ -107,10 +108,10 @@ def _takes_one(augment: Any, package: str) -> str:
 
 
 def folder(root: str | os.PathLike[str]) -> str:
-    """Return a folder with one for each class in it, which may be an URL.
+    """Return the path or URL of a folder of class folders.
 
     Raises:
-        FileNotFoundError: there is none, or none in it.
+        FileNotFoundError: the folder doesn't exist, or contains no folders.
     """
     path = os.path.expanduser(root)
     if "://" in path:
@@ -127,10 +128,10 @@ def folder(root: str | os.PathLike[str]) -> str:
 
 
 def sides(size: int | Sequence[int]) -> tuple[int, int]:
-    """Return height and width.
+    """Return the height and width.
 
     Raises:
-        ValueError: they are not one number or two, of 1 or more.
+        ValueError: the size isn't one or two integers of at least 1.
     """
     both = (size, size) if isinstance(size, int) else tuple(size) if isinstance(size, (tuple, list)) else ()
     if len(both) != 2 or not all(isinstance(side, int) and side >= 1 for side in both):
@@ -148,10 +149,10 @@ def check(
     mean: Sequence[float],
     std: Sequence[float],
 ) -> None:
-    """Check arguments that a pipeline does not.
+    """Check the arguments that the pipeline itself doesn't check.
 
     Raises:
-        TypeError, ValueError: one is wrong.
+        TypeError, ValueError: an argument is invalid.
     """
     if not isinstance(train, bool):
         raise TypeError(f"train must be True or False, got {train!r}; pass the folder as root")
@@ -183,9 +184,9 @@ def training(
     files, labels = labeled_files(root, numbers, random_shuffle=True)
     images = fn.random_resized_crop(cache_in(fn.decoders.image(files, output_type=types.RGB), cache), size=size)
     augmented = augmentation(augment)
-    if _package(augment) == "torchvision":  # whose rules are for the CPU
+    if _package(augment) == "torchvision":  # torchvision transforms are accelerated only on the CPU
         images, augmented = augmented(images), augmentation(None)
-    if on_device:  # the CPU's fast path makes small bytes, which are then copied
+    if on_device:  # copy after the resize on the CPU: the resized uint8 images are small
         images, labels = images.gpu(), labels.gpu()
     return normalize_planes(augmented(images), mean, std, mirror=fn.random.coin_flip()), labels
 
@@ -200,7 +201,7 @@ def testing(
     cache: CachePlace = None,
     numbers: Sequence[int] | None = None,
 ) -> Any:
-    """Read images in order, take the middle of each, normalize."""
+    """Read images in order, crop their center, normalize."""
     files, labels = labeled_files(root, numbers)
     covered: dict[str, Any] = {"size": [round(side / _SHOWN) for side in size], "mode": "not_smaller"}
     if size[0] == size[1]:
@@ -215,7 +216,7 @@ def testing(
 
 
 def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> tuple[Any, Any]:
-    """Read the files of class folders, and their numbers: from the reader, or from `class_numbers`."""
+    """Read the files of class folders, and their labels: from the reader, or from `class_numbers`."""
     files, labels = fn.readers.file(file_root=root, name="Reader", **_VISIBLE, **options)
     if numbers is not None:
         labels = fn.lookup_table(labels, keys=list(range(len(numbers))), values=numbers, dtype=types.INT32)
@@ -223,10 +224,11 @@ def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> t
 
 
 def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
-    """Return the numbers that the class folders have in a list of classes, in the order of the folders' names.
+    """Return the index of each class folder in a list of classes, in the order of the folders' names.
 
     Raises:
-        ValueError: a folder is not in the list, or the root is an URL. TypeError: the list is one text.
+        ValueError: a folder is not in the list, or the root is a URL.
+        TypeError: the list is a string.
     """
     if isinstance(classes, str):
         raise TypeError(f"classes must be a list of names, for example the classes of another Loader, got {classes!r}")
@@ -242,7 +244,7 @@ def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
 
 
 def normalize_planes(images: Any, mean: Sequence[float], std: Sequence[float], **options: Any) -> Any:
-    """Return bytes as planes of float32; mean and deviation are of pixels from 0 to 1."""
+    """Normalize uint8 images to float32 in the layout CHW; mean and standard deviation are for pixels from 0 to 1."""
     return fn.crop_mirror_normalize(
         images,
         dtype=types.FLOAT,

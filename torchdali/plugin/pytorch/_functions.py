@@ -17,15 +17,15 @@ _serial = itertools.count()
 
 
 class TorchPythonFunction(ops.TorchPythonFunction):
-    """Call a function on torch tensors, sample by sample unless told otherwise.
+    """Call a function on PyTorch tensors, by default sample by sample.
 
     Args:
-        function: Takes one tensor per input, or with `batch_processing` one list of tensors; returns `num_outputs`
-            results.
-        num_outputs: 0 for a function that is called for its effect.
-        device: Where it runs.
-        batch_processing: Call it once a batch.
-        kwargs: Arguments of any operator.
+        function: A function with one tensor per input, or one list of tensors per input with `batch_processing`. It
+            returns `num_outputs` results.
+        num_outputs: Number of results; 0 for a function that is called for its effect.
+        device: Device of the tensors.
+        batch_processing: Call the function once per batch.
+        kwargs: Common arguments of operators.
     """
 
     device = "cpu"
@@ -52,19 +52,19 @@ class TorchPythonFunction(ops.TorchPythonFunction):
 def as_operator(
     function: Callable[..., Any], *, output_layout: str | None = None, pure: bool = False
 ) -> Callable[..., Any]:
-    """Make an operator of a function of one sample: any callable, an ``nn.Module``, a torchvision transform.
+    """Create an operator from a function of one sample: any callable, an ``nn.Module``, a torchvision transform.
 
-    Unlike `torch_python_function` it runs inside the fused chain, on several samples at once, so it must be
-    thread-safe: keep no state, and take no random numbers that have to repeat.
+    Unlike `torch_python_function`, the operator runs inside the fused chain, on several samples at the same time. So
+    the function must be thread-safe: it must not have a state, and its random numbers are not reproducible.
 
     Args:
-        function: Takes one tensor, returns one tensor.
-        output_layout: Layout of the result; the input's when None.
+        function: A function from one tensor to one tensor.
+        output_layout: Layout of the result; the input's layout if None.
         pure: Worker processes may run the function: its result depends only on its argument and on `torchdali.Shared`
             values.
 
     Returns:
-        A function of a node, a batch or a tensor.
+        A function whose argument is a node, a batch or a tensor.
     """
 
     def body(data: torch.Tensor, /) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Iterators that deliver a pipeline's batches as torch tensors."""
+"""DALI-compatible iterators that deliver a pipeline's batches as PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RAGGED = "use DALIRaggedIterator with output_types SPARSE_LIST_TAG for this out
 
 
 class _NamedOutputs(BaseIterator):
-    """Delivers ``[{name: value}]``, one dict a pipeline."""
+    """An iterator that delivers ``[{name: value}]``, one dict per pipeline."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class _NamedOutputs(BaseIterator):
         ]
 
     def _value(self, output: int, batch: TensorList, count: int | None) -> Any:
-        """Return one output of a batch, its first `count` samples."""
+        """Return the first `count` samples of one output of a batch; all samples for None."""
         raise NotImplementedError
 
 
@@ -62,30 +62,30 @@ def _count_error(names: list[str], count: int) -> Exception:
 
 
 class DALIGenericIterator(_NamedOutputs):
-    """Deliver batches as ``[{name: tensor}]``, one dict a pipeline.
+    """Deliver batches as ``[{name: tensor}]``, one dict per pipeline.
 
-    Every tensor is ``(batch, ...)``, on the device where the pipeline left it. It is the caller's
-    own: nothing is copied, and nothing writes to it later.
+    Every tensor is ``(batch, ...)``, on the device of the pipeline's output. The tensors are not copied, and no later
+    batch overwrites them.
 
     Args:
-        pipelines: One pipeline, or several that deliver side by side.
+        pipelines: One pipeline, or several pipelines, whose batches are delivered together.
         output_map: A name for each output.
-        size: Samples of an epoch without a reader; -1: until the source ends.
-        reader_name: The reader whose shards and padding make the epoch; excludes `size`.
+        size: Number of samples in an epoch, instead of `reader_name`; -1 to end the epoch when the source ends.
+        reader_name: The reader whose size, shards and padding define the epoch; excludes `size`.
         auto_reset: True or "yes" to begin the next epoch without `reset`.
-        fill_last_batch: Deprecated, see `last_batch_policy`.
+        fill_last_batch: Deprecated; use `last_batch_policy`.
         dynamic_shape: Accepted; shapes may always change from batch to batch.
-        last_batch_padded: With `size`: the pipelines pad their last batch.
-        last_batch_policy: Treatment of a last batch that is not full, see `LastBatchPolicy`.
-        prepare_first_batch: Take the first batch at once, so that errors show here.
-        on_break: Behaviour of a new loop after one that ended in mid-epoch: ``"continue"`` resumes the epoch,
-            as DALI does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"``
-            begins the next epoch, as a DataLoader does (both not DALI's).
+        last_batch_padded: With `size`, True if the pipelines pad their last batch.
+        last_batch_policy: Treatment of a last batch that is not full; see `LastBatchPolicy`.
+        prepare_first_batch: Request the first batch immediately, so that the constructor raises its errors.
+        on_break: Behavior of a new loop after a loop that ended in mid-epoch: ``"continue"`` resumes the epoch, as DALI
+            does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"`` begins the
+            next epoch, as a `DataLoader` does. DALI doesn't have this argument.
 
     Raises:
-        RuntimeError: The samples of a batch differ in shape (use `DALIRaggedIterator`), the reader
-            does not exist, or the pipeline has no data.
-        AssertionError, ValueError, KeyError, IndexError: Arguments that contradict each other.
+        RuntimeError: the samples of a batch differ in shape (use `DALIRaggedIterator`), the reader does not exist, or
+            the pipeline has no data.
+        AssertionError, ValueError, KeyError, IndexError: arguments are invalid or contradict each other.
     """
 
     def __init__(
@@ -164,13 +164,12 @@ class DALIClassificationIterator(DALIGenericIterator):
 
 
 class DALIRaggedIterator(_NamedOutputs):
-    """Deliver batches of samples of any shapes as ``[{name: value}]``, one dict a pipeline.
+    """Deliver batches whose samples may differ in shape as ``[{name: value}]``, one dict per pipeline.
 
     Args:
-        output_types: For each output, `DENSE_TAG` (the default): one tensor ``(batch, ...)``, the
-            shapes must be equal; `SPARSE_LIST_TAG`: a list with one tensor a sample;
-            `SPARSE_COO_TAG`: a sparse COO tensor ``(batch, longest, ...)`` that holds every element
-            of every sample, zeros included.
+        output_types: The type of each output. `DENSE_TAG` (the default) is one tensor ``(batch, ...)``; the shapes must
+            be equal. `SPARSE_LIST_TAG` is a list with one tensor per sample. `SPARSE_COO_TAG` is a sparse COO tensor
+            ``(batch, longest, ...)`` that contains every element of every sample, including zeros.
 
     The other arguments are the arguments of `DALIGenericIterator`.
     """
@@ -210,7 +209,7 @@ class DALIRaggedIterator(_NamedOutputs):
                 on_break=on_break,
             )
 
-    if TYPE_CHECKING:  # a value is a tensor, or a list of tensors, as `output_types` says
+    if TYPE_CHECKING:  # `output_types` determines whether a value is a tensor or a list of tensors
 
         def __iter__(self) -> Iterator[list[dict[str, Any]]]: ...
         def __next__(self) -> list[dict[str, Any]]: ...
@@ -240,11 +239,11 @@ def stack(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
 
     Args:
         batch: Batch of samples of one shape.
-        name: Name of the output, and
-        cure: for the message if shapes differ.
+        name: Name of the output, for error messages.
+        cure: Advice in the error message if the shapes differ.
 
     Raises:
-        RuntimeError: shapes differ, or the batch is empty.
+        RuntimeError: the shapes differ, or the batch is empty.
     """
     try:
         return batch.stack()
@@ -263,7 +262,7 @@ def stack(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
 
 
 def _sparse(samples: list[torch.Tensor], batch: TensorList) -> torch.Tensor:
-    """Put all elements of all samples into one sparse tensor, indexed by sample and place."""
+    """Return one sparse tensor with all elements of all samples, indexed by sample and position."""
     ndim = batch.ndim()
     if not samples:
         return torch.zeros([0] * (ndim + 1), dtype=batch.torch_dtype).to_sparse()

@@ -1,14 +1,14 @@
-"""`Loader`: batches for a training loop, every sample exactly once an epoch.
+"""`Loader`: batches for a training loop, with every sample exactly once per epoch.
 
-DALI's iterators keep DALI's defaults. `Loader` has defaults for training: tuples of tensors, labels that a loss
-takes, a new epoch at every ``iter()``, and equally many batches on every rank.
+The DALI-compatible iterators have DALI's defaults. `Loader` has defaults for training: tuples of tensors, labels in the
+form that loss functions accept, a new epoch at every ``iter()``, and equally many batches on every rank.
 
-How the pieces fit together:
+The classes of this module:
 
-- `_ListIterator` is one of DALI's iterators with PARTIAL or DROP over padded readers.
+- `_ListIterator` is a DALI-compatible iterator with the policy PARTIAL or DROP over padded readers.
   It counts epochs, shards and batches.
-- `Loader` builds it on first use, and again in another process, on another rank or in another worker.
-- The last batches of an epoch are cut so that no rank has an empty one, see `_ListIterator`.
+- `Loader` builds the iterator on first use, and again in another process, on another rank or in another worker.
+- The last batches of an epoch are divided so that no rank has an empty batch; see `_ListIterator`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _LABELS = (torch.int16, torch.int32, torch.int64)
 
 
 class _ProcessRank(NamedTuple):
-    """The process that an iterator was made for, its rank, and its number among the workers of a DataLoader."""
+    """The process of an iterator, the process's rank, and its index among the workers of a `DataLoader`."""
 
     process: int
     rank: int
@@ -70,11 +70,11 @@ class _ProcessRank(NamedTuple):
 
     @classmethod
     def here(cls, distributed: bool = True, known: tuple[int, int] = (0, 1)) -> _ProcessRank:
-        """Return the present position; the rank is torch.distributed's, or torchrun's.
+        """Return the values for the present process. The rank comes from `torch.distributed` or torchrun.
 
         Args:
-            distributed: If True, look for ranks; otherwise there is only one.
-            known: Rank and number of ranks of the process that started this one, for when they aren't set here.
+            distributed: True to look up the rank; False to assume a single rank.
+            known: Rank and number of ranks of the parent process, for workers that can't look up their rank.
         """
         worker = get_worker_info()
         workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
@@ -88,7 +88,7 @@ class _ProcessRank(NamedTuple):
         return cls(os.getpid(), *((0, 1) if worker is None else known), *workers)
 
     def divide(self, reader: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a reader here: divided by rank, unless the pipeline did so, and by worker."""
+        """Return a reader's sharding arguments: divided by rank, unless the pipeline passes shards, and by worker."""
         shard, shards = reader["shard_id"], reader["num_shards"]
         if shards == 1:
             shard, shards = self.rank, self.ranks
@@ -100,11 +100,11 @@ class _ProcessRank(NamedTuple):
 
 
 class _StartCounter:
-    """Number of times that a DataLoader has started workers for a Loader, in memory that all of them share.
+    """Counter of how often a `DataLoader` has started workers for a `Loader`, in memory that all workers share.
 
-    A DataLoader starts its workers again in each epoch. They all begin the same epoch, on every rank, and only the
-    seed that workers of one start share tells them which start theirs is. It is kept next to the number, in one integer
-    that is read and written at once: so they may come at the same time.
+    A `DataLoader` starts its workers again in each epoch. All workers of one start must begin the same epoch. They
+    recognize their start by the seed, which only workers of the same start have in common. One 64-bit integer contains
+    both the seed and the number, so that several workers can read and write it at the same time.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class _StartCounter:
         self._share()
 
     def _share(self) -> None:
-        with contextlib.suppress(RuntimeError):  # a system without shared memory cannot have workers either
+        with contextlib.suppress(RuntimeError):  # a system without shared memory doesn't support workers either
             self._memory.share_memory_()
 
     def epoch(self) -> int:
@@ -124,34 +124,35 @@ class _StartCounter:
         return following - 1
 
     def go_to(self, epoch: int) -> None:
-        """Let the next start follow an epoch."""
+        """Set the present epoch: the next start of workers begins the epoch after it."""
         self._keep(epoch + 1)
 
     @staticmethod
     def _seed() -> int:
         worker = get_worker_info()
         assert worker is not None
-        return int(worker.seed - worker.id) % (_HALF - 1) + 1  # of none it is 0
+        return int(worker.seed - worker.id) % (_HALF - 1) + 1  # at least 1: 0 means that no worker has started
 
     def _keep(self, following: int) -> None:
         self._memory[0] = self._seed() * _HALF + following
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._share()  # a copy, unless it came to a process that this one started
+        self._share()  # no-op in a worker process, which has received the shared memory
 
 
 class _ListIterator(BaseIterator):
-    """An iterator that delivers a batch as a list with a value for each output.
+    """An iterator that delivers a batch as a list with one value per output.
 
-    If the samples do not divide, the iterator below it gives the ranks with one sample less than others an empty last
-    batch. Nobody can train on that: the batch before it is cut in two. A batch of one sample cannot be cut: then all
-    ranks join their last two batches, so that some have two samples in the end.
+    If the samples can't be divided evenly, `BaseIterator` gives an empty last batch to ranks with one sample less than
+    other ranks. Training on an empty batch is impossible, so the batch before the empty batch is divided in two. A
+    batch of one sample can't be divided; with that batch size, all ranks join their last two batches, so that the last
+    batch of some ranks has two samples.
 
     Args:
-        pipe: Built, with padded readers.
-        names: Names of the outputs, for messages.
-        ragged: Numbers of the outputs that are delivered as lists.
+        pipe: The built pipeline, with padded readers.
+        names: Names of the outputs, for error messages.
+        ragged: Indices of the outputs that are delivered as lists.
         file_names: Append the names of the samples.
         options: Options of `BaseIterator`.
     """
@@ -160,30 +161,30 @@ class _ListIterator(BaseIterator):
         self, pipe: Pipeline, names: Sequence[str], ragged: Sequence[int], file_names: bool, **options: Any
     ) -> None:
         self._names, self._ragged, self._file_names = names, frozenset(ragged), file_names
-        self._kept: tuple[int, Batch] | None = None  # of an epoch: a part of the last batch but one
+        self._kept: tuple[int, Batch] | None = None  # an epoch, and a part of its last batch but one
         self._before_kept: tuple[int, dict[str, Any]] = -1, {}
         super().__init__(pipe, auto_reset=False, prepare_first_batch=False, on_break="next", **options)
 
     @property
     def counter(self) -> Any:
-        """Counts the batches of epochs."""
+        """The counter of epochs and batches."""
         return self._epochs
 
     @property
     def dataset_size(self) -> int:
-        """Samples of an epoch, of all ranks together; -1 if only the source knows."""
+        """Number of samples in an epoch of all ranks together; -1 if only the source determines the end."""
         return self._epochs.shards.size if isinstance(self._epochs, EpochCounter) else -1
 
     @property
     def left(self) -> int:
-        """Number of samples that remain in the present epoch, on this rank; 0 if only the source knows."""
+        """Number of samples that remain in the present epoch on this rank; 0 if only the source determines the end."""
         counter = self._epochs
         if not isinstance(counter, EpochCounter):
             return 0
         return max(0, counter.sizes[counter.ranks[0]] - counter.delivered * self.batch_size)
 
     def _warn_of_size(self) -> None:
-        """Stay silent: a Loader finds its reader itself."""
+        """No-op: the warning's advice doesn't apply, because a `Loader` finds its reader itself."""
 
     # ------------------------------------------------------------ values
 
@@ -192,7 +193,7 @@ class _ListIterator(BaseIterator):
         left = epochs.batches - epochs.delivered if self._is_uneven else 0
         is_kept = left == 1 and kept is not None and kept[0] == epochs.epoch
         if is_kept and kept is not None and self._ends_empty and self.batch_size > 1:
-            return kept[1]  # in the place of the empty batch
+            return kept[1]  # instead of the empty batch
         (batch,) = outputs
         count = None if counts is None else counts[0]
         values = [self._value(i, output, count) for i, output in enumerate(batch)]
@@ -255,7 +256,7 @@ class _ListIterator(BaseIterator):
         return super().__len__() - (self._is_uneven and self.batch_size == 1)
 
     def go_to(self, epoch: int) -> None:
-        """Continue at the start of an epoch, if there is a reader."""
+        """Continue at the start of an epoch; no-op without a reader or size."""
         counter = self._epochs
         following = counter.epoch + (counter.finished or self._over)
         if not isinstance(counter, EpochCounter) or (
@@ -267,7 +268,7 @@ class _ListIterator(BaseIterator):
     # ------------------------------------------------------------ saving the position
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position, which may be in the middle of a batch that was cut."""
+        """Return the position, which may be in the middle of a divided batch."""
         epochs, kept = self._epochs, self._kept
         is_kept = kept is not None and kept[0] == epochs.epoch and epochs.delivered == epochs.batches - 1
         return self._before_kept[1] if is_kept else super().state_dict()
@@ -281,7 +282,7 @@ class _ListIterator(BaseIterator):
             self._resumed = True
 
     def close(self) -> None:
-        """End the pipeline."""
+        """Close the pipeline."""
         self._pipes[0].close()
 
 
@@ -291,14 +292,14 @@ def _join_batches(first: Any, second: Any) -> Any:
 
 
 def _as_label(tensor: torch.Tensor) -> torch.Tensor:
-    """Return integers, one per sample, as the loss functions take them: ``(N,)`` int64. Others stay unchanged."""
+    """Convert integers, one per sample, to labels for loss functions, ``(N,)`` int64. Other tensors stay unchanged."""
     if tensor.dtype in _LABELS and tensor.ndim in (1, 2) and tensor.numel() == len(tensor):
         return tensor.reshape(-1).long()
     return tensor
 
 
 class _LoaderSize:
-    """The number of samples of a Loader."""
+    """An object whose length is the number of samples of a `Loader`."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -311,7 +312,7 @@ class _LoaderSize:
 
 
 def _warn_of_batches_of_batches() -> None:
-    """Warn on the user's line if a DataLoader that begins a loop puts batches together as if they were samples."""
+    """Warn, on the user's line, about a `DataLoader` that collates a `Loader`'s batches as if they were samples."""
     frame: FrameType | None = sys._getframe(2)
     fetcher = frame.f_locals.get("self") if frame is not None else None
     if not getattr(fetcher, "auto_collation", False) or getattr(fetcher, "collate_fn", None) is not default_collate:
@@ -330,7 +331,7 @@ _DATALOADER = os.path.dirname(os.path.abspath(torch.utils.data.__file__)) + os.s
 
 
 def _field_names(outputs: Any) -> Iterable[str]:
-    """Return the names of the outputs: of a class of named tuples, or unchanged."""
+    """Return the names of the outputs: the fields of a named tuple class, or the argument unchanged."""
     names: Iterable[str] = getattr(outputs, "_fields", outputs)
     return names
 
@@ -344,38 +345,39 @@ class Loader(IterableDataset[Any]):
             for images, labels in loader:
                 ...
 
-    - Every sample comes exactly once an epoch. Readers are padded, and divided by rank and by worker of a
-      ``DataLoader``, unless the pipeline says ``num_shards`` itself. The rank comes from `torch.distributed`, or from
+    - Every epoch contains every sample exactly once. Readers are padded, and divided by rank and by worker of a
+      ``DataLoader``, unless the pipeline itself passes ``num_shards``. The rank comes from `torch.distributed`, or from
       torchrun (``RANK``, ``WORLD_SIZE``).
-    - All ranks have the same number of batches; the last ones are smaller if the samples can't be divided evenly.
+    - All ranks have the same number of batches; the last batches are smaller if the samples can't be divided evenly.
       ``len()`` is constant.
     - Every ``iter()`` begins a new epoch, also after a ``break``; after `load_state_dict`, it continues in the middle
       of the epoch.
-    - A batch is a tuple with a tensor for each output, a dictionary, or a named tuple. Integers with one value per
-      sample are labels, ``(N,)`` int64; everything else is as the pipeline makes it.
+    - A batch is a tuple with a tensor for each output, a dictionary, or a named tuple. Integer outputs with one value
+      per sample become labels, ``(N,)`` int64; all other outputs are unchanged.
 
-    It is an ``IterableDataset``: frameworks accept it directly, or as ``DataLoader(loader, batch_size=None)``. If it
-    is pickled or forked, the pipeline is built again in the other process.
+    A `Loader` is an ``IterableDataset``: frameworks accept it directly, or as ``DataLoader(loader, batch_size=None)``.
+    If it is pickled or forked, the pipeline is built again in the other process.
 
     Args:
         pipeline: A function without arguments that creates the pipeline, for example
-            ``functools.partial(training, root)``; or a pipeline. A pipeline from a function under ``pipeline_def`` can
-            be built again by it.
-        outputs: Names of the outputs: batches are then dictionaries, or tuples of a class of named tuples.
-        drop_last: Deliver full batches only; the remainder differs from epoch to epoch if the reader shuffles.
-        ragged: Names or numbers of the outputs whose samples differ in shape: they are lists of tensors.
-        file_names: Append the names of the samples, as the readers know them, to each batch: a list of strings; in
-            dictionaries it is called ``"file_names"``.
-        reader_name: The reader whose samples make the epoch, if there are several of different sizes.
-        size: Samples of an epoch without a reader; otherwise an epoch ends when a source does, and `len` is
-            not known.
-        classes: Names of the classes, if the reader does not know them.
-        distributed: Divide the samples among the ranks; otherwise each rank has all of them.
+            ``functools.partial(training, root)``; or a pipeline. A pipeline can be built again only if a function under
+            ``pipeline_def`` has created it.
+        outputs: Names of the outputs, for batches that are dictionaries; or a named tuple class, whose instances are
+            the batches.
+        drop_last: Deliver only full batches; the dropped samples differ from epoch to epoch if the reader shuffles.
+        ragged: Names or indices of outputs whose samples differ in shape. These outputs are lists of tensors.
+        file_names: Append a list of the samples' names from the reader to each batch; its key in dictionaries is
+            ``"file_names"``.
+        reader_name: The reader whose samples define the epoch, if readers have different sizes.
+        size: Number of samples in an epoch, for a pipeline without a reader. Without a size, an epoch ends when a
+            source ends, and `len` is not known.
+        classes: Names of the classes, if the reader does not know the names.
+        distributed: Divide the samples among the ranks; otherwise each rank has all samples.
 
     Raises:
-        RuntimeError: On first use: the pipeline's errors; readers of different sizes.
-        ValueError: Two outputs have one name.
-        TypeError: `pipeline` is neither a pipeline nor a function; or, at the first use, the function doesn't make a
+        RuntimeError: on first use, the pipeline's errors, or readers have different sizes.
+        ValueError: two outputs have the same name.
+        TypeError: `pipeline` is neither a pipeline nor a function; or, on first use, the function doesn't create a
             pipeline.
     """
 
@@ -444,40 +446,42 @@ class Loader(IterableDataset[Any]):
         file_names: bool = False,
         distributed: bool = True,
     ) -> Loader:
-        """Load images in class folders, as networks for ImageNet are trained and tested.
+        """Load images in class folders, with the usual transforms for training and testing on ImageNet.
 
         Batches are ``(images, labels)``: ``(N, 3, height, width)`` float32, normalized, and ``(N,)`` int64. Arguments
-        are checked at once; files are listed when the Loader is first used.
+        are checked immediately; files are listed when the Loader is first used.
 
         Args:
-            root: Has a folder for each class, as for torchvision's ``ImageFolder``. Names that begin with a dot are
-                left out.
-            train: Shuffle, crop at random (`random_resized_crop`) and mirror; otherwise in order, the middle of each.
-            size: Height and width: one number for both, or two.
-            batch_size: Samples of a batch, on this rank.
+            root: Folder that contains one folder per class, as for torchvision's ``ImageFolder``. Names that begin with
+                a dot are skipped.
+            train: True to shuffle, crop at random (`random_resized_crop`) and mirror at random; False to read the
+                images in order and crop their center.
+            size: Height and width: one number for both, or two numbers.
+            batch_size: Number of samples in a batch on this rank.
             augment: ``"rand"``, ``"auto"`` or ``"trivial"`` for RandAugment, AutoAugment or TrivialAugment; transforms
                 of torchvision, for example ``v2.ColorJitter(0.4)``; or a function of the images, for example
                 ``lambda images: fn.gaussian_blur(images, sigma=1.0)``.
             mean, std: Mean and standard deviation of the channels, for pixels from 0 to 1.
-            num_threads: By default, as many as this process has cores.
-            num_processes, prefetch_queue_depth, scaled_decode: See `Pipeline`; `tune` finds them.
-            device_id: Index of the GPU on which images are augmented, normalized and delivered; on the CPU by
-                default. See `Pipeline`.
-            seed: Seed of order and augmentation.
+            num_threads: Number of threads; by default the number of cores of this process.
+            num_processes, prefetch_queue_depth, scaled_decode: See `Pipeline`; `tune` measures the best values.
+            device_id: Index of the GPU on which images are augmented, normalized and delivered; by default the images
+                stay on the CPU. See `Pipeline`.
+            seed: Seed of the order and of the augmentation.
             bad_samples: Treatment of files that cannot be read; see `Pipeline`.
-            cache: Keep images, so that later epochs do not read and decode them: a size like ``"8GB"``, in memory,
-                or a folder like ``"/fast/disk"``. For a test images of the final size; in training, whole ones. See
-                `fn.cache`.
-            classes: Names of all classes, by label, like the `classes` of the Loader for training: a class that a
-                test lacks then does not change the labels of others. By default, the folders in the order of their
-                names.
-            outputs, drop_last, file_names, distributed: As for `Loader`.
+            cache: Cache images, so that later epochs don't read and decode them again: a size in memory like ``"8GB"``,
+                or a folder like ``"/fast/disk"``. With ``train=False``, images of the final size are cached; with
+                ``train=True``, whole images. See `fn.cache`.
+            classes: Names of all classes, by label, for example the `classes` of the Loader for training. A class
+                without a folder then doesn't change the labels of other classes. By default, the folders' names in
+                order.
+            outputs, drop_last, file_names, distributed: See `Loader`.
 
         Raises:
-            FileNotFoundError: the folder, or a class's folder, does not exist. ValueError: an unknown
-                `augment` or `cache`, or it is given for a test; a size or batch size below 1; a folder that is not
-                among the `classes`. TypeError: `train` isn't a bool. The pipeline's errors for its arguments, and
-                `augment` for images.
+            FileNotFoundError: the folder doesn't exist, or contains no folders.
+            ValueError: `augment` or `cache` is unknown, `augment` is passed with ``train=False``, a size or batch size
+                is below 1, or a folder is not among the `classes`.
+            TypeError: `train` isn't a bool, or `augment` isn't supported.
+            Exception: the pipeline's errors for its arguments, and errors of the `augment` function.
         """
         shared: dict[str, Any] = {
             "batch_size": batch_size,
@@ -511,7 +515,7 @@ class Loader(IterableDataset[Any]):
             distributed=distributed,
             classes=classes,
         )
-        # Its graph is made here, so that mistakes are raised here; it is built, with threads, when it is first used.
+        # The graph is defined here, so that errors are raised here. The pipeline is built, with threads, on first use.
         loader._pipe = loader._new_pipeline()
         return loader
 
@@ -525,7 +529,7 @@ class Loader(IterableDataset[Any]):
             return pipe
 
     def _open_iterator(self) -> _ListIterator:
-        """Return the iterator of this process; make it if there is none, or if it is of another process or rank."""
+        """Return the iterator of this process; create it on first use, or if the process or rank has changed."""
         with LEAVING:
             place = _ProcessRank.here(self._distributed, self._ranks)
             if self._batches is None or self._place != place:
@@ -553,7 +557,7 @@ class Loader(IterableDataset[Any]):
         return _ListIterator(pipe, names, ragged, self._file_names, last_batch_policy=policy, **epoch)
 
     def _new_pipeline(self) -> Pipeline:
-        # A pipeline that is not yet built may be taken over in a forked process, too: it has no threads yet.
+        # A forked process may also use a pipeline that is not built: the pipeline has no threads yet.
         pipe, self._pipe = self._pipe, None
         if pipe is not None and not pipe.is_built:
             return pipe
@@ -585,7 +589,7 @@ class Loader(IterableDataset[Any]):
     # ------------------------------------------------------------ epochs
 
     def __iter__(self) -> Iterator[Any]:
-        """Begin a new epoch; after `load_state_dict`, go on with the one that was saved."""
+        """Begin a new epoch; after `load_state_dict`, continue the saved epoch."""
         _warn_of_batches_of_batches()
         self._loops += 1
         return self._loop(self._loops)
@@ -622,7 +626,7 @@ class Loader(IterableDataset[Any]):
         """Return the number of batches of an epoch, the same on every rank and in every epoch.
 
         Raises:
-            TypeError: only the source of the pipeline knows: give the Loader its `size`.
+            TypeError: only the pipeline's source determines the end of an epoch; pass `size` to the Loader.
         """
         with LEAVING:
             count = len(self._open_iterator())
@@ -631,38 +635,37 @@ class Loader(IterableDataset[Any]):
         return count
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next loop begin a certain epoch: it decides the order of the samples, and their random numbers.
+        """Set the epoch of the next loop, which determines the order of the samples and their random numbers.
 
-        Not needed in a usual training loop, in which epochs follow each other. Sources in Python have no epochs to
-        choose from: then it does nothing.
+        A training loop over consecutive epochs doesn't need this call. Without a reader or size, it has no effect.
         """
-        self._epoch = epoch  # for processes in which the pipeline is made again
+        self._epoch = epoch  # for processes that create the pipeline again
         with LEAVING:
             self._open_iterator().go_to(epoch)
 
     # ------------------------------------------------------------ saving the position
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position after the last batch that was delivered, as JSON values."""
+        """Return the position after the last delivered batch, as JSON values."""
         with LEAVING:
             return self._open_iterator().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Let the next loop go on where `state_dict` was called, also in mid-epoch.
+        """Continue the next loop at the position at which `state_dict` was called, also in mid-epoch.
 
         Raises:
-            RuntimeError, ValueError: the state is of another pipeline, dataset or number of ranks.
+            RuntimeError, ValueError: the state belongs to another pipeline, dataset or number of ranks.
         """
         with LEAVING:
             batches = self._open_iterator()
             batches.load_state_dict(state)
         if get_worker_info() is not None:
-            # Others may be in mid-epoch: one that has delivered its part must wait for them.
+            # Other workers may be in mid-epoch: a worker that has delivered its part must wait for them.
             self._has_delivered = bool(batches.counter.finished)
             self._starts.go_to(batches.counter.epoch)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Drop the running pipeline: it is built again."""
+        """Drop the running pipeline, which the other process builds again."""
         if self._make is None:
             raise TypeError(
                 "this Loader cannot be pickled: it was given a pipeline that no function under pipeline_def made. Give "
@@ -675,10 +678,10 @@ class Loader(IterableDataset[Any]):
 
     @property
     def dataset_size(self) -> int:
-        """Samples of an epoch, of all ranks together.
+        """Number of samples in an epoch of all ranks together.
 
         Raises:
-            TypeError: only the source knows.
+            TypeError: only the pipeline's source determines the end of an epoch.
         """
         with LEAVING:
             size = self._open_iterator().dataset_size
@@ -688,12 +691,12 @@ class Loader(IterableDataset[Any]):
 
     @property
     def dataset(self) -> Any:
-        """A sized object, for ``len(loader.dataset)``."""
+        """An object with a length, for ``len(loader.dataset)``."""
         return _LoaderSize(self)
 
     @property
     def batch_size(self) -> int:
-        """Samples of a full batch, on this rank."""
+        """Number of samples in a full batch on this rank."""
         with LEAVING:
             return self._open_iterator().batch_size
 
@@ -702,26 +705,27 @@ class Loader(IterableDataset[Any]):
         """Names of the classes, by label.
 
         Raises:
-            AttributeError: the dataset of the reader has none.
+            AttributeError: the dataset of the reader has no class names.
         """
         return self.pipeline.classes if self._classes is None else list(self._classes)
 
     def stats(self) -> Any:
-        """Return where the time goes; print it for a table. See `Pipeline.stats`."""
+        """Return the times of the pipeline's operators; print the result for a table. See `Pipeline.stats`."""
         return self.pipeline.stats()
 
     def tune(self, seconds: float = 60.0, *, apply: bool = False, **options: Any) -> Report:
-        """Find the fastest settings of the pipeline on this machine by measuring; print the result to see them.
+        """Measure the fastest settings of the pipeline on this machine; print the result to see the settings.
 
-        The pipeline is built again for each measurement. This Loader is unchanged, unless you let it `apply` them.
+        The pipeline is built again for each measurement. This Loader is unchanged, unless `apply` is True.
 
         Args:
-            seconds: For all measurements together.
-            apply: Make the pipeline of this Loader with the fastest settings. Before its first loop only.
+            seconds: Duration of all measurements together.
+            apply: True to create the pipeline of this Loader with the fastest settings. The Loader must be unused.
             options: Options of `torchdali.tuning.tune`: ``step``, ``cores``, ``memory``.
 
         Raises:
-            RuntimeError: No function under `pipeline_def` makes the pipeline; `apply` after the first loop.
+            RuntimeError: no function under `pipeline_def` creates the pipeline, or `apply` is True after the first use
+                of the Loader.
         """
         if apply and self._batches is not None:
             raise RuntimeError(
@@ -745,16 +749,17 @@ class Loader(IterableDataset[Any]):
             self._open_iterator().explain_epoch()
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
-        """Return a contact sheet of the batch that comes next, with the names of its classes.
+        """Return a contact sheet of the next batch, with the names of its classes.
 
-        It takes nothing from the epoch: the next batch of the loop is the one that was shown. See `Pipeline.show`.
+        The batch is not consumed: the loop delivers the same batch next. See `Pipeline.show`.
 
         Args:
-            path: Where to save it, too.
+            path: File in which to save the contact sheet; None to save nothing.
             options: Options of `Pipeline.show` and `torchdali.pictures.show`, for example ``each`` and ``count``.
 
         Raises:
-            RuntimeError: a source of the pipeline cannot be asked twice. ValueError: no output can be drawn.
+            RuntimeError: a source of the pipeline can't repeat its data.
+            ValueError: no output can be drawn.
         """
         known: dict[str, Any] = {} if self._classes is None else {"classes": list(self._classes)}
         left = self._open_iterator().left
@@ -763,7 +768,7 @@ class Loader(IterableDataset[Any]):
         return self.pipeline.show(path, **{**known, **options})
 
     def close(self) -> None:
-        """End the pipeline. A new loop builds it again, and begins with the first epoch."""
+        """Close the pipeline. A new loop builds the pipeline again, and begins with the first epoch."""
         if self._batches is not None:
             self._batches.close()
         self._batches = None
@@ -778,7 +783,7 @@ class Loader(IterableDataset[Any]):
         from torchdali import pictures
 
         if self._batches is None and self._make is None:
-            return pictures.document(repr(self), [], "")  # a pipeline that is taken over when the loop begins
+            return pictures.document(repr(self), [], "")  # the first loop needs the pipeline, which exists only once
         size = self._open_iterator().dataset_size
         facts = [] if size < 0 else [("samples", f"{size:,}")]
         try:

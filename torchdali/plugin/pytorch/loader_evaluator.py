@@ -1,4 +1,4 @@
-"""Is the loader or the training step the bottleneck? Measure a data loader, or replay cached batches in its place."""
+"""Find out whether the loader or the training step is the bottleneck: measure a loader, or replay cached batches."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["LoaderEvaluator", "Rates", "evaluate"]
 
 
 class LoaderEvaluator:
-    """Replaces a data loader and measures it.
+    """A wrapper of a data loader that measures the loader.
 
     Args:
-        dataloader: Anything that yields batches.
-        mode: ``"log"`` passes batches through and notes how long each took to come; ``"replay"`` loads some
-            batches once and then yields them over and over, as a loader that costs nothing would.
-        num_cached_batches: How many, for ``"replay"``.
-        metrics_file: Where `save_metrics` writes when it is given no name.
+        dataloader: An iterable of batches.
+        mode: ``"log"`` yields the loader's batches, and records the time to load each batch; ``"replay"`` loads some
+            batches once and yields them repeatedly, which simulates an infinitely fast loader.
+        num_cached_batches: Number of batches to cache for ``"replay"``.
+        metrics_file: Default file of `save_metrics`.
 
     Raises:
-        ValueError: an unknown mode, or no batches to cache.
+        ValueError: the mode is unknown, or `num_cached_batches` is below 1.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class LoaderEvaluator:
         return itertools.islice(itertools.cycle(self.cached_batches), len(self))
 
     def get_metrics(self) -> dict[str, Any]:
-        """Return the times of the last pass in seconds: total, average, least, greatest, and each."""
+        """Return the times of the last pass in seconds: total, average, minimum, maximum, and the list of all times."""
         times = self.batch_times
         return {
             "mode": self.mode,
@@ -100,7 +100,7 @@ class LoaderEvaluator:
         """Write the times of the last pass as JSON.
 
         Raises:
-            ValueError: no file name, neither here nor in the constructor.
+            ValueError: a file name is passed neither here nor to the constructor.
         """
         target = filename or self.metrics_file
         if target is None:
@@ -111,13 +111,13 @@ class LoaderEvaluator:
 
 @dataclass(frozen=True)
 class Rates:
-    """Batches a second of a training loop and of its parts; printing it gives the verdict.
+    """Rates of a training loop and of its parts in batches/s; print the object for the verdict.
 
     Attributes:
-        loader: The loader alone.
-        step: The step alone, on one batch over and over.
-        cached: The loop with a loader that costs nothing.
-        training: The unchanged loop.
+        loader: Rate of the loader without the step.
+        step: Rate of the step on a single batch, repeatedly.
+        cached: Rate of the loop on cached batches, without loading.
+        training: Rate of the unchanged loop.
     """
 
     loader: float
@@ -127,7 +127,7 @@ class Rates:
 
     @property
     def verdict(self) -> str:
-        """Verdict on the component that limits training."""
+        """A sentence on the component that limits training."""
         if self.loader < 0.9 * self.step:
             gain = self.cached / self.training - 1
             return f"The loader limits training: a loader that costs nothing would make it {gain:.0%} faster."
@@ -153,11 +153,11 @@ def evaluate(loader: Iterable[Any], step: Callable[[Any], Any], batches: int = 5
     """Measure the bottleneck of a training loop.
 
     Args:
-        loader: Yields batches; it is iterated as often as needed.
-        step: Trains on one batch; called many times.
-        batches: How many each measurement takes, after a tenth of it to warm up.
+        loader: Iterable of batches, which is iterated repeatedly.
+        step: Function that trains on one batch.
+        batches: Number of batches in each measurement, after a warm-up of a tenth of this number.
     """
-    source = _endless(loader)  # one for all: an epoch that ends early would have to begin again
+    source = _endless(loader)  # shared by the measurements, so that no measurement includes the start of a loader
     cached = list(itertools.islice(source, min(batches, 20)))
     if not cached:
         raise ValueError("the loader is empty")

@@ -1,4 +1,4 @@
-"""From a pipeline's tensors to PyTorch's."""
+"""Conversion of a pipeline's tensors to PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def feed_ndarray(
 
     Args:
         dali_tensor: The tensor to copy, on any device.
-        arr: Where to; of the same shape and dtype, on any device, with any strides.
-        cuda_stream: The stream that copies: a ``torch.cuda.Stream``, its number, or an object with
-            a number as ``value`` (ctypes); None is torch's current stream. Only for CUDA tensors.
-        non_blocking: Do not wait for copies between pinned and device memory.
+        arr: The destination, with the same shape and dtype, on any device, with any strides.
+        cuda_stream: The stream of the copy: a ``torch.cuda.Stream``, its number, or an object whose ``value`` is the
+            number (ctypes); None for PyTorch's current stream. Only used for CUDA tensors.
+        non_blocking: Don't wait for copies between pinned and device memory.
 
     Returns:
         `arr`.
 
     Raises:
-        AssertionError: Shape or dtype differ.
+        AssertionError: the shapes or the dtypes differ.
     """
     source = to_torch_tensor(dali_tensor, copy=False)
     if source.dtype != arr.dtype:
@@ -63,7 +63,7 @@ def feed_ndarray(
     if cuda_stream is None or device is None:
         return arr.copy_(source, non_blocking=non_blocking)
     stream = _stream(cuda_stream, device)
-    stream.wait_stream(torch.cuda.current_stream(device))  # where the pipeline handed it over
+    stream.wait_stream(torch.cuda.current_stream(device))  # the pipeline's output is ready on the current stream
     with torch.cuda.device(stream.device), torch.cuda.stream(stream):  # the device first: see `on_stream`
         arr.copy_(source, non_blocking=non_blocking)
     if source.is_cuda:

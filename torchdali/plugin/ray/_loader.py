@@ -1,4 +1,4 @@
-"""`RayLoader`: an iterator over a pipeline whose replicas Ray places."""
+"""`RayLoader`: an iterator over a pipeline whose batches Ray actors create."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ __all__ = ["RayLoader", "RayPipeline"]
 
 
 class RayPipeline:
-    """A pipeline whose batches are made by actors of Ray; everything else is as in the pipeline.
+    """A pipeline whose batches Ray actors create. All other attributes are the pipeline's own.
 
-    Delivers the same batches in the same order as the pipeline itself, whatever the number of actors, and while
-    actors come and go. This process draws the samples, calls Python sources, keeps the order and runs all that needs a
-    device. Ray must be initialized (``ray.init``).
+    It delivers the same batches in the same order as the pipeline itself, whatever the number of actors, even if actors
+    are added or lost. This process selects the samples, calls Python sources, orders the batches, and runs the
+    operators that need a device. Ray must be initialized (``ray.init``).
 
     Args:
-        make: Makes the pipeline; called here, without arguments. Its data must be found under the same names on all
-            nodes; operators of your own must be in modules that all nodes can import.
-        actors: How many to start; each has as many threads as the pipeline. An actor that is lost is replaced.
-        actor_options: Arguments of Ray's ``options`` for actors, for example ``num_cpus`` (as many as the pipeline
-            has threads), ``resources`` or ``scheduling_strategy``.
-        timeout: Seconds for an actor to start.
+        make: Function without arguments that creates the pipeline; this process calls it. All nodes must have the
+            pipeline's data under the same paths, and must be able to import the modules of your own operators.
+        actors: Number of actors to start; each actor has as many threads as the pipeline. Lost actors are replaced.
+        actor_options: Arguments of Ray's ``options`` for actors, for example ``num_cpus`` (the pipeline's number of
+            threads), ``resources`` or ``scheduling_strategy``.
+        timeout: Seconds within which an actor must start.
 
     Raises:
-        ValueError: `actors` is below 1. RuntimeError, by `build`: no actor runs within `timeout`; nothing of the
-            pipeline can run in another process. Errors of the pipeline are raised where it would raise them.
+        ValueError: `actors` is below 1.
+        RuntimeError: raised by `build` if no actor starts within `timeout`, or if no part of the pipeline can run in
+            another process.
     """
 
     def __init__(
@@ -51,31 +52,31 @@ class RayPipeline:
         return getattr(self._pipe, name)
 
     def add_actors(self, count: int) -> None:
-        """Start more actors, which take part as soon as they run; also in mid-epoch."""
+        """Start more actors, also in mid-epoch. They receive batches as soon as they run."""
         pool_of(self._pipe).add(count)
 
     @property
     def actors_lost(self) -> int:
-        """Actors that were lost so far."""
+        """Number of actors lost so far."""
         return len(pool_of(self._pipe).exits)
 
 
 class RayLoader(DALIGenericIterator):
-    """Iterate over a pipeline whose batches Ray's actors make: ``[{name: tensor}]``, as `DALIGenericIterator` does.
+    """Deliver the batches of a pipeline that Ray actors run as ``[{name: tensor}]``, like `DALIGenericIterator`.
 
-    Batches, their order and epochs equal the pipeline's in this process with the same seed; ``state_dict`` and
-    ``load_state_dict`` are interchangeable with it. Each rank of a training makes a loader of its own, whose `make`
-    gives the reader ``shard_id`` and ``num_shards``: with ``pad_last_batch=True`` each sample comes exactly once an
-    epoch over all ranks.
+    The batches, their order and the epochs are the same as without Ray for the same seed, and states from
+    ``state_dict`` can be loaded with and without Ray. Each rank of a training creates its own loader, whose `make`
+    function passes ``shard_id`` and ``num_shards`` to the reader. With ``pad_last_batch=True``, all ranks together
+    deliver each sample exactly once per epoch.
 
     Args:
-        make: See `RayPipeline`, as are `actors`, `actor_options` and `timeout`.
+        make: See `RayPipeline`.
         output_map: A name for each output.
-        reader_name: The reader whose shards and padding make the epoch.
-        actors: How many to start.
-        actor_options: Arguments of Ray's ``options`` for actors.
-        timeout: Seconds for an actor to start.
-        auto_reset: Begin the next epoch by itself.
+        reader_name: The reader whose size, shards and padding define the epoch.
+        actors: See `RayPipeline`.
+        actor_options: See `RayPipeline`.
+        timeout: See `RayPipeline`.
+        auto_reset: Begin the next epoch automatically.
         last_batch_policy: Treatment of a last batch that is not full.
         on_break: See `DALIGenericIterator`.
     """
@@ -100,5 +101,5 @@ class RayLoader(DALIGenericIterator):
         )  # fmt: skip
 
     def close(self) -> None:
-        """End the actors."""
+        """Close the pipeline, and stop its actors."""
         self.pipeline.close()

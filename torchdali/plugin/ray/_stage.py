@@ -16,42 +16,43 @@ from torchdali.tensors import TensorList, TensorListCPU, TensorListGPU
 __all__ = ["RayStage"]
 
 
-_STAGES: dict[str, tuple[Pipeline, threading.Lock]] = {}  # of this process, under _MAKING
+_STAGES: dict[str, tuple[Pipeline, threading.Lock]] = {}  # the pipelines of this process; protected by _MAKING
 _MAKING = threading.Lock()
 
 
 class RayStage:
-    """A pipeline whose inputs are fed, as a function of batches for ``ray.data.Dataset.map_batches``.
+    """A function for ``ray.data.Dataset.map_batches`` that feeds each batch to a pipeline and returns its outputs.
 
-    Each process that runs it makes a pipeline of its own, once. Both forms work::
+    Each process that runs the stage creates its own pipeline once. Both of these forms work::
 
         ds.map_batches(RayStage(make, ["image"]), batch_size=64)
         ds.map_batches(RayStage, fn_constructor_args=(make, ["image"]), batch_size=64, concurrency=2)
 
-    Random operators draw differently in every process: Ray decides where a batch runs, so their results differ from
-    run to run.
+    Random operators draw different numbers in every process. Ray assigns batches to processes, so the results of random
+    operators differ from run to run.
 
     Args:
-        make: Makes the pipeline. Its inputs, ``external_source(name=...)`` without a source, have the names of columns.
-            Its ``batch_size`` is at least `map_batches`'s.
-        output_map: A name for each output, the column that it becomes. Columns that are not inputs are passed on.
+        make: Function that creates the pipeline. The names of its inputs, ``external_source(name=...)`` without a
+            source, must be names of columns. Its ``batch_size`` must be at least the ``batch_size`` of `map_batches`.
+        output_map: Name of the column for each output. Columns that are not inputs are returned unchanged.
     """
 
     def __init__(self, make: Callable[[], Pipeline], output_map: Sequence[str]) -> None:
         self._make, self._output_map, self._key = make, list(output_map), uuid.uuid4().hex
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the pipeline on columns ``{name: array}``; bytes and ragged samples are arrays of objects.
+        """Run the pipeline on columns ``{name: array}``; columns of bytes or ragged samples are object arrays.
 
         Raises:
-            KeyError: an input has no column. ValueError: the pipeline has another number of outputs.
+            KeyError: the column of an input is missing.
+            ValueError: the number of outputs differs from `output_map`.
         """
         pipe, alone = self._pipeline()
         names = pipe.input_names
         missing = [name for name in names if name not in batch]
         if missing:
             raise KeyError(f"the inputs {missing} have no column; the batch has {sorted(batch)}")
-        with alone:  # Ray may call from several threads, and outputs come in the order of the inputs
+        with alone:  # Ray may call from several threads, but the pipeline returns outputs in the order of its inputs
             outputs = pipe.run_alone({name: _samples(batch[name]) for name in names})
         if len(outputs) != len(self._output_map):
             raise ValueError(f"output_map names {self._output_map}, the pipeline has {len(outputs)} outputs")
@@ -59,7 +60,7 @@ class RayStage:
         return {k: v for k, v in batch.items() if k not in names} | columns
 
     def _pipeline(self) -> tuple[Pipeline, threading.Lock]:
-        with _MAKING:  # the tasks of a process share a pipeline; a stage itself is pickled again for each
+        with _MAKING:  # the tasks of a process share a pipeline, although Ray pickles the stage again for each task
             if self._key not in _STAGES:
                 pipe = self._make()
                 pipe.build()
@@ -85,4 +86,4 @@ def _column(batch: TensorList) -> Any:
 
 
 def _array(tensor: torch.Tensor) -> Any:
-    return tensor if tensor.dtype is torch.bfloat16 else tensor.numpy()  # numpy has no such type
+    return tensor if tensor.dtype is torch.bfloat16 else tensor.numpy()  # NumPy doesn't support bfloat16
