@@ -1,4 +1,4 @@
-"""A progress bar for the commands that take long."""
+"""A progress bar for long commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EVERY = 0.1  # seconds between two drawings
 
 
 class Bar:
-    """A progress bar on one line of a terminal, on stderr; elsewhere nothing."""
+    """A progress bar on stderr, on one line of a terminal. It prints nothing if stderr isn't a terminal."""
 
     def __init__(self, unit: str) -> None:
         self._unit, self._terminal = unit, sys.stderr.isatty()

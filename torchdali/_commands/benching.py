@@ -1,6 +1,6 @@
-"""``torchdali bench DIR``: how fast a folder of images loads, and where the time goes.
+"""``torchdali bench DIR``: measure how fast a folder of images loads, and find the bottleneck.
 
-The training pipeline runs for some batches: its own `stats` time each operator, `Usage` measures the cores.
+The training pipeline runs for some batches. Its own `stats` time each operator, and `Usage` measures the used cores.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def _training(size: int, source: dict[str, Any]) -> Any:
 
 
 def find(root: Path) -> list[Path]:
-    """All image files below a folder, by suffix, in order."""
+    """Return all image files below a folder, selected by suffix, in sorted order."""
     return sorted(path for path in root.rglob("*") if path.suffix.lower() in IMAGES)
 
 
 def read_rate(files: list[Path], threads: int) -> float:
-    """Files a second when they are only read, from wherever they are now."""
+    """Return the files/s for reading files without decoding, from disk or from the system's cache."""
     chosen = files[:READ_AT_MOST]
     start = time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
@@ -57,7 +57,7 @@ def read_rate(files: list[Path], threads: int) -> float:
 def measure(
     pipeline: Pipeline, batches: int, step: float = 0.0, progress: Callable[[int, int], None] | None = None
 ) -> Usage:
-    """Take some batches, with a consumer that rests ``step`` seconds after each."""
+    """Run batches, with a pause of ``step`` seconds after each batch; return the usage."""
     before = Usage.now()
     for number in range(1, batches + 1):
         pipeline.run()
@@ -69,11 +69,11 @@ def measure(
 
 
 def build(files: list[Path], batch: int, threads: int, size: int) -> Pipeline:
-    """The training pipeline on some files; a label is the number of the file's folder."""
+    """Build the training pipeline for files; each file's label is the index of its folder."""
     folders = {folder: k for k, folder in enumerate(sorted({path.parent for path in files}))}
     labels = [folders[path.parent] for path in files]
     source = {"files": [str(path) for path in files], "labels": labels}
-    # One process: the threads that were asked for are all that compute.
+    # A single process, so that only the requested threads compute.
     settings = {"batch_size": batch, "num_threads": threads, "device_id": None, "seed": 1, "num_processes": 1}
     pipeline: Pipeline = _training(size, source, bad_samples="skip", **settings)
     pipeline.build()
@@ -91,7 +91,7 @@ def _print_consumer(pipeline: Pipeline, batches: int, step: float, threads: int)
 
 
 def _share(usage: Usage, threads: int) -> float:
-    """Return the fraction of the time in which the threads computed; otherwise they wait for files or cores."""
+    """Return the fraction of the time for which the threads computed, instead of waiting for files or cores."""
     return min(1.0, usage.busy / threads)
 
 
@@ -106,8 +106,8 @@ def _print_verdict(usage: Usage, rate: float, batch: int, threads: int) -> None:
         print(f"A training step of {1e3 * batch / rate:.0f} ms a batch or more hides all of it.")
 
 
-_LOADED = 0.25  # share of the cores that other programs use
-_WELL_SERVED = 0.8  # share of the time
+_LOADED = 0.25  # fraction of the cores that other programs use on a busy machine
+_WELL_SERVED = 0.8  # fraction of the time for which the threads compute on a machine that isn't busy
 
 
 def _print_bad(pipeline: Pipeline) -> None:

@@ -1,7 +1,6 @@
 """``torchdali doctor``: installed packages, working devices and codecs, and missing packages.
 
-Nothing is taken on trust: each codec decodes a small image that is made on the spot, each device
-adds two numbers.
+All components are tested: each codec decodes a small generated image, and each device adds two numbers.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class ComponentState(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was tried."""
+    """The result of one test."""
 
     name: str
     state: ComponentState
@@ -75,7 +74,7 @@ def _deep() -> Array:
     return np.stack([x * 1000, y * 1500, 60000 - x * 1000], axis=-1)
 
 
-# name: mode, format and options with which Pillow writes it
+# name: the mode, format and options with which Pillow writes the image
 WRITTEN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "JPEG": ("RGB", "JPEG", {"quality": 95}),
     "JPEG, progressive": ("RGB", "JPEG", {"quality": 95, "progressive": True}),
@@ -94,7 +93,7 @@ WRITTEN: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-# 32 x 32 pixels of 16 bits and three channels, as `_deep` makes them: zlib, base85.
+# The image of `_deep`, 32 x 32 pixels with 16 bits and three channels, as a file: compressed by zlib, base85.
 DEEP = {
     "PNG, 16 bit": (
         r"c-rd>@N?(olHy`uVBq!ia0vp^3Lq@N1SHpV7(QTN;3)ERaSVyz<UOd!-Ikl!_VDx5eJqa6-n+XpT^-vFZb^yy)zq"

@@ -1,7 +1,7 @@
-"""``torchdali bench DIR --gpu``: which parts run on this GPU, whether they are right, and how fast they are.
+"""``torchdali bench DIR --gpu``: test the parts that use the GPU, and measure their speed.
 
-Each part is a process of its own with a time limit, so that one which hangs costs no other. Each part's results are a
-line of JSON after each step, so that results before a hang or a crash are kept.
+Each part runs in a separate process with a time limit, so that a hanging part doesn't block the other parts. After each
+step, a part prints its results as a line of JSON, so that results before a hang or a crash are not lost.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ __all__ = ["PARTS", "Measurement", "Sizes", "inside", "measure"]
 
 Found = Iterator[tuple[str, Any]]
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
-WHERE = ("mixed", "bytes", "floats")  # decoded for the device, bytes go up, floats go up
+WHERE = ("mixed", "bytes", "floats")  # images reach the GPU in the mixed decoder, as uint8 crops, or as float32 results
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Amounts to measure: less in tests.
+    """Sizes of the measurements; tests use smaller values.
 
     Attributes:
-        batch: Images of a batch.
-        batches: Of a measurement.
+        batch: Number of images in a batch.
+        batches: Number of batches in a measurement.
         threads: Number of threads of a pipeline.
         size: Height and width of a crop.
-        copied: Bytes of a copy.
-        spin: Cycles for which the consumer's stream is kept busy.
+        copied: Number of bytes in a copy.
+        spin: Number of cycles for which the consumer's stream is kept busy.
     """
 
     batch: int = 256
@@ -53,14 +53,14 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement: a generator of names and results, and the seconds it may take."""
+    """A measurement: a function that yields names and results, and its time limit in seconds."""
 
     run: Callable[[Path, Sizes], Found]
     limit: int
 
 
 def about(folder: Path, sizes: Sizes) -> Found:
-    """Tell versions and the device, and measure copies: page-locked, pageable, on the device."""
+    """Yield versions and the device, and measure copies: from pinned and pageable memory, and on the device."""
     yield "device", torch.cuda.get_device_name(0)
     yield "torch", torch.__version__
     yield "torchdali", torchdali.__version__
@@ -76,7 +76,7 @@ def about(folder: Path, sizes: Sizes) -> Found:
 
 
 def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1, device_id: int | str = 0) -> Pipeline:
-    """Return the training pipeline, built; ``where`` is one of `WHERE`."""
+    """Build the training pipeline; ``where`` is one of `WHERE`."""
     files = benching.find(folder)
     classes = {parent: k for k, parent in enumerate(sorted({path.parent for path in files}))}
     labels = [classes[path.parent] for path in files]
@@ -101,7 +101,7 @@ def pipeline(folder: Path, where: str, sizes: Sizes, seed: int = 1, device_id: i
 
 
 def training(folder: Path, sizes: Sizes) -> Found:
-    """Count images a second of the training pipeline, in all three ways."""
+    """Measure the images/s of the training pipeline for each value of `WHERE`."""
     for where in WHERE:
         pipe = pipeline(folder, where, sizes)
         for _ in range(5):
@@ -118,7 +118,7 @@ def training(folder: Path, sizes: Sizes) -> Found:
 
 
 def launches(folder: Path, sizes: Sizes) -> Found:
-    """Count kernels, copies and waits of a batch by torch's profiler."""
+    """Count the kernels, copies and waits of a batch with PyTorch's profiler."""
     from torch.profiler import ProfilerActivity, profile
 
     pipe = pipeline(folder, "mixed", sizes)
@@ -137,7 +137,7 @@ def launches(folder: Path, sizes: Sizes) -> Found:
 
 
 def streams(folder: Path, sizes: Sizes) -> Found:
-    """Run two pipelines with a consumer's stream that is busy, drop tensors immediately, and compare sums."""
+    """Run two pipelines while the consumer's stream is busy, drop tensors immediately, and compare the images' sums."""
     count = max(2, sizes.batches // 2)
     pipe = pipeline(folder, "mixed", sizes)
     expected = [_sum(pipe) for _ in range(count)]
@@ -167,7 +167,7 @@ def _sum(pipe: Pipeline) -> torch.Tensor:
 
 
 def seconds(work: Callable[[], Any], times: int = 10) -> float:
-    """Return the seconds that one piece of work takes on the device."""
+    """Return the average duration of a function on the device, in seconds."""
     for _ in range(3):
         work()
     torch.cuda.synchronize()
@@ -185,7 +185,7 @@ PARTS = {
 
 
 def inside(part: Measurement, folder: Path, sizes: Sizes) -> None:
-    """Run a part, and print its results so far as JSON after each step."""
+    """Run a part, and print its results so far as a line of JSON after each step."""
     figures = {}
     for name, value in part.run(folder, sizes):
         figures[name] = round(value, 3) if isinstance(value, float) else value
@@ -193,7 +193,7 @@ def inside(part: Measurement, folder: Path, sizes: Sizes) -> None:
 
 
 def _run_in_process(command: Sequence[str], limit: int) -> dict[str, Any]:
-    """Run a part in a process, and return the last that it found, and how it failed."""
+    """Run a part in a process; return its last results and, if it failed, the error as "failed"."""
     start, failure = time.perf_counter(), None
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
     try:
@@ -219,10 +219,10 @@ def measure(
     """Run parts one after the other; append each result to a file, as JSON lines.
 
     Args:
-        folder: Of images, searched at any depth.
+        folder: Folder of images, searched recursively.
         out: The file.
-        parts: By name.
-        module: Run with ``-m``, the folder and the part's name.
+        parts: The parts, by name.
+        module: Module that runs a part, with ``-m``, the folder and the part's name as arguments.
 
     Returns:
         1 if a part failed, or without a GPU.

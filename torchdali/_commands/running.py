@@ -1,4 +1,4 @@
-"""``torchdali run script.py``: run a program with torchdali for ``nvidia.dali`` and for torch's ``DataLoader``."""
+"""``torchdali run script.py``: run a program with torchdali instead of ``nvidia.dali`` and PyTorch's ``DataLoader``."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ __all__ = ["run"]
 
 
 def run(program: str, arguments: Sequence[str], is_module: bool = False) -> None:
-    """Run a script, or a module, as ``python [-m] program arguments ...`` does, with torchdali for ``nvidia.dali``.
+    """Run a script or a module like ``python [-m] program arguments ...``, with torchdali instead of ``nvidia.dali``.
 
-    torch's ``DataLoader`` is torchdali's, too. The program ends with a sentence on its loaders.
-
-    The Python processes that it starts have torchdali there as well.
+    torchdali's ``DataLoader`` also replaces PyTorch's. At its end, the program prints a summary of its loaders. The
+    replacements also apply to Python processes that the program starts.
     """
     alias_nvidia_dali()
     replace_dataloader()
@@ -42,14 +41,14 @@ def run(program: str, arguments: Sequence[str], is_module: bool = False) -> None
 
 
 def _report() -> None:
-    """Say which loaders of the script were accelerated, and how long it waited for data."""
+    """Print which loaders of the script were accelerated, and how long the script waited for data."""
     reports = sys.modules.get("torchdali.dataloader._reports")
     if reports is not None and (text := reports.summary()):
         print(f"torchdali run: {text}", file=sys.stderr)
 
 
 def _show(script: str, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Print an error of the script without the frames that are outside of it."""
+    """Print an error of the script without the outer frames of this command."""
     inner = traceback
     while inner is not None and inner.tb_frame.f_code.co_filename != script:
         inner = inner.tb_next

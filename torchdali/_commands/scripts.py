@@ -30,9 +30,9 @@ def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> 
     """Return an object of a script, or the result of its function.
 
     Args:
-        target: Path of a script, and after a colon the name of a function in it, or of another object.
+        target: Path of a script, optionally followed by a colon and the name of a function or another object in it.
         arguments: Arguments of the function: ``name=value``.
-        defaults: Options of a pipeline that has none.
+        defaults: Options for a pipeline without these options.
 
     Raises:
         ValueError, LookupError, OSError: the script does not exist, or has nothing of this name; or the script's own
@@ -65,7 +65,7 @@ def _parse_value(arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def _chosen(path: str, name: str) -> Any:
-    """Return the named object of a script, or the only one that can be shown."""
+    """Return the named object of a script, or its only pipeline or loader."""
     if not os.path.isfile(path):
         raise OSError(f"no such file: {path!r}")
     alias_nvidia_dali()
@@ -94,7 +94,7 @@ def _check(value: Any, path: str, name: str) -> Any:
     """Return an object of a script.
 
     Raises:
-        TypeError: It is a DataLoader of torch's.
+        TypeError: the object is PyTorch's DataLoader.
     """
     if isinstance(value, torch.utils.data.DataLoader) and not isinstance(value, DataLoader):
         raise TypeError(f"{path}:{name} is torch's DataLoader; write `from torchdali import DataLoader` in {path}")
@@ -102,7 +102,7 @@ def _check(value: Any, path: str, name: str) -> Any:
 
 
 def _inner_loader(path: str, name: str = "") -> str:
-    """Return a hint at a loader that a script makes in code that these commands don't run; empty if it has none."""
+    """Return a hint about a loader that a script creates in code that isn't run by this command; "" without one."""
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     found = next(((n, where) for n, where in _inner_loaders(tree) if name in ("", n)), None)
     if found is None:
@@ -114,7 +114,7 @@ def _inner_loader(path: str, name: str = "") -> str:
 
 
 def _inner_loaders(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the variables below the top level of a script to which it assigns loaders, and where."""
+    """Yield the variables in functions and ``__main__`` blocks to which a script assigns loaders, and the location."""
     for top in tree.body:
         if isinstance(top, ast.FunctionDef) or (isinstance(top, ast.If) and "__main__" in ast.unparse(top.test)):
             where = f"in {top.name}()" if isinstance(top, ast.FunctionDef) else 'under if __name__ == "__main__"'
@@ -131,12 +131,12 @@ def _check_arguments(function: Any, arguments: Mapping[str, Any]) -> None:
     """Check the arguments of a function.
 
     Raises:
-        TypeError: one is missing, or there is none of this name.
+        TypeError: an argument is missing.
     """
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # it has none that Python knows
+        return  # the function has no signature
     parameters = signature.parameters.values()
     able = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     missing = [p.name for p in able if p.default is p.empty and p.name not in arguments]

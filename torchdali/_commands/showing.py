@@ -19,9 +19,12 @@ def run(target: str, arguments: Sequence[str], output: Path, each: bool, count: 
     """Draw the batches that a script loads, and return the exit status.
 
     Args:
-        target: Path of a script, and after a colon the name of a function in it that makes a pipeline, a loader or a
-            batch, or the name of one of these objects.
+        target: Path of a script, optionally followed by a colon and the name of a pipeline, a loader, a batch, or a
+            function that creates one.
         arguments: Arguments of the function: ``name=value``.
+        output: File of the contact sheet.
+        each: True to draw the outputs of each operator of a pipeline.
+        count: Number of images; None for the default.
     """
     try:
         subject = scripts.load(target, arguments, _DEFAULTS)

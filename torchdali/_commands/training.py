@@ -1,4 +1,4 @@
-"""``torchdali bench DIR --train``: does the loader or the training step set the pace?"""
+"""``torchdali bench DIR --train``: find out whether the loader or the training step is the bottleneck."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = "small"  # the network of the demo
 
 
 def network(name: str, classes: int) -> nn.Module:
-    """Return the demo's network, or one of torchvision's by its name, untrained."""
+    """Return the demo's network, or the torchvision network with this name, untrained."""
     if name == SMALL:
         return demo.network(classes)
     from torchvision import models
@@ -43,7 +43,7 @@ def _step(model: nn.Module, device: torch.device) -> Callable[[Any], None]:
 
 
 class _EndlessBatches:
-    """``(images, labels)`` of a pipeline, epoch after epoch."""
+    """An iterable of the batches ``(images, labels)`` of a pipeline, epoch after epoch."""
 
     def __init__(self, pipeline: Any) -> None:
         self._source = DALIClassificationIterator(pipeline, reader_name="Reader", auto_reset=True)

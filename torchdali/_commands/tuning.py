@@ -17,16 +17,16 @@ __all__ = ["run"]
 def run(
     target: str, arguments: Sequence[str], seconds: float, step: float, cores: int | None, memory: int | None
 ) -> int:
-    """Tune the loader of a script, print the line to write, and return the exit status.
+    """Tune the pipeline or loader of a script, print the recommended code, and return the exit status.
 
     Args:
-        target: Path of a script, and after a colon the name of a function in it that makes a pipeline or a loader, or
-            the name of one of these objects.
+        target: Path of a script, optionally followed by a colon and the name of a pipeline, a loader, or a function
+            that creates one.
         arguments: Arguments of the function: ``name=value``.
-        seconds: For all measurements together.
-        step: Seconds of the training step; 0 for none.
-        cores: The most threads and processes.
-        memory: The most bytes of the batches in flight.
+        seconds: Duration of all measurements together.
+        step: Duration of the training step in seconds; 0 for no training step.
+        cores: Greatest number of threads and processes.
+        memory: Greatest size in bytes of the batches in flight.
     """
     bar = Bar("s")
     report: Any

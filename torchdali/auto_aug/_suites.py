@@ -1,4 +1,4 @@
-"""Common parts of the three methods: ranges of translations, checks of arguments, seeds of draws."""
+"""Functions that AutoAugment, RandAugment and TrivialAugment share: ranges of translations, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def translations(
     """Return the translations along x and y of a suite.
 
     Args:
-        use_shape: Move by a part of the image, not by pixels.
-        pixels: How far at most, unless given.
-        part: How far at most with ``use_shape``, unless given.
-        max_translate_abs: In pixels: a number, or height and width.
-        max_translate_rel: As a part: a number, or height and width.
+        use_shape: Measure translations as a fraction of the image, not in pixels.
+        pixels: Default limit in pixels.
+        part: Default limit as a fraction of the image.
+        max_translate_abs: Limit in pixels: one number, or one number each for y and x.
+        max_translate_rel: Limit as a fraction of the image: one number, or one number each for y and x.
 
     Raises:
-        ValueError: the limit that does not go with ``use_shape`` is given.
+        ValueError: the passed limit contradicts ``use_shape``.
     """
     if use_shape and max_translate_abs is not None:
         raise ValueError("`max_translate_abs` is in pixels and does not go with image shapes: use `max_translate_rel`")
@@ -57,7 +57,7 @@ def _both(limit: Limit) -> tuple[float, float]:
 def given_arguments(
     augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any
 ) -> dict[str, Any]:
-    """Return the arguments of a call of a whole suite: those that its augmentations take."""
+    """Return the arguments for a call of a suite, without arguments that none of its augmentations accepts."""
     arguments = {"shape": shape, "fill_value": fill_value, "interp_type": interp_type}
     if shape is None:
         del arguments["shape"]
@@ -66,10 +66,10 @@ def given_arguments(
 
 
 def without(suite: Sequence[Augmentation], excluded: Collection[str] | None, name: str) -> list[Augmentation]:
-    """Return a suite without the augmentations of some names.
+    """Return a suite without the excluded augmentations.
 
     Raises:
-        ValueError: the suite has no augmentation of this name.
+        ValueError: the suite has no augmentation with an excluded name.
     """
     names = {augmentation.name for augmentation in suite}
     for unknown in excluded or ():
@@ -81,6 +81,6 @@ def without(suite: Sequence[Augmentation], excluded: Collection[str] | None, nam
 
 
 def check_bins(num_magnitude_bins: Any) -> None:
-    """Raise ValueError unless it is a positive integer."""
+    """Raise ValueError unless the number of bins is a positive integer."""
     if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
         raise ValueError(f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}")

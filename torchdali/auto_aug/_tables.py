@@ -1,4 +1,4 @@
-"""The policies that AutoAugment found, as published: augmentation, probability, magnitude bin.
+"""The published policies of AutoAugment: each step has an augmentation, a probability and a magnitude bin.
 
 Cubuk, Zoph, Mane, Vasudevan, Le: "AutoAugment: Learning augmentation policies from data", 2018. `IMAGE_NET` is the
 variant of its appendix that most implementations use; steps with probability 0 are omitted.

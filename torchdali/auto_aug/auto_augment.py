@@ -1,4 +1,4 @@
-"""AutoAugment: for each sample one of the sub-policies of a policy.
+"""AutoAugment: a random sub-policy of a policy for each sample.
 
 Cubuk, Zoph, Mane, Vasudevan, Le: "AutoAugment: Learning augmentation policies from data", 2018.
 """
@@ -46,13 +46,13 @@ def auto_augment(
     Args:
         data: Images ``HWC`` or videos ``FHWC``, uint8.
         policy_name: ``"image_net"``, ``"reduced_image_net"``, ``"reduced_cifar10"`` or ``"svhn"``.
-        shape: Height and width of the samples (further extents are ignored): translations are a part of them, not
-            pixels. Not with ``"reduced_image_net"``, which has no translations.
-        fill_value: Value of pixels from outside; the edge is repeated when None.
-        interp_type: Interpolation of warps; linear when None.
-        max_translate_abs: How far translations go in pixels, or so along y and x; 250 when None.
-        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or one each for y and x; 1 when
-            None.
+        shape: Height and width of the samples (further extents are ignored), for translations relative to the shape. By
+            default, translations are in pixels. Not for ``"reduced_image_net"``, which has no translations.
+        fill_value: Value of pixels outside the image; None repeats the edge.
+        interp_type: Interpolation of warps; linear if None.
+        max_translate_abs: Largest translation in pixels: one number, or one number each for y and x; 250 if None.
+        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or one number each for y and x; 1
+            if None.
         seed: Seed of the random numbers.
 
     Raises:
@@ -86,13 +86,13 @@ def auto_augment_image_net(
 
 
 def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, **kwargs: Any) -> DataNode:
-    """Apply AutoAugment with a policy: to each sample one of its sub-policies, all equally likely.
+    """Apply AutoAugment with a policy: a random sub-policy, with equal probabilities, to each sample.
 
     Args:
         kwargs: Arguments of the augmentations, for example ``fill_value``.
 
     Raises:
-        ValueError: the policy is empty, no augmentation takes an argument, or one of them lacks an argument.
+        ValueError: the policy is empty, no augmentation accepts an argument, or an augmentation's argument is missing.
     """
     if not policy.sub_policies:
         raise ValueError(f"Cannot run empty policy. Got {policy!r} in `apply_auto_augment` call.")
@@ -112,7 +112,7 @@ def _apply_step(
     seed: int | None,
     arguments: dict[str, Any],
 ) -> DataNode:
-    """Apply one step of the chosen sub-policies; shorter ones return the sample unchanged."""
+    """Apply one step of the selected sub-policies; sub-policies with fewer steps leave the sample unchanged."""
     rows = [steps[step] if step < len(steps) else (None, 0.0, None) for steps in policy.sub_policies]
     used = list(dict.fromkeys(row[0] for row in rows if row[0] is not None))
     numbers = [0 if row[0] is None else 1 + used.index(row[0]) for row in rows]
@@ -134,7 +134,7 @@ def _apply_step(
 
 
 def _of_chosen(chosen: DataNode, values: Sequence[float], dtype: Any) -> Any:
-    """Return the value of the sub-policy that each sample takes."""
+    """Return the value for the selected sub-policy of each sample."""
     return lookup("_row")(chosen, table=np.array(values, dtype))
 
 

@@ -1,4 +1,4 @@
-"""RandAugment: some augmentations one after the other, all equally likely, all with one magnitude.
+"""RandAugment: several random augmentations one after the other, with equal probabilities and the same magnitude.
 
 Cubuk, Zoph, Shlens, Le: "RandAugment: Practical automated data augmentation with a reduced search space", 2019.
 """
@@ -43,23 +43,23 @@ def rand_augment(
 
     Args:
         data: Images ``HWC`` or videos ``FHWC``, uint8.
-        n: How many augmentations, one after the other.
+        n: Number of augmentations, applied one after the other.
         m: Magnitude bin, from 0 to ``num_magnitude_bins - 1``.
-        num_magnitude_bins: Into how many bins the magnitudes of each augmentation are divided.
-        shape: Height and width of the samples (further extents are ignored): translations are a part of them, not
-            pixels.
-        fill_value: Value of pixels from outside; the edge is repeated when None.
-        interp_type: Interpolation of warps; linear when None.
-        max_translate_abs: How far translations go in pixels, or so along y and x; 100 when None.
-        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or one each for y and x; 100/224
-            when None.
+        num_magnitude_bins: Number of magnitude bins of each augmentation.
+        shape: Height and width of the samples (further extents are ignored), for translations relative to the shape. By
+            default, translations are in pixels.
+        fill_value: Value of pixels outside the image; None repeats the edge.
+        interp_type: Interpolation of warps; linear if None.
+        max_translate_abs: Largest translation in pixels: one number, or one number each for y and x; 100 if None.
+        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or one number each for y and x;
+            100/224 if None.
         seed: Seed of the random numbers.
-        monotonic_mag: A greater bin is a stronger change, also of `brightness`, `contrast`, `color`, `sharpness`,
+        monotonic_mag: Make a greater bin a stronger change also for `brightness`, `contrast`, `color`, `sharpness`,
             `posterize` and `solarize`.
-        excluded: Names of augmentations to leave out.
+        excluded: Names of augmentations to exclude.
 
     Raises:
-        ValueError: an argument out of range, or that does not go with another.
+        ValueError: an argument is out of range, or contradicts another argument.
     """
     get_suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
     suite = get_suite(shape is not None, max_translate_abs, max_translate_rel)
@@ -83,7 +83,7 @@ def apply_rand_augment(
         kwargs: Arguments of the augmentations, for example ``fill_value``.
 
     Raises:
-        ValueError: an argument out of range, or one that no augmentation takes; no augmentations.
+        ValueError: an argument is out of range, no augmentation accepts an argument, or the list is empty.
     """
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"The number of operations to apply `n` must be a non-negative integer, got {n!r}")
@@ -118,9 +118,9 @@ def get_rand_augment_suite(
     max_translate_abs: int | tuple[int, int] | None = None,
     max_translate_rel: float | tuple[float, float] | None = None,
 ) -> list[Augmentation]:
-    """Return the augmentations of RandAugment; a greater magnitude is always a stronger change.
+    """Return the augmentations of RandAugment. A greater magnitude is always a stronger change.
 
-    See `rand_augment` for the arguments; ``use_shape`` says whether there will be a ``shape``.
+    See `rand_augment` for the arguments; ``use_shape`` is True if calls will pass a ``shape``.
     """
     return [
         *_geometry(use_shape, max_translate_abs, max_translate_rel),
@@ -143,8 +143,8 @@ def get_rand_augment_non_monotonic_suite(
 ) -> list[Augmentation]:
     """Return the augmentations of RandAugment with the magnitudes of AutoAugment.
 
-    The middle magnitude of `brightness`, `contrast`, `color` and `sharpness` changes nothing; that of `posterize` and
-    `solarize` changes least where it is greatest. See `rand_augment` for the arguments.
+    The middle magnitude of `brightness`, `contrast`, `color` and `sharpness` changes nothing; the greatest magnitude of
+    `posterize` and `solarize` is the weakest change. See `rand_augment` for the arguments.
     """
     return [
         *_geometry(use_shape, max_translate_abs, max_translate_rel),

@@ -1,4 +1,4 @@
-"""TrivialAugment: one augmentation with one magnitude for each sample, all equally likely.
+"""TrivialAugment: one random augmentation with a random magnitude for each sample, with equal probabilities.
 
 Mueller, Hutter: "TrivialAugment: Tuning-free yet state-of-the-art data augmentation", 2021.
 """
@@ -34,19 +34,19 @@ def trivial_augment_wide(
 
     Args:
         data: Images ``HWC`` or videos ``FHWC``, uint8.
-        num_magnitude_bins: Into how many bins the magnitudes of each augmentation are divided.
-        shape: Height and width of the samples (further extents are ignored): translations are a part of them, not
-            pixels.
-        fill_value: Value of pixels from outside; the edge is repeated when None.
-        interp_type: Interpolation of warps; linear when None.
-        max_translate_abs: How far translations go in pixels, or so along y and x; 32 when None.
-        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or one each for y and x; 1 when
-            None.
+        num_magnitude_bins: Number of magnitude bins of each augmentation.
+        shape: Height and width of the samples (further extents are ignored), for translations relative to the shape. By
+            default, translations are in pixels.
+        fill_value: Value of pixels outside the image; None repeats the edge.
+        interp_type: Interpolation of warps; linear if None.
+        max_translate_abs: Largest translation in pixels: one number, or one number each for y and x; 32 if None.
+        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or one number each for y and x; 1
+            if None.
         seed: Seed of the random numbers.
-        excluded: Names of augmentations to leave out.
+        excluded: Names of augmentations to exclude.
 
     Raises:
-        ValueError: an argument out of range, or that does not go with another.
+        ValueError: an argument is out of range, or contradicts another argument.
     """
     suite = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
     chosen = without(suite, excluded, "TrivialAugmentWide")
@@ -61,13 +61,13 @@ def apply_trivial_augment(
     seed: int | None = None,
     **kwargs: Any,
 ) -> DataNode:
-    """Apply one augmentation of a list, with one of the magnitude bins, to each sample.
+    """Apply a random augmentation of a list, with a random magnitude bin, to each sample.
 
     Args:
         kwargs: Arguments of the augmentations, for example ``fill_value``.
 
     Raises:
-        ValueError: an argument out of range, or one that no augmentation takes; no augmentations.
+        ValueError: an argument is out of range, no augmentation accepts an argument, or the list is empty.
     """
     check_bins(num_magnitude_bins)
     if not augmentations:
@@ -95,7 +95,7 @@ def get_trivial_augment_wide_suite(
 ) -> list[Augmentation]:
     """Return the augmentations of TrivialAugment Wide.
 
-    See `trivial_augment_wide` for the arguments; ``use_shape`` says whether there will be a ``shape``.
+    See `trivial_augment_wide` for the arguments; ``use_shape`` is True if calls will pass a ``shape``.
     """
     return [
         *translations(use_shape, 32, 1.0, max_translate_abs, max_translate_rel),

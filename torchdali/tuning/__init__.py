@@ -1,7 +1,7 @@
-"""Find the fastest settings of a pipeline on this machine by measuring: `tune`.
+"""Measure the fastest settings of a pipeline on this machine: `tune`.
 
-`search` compares settings, and knows no pipelines; `machine` measures a pipeline with settings, `usage` the processor
-time and bytes meanwhile; `report` names the bottleneck.
+`search` compares settings, independent of pipelines. `machine` measures a pipeline with given settings, and `usage`
+measures the processor time and the bytes read in the same period. `report` describes the bottleneck.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from torchdali.tuning.search import Measure, SearchResult, Setting, Settings, co
 
 __all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
 
-_STEPS, _LAST = 0.8, 0.9  # parts of the time after which the steps of the search end, and its last comparison
-_PAIRS = 3  # number of measurements for which time must remain after the steps: the last comparison takes at least two
-_DEPTHS = (2, 3, 4, 6, 8)  # depths of the queue; only training would show that a depth of 1 is too short
+_STEPS, _LAST = 0.8, 0.9  # fractions of the time at which the search's steps and its last comparison must end
+_PAIRS = 3  # pairs of measurements for which time must remain after the steps; the last comparison needs at least two
+_DEPTHS = (2, 3, 4, 6, 8)  # depths of the queue; not 1, whose disadvantage only training shows
 _VERDICT_RUNS = 3
 _NOISY = 0.1
 
@@ -38,26 +38,26 @@ def tune(
     memory: int | None = None,
     progress: Callable[[int, int], None] = lambda position, count: None,
 ) -> Report:
-    """Find the fastest settings of a pipeline by measuring, and its bottleneck. The pipeline itself is unchanged.
+    """Measure the fastest settings of a pipeline, and its bottleneck. The pipeline itself is unchanged.
 
     Args:
-        factory: Makes the pipeline, and takes the options of `Pipeline`: `Pipeline.factory`.
-        seconds: For all measurements together. The present settings are measured once, however long that takes;
-            measurements that would exceed them are not begun.
-        step: Seconds of the training step; 0 for a loop that does nothing with the batches.
-        cores: The most threads, and processes; as many as this process has cores by default.
-        memory: The most bytes of the batches in flight.
-        progress: Called with the seconds that are over, and all.
+        factory: Function that creates the pipeline, with the options of `Pipeline` as arguments: `Pipeline.factory`.
+        seconds: Duration of all measurements together. The present settings are always measured once; further
+            measurements start only if they fit into this time.
+        step: Duration of the training step in seconds; 0 for a loop without work.
+        cores: Greatest number of threads, and of processes; by default the number of cores of this process.
+        memory: Greatest size in bytes of the batches in flight.
+        progress: Function that is called with the elapsed seconds and the total seconds.
 
     Raises:
-        ValueError: the pipeline has no ``batch_size`` or ``num_threads``. RuntimeError: errors of the pipeline; a
-            source that delivers nothing, or waits for `Pipeline.feed_input`.
+        ValueError: the pipeline has no ``batch_size`` or ``num_threads``.
+        RuntimeError: the pipeline raises an error, or its source has no data or waits for `Pipeline.feed_input`.
     """
     began, load = time.monotonic(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     machine, most = Machine(factory, step, memory), cores or cores_here()
 
     def over(part: float, pairs: int = 1) -> Callable[[], bool]:
-        """Return a function that tells whether that many more pairs would take longer than a part of the time."""
+        """Return a function that returns True if further pairs of measurements would exceed a fraction of the time."""
         return lambda: time.monotonic() - began + 2 * pairs * machine.seconds > part * seconds
 
     def measure(settings: Settings) -> float | None:
@@ -67,7 +67,7 @@ def tune(
     start = _present(factory)
     scaled = None
     with contextlib.closing(machine):
-        measure(start)  # tells how long a measurement takes: others begin only if they fit
+        measure(start)  # determines the duration of a measurement, for `over`
         machine.close()
         result = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS, _PAIRS), over(_LAST))
         if not over(1.0)() and _may_scale(factory, machine.runs):
@@ -83,7 +83,7 @@ def tune(
 
 
 def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
-    """Return the present settings of a pipeline; the number of processes is the one that it chooses."""
+    """Return the present settings of a pipeline, with the number of processes that the pipeline has chosen."""
     pipe = factory()
     for name in ("batch_size", "num_threads"):
         if getattr(pipe, name) is None:
@@ -98,13 +98,13 @@ def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
 
 
 def choices_of(start: Settings, most: int) -> list[Setting]:
-    """Return the settings to try. A new setting is one more line here, and its present value in `_present`."""
+    """Return the settings to try. To add a setting, add its values here, and its present value in `_present`."""
     values = {"num_processes": _double(most), "num_threads": _double(most), "prefetch_queue_depth": _DEPTHS}
     return [Setting(name, tuple(sorted({*values[name], start[name]}))) for name in values if name in start]
 
 
 def full(start: Settings, most: int) -> list[Settings]:
-    """Return the settings that use all cores, by threads and by processes."""
+    """Return the settings that use all cores: with threads only, and with processes."""
     return [{**start, "num_threads": most, "num_processes": count} for count in dict.fromkeys((1, most))]
 
 
@@ -113,13 +113,13 @@ def _double(most: int) -> list[int]:
 
 
 def _may_scale(factory: Callable[..., Pipeline], runs: Sequence[TimedRun]) -> bool:
-    """Return whether images are decoded for a random crop, and at their full scale."""
+    """Return True if the pipeline decodes images for a random crop, without ``scaled_decode``."""
     names = [name for name, _, _ in runs[-1].operators] if runs else []
     return any("decoders.image" in name and "random" in name for name in names) and not factory().scaled_decode
 
 
 def _runs_of(machine: Machine, settings: Settings, measure: Measure, enough: Callable[[], bool]) -> TimedRun:
-    """Return the last measurements with some settings, as one."""
+    """Return the last measurements of the settings, merged into one measurement."""
     runs = [run for run in machine.runs if run.settings == settings]
     while ((len(runs) < _VERDICT_RUNS and not enough()) or not runs) and measure(settings) is not None:
         runs.append(machine.runs[-1])
@@ -130,7 +130,7 @@ def _runs_of(machine: Machine, settings: Settings, measure: Measure, enough: Cal
 
 def _changes(start: Settings, best: Settings) -> dict[str, Any]:
     changes = {name: value for name, value in best.items() if value != start[name]}
-    if "num_threads" in changes:  # the pipeline would choose another number of processes by itself
+    if "num_threads" in changes:  # otherwise the pipeline could choose another number of processes
         changes["num_processes"] = best["num_processes"]
     return changes
 
@@ -150,7 +150,7 @@ def _notes(machine: Machine, run: TimedRun, result: SearchResult) -> list[str]:
 
 
 def _on_time(machine: Machine, result: SearchResult, seconds: float, duration: float) -> list[str]:
-    """List the measurements that did not fit into the time, and why it took longer than it should."""
+    """Return notes on measurements that did not fit into the time, and on a duration that exceeded it."""
     notes, one = [], f"one measurement of this pipeline takes {machine.seconds:.1f} s"
     if not (result.is_complete or result.comparisons):
         least = math.ceil((2 * _PAIRS + 1) * machine.seconds / _STEPS)

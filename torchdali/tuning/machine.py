@@ -1,4 +1,4 @@
-"""Measure a pipeline with other settings: built again for them, and run for a short time."""
+"""Measure a pipeline with other settings: build it again, and run it for a short time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from torchdali.tuning.usage import Usage
 
 __all__ = ["Machine", "TimedRun", "processes_of", "written"]
 
-_SECONDS = 0.4  # of a measurement
-_TOGETHER = 2  # pipelines that are compared
-_BATCHES = 4  # of a measurement, at least
+_SECONDS = 0.4  # minimum duration of a measurement
+_TOGETHER = 2  # number of pipelines that are open at the same time
+_BATCHES = 4  # minimum number of batches in a measurement
 _PROCESSES = re.compile(r"^(\d+) worker processes", re.MULTILINE)
 _REASON = re.compile(r"^one process: (.*)", re.MULTILINE)
 
@@ -31,12 +31,12 @@ class TimedRun:
 
     Attributes:
         settings: Settings of the pipeline.
-        rate: Samples a second.
-        usage: Processor time and bytes meanwhile.
-        waited: Part of the time in which the loop waited for the loader, of 1.
-        operators: Name, line and part of the operators' time, of 1, slowest first.
-        memory: Bytes of the batches in flight: as large as the last one, as many as the queue and the processes have.
-        fast_path: The lines of `Pipeline.explain` that say whether it is used.
+        rate: Rate in samples/s.
+        usage: Processor time and bytes read during the measurement.
+        waited: Fraction of the time for which the loop waited for the loader.
+        operators: Name, line and fraction of the operators' time for each operator, slowest first.
+        memory: Estimated size in bytes of all batches in flight, if each is as large as the last batch.
+        fast_path: The lines of `Pipeline.explain` on the fast path.
     """
 
     settings: Settings
@@ -49,7 +49,7 @@ class TimedRun:
 
     @classmethod
     def merge(cls, runs: Sequence[TimedRun]) -> TimedRun:
-        """Return one measurement that combines several with the same settings."""
+        """Combine several measurements of the same settings into one measurement."""
         shares = defaultdict[tuple[str, str], float](float)
         for run in runs:
             for name, line, share in run.operators:
@@ -63,21 +63,21 @@ class TimedRun:
 
 
 def processes_of(pipe: Pipeline) -> int:
-    """Return the number of worker processes of a pipeline; 1 if it has none."""
+    """Return the number of worker processes of a pipeline; 1 for a pipeline without worker processes."""
     match = _PROCESSES.search(pipe.explain())
     return int(match[1]) if match else 1
 
 
 class Machine:
-    """Measures a pipeline with any settings.
+    """A function that measures a pipeline with any settings.
 
-    The two pipelines that are compared are there at once, so that they take turns quickly. New settings come first,
-    when nothing else is there: processes are forked as they will be in training, before there are threads.
+    The two pipelines of a comparison are open at the same time, so that measurements can alternate quickly. If worker
+    processes can only be forked before threads exist, as at the start of a training, other pipelines are closed first.
 
     Args:
-        factory: Makes the pipeline; takes the options of `Pipeline`.
-        step: Seconds that the training step takes.
-        memory: The most bytes of the batches in flight.
+        factory: Function that creates the pipeline, with the options of `Pipeline` as arguments.
+        step: Duration of the training step in seconds.
+        memory: Greatest size in bytes of the batches in flight.
 
     Attributes:
         runs: All measurements.
@@ -93,7 +93,7 @@ class Machine:
         self.refusals: dict[str, None] = {}
 
     def __call__(self, settings: Settings) -> float | None:
-        """Return the samples a second with some settings; None if the pipeline or the memory does not allow them."""
+        """Return the rate in samples/s for settings; None if the pipeline or the memory limit doesn't support them."""
         processes = settings.get("num_processes", 1)
         if processes > 1 and not self._has_processes:
             return None
@@ -102,7 +102,7 @@ class Machine:
             pipe = self._open_pipeline(settings, processes)
             if pipe is None:
                 return None
-            for _ in range(1 + _in_flight(pipe, processes)):  # those that are ready; then each has to be made
+            for _ in range(1 + _in_flight(pipe, processes)):  # consume the batches that may already be ready
                 _next(pipe)
             run = self._measure(pipe, settings, processes)
         except MemoryError as error:
@@ -119,17 +119,17 @@ class Machine:
 
     @property
     def seconds(self) -> float:
-        """Seconds that a measurement takes on average, with making the pipeline; 0 before the first."""
+        """Average duration of a measurement in seconds, including the creation of the pipeline; 0 before the first."""
         return self._spent / max(1, len(self.runs))
 
     def close(self) -> None:
-        """End the pipelines that are there."""
+        """Close the open pipelines."""
         for _, pipe in self._open:
             pipe.close()
         self._open.clear()
 
     def _open_pipeline(self, settings: Settings, processes: int) -> Pipeline | None:
-        """Return the pipeline with some settings; None if it has no processes where it should."""
+        """Return an open pipeline with the settings; None if it can't have the requested worker processes."""
         for known, pipe in self._open:
             if known == settings:
                 return pipe
@@ -142,7 +142,7 @@ class Machine:
             return pipe
         was_alone, reason = len(self._open) == 1, _REASON.search(pipe.explain())
         self.close()
-        if not was_alone:  # an operator declared in a script goes to processes only by a fork, before there are threads
+        if not was_alone:  # operators declared in a script require a fork, which is possible only before threads exist
             self._alone = True
             return self._open_pipeline(settings, processes)
         self._has_processes = False
@@ -171,7 +171,7 @@ class Machine:
 
 
 def _in_flight(pipe: Pipeline, processes: int) -> int:
-    """Return the number of batches in flight: the queue's, and one of each worker process."""
+    """Return the number of batches in flight: the depth of the queue, and one batch per worker process."""
     depth = pipe.prefetch_queue_depth
     return (depth if isinstance(depth, int) else max(depth.values())) + (processes if processes > 1 else 0)
 

@@ -1,4 +1,4 @@
-"""Report the bottleneck of a pipeline, the gain of other settings, and the line to write."""
+"""Report the bottleneck of a pipeline, the gain of other settings, and the code for the fastest settings."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from torchdali.tuning.search import Comparison, Settings
 
 __all__ = ["Report", "call_of", "limits"]
 
-_HIDDEN = 0.05  # part of the time that the loop may wait for a loader that keeps up
-_FULL = 0.8  # part of the cores' time, above which nothing is idle
-_OTHERS = 0.15  # part of the cores that other programs may have on a quiet machine
-_LONGEST = 60  # characters of an argument
-_WIDTH = 100  # of a line
+_HIDDEN = 0.05  # greatest fraction of the time that the loop waits for a loader that keeps up
+_FULL = 0.8  # fraction of the cores' time above which the cores count as fully used
+_OTHERS = 0.15  # greatest fraction of the cores that other programs use on a quiet machine
+_LONGEST = 60  # greatest number of characters of an argument
+_WIDTH = 100  # greatest number of characters of a line
 
 
 @dataclass(frozen=True)
 class Report:
-    """Result of a tuning; printing it gives all of it.
+    """The result of `tune`; print the object for the whole report.
 
     Attributes:
-        name: Name of the function that makes the pipeline.
-        start: The settings as they were.
+        name: Name of the function that creates the pipeline.
+        start: The settings before the tuning.
         best: The fastest settings.
-        changes: The arguments to write; empty if nothing should change.
-        line: The call with them; see `call_of`.
-        rate: Samples a second with the fastest settings, on average.
-        comparisons: The settings that were tried, in their order.
-        last: Where the search led against the settings as they were; None if it led nowhere.
-        scaled: ``scaled_decode=True`` against the fastest settings; None if it does not apply.
+        changes: The arguments to change; empty if the settings are already the fastest.
+        line: The call with the changed arguments; see `call_of`.
+        rate: Rate with the fastest settings in samples/s.
+        comparisons: The comparisons of settings, in order.
+        last: Comparison of the search's result with the start settings; None if they are the same.
+        scaled: Comparison of ``scaled_decode=True`` with the fastest settings; None if it was not measured.
         limit: Sentence on the bottleneck.
         notes: Further sentences.
     """
@@ -77,10 +77,11 @@ def limits(run: TimedRun, cores: int, step: float, load: float) -> str:
     """Return a sentence on the bottleneck.
 
     Args:
-        run: With the fastest settings.
-        cores: That the process may use.
-        step: Seconds of the training step; 0 for none.
-        load: Threads of other programs that computed when the tuning began, where the system tells no more.
+        run: Measurement of the fastest settings.
+        cores: Number of cores that the process may use.
+        step: Duration of the training step in seconds; 0 for no training step.
+        load: The system's load average at the start of the tuning, used if the measurement has no data on other
+            programs.
     """
     slowest, line, share = run.operators[0] if run.operators else ("nothing", "", 0.0)
     place = f" ({line})" if line else ""
@@ -126,16 +127,16 @@ def _is_decoding(operator: str) -> bool:
 
 
 def call_of(factory: Callable[..., Any], changes: Settings) -> str:
-    """Return the call that makes a pipeline with other settings, as Python text; arguments that are long as dots.
+    """Return the call that creates a pipeline with changed settings as Python text. Long arguments become dots.
 
-    Of pipelines that torchdali itself makes, as `Loader.from_folder` does, the settings alone.
+    For functions of torchdali, such as `Loader.from_folder`'s, return only the settings.
     """
     keywords: Mapping[str, Any] = {}
     arguments: tuple[Any, ...] = ()
     while isinstance(factory, functools.partial):
         arguments, keywords, factory = (*factory.args, *arguments), {**factory.keywords, **keywords}, factory.func
     name, module = getattr(factory, "__name__", repr(factory)), getattr(factory, "__module__", "")
-    if module.startswith("torchdali."):  # a function that the user does not call
+    if module.startswith("torchdali."):  # the user doesn't call this function
         return written(changes)
     values = [*map(_shorten, arguments), *(f"{k}={_shorten(v)}" for k, v in {**keywords, **changes}.items())]
     return f"{name}({', '.join(values)})"
@@ -143,4 +144,4 @@ def call_of(factory: Callable[..., Any], changes: Settings) -> str:
 
 def _shorten(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= _LONGEST and "://" not in text else "..."  # an URL may have a password
+    return text if len(text) <= _LONGEST and "://" not in text else "..."  # a URL may contain a password

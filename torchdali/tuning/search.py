@@ -1,7 +1,7 @@
-"""Search for the fastest settings of a machine by measured steps.
+"""Search for the fastest settings of a machine, step by step, with measurements.
 
-It knows neither pipelines nor clocks: the machine is a function from settings to a rate. Rates are noisy, and drift
-while other programs come and go. So two settings are compared by pairs of measurements, one right after the other.
+The search is independent of pipelines and clocks: the machine is a function from settings to a rate. Rates are noisy,
+and drift when other programs start and stop. So the search compares two settings by pairs of consecutive measurements.
 """
 
 from __future__ import annotations
@@ -18,32 +18,33 @@ Settings = Mapping[str, Any]
 Measure = Callable[[Settings], float | None]
 """Measures samples a second with some settings; None if they cannot be used."""
 
-WORTH = 0.02  # the least gain for which a setting is changed
-_PAIRS = 12  # largest number of measurements for one comparison
-_FEW, _HOPELESS = 6, 0.05  # pairs, and the uncertainty that they have where more would show nothing
-_CLEAR = 0.1  # two pairs that differ by more, in one direction, are enough
+WORTH = 0.02  # smallest gain for which a setting is changed
+_PAIRS = 12  # greatest number of pairs of measurements in one comparison
+_FEW, _HOPELESS = 6, 0.05  # a comparison ends after so many pairs if its uncertainty is greater than this
+_CLEAR = 0.1  # two pairs are enough if both have a greater difference in the same direction
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting and the values that it may have, in an order in which neighbors are alike."""
+    """A setting and its possible values, in an order in which neighbors are similar."""
 
     name: str
     values: tuple[Any, ...]
 
     def beside(self, settings: Settings, step: int) -> Settings | None:
-        """Return settings with the next value, or with the one before for a step of -1; None if there is none."""
+        """Return settings with the next value, or the previous value for a step of -1; None beyond the ends."""
         k = self.values.index(settings[self.name]) + step
         return {**settings, self.name: self.values[k]} if 0 <= k < len(self.values) else None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The settings of a challenger, and their gain over others.
+    """A comparison of a challenger's settings with known settings.
 
     Attributes:
         settings: Settings of the challenger.
-        ratios: Logarithms of its rate over the other rate, a pair of measurements each. None if it cannot be used.
+        ratios: For each pair of measurements, the logarithm of the challenger's rate over the known settings' rate;
+            empty if a setting can't be used.
     """
 
     settings: Settings
@@ -51,7 +52,7 @@ class Comparison:
 
     @property
     def gain(self) -> float:
-        """Gain in speed; 0.1 means 10 %. Of five pairs and more, a fifth at each end does not count."""
+        """Gain in speed; 0.1 means 10 %. From five pairs on, the mean omits a fifth of the pairs at each end."""
         if not self.ratios:
             return -1.0
         cut = len(self.ratios) // 5
@@ -59,7 +60,7 @@ class Comparison:
 
     @property
     def uncertainty(self) -> float:
-        """Standard error of the gain; infinite for less than two pairs."""
+        """Standard error of the gain; infinite for fewer than two pairs."""
         if len(self.ratios) < 2:
             return math.inf
         return _TRIMMED * statistics.stdev(self.ratios) / math.sqrt(len(self.ratios))
@@ -71,33 +72,36 @@ class Comparison:
 
     @property
     def is_decided(self) -> bool:
-        """True if more pairs would hardly change who wins."""
+        """True if further pairs would hardly change the result of the comparison."""
         count = len(self.ratios)
         if count >= 2 and (min(self.ratios) > _CLEAR or max(self.ratios) < -_CLEAR):
             return True
         if count < 3:
             return False
-        margin = (2 + 4.6 / (count - 1)) * self.uncertainty  # about Student's 95 %: few pairs tell their spread badly
+        margin = (2 + 4.6 / (count - 1)) * self.uncertainty  # about the 95 % interval of Student's t-distribution
         far, loses = abs(self.gain - WORTH) > margin, self.gain + margin / 2 < WORTH
         return far or loses or (count >= _FEW and self.uncertainty > _HOPELESS)
 
 
-_TRIMMED = 1.1  # standard error of a trimmed mean over a mean of all
+_TRIMMED = 1.1  # ratio of a trimmed mean's standard error to the standard error of the mean
 
 
 def compare(
     measure: Measure, known: Settings, challenger: Settings, enough: Callable[[], bool], least: int = 1
 ) -> Comparison:
-    """Measure two settings in turns until it is clear which is faster.
+    """Measure two settings alternately until it is clear which settings are faster.
 
     Args:
-        enough: Returns True when the time is used up.
-        least: Pairs that are measured all the same.
+        measure: Measures the rate of settings.
+        known: The known settings.
+        challenger: The settings to compare with the known settings.
+        enough: Function that returns True when the time is used up.
+        least: Number of pairs that are measured in any case.
     """
     ratios: list[float] = []
     comparison = Comparison(challenger, ())
     while len(ratios) < _PAIRS and (len(ratios) < least or not (comparison.is_decided or enough())):
-        # The order changes from pair to pair: a load that grows or shrinks favors neither.
+        # The order alternates from pair to pair, so that a growing or shrinking load favors neither of the settings.
         first, second = (known, challenger) if len(ratios) % 2 else (challenger, known)
         rates = [measure(first), measure(second)]
         if rates[0] is None or rates[1] is None:
@@ -109,13 +113,13 @@ def compare(
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The end of a search.
+    """The result of a search.
 
     Attributes:
-        best: The fastest settings; the first settings unless the steps and the last comparison agree.
-        comparisons: Comparisons of the steps, in their order.
-        last: The last settings of the steps compared with the first; None if they are the same.
-        is_complete: False if the time was used up before.
+        best: The fastest settings; the start settings, unless the last comparison confirms the result of the steps.
+        comparisons: Comparisons of the steps, in order.
+        last: Comparison of the steps' result with the start settings; None if both are the same.
+        is_complete: False if the time was used up before the end of the search.
     """
 
     best: Settings
@@ -132,17 +136,19 @@ def search(
     enough: Callable[[], bool] = lambda: False,
     enough_in_all: Callable[[], bool] = lambda: False,
 ) -> SearchResult:
-    """Return the fastest settings that steps from a start lead to.
+    """Search for the fastest settings with steps from the start settings.
 
-    Settings change only for a gain that is larger than the noise. Of many steps, some seem to gain by chance: so the
-    last comparison is one of the start and of where the steps led.
+    A step is taken only for a gain that is larger than the noise. Among many steps, some seem to gain by chance. So the
+    last comparison compares the result of the steps with the start settings again.
 
     Args:
+        measure: Measures the rate of settings.
+        choices: The settings to change, with their possible values.
         start: The present settings, with a value of each choice.
-        others: Settings that are tried first. The steps begin at the fastest: those that change two settings at
-            once are found only so.
-        enough: Returns True when the time for steps is used up.
-        enough_in_all: Returns True when that for the last comparison is, too.
+        others: Settings that are tried first; the steps begin at the fastest of these. Each step changes only one
+            setting, so that this is the only test of changes to two settings at the same time.
+        enough: Function that returns True when the time for steps is used up.
+        enough_in_all: Function that returns True when the time for the last comparison is used up, too.
     """
     best, comparisons, seen = start, list[Comparison](), [start]
 
@@ -166,7 +172,7 @@ def search(
 
 
 def _steps(choices: Sequence[Setting], best: Callable[[], Settings]) -> Iterator[Settings]:
-    """Yield the neighbors of the best settings, in one direction as long as it leads on; higher values first."""
+    """Yield neighbors of the best settings: continue in one direction while the rate improves; higher values first."""
     for step in (1, -1):
         for choice in choices:
             before: Settings = {}

@@ -1,6 +1,6 @@
-"""Measure the processor time and the bytes of this process, its worker processes, and the rest of the machine.
+"""Measure the processor time and the bytes read of this process and its worker processes, and other programs' time.
 
-Linux tells all of it in ``/proc``. Elsewhere there is the processor time of this process alone.
+All values are available on Linux, in ``/proc``. On other systems, only this process's processor time is available.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds and bytes used so far; subtract two objects for the use between them.
+    """Seconds and bytes used so far; `since` returns the usage between two objects.
 
     Attributes:
-        wall: Seconds of the clock.
-        own: Processor seconds of this process and those that it started.
-        all: Processor seconds of all programs on the cores of this process; None if the system does not tell.
-        read: Bytes that this process and those that it started read from files, out of memory or not.
-        from_disk: Those that were not in memory.
+        wall: Wall-clock seconds.
+        own: Processor seconds of this process and its descendants.
+        all: Processor seconds of all programs on the cores of this process; None if unknown.
+        read: Bytes that this process and its descendants have read from files, including cached files.
+        from_disk: Bytes that were read from disk.
     """
 
     wall: float
@@ -40,7 +40,7 @@ class Usage:
         """Return the usage until now."""
         own, read, from_disk = time.process_time(), 0, 0
         for pid in _family():
-            with contextlib.suppress(OSError, ValueError):  # it has ended
+            with contextlib.suppress(OSError, ValueError):  # raised if the process has ended
                 if pid != os.getpid():
                     own += _seconds(pid)
                 counts = dict(line.split(": ") for line in (_PROC / f"{pid}/io").read_text().splitlines())
@@ -49,7 +49,7 @@ class Usage:
         return cls(time.perf_counter(), own, _of_all(), read, from_disk)
 
     def since(self, before: Usage) -> Usage:
-        """Return the usage since then."""
+        """Return the usage since an earlier object."""
         everyone = None if self.all is None or before.all is None else self.all - before.all
         return Usage(
             self.wall - before.wall, max(0.0, self.own - before.own), everyone, max(0, self.read - before.read),
@@ -65,29 +65,29 @@ class Usage:
 
     @property
     def busy(self) -> float:
-        """Number of cores that computed for this process, on average."""
+        """Average number of cores that this process and its descendants used."""
         return self.own / self.wall
 
     @property
     def others(self) -> float | None:
-        """Number of cores that computed for other programs, on average; None if the system does not tell."""
+        """Average number of cores that other programs used; None if unknown."""
         return None if self.all is None else max(0.0, self.all - self.own) / self.wall
 
 
 def _family() -> list[int]:
-    """Return the numbers of this process and of those that it started, directly or not."""
+    """Return the ids of this process and of all its descendants."""
     children = defaultdict[int, list[int]](list)
     for entry in _PROC.glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             children[int(_fields(entry)[1])].append(int(entry.parent.name))
     family = [os.getpid()]
-    for pid in family:  # grows
+    for pid in family:  # the list grows during the loop
         family += children[pid]
     return family
 
 
 def _fields(stat: Path) -> list[str]:
-    """Return the fields of a process after its name, which may have spaces: state, parent, ..."""
+    """Return the fields of a ``stat`` file after the process name, which may contain spaces: state, parent, ..."""
     return stat.read_text().rpartition(")")[2].split()
 
 

@@ -20,7 +20,7 @@ _VERSION = "2.4.0"  # of DALI, whose Python API torchdali has
 
 
 class _Package(ModuleType):
-    """``nvidia.dali``: torchdali with DALI's version, as scripts compare it."""
+    """The module ``nvidia.dali``: torchdali with DALI's version, which scripts may compare."""
 
     __version__ = _VERSION
 
@@ -32,7 +32,7 @@ class _Package(ModuleType):
 
 
 class _Alias(Loader):
-    """Puts a module of torchdali where one of ``nvidia.dali`` is imported."""
+    """Loader that imports a module of torchdali instead of a module of ``nvidia.dali``."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Pass to the import system: its module is replaced below."""
@@ -56,7 +56,7 @@ class _Alias(Loader):
 
 
 class _AliasFinder(MetaPathFinder):
-    """Finds ``nvidia.dali`` and its submodules in torchdali, even where the real one is installed."""
+    """Finder that maps ``nvidia.dali`` and its submodules to torchdali, even if the real DALI is installed."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name == "nvidia" and PathFinder.find_spec(name) is None:
@@ -67,10 +67,10 @@ class _AliasFinder(MetaPathFinder):
 
 
 def alias_nvidia_dali() -> None:
-    """Make ``import nvidia.dali`` mean torchdali in this process, from now on.
+    """Make ``import nvidia.dali`` import torchdali in this process, from now on.
 
     Raises:
-        RuntimeError: The real one has been imported already.
+        RuntimeError: the real ``nvidia.dali`` is already imported.
     """
     loaded = sys.modules.get(_REAL)
     if loaded is not None and not isinstance(loaded, _Package):

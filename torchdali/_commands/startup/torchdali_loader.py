@@ -1,6 +1,6 @@
-"""``torch.utils.data.DataLoader`` becomes torchdali's, as soon as torch is imported.
+"""Replace ``torch.utils.data.DataLoader`` by torchdali's, as soon as torch is imported.
 
-It has a name of its own, at the top level, for processes that have nothing of torchdali yet.
+This module is imported as a top-level module in processes that haven't imported torchdali yet.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ __all__ = ["replace_dataloader"]
 
 
 class _TorchFinder(MetaPathFinder):
-    """Finds torch and torchdali. Loads torch before torchdali's modules, and replaces its loader then.
+    """Finder for torch and torchdali, which replaces PyTorch's `DataLoader` after the import of torch.
 
-    So no module of torchdali is half imported when its loader is.
+    It imports torch before torchdali's modules, so that no module of torchdali is only partly imported when its
+    `DataLoader` is imported.
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -49,7 +50,7 @@ def _replace() -> None:
 
 
 def replace_dataloader() -> None:
-    """Make ``torch.utils.data.DataLoader`` torchdali's in this process, from now on."""
+    """Replace ``torch.utils.data.DataLoader`` by torchdali's in this process, from now on."""
     if "torch" in sys.modules or "torchdali" in sys.modules:
         _import_torch()
         _replace()

@@ -1,4 +1,4 @@
-"""Declare augmentations, choose among them sample by sample, and put them together to policies."""
+"""Declare augmentations, select an augmentation for each sample, and combine augmentations into policies."""
 
 from __future__ import annotations
 

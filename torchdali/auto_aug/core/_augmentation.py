@@ -1,4 +1,4 @@
-"""Augmentations: functions of samples and a parameter, and how a magnitude becomes the parameter."""
+"""Augmentations: functions of samples and a parameter, and the conversion of a magnitude to the parameter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ A = TypeVar("A", bound="Augmentation")
 
 
 class _Unchanged:
-    """Marks an option that `Augmentation.augmentation` keeps unchanged."""
+    """Sentinel for an option that `Augmentation.augmentation` doesn't change."""
 
     def __repr__(self) -> str:
         return "<unchanged>"
@@ -37,7 +37,7 @@ _UNCHANGED: Any = _Unchanged()
 class Augmentation:
     """A function ``op(samples, parameter, ...)``, and the conversion of a magnitude bin to the parameter.
 
-    Made by the decorator `augmentation`, which describes the options.
+    The decorator `augmentation` creates it, and documents the options.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Augmentation:
 
     @property
     def mag_range(self) -> MagnitudeRange | None:
-        """Least and greatest magnitude, or an array with the magnitude of each bin, or None."""
+        """Magnitudes of the first and the last bin, or an array with the magnitude of each bin, or None."""
         return self._mag_range
 
     @property
@@ -88,7 +88,7 @@ class Augmentation:
 
     @property
     def param_device(self) -> str:
-        """Device of the parameter: ``"cpu"``, ``"gpu"``, or ``"auto"``: where the samples are."""
+        """Device of the parameter: ``"cpu"``, ``"gpu"``, or ``"auto"`` for the device of the samples."""
         return self._param_device or "cpu"
 
     @property
@@ -105,7 +105,7 @@ class Augmentation:
         name: str | None = _UNCHANGED,
         augmentation_cls: type[Augmentation] | None = None,
     ) -> Augmentation:
-        """Return a copy with some options changed; None resets one to its default."""
+        """Return a copy with changed options; None resets an option to its default."""
         options = {
             "mag_range": mag_range,
             "randomly_negate": randomly_negate,
@@ -124,17 +124,18 @@ class Augmentation:
         num_magnitude_bins: int | None = None,
         **kwargs: Any,
     ) -> DataNode:
-        """Apply to samples.
+        """Apply the augmentation to samples.
 
         Args:
             data: The samples.
-            magnitude_bin: From 0 to ``num_magnitude_bins - 1``: a number, one per sample, or a `signed_bin`; needed
-                if the augmentation has a `mag_range`.
-            num_magnitude_bins: Into how many bins `mag_range` is divided.
-            kwargs: Arguments of the function; those that it does not have are ignored.
+            magnitude_bin: Bin from 0 to ``num_magnitude_bins - 1``: a number, one number per sample, or a `signed_bin`.
+                Required if the augmentation has a `mag_range`.
+            num_magnitude_bins: Number of bins of `mag_range`.
+            kwargs: Arguments of the function; arguments that the function does not have are ignored.
 
         Raises:
-            ValueError: an argument is missing, or does not fit `mag_range`. IndexError: the bin is out of range.
+            ValueError: an argument is missing, or does not fit `mag_range`.
+            IndexError: the bin is out of range.
         """
         arguments, missing = self.arguments(kwargs)
         if missing:
@@ -152,7 +153,7 @@ class Augmentation:
         )
 
     def arguments(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Return the arguments that the function takes, and the names of the missing ones."""
+        """Return the arguments that the function accepts, and the names of its missing arguments."""
         own = list(inspect.signature(self._op).parameters.values())[2:]
         if any(p.kind is p.VAR_KEYWORD for p in own):
             arguments = dict(given)
@@ -208,7 +209,7 @@ class Augmentation:
         return np.linspace(*self._mag_range, bins, dtype=np.float32)
 
     def _signed_row(self, magnitude_bin: Bin, magnitudes: npt.NDArray[Any]) -> tuple[Any, npt.NDArray[Any]]:
-        """Return the row, and each magnitude followed by its negative: of all bins, or only the given one."""
+        """Return the row's index, and the table: each magnitude and its negative, of all bins or of a constant bin."""
         if not isinstance(magnitude_bin, SignedBin):
             warnings.warn(
                 f"the augmentation `{self.name}` negates magnitudes at random, but unsigned `magnitude_bin` was passed "
@@ -223,7 +224,7 @@ class Augmentation:
         return magnitude_bin.sign, both[magnitude_bin.bin]
 
     def _table(self, magnitudes: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the parameters of magnitudes, one per row, in a type of the graph."""
+        """Return the parameters of magnitudes, one per row, with a dtype that the graph supports."""
         rows = [self._row(magnitude) for magnitude in magnitudes]
         first = rows[0]
         for magnitude, row in zip(magnitudes, rows, strict=True):
@@ -300,23 +301,23 @@ def augmentation(
     name: str | None = None,
     augmentation_cls: type[Augmentation] | None = None,
 ) -> Any:
-    """Make an augmentation of a function ``op(samples, parameter, ...)`` of nodes.
+    """Create an augmentation from a function ``op(samples, parameter, ...)`` of nodes.
 
     ``parameter = mag_to_param(±linspace(*mag_range, num_magnitude_bins)[magnitude_bin])``
 
     Args:
-        mag_range: Least and greatest magnitude (in this order or the other), or an array with the magnitude of each
-            bin; the parameter is None, and magnitudes are ignored, when None.
-        randomly_negate: Give the magnitude a random sign.
-        mag_to_param: Converts a magnitude, a float32, to the parameter, a number or an array; called while the
-            pipeline is made. The magnitude itself when None.
-        param_device: Where the parameter is: ``"cpu"`` (also when None), ``"gpu"``, ``"auto"`` (where the samples
-            are).
-        name: In policies and messages; the function's by default.
-        augmentation_cls: Class to make, with the constructor of `Augmentation`.
+        mag_range: Magnitudes of the first and the last bin, or an array with the magnitude of each bin. With None, the
+            parameter is None, and magnitudes are ignored.
+        randomly_negate: Negate the magnitude at random.
+        mag_to_param: Function that converts a magnitude, a float32, to the parameter, a number or an array; called
+            while the pipeline is defined. With None, the magnitude itself is the parameter.
+        param_device: Device of the parameter: ``"cpu"`` (the default), ``"gpu"``, or ``"auto"`` for the device of the
+            samples.
+        name: Name in policies and messages; the function's name by default.
+        augmentation_cls: Class of the augmentation, with the constructor of `Augmentation`.
 
     Raises:
-        TypeError: not a function with at least two positional arguments, or an augmentation already.
+        TypeError: the function has fewer than two positional arguments, or is already an augmentation.
     """
 
     def decorate(op: Callable[..., Any]) -> Augmentation:
@@ -327,7 +328,11 @@ def augmentation(
 
 
 def check_arguments(augmentations: Sequence[Augmentation], arguments: Mapping[str, Any], caller: str) -> None:
-    """Raise ValueError for arguments that no augmentation takes, or that one lacks."""
+    """Check the arguments of a call for all augmentations.
+
+    Raises:
+        ValueError: no augmentation accepts an argument, or an augmentation's argument is missing.
+    """
     names = {name for a in augmentations for name in a.arguments(arguments)[0]}
     unused = [name for name in arguments if name not in names]
     if unused:

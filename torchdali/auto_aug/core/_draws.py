@@ -1,4 +1,4 @@
-"""Random numbers of the methods: one per sample, and independent of each other also where the user gives one seed."""
+"""Random numbers for AutoAugment, RandAugment and TrivialAugment: one per sample, and independent for a single seed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["drawn_fraction", "drawn_number", "step_seed"]
 
 
 def drawn_number(count: int, seed: int | None = None, shape: tuple[int, ...] | None = None) -> Any:
-    """Draw from ``0..count - 1`` for each sample, all equally likely; int32."""
+    """Draw an int32 from ``0..count - 1`` for each sample, with equal probabilities."""
     options: dict[str, Any] = {"seed": seed, "shape": shape}
     return fn.random.uniform(values=list(range(count)), dtype=types.INT32, **options)
 
 
 def drawn_fraction(seed: int | None = None) -> Any:
-    """Draw from [0, 1) for each sample; float32."""
+    """Draw a float32 from [0, 1) for each sample."""
     options: dict[str, Any] = {"seed": seed}
     return fn.random.uniform(range=[0.0, 1.0], **options)
 
 
 def step_seed(seed: int | None, number: int) -> int | None:
-    """Return the seed of one of several draws: with one seed they would all be the same."""
+    """Return a different seed for each draw: draws with the same seed would return the same numbers."""
     return None if seed is None else mix(seed, number) >> 2

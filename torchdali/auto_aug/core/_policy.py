@@ -1,4 +1,4 @@
-"""Policies: which augmentations AutoAugment may apply together, how likely and how strong."""
+"""Policies of AutoAugment: combinations of augmentations, with their probabilities and magnitudes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ Step = tuple[Augmentation, float, int | None]
 
 
 class Policy:
-    """Sub-policies; AutoAugment takes one at random for each sample.
+    """A list of sub-policies. AutoAugment selects a random sub-policy for each sample.
 
     Args:
-        name: For printing and messages.
-        num_magnitude_bins: Into how many bins magnitude ranges are divided.
-        sub_policies: Each is a sequence of ``(augmentation, probability, magnitude_bin)``, applied one after
-            the other, each with its probability; the bin is None for an augmentation without magnitudes.
+        name: Name of the policy, for messages.
+        num_magnitude_bins: Number of bins of the magnitude ranges.
+        sub_policies: Each sub-policy is a sequence of ``(augmentation, probability, magnitude_bin)``. The augmentations
+            are applied one after the other, each with its probability; the bin is None for an augmentation without
+            magnitudes.
 
-    Different augmentations of one name are renamed, with their number in front.
+    If different augmentations have the same name, a number is prepended to all names.
 
     Raises:
-        TypeError: a value of another kind.
-        ValueError: a probability, bin or number of bins out of range, or a bin is missing.
+        TypeError: a sub-policy or an augmentation has an unsupported type.
+        ValueError: a probability, bin or number of bins is out of range, or a bin is missing.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Policy:
 
     @property
     def augmentations(self) -> dict[str, Augmentation]:
-        """The augmentations by name, in the order of the names."""
+        """The augmentations by name, sorted by name."""
         by_name = {step[0].name: step[0] for steps in self.sub_policies for step in steps}
         return dict(sorted(by_name.items()))
 
@@ -111,7 +112,7 @@ class Policy:
 def _with_unique_names(
     sub_policies: Sequence[Sequence[Step]],
 ) -> tuple[tuple[Step, ...], ...]:
-    """Number the augmentations if several have one name."""
+    """Prepend numbers to the names of the augmentations if different augmentations have the same name."""
     used = list(dict.fromkeys(step[0] for steps in sub_policies for step in steps))
     renamed = {a: a for a in used}
     if len({a.name for a in used}) < len(used):

@@ -16,27 +16,28 @@ from torchdali.graph.nodes import Condition, DataNode
 
 __all__ = ["select"]
 
-_MOST = 64  # inputs that an operator may have
+_MOST = 64  # greatest number of inputs of an operator
 _MERGED = (DataNode, bool, int, float, np.generic, np.ndarray)
 
 
 def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_args: Any, **op_kwargs: Any) -> Any:
-    """Apply to each sample one of several operations, ``ops[selected_op_idx](*op_args, **op_kwargs)``.
+    """Apply one of several operations to each sample: ``ops[selected_op_idx](*op_args, **op_kwargs)``.
 
-    A sample runs through the operators of its operation only. The results, of equal structure, are merged.
+    Only the operators of the selected operation process a sample. The operations' results must have the same structure,
+    and are merged.
 
     Args:
         ops: Functions of nodes, or augmentations.
-        selected_op_idx: An index per sample; below 0 it selects the first operation, beyond the end
-            for the last.
-        op_args: Given to each operation.
-        op_kwargs: Given to each operation.
+        selected_op_idx: An index per sample. A negative index selects the first operation; an index beyond the end
+            selects the last operation.
+        op_args: Positional arguments of each operation.
+        op_kwargs: Keyword arguments of each operation.
 
     Raises:
-        ValueError: the list of operations is empty, or their results differ in structure.
+        ValueError: the list of operations is empty, or the results differ in structure.
         TypeError: a result is neither a node nor a number.
-        RuntimeError: the index is on the accelerator, or no pipeline is being defined; while the pipeline
-            runs, types, dimensions or layouts of the results differ.
+        RuntimeError: the index is on the accelerator, or no pipeline is being defined; or, while the pipeline runs, the
+            results differ in dtype, number of axes or layout.
     """
     if not ops:
         raise ValueError("`select` needs operations to choose from, and got none")
@@ -64,7 +65,7 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_arg
 
 
 def _merge(case: DataNode, values: Sequence[Any], what: str) -> Any:
-    """Merge the results of all operations; lists, tuples and dicts element by element."""
+    """Merge the results of all operations; merge lists, tuples and dicts element by element."""
     first = values[0]
     if all(value is first for value in values):
         return first

@@ -1,4 +1,4 @@
-"""Magnitude bins with a sign that is drawn for each sample."""
+"""Magnitude bins with a random sign for each sample."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SignedBin", "signed_bin"]
 class SignedBin:
     """A magnitude bin and a random sign, as returned by `signed_bin`.
 
-    Indexing takes the bin and sign of one step, where several were drawn (``shape``).
+    If several signs were drawn per sample (``shape``), indexing returns the bin and the sign of one step.
 
     Attributes:
         bin: The bin without the sign.
@@ -27,7 +27,7 @@ class SignedBin:
 
     @property
     def index(self) -> Any:
-        """Row of a table in which each magnitude is followed by its negative."""
+        """Index of the row in a table that contains each magnitude, followed by its negative."""
         magnitude_bin: Any = self.bin
         return 2 * magnitude_bin + self.sign
 
@@ -41,16 +41,16 @@ def signed_bin(
     seed: int | None = None,
     shape: tuple[int, ...] | None = None,
 ) -> SignedBin:
-    """Give a magnitude bin a random sign, for augmentations that are `randomly_negate`.
+    """Add a random sign to a magnitude bin, for augmentations with `randomly_negate`.
 
-    Draw the sign before the samples are divided among several augmentations: that is one operator for
-    all of them.
+    Draw the sign before the samples are divided among several augmentations, so that a single operator draws the signs
+    for all augmentations.
 
     Args:
-        magnitude_bin: A number, or one per sample.
-        random_sign: 1 to negate the magnitude, otherwise 0; drawn when None.
-        seed: Seed of the sign that is drawn.
-        shape: Shape of the sign that is drawn, for each sample; a scalar when None.
+        magnitude_bin: A number, or one number per sample.
+        random_sign: 1 to negate the magnitude, otherwise 0; drawn at random if None.
+        seed: Seed of the random sign.
+        shape: Shape of each sample's random signs; a scalar if None.
 
     Raises:
         TypeError: the bin is neither an int nor a node.

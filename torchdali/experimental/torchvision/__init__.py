@@ -1,13 +1,13 @@
-"""torchvision's transforms (v2) on torchdali's operators, with DALI's names and arguments.
+"""torchvision's v2 transforms, implemented by torchdali's operators, with DALI's names and arguments.
 
-`Compose` makes one pipeline of its transforms, and applies it to PIL images and tensors:
+`Compose` creates one pipeline from its transforms, and applies it to PIL images and tensors:
 
     from torchdali.experimental.torchvision import Compose, RandomHorizontalFlip, RandomResizedCrop, ToPureTensor
 
     transform = Compose([RandomResizedCrop(224), RandomHorizontalFlip(), ToPureTensor()])
     dataset = torchvision.datasets.ImageFolder(root, transform=transform)
 
-`v2.functional` has them as functions.
+`v2.functional` contains the transforms as functions.
 """
 
 from torchdali.experimental.torchvision import v2

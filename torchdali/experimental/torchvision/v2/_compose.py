@@ -1,4 +1,4 @@
-"""`Compose`: transforms as one pipeline."""
+"""`Compose`: a sequence of transforms as one pipeline."""
 
 from __future__ import annotations
 
@@ -35,23 +35,24 @@ _FLOATS = (
 
 
 class Compose:
-    """Transforms, applied one after the other by one pipeline.
+    """A sequence of transforms that one pipeline applies.
 
-    Call it with a PIL image (mode L, RGB or RGBA) or a tensor ``(..., C, H, W)``; the first call decides which of the
-    two it takes. It returns the same type, unless `ToPureTensor`, `PILToTensor` or `ToPILImage` is in the list:
-    the last of them counts. Random transforms draw again for each image of a tensor. The pipeline is built in the first
-    call, once per process: a `Compose` may be pickled, forked and called by several threads, which take turns.
-    On a node of a pipeline that is being defined, images ``HWC``, it applies the transforms there.
+    Call a `Compose` either only with PIL images (mode L, RGB or RGBA) or only with tensors ``(..., C, H, W)``. It
+    returns the type of its input, unless the list contains `ToPureTensor`, `PILToTensor` or `ToPILImage`; the last of
+    these transforms determines the type. Random transforms draw new numbers for each image of a tensor. The first call
+    in each process builds the pipeline: a `Compose` may be pickled, forked and called by several threads, which run one
+    at a time. Called with a node of a pipeline that is being defined, images ``HWC``, it adds the transforms to the
+    pipeline.
 
     Args:
-        op_list: Transforms.
-        batch_size: Most images in one call.
-        num_threads: Threads that compute.
-        dali_pipeline_kwargs: More arguments of `Pipeline`. With ``seed``, results are repeatable; a worker of a
-            `DataLoader` adds its number to it.
+        op_list: The transforms.
+        batch_size: Greatest number of images in one call.
+        num_threads: Number of threads of the pipeline.
+        dali_pipeline_kwargs: More arguments of `Pipeline`. With ``seed``, results are repeatable; workers of a
+            `DataLoader` add their index to the seed.
 
     Raises:
-        TypeError: ``op_list`` holds something else than transforms, or an unknown argument.
+        TypeError: an item of ``op_list`` isn't a transform, or an argument is unknown.
         ValueError: ``batch_size`` or ``num_threads`` is not positive.
     """
 
@@ -99,8 +100,9 @@ class Compose:
             data_input: A PIL image, a tensor ``(..., C, H, W)``, or a node.
 
         Raises:
-            TypeError: something else, or the other one of image and tensor than in the first call.
-            ValueError: an image of another mode. RuntimeError: more images than ``batch_size``.
+            TypeError: the input has an unsupported type, or isn't an image or a tensor like the first call's input.
+            ValueError: the mode of an image is unsupported.
+            RuntimeError: there are more images than ``batch_size``, or no images.
         """
         if isinstance(data_input, DataNode):
             return self._apply(data_input, "HWC")
@@ -143,7 +145,7 @@ class Compose:
 
     def _run(self, batch: torch.Tensor, layout: str) -> Any:
         with self._lock:
-            # A forked process has the object, and none of its threads.
+            # A forked process inherits the pipeline object, but not its threads.
             if self._pipeline is None or self._process != os.getpid() or self._dtype != batch.dtype:
                 self._pipeline = self._build(layout)
                 self._warn_of_scales(batch.dtype)
@@ -151,7 +153,7 @@ class Compose:
             try:
                 return self._pipeline.run(images=batch)[0]
             except Exception:
-                self._pipeline = None  # one that failed is at its end
+                self._pipeline = None  # a pipeline can't run again after an error
                 raise
 
     def _build(self, layout: str) -> Pipeline:

@@ -1,4 +1,4 @@
-"""Transforms of an image's shape."""
+"""Transforms that change an image's size or geometry."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 PaddingMode = Literal["constant", "edge", "reflect", "symmetric"]
 
 
-# Without the arguments that calls fill in.
+# Typed as Any, because the recorded signatures contain arguments that calls fill in.
 _resize: Any = _vision.vision_resize
 _center_crop: Any = _vision.vision_center_crop
 _pad: Any = _vision.vision_pad
@@ -39,17 +39,18 @@ class Resize(Transform):
     """Resize images.
 
     Args:
-        size: ``[height, width]``; or one number, for the shorter side, the other following by the aspect ratio,
-            rounded down; or None, for ``max_size`` alone.
-        interpolation: NEAREST, BILINEAR, BICUBIC or LANCZOS, or Pillow's number for one of them.
-        max_size: Longest the longer side may be, if ``size`` is one number; its length, if ``size`` is None.
-        antialias: Widen the filter if the image shrinks. None is False.
+        size: ``[height, width]``; or the length of the shorter side, with the longer side's length following from the
+            aspect ratio, rounded down; or None, to use only ``max_size``.
+        interpolation: NEAREST, BILINEAR, BICUBIC or LANCZOS, or Pillow's number of the filter.
+        max_size: Greatest length of the longer side if ``size`` is one number; length of the longer side if ``size`` is
+            None.
+        antialias: Widen the filter if the image shrinks. None means False.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        ValueError: a size that is none of these, or not positive; ``max_size`` with a size of two numbers, or not
-            above ``size``; an unknown interpolation.
-        NotImplementedError: an interpolation that cannot be computed.
+        ValueError: the size is invalid or not positive; ``max_size`` is passed with a size of two numbers, or is not
+            above ``size``; or the interpolation is unknown.
+        NotImplementedError: the interpolation is not supported.
     """
 
     size: list[int]
@@ -82,7 +83,7 @@ class Resize(Transform):
 
 
 def _checked_target(size: Any, max_size: Any) -> list[int]:
-    """Return no number for None, one for the shorter side, or height and width."""
+    """Return ``[height, width]``, the length of the shorter side as ``[size]``, or ``[]`` for a size of None."""
     if max_size is not None and (isinstance(max_size, bool) or not isinstance(max_size, int)):
         raise ValueError(f"max_size is an int or None, not {max_size!r}")
     if size is None:
@@ -104,14 +105,14 @@ def _checked_target(size: Any, max_size: Any) -> list[int]:
 
 
 class CenterCrop(Transform):
-    """Cut out the middle of images; if they are smaller, pixels outside are 0.
+    """Crop the center of images; pixels outside of a smaller image are 0.
 
     Args:
         size: ``[height, width]``, or one number for both.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        TypeError, ValueError: a size that is not one or two positive ints.
+        TypeError, ValueError: the size isn't one or two positive ints.
     """
 
     size: list[int]
@@ -121,12 +122,12 @@ class CenterCrop(Transform):
         self.size = checked_size(size)
 
     def apply(self, images: Any, layout: str) -> Any:
-        """Return the middle of images."""
+        """Return the center of images."""
         return _center_crop(images, size=self.size)
 
 
 class Crop(Transform):
-    """Cut a window out; pixels outside of the image are 0."""
+    """Crop a window; pixels outside of the image are 0."""
 
     def __init__(self, top: int, left: int, height: int, width: int, device: Place = "cpu") -> None:
         super().__init__(device)
@@ -141,7 +142,7 @@ class Crop(Transform):
 
 
 class ResizedCrop(Transform):
-    """Cut a window out, and resize it."""
+    """Crop a window, and resize it."""
 
     def __init__(self, crop: Crop, resize: Resize) -> None:
         super().__init__(crop.device)
@@ -156,16 +157,16 @@ class Pad(Transform):
     """Add borders to images.
 
     Args:
-        padding: One number for all sides, two for left and right and for top and bottom, or four for left, top,
-            right and bottom.
-        fill: Color of the border: a number, or one per channel; or a dict of them by the class of the image,
-            ``torch.Tensor`` or ``PIL.Image.Image``, or ``"others"``. None is 0.
+        padding: One number for all sides; two numbers, for left and right, and for top and bottom; or four numbers, for
+            left, top, right and bottom.
+        fill: Color of the border: one number, or one number per channel; or a dict from the class of the image,
+            ``torch.Tensor`` or ``PIL.Image.Image``, or ``"others"``, to the color. None means 0.
         padding_mode: ``"constant"``, ``"edge"`` (repeat the outermost pixel), ``"reflect"`` or ``"symmetric"`` (with
             the outermost pixel once or twice).
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        TypeError, ValueError: an argument that is none of these, or a negative padding.
+        TypeError, ValueError: an argument is invalid, or the padding is negative.
     """
 
     padding: list[int]
@@ -210,19 +211,20 @@ def _checked_mode(mode: Any) -> PaddingMode:
 
 
 class RandomCrop(Transform):
-    """Cut a window out at a random place.
+    """Crop a window at a random position.
 
     Args:
         size: ``[height, width]``, or one number for both.
-        padding: Borders to add first: one, two or four numbers, as for `Pad`, or a sequence of one; None for none.
+        padding: Borders to add first: one, two or four numbers, as for `Pad`, or a sequence of one number; None for no
+            borders.
         pad_if_needed: Pad an image that is too small, on both sides.
-        fill: Color of the borders: a number, or one per channel. None is 0.
-        padding_mode: As for `Pad`.
+        fill: Color of the borders: one number, or one number per channel. None means 0.
+        padding_mode: See `Pad`.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        TypeError, ValueError: an argument that is none of these. RuntimeError: when an image is smaller than the
-            window.
+        TypeError, ValueError: an argument is invalid.
+        RuntimeError: when the transform is applied, an image is smaller than the window.
     """
 
     size: list[int]
@@ -256,18 +258,18 @@ class RandomCrop(Transform):
 
 
 class RandomResizedCrop(Transform):
-    """Cut a window of random area and aspect ratio out, and resize it.
+    """Crop a window of random area and aspect ratio, and resize it.
 
     Args:
         size: ``[height, width]`` of the result, or one number for both.
-        scale: Least and greatest share of the image's area.
-        ratio: Least and greatest aspect ratio, width to height.
-        interpolation, antialias: As for `Resize`.
+        scale: Smallest and greatest area of the window, as fractions of the image's area.
+        ratio: Smallest and greatest aspect ratio, width to height.
+        interpolation, antialias: See `Resize`.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        TypeError, ValueError: an argument that is none of these. NotImplementedError: an interpolation that cannot
-            be computed.
+        TypeError, ValueError: an argument is invalid.
+        NotImplementedError: the interpolation is not supported.
     """
 
     size: list[int]
@@ -293,7 +295,7 @@ class RandomResizedCrop(Transform):
         self._filter = interp_type(self.interpolation)
 
     def apply(self, images: Any, layout: str) -> Any:
-        """Return a window of each image, resized."""
+        """Return a resized window of each image."""
         return fn.random_resized_crop(
             images, size=self.size, random_area=list(self.scale), random_aspect_ratio=list(self.ratio),
             interp_type=self._filter, antialias=self.antialias,
