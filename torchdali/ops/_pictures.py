@@ -125,11 +125,11 @@ def _options(conversion: TensorConversion | None, planar: bool = True) -> ImageO
 
 @dataclass(frozen=True)
 class RandomSteps:
-    """Rows of steps: one of them by chance, or all of them in a random order.
+    """Several sequences of steps: a random choice of one sequence, or all sequences in a random order.
 
     Attributes:
-        rows: The rows.
-        ends: The cumulative probability: of each row and all rows before it. None for all rows in a random order.
+        rows: The sequences.
+        ends: Cumulative probability of each sequence; None to apply all sequences in a random order.
     """
 
     rows: tuple[tuple[Any, ...], ...]
