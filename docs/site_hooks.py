@@ -23,6 +23,17 @@ OUTSIDE = {
 }
 """Pages by their paths in the repository, and their names on the site; README.md is only for GitHub."""
 
+BOOSTS = {
+    "faq": 2,
+    "dataloader": 2,
+    "performance": 2,
+    "api/": 0.5,
+    "operators/": 0.7,
+    "contributing": 0.2,
+    "changelog": 0.2,
+}
+"""Weights of pages in the search, by the start of their path: guides come before the reference."""
+
 _CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()(?!\w+:)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 
@@ -48,6 +59,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Rewrite the links of a page: to another page of the site, or to the file on GitHub."""
     names = {name: path for path, name in OUTSIDE.items()}
     here = page.file.src_uri
+    page.meta.setdefault(
+        "search", {"boost": next((boost for start, boost in BOOSTS.items() if here.startswith(start)), 1)}
+    )
     folder = posixpath.dirname(names.get(here, f"docs/{here}"))
 
     def target(link: re.Match[str]) -> str:
