@@ -24,7 +24,7 @@ def loaded(module: str) -> Callable[[], Any]:
     return lambda: runpy.run_path(str(Path(torchdali.__file__).parent / module))
 
 
-LIMITS, URLS, BACKEND = loaded("kernels/limits.py"), loaded("formats/urls.py"), loaded("backend.py")
+LIMITS, URLS, BACKEND = loaded("kernels/limits.py"), loaded("formats/urls.py"), loaded("dali/backend.py")
 COUNT = "must be an integer of at least 1"
 CASES: list[tuple[str, Callable[[], Any], str, tuple[str, ...]]] = [
     ("TORCHDALI_MAX_PIXELS", LIMITS, COUNT, ("many", "0", "-5", "1e9", "1.5")),

@@ -69,7 +69,7 @@ def test_parts_of_a_batch_share_their_numbers():
 def test_a_later_block_and_some_of_the_samples():
     whole = BatchRng(7, [2] * 6, range(6))
     assert np.array_equal(whole.uniform(8, begin=12), whole.uniform(20)[:, 12:])
-    assert np.array_equal(whole.pick([4, 0, 4]).of(9).uniform(5), whole.of(9).uniform(5)[[4, 0, 4]])
+    assert np.array_equal(whole.pick([4, 0, 4]).uniform(5), whole.uniform(5)[[4, 0, 4]])
 
 
 def test_another_key_gives_other_numbers():

@@ -179,7 +179,7 @@ def test_what_is_said_of_it(tmp_path: Path, beside: bool) -> None:
         return (images, fn.decoders.image(encoded, device="mixed", adjust_orientation=False)) if beside else images
 
     lines = [line for line in define().explain().splitlines() if line.startswith("fast path: ")]
-    said = "beside other operators, and leaves images to the device"
+    said = "in a chain with other operators, and leaves images to the device"
     expected = [said, said] if beside else ["in one call, but for images that the device decodes, up to the output"]
     assert len(lines) == len(expected) and all(line.endswith(end) for line, end in zip(lines, expected, strict=True)), lines
 

@@ -58,7 +58,7 @@ def test_ragged_samples() -> None:
     assert Column([1, [2, 3]]).shape_values(1, "x").values == [[1], [2, 3]]
     with pytest.raises(RuntimeError, match=r"argument 'x' is one number per sample, and the value of sample 1 has the shape \(2,\)"):
         Column([[1], [2, 3]]).shape_values(0, "x")
-    with pytest.raises(RuntimeError, match=r"argument 'x' is one row of numbers a sample, and the value of sample 1 has the shape \(1, 2\)"):
+    with pytest.raises(RuntimeError, match=r"argument 'x' is one row of numbers per sample, and the value of sample 1 has the shape \(1, 2\)"):
         Column([[1], [[2, 3]]]).shape_values(1, "x")
 
 
@@ -84,7 +84,7 @@ def test_a_matrix_is_no_list(name: str, given: list[Any]) -> None:
         values = fn.external_source(lambda: [np.int32(value) for value in given])
         return call(fn.external_source(lambda: images(), layout="HWC"), values)
 
-    with pytest.raises(PipelineError, match=rf"{name}(.|\n)*'{argument}' is one row of numbers a sample, and the value") as caught:
+    with pytest.raises(PipelineError, match=rf"{name}(.|\n)*'{argument}' is one row of numbers per sample, and the value") as caught:
         define().run()
     assert str(np.shape(given[0])) in str(caught.value)
 

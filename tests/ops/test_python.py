@@ -106,7 +106,7 @@ def test_transforms_of_torchvision_change_all_samples_or_none(mode):
 
 
 def test_functions_that_change_the_first_sample_only_are_refused():
-    with pytest.raises(RuntimeError, match="batch_processing=False calls it once a sample"):
+    with pytest.raises(RuntimeError, match="batch_processing=False calls it once per sample"):
         run(
             lambda x: fn.torch_python_function(
                 x, function=changes_the_first, batch_processing=True

@@ -168,7 +168,7 @@ def _misshapen(name: str, axes: int, shape: tuple[int, ...], sample: int | None 
     if not axes:
         return RuntimeError(f"argument {name!r} is one number per sample, and {value}")
     return RuntimeError(
-        f"argument {name!r} is one row of numbers a sample, and {value}: input with dimension {len(shape)} cannot be "
+        f"argument {name!r} is one row of numbers per sample, and {value}: input with dimension {len(shape)} cannot be "
         "converted to dimension 1"
     )
 

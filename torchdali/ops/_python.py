@@ -189,11 +189,11 @@ def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence
         if not same[0] and all(same[1:]):
             raise RuntimeError(
                 f"{_name(function)} changed the first of {len(column)} samples only; a transform of torchvision does "
-                "so with a list: batch_processing=False calls it once a sample"
+                "so with a list: batch_processing=False calls it once per sample"
             )
 
 
-_ONCE = "it was called once, with a list an input; batch_processing=False calls it once a sample"
+_ONCE = "it was called once, with a list an input; batch_processing=False calls it once per sample"
 
 
 def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, how: str = "") -> Sequence[Any]:
