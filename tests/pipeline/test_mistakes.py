@@ -365,7 +365,7 @@ def test_classes_refuse_unknown_arguments_when_they_are_made() -> None:
 CALLED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a module, on the batch": (
         lambda x: fn.torch_python_function(x, function=torch.nn.Flatten(), batch_processing=True),
-        "batch_processing=False calls it once a sample",
+        "batch_processing=False calls it once per sample",
     ),
     "an error that has to do with the data": (
         lambda x: fn.torch_python_function(
