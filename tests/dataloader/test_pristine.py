@@ -59,7 +59,7 @@ CHANGES: dict[Callable[[pytest.MonkeyPatch], None], str] = {
     change_init_and_compile: "torch.nn.modules.module.Module.__init__",
     compile_model: "",
 }
-"""What is replaced by each, if anything; the first one comes before the first loader of the process."""
+"""The name that each change replaces, "" if none. The first change comes before the first loader of the process."""
 
 
 def test_changes() -> None:

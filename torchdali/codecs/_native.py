@@ -117,14 +117,14 @@ def read_headers(sources: Sequence[Tensor | str | None], of_pillow: bool = False
         return [None] * len(sources)
     paths = [source for source in sources if isinstance(source, str)]
     files = iter(_read(native, paths) if paths else ())
-    found = [
+    located = [
         next(files) if isinstance(source, str)
         else None if source is None
         else _locate(source) if of_pillow and source.dim() == 3
         else _peek(native, source)
         for source in sources
     ]  # fmt: skip
-    return [None if each is None or _is_unlike_pillows(each) else each for each in found] if of_pillow else found
+    return [None if each is None or _is_unlike_pillows(each) else each for each in located] if of_pillow else located
 
 
 def _is_unlike_pillows(data: JpegSource) -> bool:
