@@ -229,7 +229,7 @@ def _audit() -> list[str]:
     for line in lines:
         print(f"\ntoo few cases, or too far: {line}")
     if found:
-        print("\nwhy there are fewer stands in ELSEWHERE or NARROW of tests/helpers/parity_audit.py")
+        print("\nELSEWHERE and NARROW in tests/helpers/parity_audit.py say which operators need fewer cases, and why")
     return lines
 
 

@@ -115,7 +115,7 @@ def test_readers_do_not_count() -> None:
 
 
 def test_the_page_tells_what_is_missing() -> None:
-    assert parity_table.pages({}, {}, ["`rotate`: none"])[""].endswith("## Too few cases, or too far\n\n- `rotate`: none\n")
+    assert parity_table.pages({}, {}, ["`rotate`: none"])[""].endswith("## Too few cases, or results too far off\n\n- `rotate`: none\n")
     assert "Too few" not in parity_table.pages({}, {})[""]
 
 

@@ -30,7 +30,7 @@ ELSEWHERE: dict[str, str] = {
     "experimental.erode": _GPU + "ops/test_filters.py",
     "experimental.median_blur": _GPU + "ops/test_filters.py",
     "experimental.remap": _GPU + "ops/test_geometry.py",
-    "experimental.resize": "the body of resize",
+    "experimental.resize": "runs resize's implementation",
     "full": "ops/test_generic.py",
     "full_like": "ops/test_generic.py",
     "get_property": "ops/test_generic.py",

@@ -108,7 +108,7 @@ def pages(
     parts = [_HEAD, _pixel_table(), _module_table(modules)]
     if short:
         parts.append(
-            "\n".join(["## Too few cases, or too far", "", *[f"- {line}" for line in short], ""])
+            "\n".join(["## Too few cases, or results too far off", "", *[f"- {line}" for line in short], ""])
         )
     return {"": "\n".join(parts), "_operators": _operator_table(), "_exceptions": _exception_list(exceptions)}
 
@@ -125,11 +125,13 @@ def _operator_table() -> str:
     for case in _cases:
         by_name[case.operator].append(case)
     text = (
-        f"# Parity with DALI: operators\n\n{_WRITTEN}\n\n*Within* is the smallest share of values of any case that is within the tolerance; the "
-        "tolerance is the\nwidest of any case: levels, plus a part of the value. *Arguments* counts different combinations.\n"
-        "*Off by more than 1* is the largest share of an integer output's values; *worst* is the largest difference of "
-        "any\nvalue, of integers in levels, of floating outputs relative to their largest value (of float16 beyond its last "
-        "place);\n*mean* is the mean difference in the sample where that is largest.\n\n"
+        f"# Parity with DALI: operators\n\n{_WRITTEN}\n\n"
+        "Each row sums up the cases of one operator. *Arguments* counts the different combinations of arguments.\n"
+        "*Tolerance* is the widest tolerance of any case: levels, plus a fraction of the value. *Within* is the smallest share\n"
+        "of values within the tolerance, over all cases. *Off by more than 1* is the largest share of an integer output's\n"
+        "values that differ by more than one level. *Worst* is the largest difference: in levels for integers, relative to the\n"
+        "output's largest value for floats (for float16, beyond the rounding of its last bit). *Mean* is the mean difference of\n"
+        "the sample where it is largest.\n\n"
     )
     rows = [_row(name, by_name[name]) for name in sorted(by_name)]
     return text + _table(
@@ -191,7 +193,7 @@ def _module_table(modules: Mapping[str, tuple[str, int]]) -> str:
 def _exception_list(exceptions: Mapping[str, Sequence[str]]) -> str:
     lines = [f"- `{name}`: {reason}" for name in sorted(exceptions) for reason in exceptions[name]]
     return "\n".join(
-        ["# Parity with DALI: exceptions", "", _WRITTEN, "", "Where exact parity is not kept, and why.", "", *lines, ""]
+        ["# Parity with DALI: exceptions", "", _WRITTEN, "", "Operators and features that differ from DALI on purpose.", "", *lines, ""]
     )
 
 

@@ -1,4 +1,4 @@
-"""Conversion between element types: a table, an exact reference in Python, and the real DALI."""
+"""Conversions between dtypes, checked with a table, an exact reference in Python and the real DALI."""
 
 from __future__ import annotations
 

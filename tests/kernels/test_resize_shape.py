@@ -1,4 +1,4 @@
-"""The size rules of resize: a table of measured cases, errors, and random cases on the real DALI."""
+"""Output sizes of resize: a table of measured cases, errors, and random cases on the real DALI."""
 
 from __future__ import annotations
 

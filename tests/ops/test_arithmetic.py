@@ -1,4 +1,4 @@
-"""Arithmetic, comparison, bitwise and mathematical functions against Python's integers, NumPy and the real DALI."""
+"""Arithmetic, comparisons, bitwise and mathematical functions against Python's integers, NumPy and the real DALI."""
 
 from __future__ import annotations
 
@@ -589,11 +589,11 @@ def test_results_lie_in_order_in_memory(expression: Any) -> None:
 
 
 EXCEPTIONS = {
-    "math.rsqrt": "of 0 is inf; DALI's CPU approximation gives nan",
+    "math.rsqrt": "of 0 is inf; DALI's CPU approximation returns nan",
     "node[...]": "works; DALI raises NotImplementedError",
-    "node + np.float64(2)": "is float64; DALI raises TypeError",
-    "float < int": "compares values; DALI takes every negative integer for less than any float",
-    "Constant(0.1).float64()": "has the precision of float64; DALI stores it as float32",
+    "node + np.float64(2)": "gives float64; DALI raises TypeError",
+    "float < int": "compares the values; in DALI, every negative integer is less than any float",
+    "Constant(0.1).float64()": "has float64's precision; DALI stores the constant as float32",
     "int_min // -1": "wraps around; DALI's process dies",
 }
 

@@ -1,4 +1,4 @@
-"""Boxes: encodings to the bit of the real DALI, random windows that keep every rule and by their distribution, batches of boxes without samples."""
+"""Box operators: encodings are bit-identical to the real DALI's, random windows obey their constraints and have the right distribution, batches contain samples without boxes."""
 
 from __future__ import annotations
 
@@ -496,10 +496,12 @@ def test_a_batch_without_samples(name: str, dense: bool) -> None:
 BOTH = ("nvidia.dali", "torchdali")
 
 EXCEPTIONS: dict[str, str] = {
-    "random_bbox_crop": "other random numbers, same distribution, but for volumes with fixed ratios beside ranges, "
-    "where only the rules are kept; a search that cannot end is an error; labels may have any type",
-    "ssd_random_crop": "other random numbers, same distribution; only HWC images; labels may have any type",
-    "box_encoder": "too few labels, or boxes that are not (N, 4), are errors; DALI reads what lies behind them",
+    "random_bbox_crop": "draws different random numbers from the same distribution, except for volumes that combine "
+    "fixed ratios with ranges, where only the constraints hold; an endless search is an error; labels may have any "
+    "dtype",
+    "ssd_random_crop": "draws different random numbers from the same distribution; accepts only HWC images; labels "
+    "may have any dtype",
+    "box_encoder": "too few labels, or boxes that aren't (N, 4), are errors; DALI reads past the end of the data",
 }
 
 # ---------------------------------------------------------------- box_encoder

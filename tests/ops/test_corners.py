@@ -1,4 +1,4 @@
-"""Corner cases of operators, as tables: the real DALI and torchdali return the same, or refuse with one class."""
+"""Tables of corner cases: torchdali returns the same as the real DALI, or raises the same class of error."""
 
 from __future__ import annotations
 

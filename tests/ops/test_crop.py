@@ -1,4 +1,4 @@
-"""crop and crop_mirror_normalize: against a slow reference and the real DALI, and what that cannot tell."""
+"""crop and crop_mirror_normalize against a slow reference and the real DALI; also buffers, views, gradients and errors."""
 
 from __future__ import annotations
 
@@ -310,11 +310,11 @@ def test_layouts_that_are_no_images_are_value_errors() -> None:
 
 EXCEPTIONS: dict[str, str] = {
     "crop": "float16 output is rounded half to even (DALI: half away from zero), and saturates with several fill "
-    "values too (DALI: wraps). More element types: dtype may be any (DALI: the input's own, float, float16, uint8), "
-    "data may be bool or have five axes",
-    "crop_mirror_normalize": "more input types and five axes; scale=0 gives shift (DALI: NaN); mean and std may "
-    "have different numbers of values from sample to sample; integer results that lie half-way between two levels "
-    "may be off by one",
+    "values too (DALI wraps around); `dtype` may be any dtype (DALI: the input's, float, float16 or uint8); data may "
+    "be bool or have five axes",
+    "crop_mirror_normalize": "supports more input dtypes and five axes; `scale=0` returns `shift` (DALI: NaN); the "
+    "lengths of `mean` and `std` may differ between samples; an integer result halfway between two levels may be off "
+    "by one",
 }
 
 # ---------------------------------------------------------------- crop

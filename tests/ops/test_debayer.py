@@ -1,4 +1,4 @@
-"""Debayering against a slow reference, by its laws and against the real DALI, with and without OpenCV."""
+"""Debayering against a slow reference and the real DALI, with and without OpenCV, and its mathematical properties."""
 
 from __future__ import annotations
 
@@ -227,10 +227,8 @@ def test_gradients_agree_with_opencv(library, shape):
 
 
 EXCEPTIONS = {
-    "debayer": (
-        "default_npp (of GPUs) is bilinear, without the correlation of green values that NPP adds; "
-        "a 4D output of unset layout has none; uint8 and uint16 as DALI"
-    ),
+    "debayer": "`default_npp` (DALI's GPU algorithm) is bilinear, without NPP's correlation of the green values; a "
+    "4-D output has no layout if the input has none; accepts uint8 and uint16, as DALI does",
 }
 
 SHAPES = {

@@ -1,4 +1,4 @@
-"""Image decoders: windows of small and large images, random windows, shapes that headers tell, errors with their place; against the real DALI."""
+"""Image decoders against the real DALI: windows of small and large images, random windows, shapes from headers, and errors."""
 
 from __future__ import annotations
 
@@ -173,8 +173,8 @@ def test_errors_say_what_is_wrong(call: Any, message: str) -> None:
 
 
 EXCEPTIONS = {
-    "decoders.*": "the data must be uint8; DALI takes the bytes of any type",
-    "decoders.image_random_crop": "the streams of numbers differ; the distributions of windows are compared",
+    "decoders.*": "the data must be uint8; DALI reads data of any dtype as bytes",
+    "decoders.image_random_crop": "random numbers differ; the windows' distributions are compared",
 }
 F, I32 = np.float32, np.int32
 Bytes = npt.NDArray[np.uint8]

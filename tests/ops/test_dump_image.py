@@ -1,4 +1,4 @@
-"""`dump_image`: the files it writes are the real DALI's, to the byte."""
+"""`dump_image` writes the same files as the real DALI, byte for byte."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ def test_refuses(folder, sample, arguments, message):
 # ---------------------------------------------------------------- beside the real DALI
 
 
-EXCEPTIONS = {"dump_image": "takes uint8 images (HWC) alone, as DALI"}
+EXCEPTIONS = {
+    "dump_image": "accepts only uint8 images (HWC), as DALI does",
+}
 
 
 @pytest.mark.parity

@@ -227,8 +227,8 @@ def test_clahe_needs(missing):
 
 
 EXCEPTIONS = {
-    "clahe": "tiles_x or tiles_y of 0 raises RuntimeError; DALI's process ends with a signal",
-    "equalize": "without a layout the output has none; DALI names the one it assumed",
+    "clahe": "`tiles_x=0` or `tiles_y=0` raises RuntimeError; DALI's process is killed by a signal",
+    "equalize": "an input without a layout gives an output without a layout; DALI sets the layout that it assumed",
 }
 
 

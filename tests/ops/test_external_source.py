@@ -1,4 +1,4 @@
-"""`external_source` in this process: sources and data of all kinds, feeding, epochs, errors and their moment, as the real DALI."""
+"""`external_source` in the main process against the real DALI: all sources and data types, feeding, epochs, and when errors are raised."""
 
 from __future__ import annotations
 
@@ -433,15 +433,16 @@ def test_a_checkpoint_does_not_count_what_is_prepared() -> None:
 
 
 EXCEPTIONS: dict[str, str] = {
-    "callback errors": "DALI raises them when it schedules, batches ahead of their own; here an exception "
+    "callback errors": "DALI raises the exception while it schedules, several batches early; here an exception "
     "belongs to its batch, and the batches before it are delivered",
-    "errors inside DALI": "its pipeline is invalid afterwards; here the next batch works",
-    "signatures": "keyword-only parameters with defaults (as functools.partial makes) are allowed here",
-    "data": "DLPack objects, the buffer protocol and torch tensors work without a GPU; DALI takes complex numbers for "
-    "real ones and ignores the byte order, which is refused here",
-    "iterator factories": "a function that returns an iterator is iterated; DALI refuses its result",
-    "feed_input": "takes the operator (ops.ExternalSource) too",
-    "parallel": "an exception of a worker keeps its class; DALI raises Exception",
+    "errors inside DALI": "DALI's pipeline is invalid after an error; here the next batch works",
+    "signatures": "a source may have keyword-only parameters with defaults (`functools.partial` creates them)",
+    "data": "DLPack objects, the buffer protocol and torch tensors work without a GPU; DALI treats complex numbers as "
+    "real ones and ignores the byte order, here both are errors",
+    "iterator factories": "if the source is a function that returns an iterator, the iterator is used; DALI refuses "
+    "the iterator",
+    "feed_input": "also accepts the operator (`ops.ExternalSource`)",
+    "parallel": "a worker's exception keeps its class; DALI raises Exception",
 }
 
 

@@ -1,4 +1,4 @@
-"""Filters against slow references in NumPy, and against the real DALI those that it has on the CPU."""
+"""Filters against slow references in NumPy, and against the real DALI if it has the filter on the CPU."""
 
 from __future__ import annotations
 
@@ -313,9 +313,9 @@ def test_resize_of_the_gpu_is_the_one_of_the_cpu() -> None:
 
 
 EXCEPTIONS = {
-    "experimental.median_blur": "runs on the GPU only in DALI; compared with a NumPy reference",
-    "experimental.dilate": "as median_blur",
-    "experimental.erode": "as median_blur",
+    "experimental.median_blur": "DALI has it only on the GPU; compared with a NumPy reference",
+    "experimental.dilate": "the same as `experimental.median_blur`",
+    "experimental.erode": "the same as `experimental.median_blur`",
 }
 
 RANDOM = np.random.default_rng(14)

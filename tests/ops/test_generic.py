@@ -1,4 +1,4 @@
-"""Constants, copies, conversion, permutations and properties: memory is nobody else's, sources are followed, errors; against the real DALI."""
+"""Constants, copies, conversions, permutations and properties against the real DALI: no shared memory, source names are passed on, errors."""
 
 from __future__ import annotations
 
@@ -183,10 +183,10 @@ def test_errors_say_what_is_wrong(call: Any, message: str) -> None:
 
 
 EXCEPTIONS = {
-    "cast": "dtype may also be a torch or NumPy type, which DALI refuses",
-    "constant": "also makes float64, which DALI refuses",
-    "full": "without a shape and of an input with a layout it is 0D; DALI fails with an internal error",
-    "zeros, ones, full": "a shape given per sample may have any type; DALI wants int32",
+    "cast": "`dtype` may also be a torch or NumPy dtype, which DALI refuses",
+    "constant": "also creates float64 constants, which DALI refuses",
+    "full": "without a shape, and with an input that has a layout, the result is 0-D; DALI fails with an internal error",
+    "zeros, ones, full": "a per-sample shape may have any dtype; DALI requires int32",
 }
 F = np.float32
 

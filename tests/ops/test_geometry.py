@@ -1,4 +1,4 @@
-"""Geometry operators: references in NumPy, properties, errors, gradients; against the real DALI."""
+"""Geometry operators against references in NumPy and the real DALI: values, properties, errors and gradients."""
 
 from __future__ import annotations
 
@@ -379,17 +379,19 @@ def test_warps_compile_to_one_graph(linear):
 
 
 EXCEPTIONS = {
-    "warp_affine": "INTERP_NN: where a position falls on the edge of two pixels, float32 rounding picks one of them; "
-    "a size per sample that is not whole is rounded, as a constant one is; DALI truncates it",
-    "rotate": "INTERP_NN: as warp_affine",
-    "sphere": "mask=0 as a constant leaves images as they are, as DALI documents; DALI warps them nevertheless",
-    "water": "mask as of sphere",
-    "bbox_rotate": "mode fixed and halfway at exactly 45 degrees: in DALI rounding decides if the sides are swapped",
-    "grid_mask": "layouts other than HWC, on which DALI masks other axes or crashes",
-    "multi_paste": "FHWC, on which DALI fails",
-    "coord_transform": "no points: (0, rows) instead of DALI's (0, 0)",
-    "jitter": "runs on the CPU too; random, and DALI has it on the GPU only: tested against its documentation",
-    "experimental.remap": "runs on the CPU too; DALI has it on the GPU only: tested against a reference",
+    "warp_affine": "INTERP_NN: on the edge between two pixels, float32 rounding selects one of them, which may "
+    "differ; a fractional per-sample size is rounded, like a constant size; DALI truncates it",
+    "rotate": "INTERP_NN: the same as `warp_affine`",
+    "sphere": "the constant `mask=0` leaves images unchanged, as DALI documents; DALI warps them nevertheless",
+    "water": "`mask` works as in `sphere`",
+    "bbox_rotate": "modes `fixed` and `halfway` at exactly 45 degrees: in DALI, rounding decides whether the sides "
+    "are swapped",
+    "grid_mask": "supports layouts other than HWC, where DALI masks the wrong axes or crashes",
+    "multi_paste": "supports FHWC, where DALI fails",
+    "coord_transform": "without points, the output's shape is (0, rows); DALI returns (0, 0)",
+    "jitter": "also runs on the CPU; it's random and DALI has it only on the GPU, so it is tested against DALI's "
+    "documentation",
+    "experimental.remap": "also runs on the CPU; DALI has it only on the GPU, so it is tested against a reference",
 }
 
 LEAD = {"HWC": (), "FHWC": (2,), "DHWC": (4,), "FDHWC": (2, 4)}

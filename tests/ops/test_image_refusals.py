@@ -1,4 +1,4 @@
-"""Inputs that equalize, clahe, debayer, jpeg_compression_distortion and dump_image refuse, as the real DALI does."""
+"""Inputs that equalize, clahe, debayer, jpeg_compression_distortion and dump_image reject, as the real DALI does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distortion of JPEG: by the codec, by its maths and by the real DALI; the first two agree to the bit."""
+"""JPEG distortion by the codec, by its formulas and by the real DALI; the first two are bit-identical."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_on_the_accelerator():
 
 
 EXCEPTIONS = {
-    "jpeg_compression_distortion": "takes uint8 alone, as DALI; a per-sample quality may be a float",
+    "jpeg_compression_distortion": "accepts only uint8, as DALI does; a per-sample `quality` may be a float",
 }
 
 

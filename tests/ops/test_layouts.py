@@ -1,4 +1,4 @@
-"""Data without a layout: image operators assume one, and their outputs say so, as those of the real DALI do."""
+"""Inputs without a layout: image operators assume a layout and set it on their outputs, as in the real DALI."""
 
 from __future__ import annotations
 

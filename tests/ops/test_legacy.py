@@ -1,4 +1,4 @@
-"""Old names of operators and arguments work, warn on the user's line where DALI does, and mean what the new ones mean."""
+"""Old names of operators and arguments: they work, warn on the user's line where DALI warns, and equal the new ones."""
 
 from __future__ import annotations
 
@@ -257,8 +257,8 @@ def test_operators_by_device() -> None:
 
 
 EXCEPTIONS = {
-    "fast_resize_crop_mirror": "channel-first layouts: DALI's mirror=1 turns the image upside down and 2 does "
-    "nothing; here 1 mirrors rows and 2 columns in every layout",
+    "fast_resize_crop_mirror": "with channel-first layouts, DALI's `mirror=1` turns the image upside down and "
+    "`mirror=2` does nothing; here 1 mirrors horizontally and 2 vertically in every layout",
 }
 
 LIBRARIES = ("torchdali", "nvidia.dali")

@@ -1,4 +1,4 @@
-"""Noise: distributions by their formulas; the same seed gives the same noise; layouts and types."""
+"""Noise: distributions match their formulas, the same seed gives the same noise, layouts and dtypes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`normalize` against the real DALI; axes that follow from the shape of the mean or deviation that is given."""
+"""`normalize` against the real DALI, and axes inferred from the shape of `mean` or `stddev`."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from tests.check import PerSample, check
 pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
-    "experimental.warp_perspective": "INTERP_CUBIC where the image repeats: far outside DALI has other values",
-    "experimental.resize": "DALI has it on the GPU only: it is resize under another name",
-    "tensor_resize": "any number of axes; DALI resizes at most three neighbouring ones",
+    "experimental.warp_perspective": "INTERP_CUBIC with a repeated border: values far outside the image differ",
+    "experimental.resize": "DALI has it only on the GPU; here it's another name of `resize`",
+    "tensor_resize": "resizes any number of axes; DALI resizes at most three adjacent ones",
 }
 
 RANDOM = np.random.default_rng(6)

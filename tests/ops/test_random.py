@@ -1,4 +1,4 @@
-"""Random operators: reproducible, independent of batches and of how much is drawn, inside their ranges; beside the real DALI types, shapes, layouts, errors.
+"""Random operators: reproducible, independent of batch size and of other draws, and in range; dtypes, shapes, layouts and errors match the real DALI's.
 
 Its streams of numbers cannot be reproduced, so that samples of both are compared by their distributions.
 """
@@ -212,9 +212,9 @@ def test_errors_say_what_is_wrong(call: Any, message: str) -> None:
 
 
 EXCEPTIONS = {
-    "random.*": "the streams of numbers differ; distributions, types, shapes and layouts are compared",
-    "random.uniform": "values=[] is a RuntimeError here; DALI ends the process (SIGFPE)",
-    "random.normal": "arguments given per sample may have any type and one element; DALI wants float32 scalars",
+    "random.*": "random numbers differ; distributions, types, shapes and layouts are compared",
+    "random.uniform": "`values=[]` raises RuntimeError; DALI's process ends (SIGFPE)",
+    "random.normal": "per-sample arguments may have any dtype and one element; DALI requires float32 scalars",
 }
 COUNTS = [4_000, 20_000]  # few numbers of a sample are drawn with those of the batch, many apart
 NUMBERS = ["UINT8", "INT8", "UINT16", "INT16", "INT32", "UINT32", "INT64", "FLOAT", "FLOAT64"]

@@ -12,9 +12,10 @@ from tests.check import check
 pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
-    "reductions.mean": "dtype= an integer type: DALI sums in that type and wraps; here the mean is rounded",
-    "reductions.variance": "a scalar mean with some of the axes: DALI reads past it; here it holds for all",
-    "reductions.std_dev": "as variance",
+    "reductions.mean": "with an integer `dtype`, DALI sums in that type and wraps around; here the mean is rounded",
+    "reductions.variance": "with a scalar `mean` and only some of the axes, DALI reads past the end of the mean; here "
+    "the scalar is used for all values",
+    "reductions.std_dev": "the same as `reductions.variance`",
 }
 
 RANDOM = np.random.default_rng(12)

@@ -1,4 +1,4 @@
-"""The resize family against the real DALI; fused with a crop it gives the same pixels."""
+"""The resize family against the real DALI; resize fused with a crop gives the same pixels."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from torchdali import fn, types
 pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
-    "resize_crop_mirror": "channel-first layouts: DALI's mirror=1 turns the image upside down and 2 does nothing; "
-    "here 1 mirrors rows and 2 columns in every layout",
+    "resize_crop_mirror": "with channel-first layouts, DALI's `mirror=1` turns the image upside down and `mirror=2` "
+    "does nothing; here 1 mirrors horizontally and 2 vertically in every layout",
 }
 
 RANDOM = np.random.default_rng(15)

@@ -1,4 +1,4 @@
-"""Masks: objects found as a slow flood fill finds them, polygons by mask, random choices by their distribution; selections exactly as the real DALI's."""
+"""Masks: objects match a slow flood fill, polygons belong to the right mask, random choices have the right distribution, and selections equal the real DALI's."""
 
 from __future__ import annotations
 
@@ -353,8 +353,10 @@ BOTH = ("nvidia.dali", "torchdali")
 COUNT = 600
 
 EXCEPTIONS: dict[str, str] = {
-    "segmentation.random_mask_pixel": "other random numbers, same distribution; a mask without pixels is an error",
-    "segmentation.random_object_bbox": "other random numbers, same distribution; negative weights are an error",
+    "segmentation.random_mask_pixel": "draws different random numbers from the same distribution; a mask without "
+    "pixels is an error",
+    "segmentation.random_object_bbox": "draws different random numbers from the same distribution; negative weights "
+    "are an error",
 }
 
 

@@ -1,4 +1,4 @@
-"""Shape operators, sequences, tables and indexing against NumPy and the real DALI."""
+"""Shape operators, sequences, lookup tables and indexing against NumPy and the real DALI."""
 
 from __future__ import annotations
 
@@ -315,10 +315,10 @@ def test_constants_as_inputs() -> None:
 
 
 EXCEPTIONS = {
-    "squeeze": "axes may be given per sample; DALI declares that and refuses it",
-    "reshape": "src_dims alone may be given per sample, extents may be 0; a layout that does not fit the new number "
-    "of axes is dropped where DALI fails",
-    "reinterpret": "data without axes are refused where the sizes differ; DALI's process dies",
+    "squeeze": "`axes` may be per sample; DALI declares that, but refuses it",
+    "reshape": "`src_dims` may be per sample without other arguments, and extents may be 0; a layout that doesn't fit "
+    "the new number of axes is dropped, where DALI fails",
+    "reinterpret": "0-D data is refused if the element sizes differ; DALI's process dies",
 }
 
 

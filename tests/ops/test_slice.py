@@ -1,4 +1,4 @@
-"""slice, flip, pad, erase and the random windows: against slow references and the real DALI, and what that cannot tell."""
+"""slice, flip, pad, erase and random windows against slow references and the real DALI; also gradients and errors."""
 
 from __future__ import annotations
 
@@ -285,11 +285,11 @@ def test_numbers_depend_on_nothing_but_seed_and_sample() -> None:
 
 
 EXCEPTIONS: dict[str, str] = {
-    "slice": "more element types and any number of axes; rel_shape=0 is never refused (DALI: sometimes)",
-    "flip": "bool and float16 too",
-    "pad": "float64 too",
-    "erase": "float64 and bool too, and axes counted from the end; axes that do not exist or occur twice, and data "
-    "without a layout and without axes, are errors (DALI overwrites everything or crashes)",
+    "slice": "supports more dtypes and any number of axes; `rel_shape=0` is never refused (DALI sometimes refuses it)",
+    "flip": "also supports bool and float16",
+    "pad": "also supports float64",
+    "erase": "also supports float64, bool and negative axes; axes that don't exist or are repeated are errors, and so "
+    "is a missing layout without `axes` (DALI overwrites everything or crashes)",
 }
 
 # ---------------------------------------------------------------- slice

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
     "node[...]": "works; DALI raises NotImplementedError",
-    "float64 + np.float64": "works, as float64; DALI raises TypeError",
+    "float64 + np.float64": "gives float64; DALI raises TypeError",
 }
 
 HWC = np.arange(24, dtype=np.int32).reshape(2, 3, 4)

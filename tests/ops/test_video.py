@@ -1,4 +1,4 @@
-"""Video against the real DALI, which decodes VP8, VP9 and Motion JPEG on the CPU: equal to the bit."""
+"""Videos against the real DALI, which decodes VP8, VP9 and Motion JPEG on the CPU: frames are bit-identical."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from torchdali.codecs.video import VideoDecoder
 pytestmark = pytest.mark.parity
 
 EXCEPTIONS = {
-    "readers.video": "runs on the GPU only in DALI; compared with PyAV in readers/test_video.py",
-    "readers.video_resize": "as readers.video",
+    "readers.video": "DALI has it only on the GPU; compared with PyAV in readers/test_video.py",
+    "readers.video_resize": "the same as `readers.video`",
 }
 NAMES = ("vp9.webm", "vp8.webm", "mjpeg.avi")
 

@@ -1,4 +1,4 @@
-"""Automatic augmentation against the real DALI: pixels, suites and policies, draws, refusals."""
+"""Automatic augmentation against the real DALI: pixels, suites and policies, random draws, errors."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ pytestmark = [
 BOTH = ("torchdali", "nvidia.dali")
 
 EXCEPTIONS = {
-    "auto_aug": "with `seed`, DALI draws operation, sign and the rest from equal streams, so that some operations are "
-    "never negated; torchdali draws them independently, as both do without a seed",
+    "auto_aug": "with `seed`, DALI draws the operation, the sign and the other values from identical random "
+    "sequences, so some operations are never negated; torchdali draws them independently, as both libraries do "
+    "without a seed",
 }
 
 

@@ -1,4 +1,4 @@
-"""Cases that scripts written for DALI met when they moved over: each runs on both and returns the same.
+"""Problems of scripts that moved from DALI to torchdali: each case runs on both and returns the same.
 
 Corner cases of single operators are in `ops/test_corners.py`.
 """

@@ -1,4 +1,4 @@
-"""DALI takes the same samples as arguments as we do: those of one element where it wants a number."""
+"""Per-sample arguments: where a scalar is expected, both libraries accept samples of one element and reject others."""
 
 from __future__ import annotations
 

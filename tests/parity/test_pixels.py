@@ -1,4 +1,4 @@
-"""The training pipeline's operators on photos: every pixel against the real DALI."""
+"""Operators of a training pipeline on photos: every pixel against the real DALI."""
 
 from __future__ import annotations
 

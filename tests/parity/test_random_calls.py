@@ -1,4 +1,4 @@
-"""Random calls on torchdali and on the real DALI: the same outcome, but for the differences of a table."""
+"""Random calls on torchdali and the real DALI: the same outcome, except for a table of known differences."""
 
 from __future__ import annotations
 

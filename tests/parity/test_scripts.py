@@ -1,4 +1,4 @@
-"""The scripts of ``tests/scripts`` run by the real DALI and by ``torchdali run``: their results agree."""
+"""The scripts of ``tests/scripts``, run by the real DALI and by ``torchdali run``: their results agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types, tensors and batches against the real DALI: one expression, evaluated with either's names.
+"""Types, tensors and batches against the real DALI: each expression is evaluated by both libraries.
 
 Both must give the same value or raise the same class of exception. Values are compared by `plain`.
 """

@@ -1,4 +1,4 @@
-"""The transforms beside the real DALI's: the same images, arguments and errors.
+"""The torchvision-style transforms against the real DALI's: the same images, arguments and errors.
 
 The real one asks torch for a CUDA stream whenever it is given a tensor, also without a GPU; the fixture answers for it.
 Left out is what crashes it or gives garbage: see docs/torchvision.md.

@@ -1,4 +1,4 @@
-"""Code that rewriting leaves to Python: its meaning stays, and a node in it is an error that says what to write."""
+"""Code that conditionals leave to Python: its results don't change, and a node in it raises an error with the cure."""
 
 from __future__ import annotations
 

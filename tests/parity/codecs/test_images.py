@@ -1,4 +1,4 @@
-"""Decoded images against the real DALI: equal to the last bit, or equally refused.
+"""Decoded images against the real DALI: bit-identical, or rejected by both.
 
 DALI runs in child processes, since it crashes on a few files. They deliver shapes, types and
 digests of the pixels. Run as a program, this file is such a child.

@@ -1,4 +1,4 @@
-"""Resize against the real DALI: filters, antialiasing, types, regions, flips, dimensions, photos."""
+"""Resize against the real DALI: filters, antialiasing, dtypes, regions, flips, dimensions, photos."""
 
 from __future__ import annotations
 

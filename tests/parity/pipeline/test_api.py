@@ -1,4 +1,4 @@
-"""The Pipeline API does what the real DALI's does: same results, same classes of exceptions.
+"""The Pipeline API against the real DALI: the same results and the same classes of exceptions.
 
 Each case is a function of a library; it runs on both, and what it returns or raises is compared.
 """

@@ -1,4 +1,4 @@
-"""Conditionals against the real DALI: the same pipeline functions, run on both."""
+"""Conditionals against the real DALI: both run the same pipeline functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes, saving and the backend's functions do what the real DALI's do: same results, same exceptions."""
+"""Mistakes, serialization and functions of the backend against the real DALI: the same results and exceptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proxy beside the real DALI's: the same scripts, the same batches.
+"""The proxy against the real DALI's: the same scripts give the same batches.
 
 Only what ends well is compared: where a call or a sample is wrong, the real one waits for ever (missing or
 unknown inputs, torch tensors without a GPU, a batch that is too large, an error of the dataset or of

@@ -1,4 +1,4 @@
-"""The PyTorch plugin beside the real DALI's: the same sequences, lengths, types and errors."""
+"""The PyTorch plugin against the real DALI's: the same sequences, lengths, types and errors."""
 
 from __future__ import annotations
 

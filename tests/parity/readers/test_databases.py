@@ -16,10 +16,10 @@ pytestmark = pytest.mark.golden
 pytest.importorskip("lmdb", reason="the tests write databases by the package lmdb")
 
 EXCEPTIONS = {
-    "readers.caffe": "random_shuffle shuffles whole epochs",
-    "readers.caffe2": "label_type 1 works, 3 gives numbers and weights, and a box without labels is found: the real "
-    "one fails, or ends the process; image and label missing from a record are errors",
-    "readers.mxnet": "several files, and files without an index, can be read; random_shuffle shuffles whole epochs",
+    "readers.caffe": "`random_shuffle` shuffles the whole epoch",
+    "readers.caffe2": "`label_type=1` works, `label_type=3` returns indices and weights, and a box without labels is "
+    "found (DALI fails, or its process ends); a record without the image or label is an error",
+    "readers.mxnet": "reads several files, and files without an index; `random_shuffle` shuffles the whole epoch",
 }
 ENCODED = proto(4, b"jpegbytes", (1,))
 LABEL = proto(2, [5], (1,))

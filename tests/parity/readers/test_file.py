@@ -1,4 +1,4 @@
-"""readers.file and io.file.read against the real DALI: which files, labels, epochs, metadata, errors."""
+"""readers.file and io.file.read against the real DALI: file lists, labels, epochs, metadata, errors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.helpers.libraries import agree, batches, library, outcome
 pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
-    "readers.file": "random_shuffle shuffles whole epochs, and anew in each: orders differ, sets of records do not; "
-    "a label beyond int32 is an error instead of wrapping",
-    "io.file.read": "use_o_direct reads the usual way where the file system refuses direct reads, and any size; "
-    "s3:// is not read",
+    "readers.file": "`random_shuffle` shuffles the whole epoch, differently in each epoch: orders differ from DALI's, "
+    "the samples of an epoch don't; a label beyond int32 is an error instead of wrapping around",
+    "io.file.read": "`use_o_direct` accepts files of any size, and reads without it if the file system refuses direct "
+    "reads; s3:// isn't supported",
 }
 FILES = [
     "t/a/1.jpg", "t/a/10.jpg", "t/a/2.JPG", "t/a/x.txt", "t/a/sub/deep.jpg", "t/b_empty/readme.md", "t/c/z.png",

@@ -1,4 +1,4 @@
-"""The readers' sequences and metadata beside the real DALI's."""
+"""Sample order and metadata of readers against the real DALI."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from tests.helpers.libraries import agree
 pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
-    "readers.nemo_asr": "a duration or text of another type is an error, where the real one takes it for 0 or ends the "
-    "process; random_shuffle shuffles whole epochs",
+    "readers.nemo_asr": "a duration or text of the wrong type is an error (DALI reads it as 0, or its process ends); "
+    "`random_shuffle` shuffles the whole epoch",
 }
 
 LINES: dict[str, list[dict[str, Any]]] = {

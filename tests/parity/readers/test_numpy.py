@@ -14,9 +14,9 @@ from tests.helpers.libraries import agree
 pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
-    "readers.numpy": "versions 2 and 3 of the form, headers of any length; files of different types in a batch are "
-    "refused where the batch is delivered, not where they are read; only device='cpu'",
-    "decoders.numpy": "the order of Fortran is read, for which the real one needs a GPU",
+    "readers.numpy": "reads versions 2 and 3 of the format, and headers of any length; a batch that mixes dtypes "
+    "raises an error when it is delivered, not when it is read; supports only `device='cpu'`",
+    "decoders.numpy": "reads Fortran order, which DALI reads only on the GPU",
 }
 A = np.arange(24).reshape(4, 6)
 B = np.arange(60).reshape(3, 4, 5)

@@ -15,8 +15,9 @@ from tests.helpers.libraries import agree, batches
 pytestmark = pytest.mark.golden
 
 EXCEPTIONS = {
-    "readers.tfrecord": "values that a record does not have are the default, where the real one leaves memory as it "
-    "is; a VarLenFeature that it does not have is empty, where the real one has a scalar; a missing string is 1-D; random_shuffle shuffles whole epochs; index_path may be left out",
+    "readers.tfrecord": "a feature that a record lacks gets its default value (DALI leaves the memory uninitialized); "
+    "a missing VarLenFeature is empty (DALI: a scalar); a missing string is 1-D; `random_shuffle` shuffles the whole "
+    "epoch; `index_path` is optional",
 }
 EXAMPLES = [
     {"image": b"abc", "label": [5, -6], "boxes": [1.0, 2.0, 3.0, 4.0], "two": [b"x", b"yz"], "empty": []},

@@ -15,8 +15,8 @@ from tests.helpers.libraries import agree, batches
 pytestmark = [pytest.mark.golden, pytest.mark.filterwarnings("ignore:in .* several components")]
 
 EXCEPTIONS = {
-    "readers.webdataset": "names of pax headers count; an index that does not exist is written; a negative size "
-    "in an index is refused when it is built; random_shuffle shuffles whole epochs",
+    "readers.webdataset": "names from pax headers are used; a missing index is written; a negative size in an index "
+    "is an error when the pipeline is built; `random_shuffle` shuffles the whole epoch",
 }
 MEMBERS = [
     ("a.jpg", b"a1"), ("a.cls", b"0"), ("b.jpg", b"b1"), ("b.png", b"bp"), ("b.cls", b""), ("c.PNG", b"c1"),
