@@ -25,7 +25,7 @@ from torchdali._commands import training as training_command
 from torchdali._commands.doctoring import CODECS, ComponentState
 from torchdali._commands.startup import torchdali_alias
 from torchdali._demo import pictures, sheet, training
-from torchdali.codecs._image_formats import FORMATS
+from torchdali.codecs.images import FORMATS
 from torchdali.errors import MissingExtraError
 from torchdali.installation import extra_command
 from torchdali.pipeline import native_status

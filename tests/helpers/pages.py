@@ -17,7 +17,7 @@ import numpy as np
 import PIL.Image
 
 import torchdali.ops  # noqa: F401  declares the operators
-from torchdali.codecs._image_formats import FORMATS
+from torchdali.codecs.images import FORMATS
 from torchdali.declaration.registry import registry
 
 __all__ = ["ROOT", "Block", "blocks", "check", "own_operators", "pictures", "run"]

@@ -14,6 +14,7 @@ import PIL.Image
 import pytest
 
 from torchdali import fn, pipeline_def, tfrecord
+from torchdali.codecs.images import FORMATS
 from torchdali.codecs.signatures import describe_content
 
 
@@ -114,10 +115,11 @@ def test_zeros_and_texts_are_said() -> None:
     assert describe_content(bytes(range(128, 256))) == ""
 
 
-@pytest.mark.parametrize("format", ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP"])
-def test_images_are_known(format: str) -> None:
-    data = _image(format)
-    assert f"{'WebP' if format == 'WEBP' else format} image" in describe_content(data)
+@pytest.mark.parametrize(("format", "ending"), [("GIF", ".gif"), *((each.name, end) for each in FORMATS.values() for end in each.endings)])
+def test_images_are_known(format: str, ending: str) -> None:
+    PIL.Image.init()
+    data = _image(PIL.Image.registered_extensions()[ending])
+    assert describe_content(data) == f"; it is a {format} image", "add the format to torchdali/codecs/signatures.py"
     assert describe_content(data, "image") == ""
 
 

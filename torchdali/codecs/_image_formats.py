@@ -65,6 +65,7 @@ class Format(NamedTuple):
 
     Attributes:
         name: Name in `ImageHeader.format` and error messages.
+        endings: Endings of the names of files of this format; readers list files with these endings.
         matches: Returns whether a file with these first 12 bytes has this format.
         header: Reads size, channels and depth; raises ``ValueError``, ``IndexError`` or ``struct.error`` if the header
             is damaged.
@@ -74,6 +75,7 @@ class Format(NamedTuple):
     """
 
     name: str
+    endings: tuple[str, ...]
     matches: Callable[[bytes], bool]
     header: Callable[[memoryview], ImageHeader]
     decode: Callable[[Tensor, memoryview, ImageHeader, str], Tensor]
@@ -355,35 +357,33 @@ def _bmp_gray(header: ImageHeader, pixels: Tensor) -> Weights:
 FORMATS = {
     format.name: format
     for format in (
-        Format("JPEG", _begins(b"\xff\xd8\xff"), jpeg_header, _jpeg),
-        Format("PNG", _begins(b"\x89PNG\r\n\x1a\n"), png_header, _png, _png_gray),
-        Format("BMP", _begins(b"BM"), bmp_header, _bmp, _bmp_gray),
-        Format("TIFF", _begins(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), tiff_header, _tiff),
+        Format("JPEG", (".jpg", ".jpeg"), _begins(b"\xff\xd8\xff"), jpeg_header, _jpeg),
+        Format("PNG", (".png",), _begins(b"\x89PNG\r\n\x1a\n"), png_header, _png, _png_gray),
+        Format("BMP", (".bmp",), _begins(b"BM"), bmp_header, _bmp, _bmp_gray),
+        Format("TIFF", (".tif", ".tiff"), _begins(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), tiff_header, _tiff),
         Format(
-            "WebP",
-            lambda head: head[:4] == b"RIFF" and head[8:] == b"WEBP",
-            webp_header, _webp, _always(_FIXED_15),
+            "PNM", (".pnm", ".ppm", ".pgm", ".pbm"),
+            lambda head: head[:1] == b"P" and head[1:2] in (b"1", b"2", b"3", b"4", b"5", b"6"),
+            pnm_header, _pnm, _always(_FIXED_14),
         ),
         Format(
-            "JPEG 2000",
+            "JPEG 2000", (".jp2",),
             _begins(b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"),
             jpeg2000_header, _jpeg2000, _always(_FIXED_15),
         ),
         Format(
-            "PNM",
-            lambda head: head[:1] == b"P" and head[1:2] in (b"1", b"2", b"3", b"4", b"5", b"6"),
-            pnm_header, _pnm, _always(_FIXED_14),
+            "WebP", (".webp",),
+            lambda head: head[:4] == b"RIFF" and head[8:] == b"WEBP",
+            webp_header, _webp, _always(_FIXED_15),
         ),
     )
 }  # fmt: skip
 """The formats, in the order in which they are tried."""
 
-OTHERS = Format("unknown", lambda head: True, _others_header, _others)
+OTHERS = Format("unknown", (), lambda head: True, _others_header, _others)
 """Those that Pillow alone knows."""
 
-ENDINGS = (
-    ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",
-)  # fmt: skip
+ENDINGS = tuple(ending for format in FORMATS.values() for ending in format.endings)
 """Endings of the names of images; files with others are found only by a pattern that the user gives."""
 
 OTHER_ENDINGS = (

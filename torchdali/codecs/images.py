@@ -14,7 +14,15 @@ import torch
 from torch import Tensor
 
 from torchdali.codecs._image_colors import DTYPES, OUTPUT_TYPES, to_output
-from torchdali.codecs._image_formats import ENDINGS, OTHER_ENDINGS, decode_file, gray_weights, read_header
+from torchdali.codecs._image_formats import (
+    ENDINGS,
+    FORMATS,
+    OTHER_ENDINGS,
+    Format,
+    decode_file,
+    gray_weights,
+    read_header,
+)
 from torchdali.codecs._image_headers import (
     ImageHeader,
     check_size,
@@ -31,7 +39,7 @@ from torchdali.codecs._turbo import decode_whole
 from torchdali.errors import DecodeError, MissingExtraError
 from torchdali.kernels.limits import limits
 
-__all__ = ["ENDINGS", "OTHER_ENDINGS", "ImageHeader", "decode", "peek_header", "peek_shape"]
+__all__ = ["ENDINGS", "FORMATS", "OTHER_ENDINGS", "Format", "ImageHeader", "decode", "peek_header", "peek_shape"]
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
 _JPEG_MODES = {"RGB": 3, "GRAY": 1}  # libjpeg's own output types, with torchvision's mode numbers

@@ -61,6 +61,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (rb"\0.{3}ftyp(?:avi[fs]|hei[cfsmx]|mif1|msf1)", "an AVIF or HEIF image"),
     (rb"\0\0\0\x0cjP  \r\n|\xff\x4f\xff\x51", "a JPEG 2000 image"),
     (rb"BM.{4}\0\0\0\0", "a BMP image"),
+    (rb"P[1-6]\n(?:#[^\n]*\n)*\d+\s+\d+\s", "a PNM image"),
     (rb"(?:RIFF|RIFX|RF64).{4}WAVE", "a sound, WAV"),
     (rb"fLaC[\0\x80]", "a sound, FLAC"),
     (rb"OggS\0", "Ogg, a sound or a video"),

@@ -15,16 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.codecs.images import ENDINGS, OTHER_ENDINGS, decode, peek_header
+from torchdali.codecs.images import ENDINGS, FORMATS, OTHER_ENDINGS, decode, peek_header
 from torchdali.containers._check import Problem
 from torchdali.containers._index import Progress
 
 __all__ = ["Statistics", "statistics"]
 
-_OF_FORMAT = {
-    "JPEG": (".jpg", ".jpeg"), "PNG": (".png",), "BMP": (".bmp",), "TIFF": (".tif", ".tiff"), "WebP": (".webp",),
-    "JPEG 2000": (".jp2",), "PNM": (".pnm", ".ppm", ".pgm", ".pbm"),
-}  # fmt: skip
 _AT_ONCE = 1024  # maximum number of files that are queued for the threads
 _LISTED = 20  # maximum number of classes and of broken files that are printed
 
@@ -238,5 +234,5 @@ def _ends(sides: Sequence[int]) -> tuple[int, int, int]:
 
 
 def _is_misnamed(image: _ImageStatistics) -> bool:
-    endings = _OF_FORMAT.get(image.format)
-    return endings is not None and not image.path.lower().endswith(endings)
+    format = FORMATS.get(image.format)
+    return format is not None and not image.path.lower().endswith(format.endings)
