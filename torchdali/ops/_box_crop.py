@@ -1,4 +1,4 @@
-"""Random windows of images that respect the boxes in them."""
+"""Operators that crop images at random so that the windows contain some of the images' boxes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _crop_outputs(arguments: Any) -> int:
     return 3 + int(arguments["inputs"] == 2) + bool(arguments["output_bbox_indices"])
 
 
-_ONE = [1.0, 1.0]  # the default; its identity distinguishes it from equal numbers that the user passes
+_ONE = [1.0, 1.0]  # the default; the code compares it by identity, because the user may pass equal numbers
 
 
 @operator(
@@ -69,45 +69,49 @@ def random_bbox_crop(
     total_num_attempts: int = -1,
     rng: BatchRng,
 ) -> BatchOutput | tuple[BatchOutput, ...]:
-    """Choose a random window that keeps enough of the boxes in an image, and move the boxes into it.
+    """Draw a random window that contains enough of an image's boxes, and return the boxes relative to the window.
 
-    A round draws one of ``thresholds``, or the whole image, then makes ``num_attempts`` attempts to find a
-    window. A window is accepted if its aspect ratio is allowed, the boxes reach the threshold and at least one of
-    them is kept. Rounds go on until there is one.
+    The search has rounds. Each round draws one of the ``thresholds`` or, with ``allow_no_crop``, may instead choose the
+    whole image. The round then makes up to ``num_attempts`` attempts to find a window. A window is accepted if its
+    aspect ratio is allowed, the boxes reach the threshold, and at least one box is kept. The search ends when a window
+    is accepted.
 
     Args:
-        boxes: ``(N, 4)`` or ``(N, 6)`` float32 in [0, 1], relative to the image (or volume).
-        labels: ``(N, ...)``, any type: labels of removed boxes are removed too.
-        all_boxes_above_threshold: All boxes must reach the threshold, not just one.
-        allow_no_crop: A round may also draw the whole image, with all its boxes. No effect with ``crop_shape``.
-        aspect_ratio: Least and greatest ratio of width to height; of volumes also three pairs, for x/y, x/z and y/z.
-            The ratio is one of pixels if ``input_shape`` is given, otherwise of extents relative to the image. If both
-            limits are equal, the larger extent is drawn, and the other is computed.
-        bbox_layout: Order of the numbers of a box: x, y (and z) with X, Y, Z for ends or W, H, D for sizes;
-            ``"xyXY"`` or ``"xyzXYZ"`` when None.
-        bbox_prune_threshold: Keep boxes if at least this share is visible (and at least one pixel); when None,
-            boxes whose centre is visible.
-        crop_shape: Extents of the window, in pixels; needs ``input_shape``.
-        input_shape: Extents of the image.
-        ltrb: False: x, y, width and height. Deprecated: use ``bbox_layout``.
-        num_attempts: Number of attempts of a round.
-        output_bbox_indices: Add an output: the indices of the boxes that were kept, int32.
-        quiet: Do not warn when no window would do.
-        scaling: Least and greatest extent of the window on each axis, relative to the image.
-        shape_layout: Order of ``crop_shape`` and ``input_shape``; ``"WH"`` or ``"WHD"`` when None.
-        threshold_type: Meaning of the thresholds: ``"iou"``, intersection over union of box and window, or
-            ``"overlap"``, the share of a box that is in the window.
-        thresholds: Minimum values in [0, 1]; one is drawn.
-        total_num_attempts: Take the best window after this many attempts; -1 for no limit.
+        boxes: ``(N, 4)`` or ``(N, 6)`` float32 in [0, 1], relative to the image or volume.
+        labels: ``(N, ...)`` of any dtype, one label per box. If a box is removed, its label is removed too.
+        all_boxes_above_threshold: True if all boxes must reach the threshold; False if one box is enough.
+        allow_no_crop: True if a round may choose the whole image, with all of its boxes. Without effect if
+            ``crop_shape`` is passed.
+        aspect_ratio: Minimum and maximum ratio of the window's width to its height. For volumes, two numbers apply to
+            x/y, x/z and y/z, and six numbers are the limits of x/y, x/z and y/z. Extents are in pixels if
+            ``input_shape`` is passed, otherwise relative to the image. If minimum and maximum are equal, the larger
+            extent is drawn, and the smaller extent is computed from the ratio.
+        bbox_layout: Order of a box's numbers: x, y, z for its start, and X, Y, Z for its end or W, H, D for its size.
+            Default: ``"xyXY"`` or ``"xyzXYZ"``.
+        bbox_prune_threshold: Keep a box if at least this share of it, and at least one pixel, is in the window.
+            Default: keep a box if its center is in the window.
+        crop_shape: Extents of the window in pixels, instead of random extents. Requires ``input_shape``.
+        input_shape: Extents of the image in pixels.
+        ltrb: False if boxes are x, y, width and height, instead of two corners. Deprecated: use ``bbox_layout``.
+        num_attempts: Maximum number of attempts per round.
+        output_bbox_indices: True to add an output with the int32 indices of the kept boxes.
+        quiet: True to suppress the warning about samples for which no window was accepted.
+        scaling: Minimum and maximum extent of the window on each axis, relative to the image.
+        shape_layout: Order of the extents in ``crop_shape`` and ``input_shape``. Default: ``"WH"`` or ``"WHD"``.
+        threshold_type: Quantity that the thresholds apply to: ``"iou"`` is the intersection over union of box and
+            window, ``"overlap"`` is the share of a box that is in the window.
+        thresholds: Thresholds in [0, 1], of which each round draws one at random.
+        total_num_attempts: Number of attempts after which the best window so far is used. Default: -1, no limit.
 
     Returns:
-        Start of the window ``(d,)`` and its extent ``(d,)``, x first, float32, relative to the image (in pixels
-        with ``crop_shape``); the boxes that are kept, clipped and relative to the window; their labels, if given;
-        their indices, if wanted. The window is empty if attempts are limited and no window had an allowed ratio.
+        The window's start ``(d,)`` and extents ``(d,)``, float32, x first, relative to the image, or in pixels if
+        ``crop_shape`` is passed; the kept boxes, clipped to the window and relative to the window; their labels if
+        ``labels`` is passed; and their indices if ``output_bbox_indices`` is True. The window is empty if
+        ``total_num_attempts`` is reached before a window had an allowed aspect ratio.
 
     Raises:
-        RuntimeError: arguments that are out of range or exclude each other, boxes outside of [0, 1], or no window after
-            100,000 attempts.
+        RuntimeError: an argument is out of range or contradicts another argument, a box is outside of [0, 1], or the
+            unlimited search found no window in 100,000 attempts.
     """
     if not len(boxes):
         arguments = {
@@ -150,7 +154,10 @@ def random_bbox_crop(
 
 
 class _AttemptNumbers:
-    """The random numbers of attempts."""
+    """The random numbers of a search: each attempt of a sample uses `width` numbers.
+
+    An attempt's numbers depend only on the sample and the attempt's index, not on the range of attempts in a call.
+    """
 
     def __init__(self, rng: BatchRng, width: int) -> None:
         self._rng, self._width = rng, width
@@ -163,7 +170,7 @@ class _AttemptNumbers:
 
 
 def _rows(boxes: TensorList) -> tuple[Tensor, Sequence[int]]:
-    """Return all boxes, and how many each sample has."""
+    """Return the boxes of all samples in one tensor, and each sample's number of boxes."""
     kind = boxes.torch_dtype
     try:
         rows, counts = rows_of(boxes)
@@ -218,7 +225,7 @@ def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
 
 
 class _NumberOrder:
-    """Order of the numbers of a box."""
+    """Order of a box's numbers in a layout. Converts boxes to starts and ends, and back."""
 
     def __init__(self, axes: int, layout: str) -> None:
         self._sized = "W" in layout
@@ -228,7 +235,11 @@ class _NumberOrder:
         self._plain = layout == names
 
     def corners(self, boxes: Array) -> tuple[Array, Array]:
-        """Return starts and ends; raises RuntimeError for boxes out of the image."""
+        """Return the starts and ends ``(n, axes)`` of boxes.
+
+        Raises:
+            RuntimeError: a box is outside of the image.
+        """
         ordered = boxes if self._plain else boxes[:, self._places]
         axes = len(self._places) // 2
         low, high = ordered[:, :axes], ordered[:, axes:]
@@ -239,7 +250,7 @@ class _NumberOrder:
         return low, high
 
     def back(self, corners: tuple[Array, Array]) -> Array:
-        """Return boxes given by starts and ends in the layout."""
+        """Convert starts and ends to boxes in this layout."""
         low, high = corners
         numbers = np.concatenate((low, high - low if self._sized else high), axis=1)
         return numbers if self._plain else numbers[:, self._back]
@@ -253,7 +264,7 @@ def _within(numbers: Array) -> bool:
 
 
 def _extents(name: str, value: Any, layout: str | None, count: int, axes: int) -> Array | None:
-    """Return an extent a sample and axis, x first."""
+    """Return the extents ``(count, axes)`` that an argument specifies, x first; None if it isn't passed."""
     if value is not None and not isinstance(value, Column):
         return _always(name, tuple(as_list(value)), layout, axes).repeat(count, 0)
     rows = None if value is None else [tuple(as_list(row)) for row in value]
@@ -282,7 +293,12 @@ def _checked_extents(name: str, rows: Sequence[tuple[int, ...]] | None, layout: 
 def _select_boxes(
     boxes: kernel.Boxes, windows: kernel.Windows, prune: float | None, sizes: Array | None
 ) -> tuple[Array, list[int], tuple[Array, Array]]:
-    """Return the places of the boxes to keep, how many each sample has, and starts and ends in the windows."""
+    """Select the boxes that the windows keep.
+
+    Returns:
+        Indices of the kept boxes among all boxes of the batch, each sample's number of kept boxes, and the starts and
+        ends of the kept boxes relative to their windows.
+    """
     low, high = windows.start, windows.start + windows.extent
     if sizes is not None:
         scale = sizes.astype(np.float32)
@@ -296,7 +312,11 @@ def _select_boxes(
 
 
 def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
-    """Return the labels of all boxes; labels beyond the boxes of a sample are ignored."""
+    """Return the labels of all boxes in one tensor. If a sample has more labels than boxes, the rest is ignored.
+
+    Raises:
+        RuntimeError: a sample has fewer labels than boxes.
+    """
     counts = boxes.counts.tolist()
     known: Sequence[int] = [0] * len(counts)
     if labels.ndim():
@@ -326,19 +346,20 @@ def ssd_random_crop(
     num_attempts: int = 1,
     rng: BatchRng,
 ) -> tuple[BatchOutput, BatchOutput, BatchOutput]:
-    """Crop images at random so that boxes stay in them, as single-shot detectors are trained.
+    """Crop images and their boxes at random, as in the training of single-shot detectors (SSD).
 
-    Deprecated: use `random_bbox_crop`; this is its special case ``scaling`` 0.3 to 1, ``aspect_ratio`` 0.5 to
-    2 relative to the image, and the thresholds 0, 0.1, 0.3, 0.5, 0.7 and 0.9.
+    Deprecated: use `random_bbox_crop`. This operator is equivalent to `random_bbox_crop` with the thresholds 0, 0.1,
+    0.3, 0.5, 0.7 and 0.9, ``scaling`` from 0.3 to 1, and ``aspect_ratio`` from 0.5 to 2 without ``input_shape``.
 
     Args:
-        images: ``(H, W, C)``, any type.
+        images: ``(H, W, C)`` of any dtype.
         boxes: ``(N, 4)`` float32: left, top, right and bottom, relative to the image.
-        labels: ``(N, ...)``, any type.
-        num_attempts: Before another threshold is drawn.
+        labels: ``(N, ...)`` of any dtype, one label per box.
+        num_attempts: Number of attempts to find a window before another threshold is drawn.
 
     Returns:
-        The cropped images, the boxes whose centres are in them, relative to them, and their labels.
+        The cropped images; the boxes whose centers are in the window, relative to the window; and the labels of these
+        boxes.
     """
     if not len(boxes):
         return [], [], []
@@ -361,7 +382,7 @@ deprecate(ssd_random_crop, "random_bbox_crop")
 
 
 def _labels_left(labels: TensorList, boxes: kernel.Boxes, kept: Array, left: Sequence[int]) -> TensorList:
-    """Return the labels of the remaining boxes; as in DALI, some boxes may have none."""
+    """Return the labels of the kept boxes. As in DALI, a sample may have fewer labels than boxes."""
     counts = boxes.counts.tolist()
     known = [len(sample) if sample.ndim else 0 for sample in labels.samples()]
     if all(there >= count for there, count in zip(known, counts, strict=True)):
@@ -374,7 +395,7 @@ def _labels_left(labels: TensorList, boxes: kernel.Boxes, kept: Array, left: Seq
 
 
 def _cut(image: Tensor, x: float, y: float, width: float, height: float) -> Tensor:
-    """Cut a window out, given relative to the image."""
+    """Crop an image to a window whose position and size are relative to the image."""
     rows, columns = image.shape[:2]
     top, bottom = (round_half_away_number(place * rows) for place in (y, y + height))
     left, right = (round_half_away_number(place * columns) for place in (x, x + width))

@@ -1,4 +1,4 @@
-"""Color operators."""
+"""Operators that change brightness, contrast, hue and saturation, or convert between color spaces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Colors = Annotated[Tensor, Takes(_HWC, _TWISTED)]
 
 
 def _center(dtype: torch.dtype) -> float:
-    """Return half the range of an element type: 128 for uint8, 0.5 for floats."""
+    """Return the middle of a dtype's range: 128 for uint8, 0.5 for floats."""
     return 0.5 if dtype.is_floating_point else (full_scale(dtype) + 1) / 2
 
 
@@ -49,7 +49,15 @@ def _affine_batch(
     image: Tensor, numbers: Callable[..., Numbers], values: Sequence[Any], dtype: torch.dtype | None,
     out: Tensor | None,
 ) -> Tensor:  # fmt: skip
-    """Map the intensities of images; ``numbers(*values)`` are factor and offset."""
+    """Multiply the images of a batch by a factor and add an offset.
+
+    Args:
+        image: ``(batch, ..., H, W, C)``.
+        numbers: Function that returns factor and offset for the input dtype, the output dtype and the `values`.
+        values: Arguments of the operator, each either one number for the batch or one per sample.
+        dtype: Output dtype; None for the input's dtype.
+        out: Tensor that the result may be written to.
+    """
     kind = dtype or image.dtype
     numbers_of = functools.partial(numbers, image.dtype, kind)
     if not any(isinstance(value, Column) for value in values):
@@ -58,7 +66,7 @@ def _affine_batch(
     return affine_intensities(image, [numbers_of(*row) for row in rows], kind, out)
 
 
-_f32 = np.float32  # as in DALI: rounding of halves depends on the last bits of factors and offsets
+_f32 = np.float32  # float32, as in DALI: the rounding of halves depends on the last bits of factors and offsets
 
 
 def _brighten(source: torch.dtype, kind: torch.dtype, factor: float, shift: float) -> Numbers:
@@ -92,17 +100,19 @@ def brightness_contrast(
     dtype: DType | None = None,
     out: Out = None,
 ) -> Colors:
-    """Scale the contrast of images around a centre, then scale and shift their brightness.
+    """Scale the contrast of images around a center, then scale and shift their brightness.
 
     ``out = brightness_shift * full_scale + brightness * (center + contrast * (in - center))``
 
     Args:
         image: ``(..., H, W, C)``: uint8, int16, int32 or float32.
-        brightness: Multiplier.
-        brightness_shift: Offset, in units of the output type's full scale (255 for uint8, 1 for floats).
-        contrast: Multiplier of the distance from the centre.
-        contrast_center: Intensity that contrast does not change; half the input type's range when None.
-        dtype: Output dtype; the input's dtype if None.
+        brightness: Multiplier of all intensities. Default: 1, unchanged.
+        brightness_shift: Offset that is added to all intensities, as a fraction of the output dtype's full scale, which
+            is 255 for uint8 and 1 for floats. Default: 0.
+        contrast: Multiplier of each intensity's distance from ``contrast_center``. Default: 1, unchanged.
+        contrast_center: Intensity that ``contrast`` does not change. Default: the middle of the input dtype's range,
+            128 for uint8 and 0.5 for floats.
+        dtype: Output dtype. Default: the input's dtype.
     """
     kind = dtype or image.dtype
     parameters = brightness, brightness_shift, contrast, contrast_center
@@ -131,9 +141,10 @@ def brightness(
 
     Args:
         image: ``(..., H, W, C)``: uint8, int16, int32 or float32.
-        brightness: Multiplier; 1 keeps the image.
-        brightness_shift: Offset in units of the output type's full scale: 1 is white.
-        dtype: Output dtype; the input's dtype if None.
+        brightness: Multiplier of all intensities. Default: 1, unchanged.
+        brightness_shift: Offset that is added to all intensities, as a fraction of the output dtype's full scale, which
+            is 255 for uint8 and 1 for floats. Default: 0.
+        dtype: Output dtype. Default: the input's dtype.
     """
     kind = dtype or image.dtype
     numbers = _brighten(image.dtype, kind, brightness, brightness_shift)
@@ -155,13 +166,14 @@ def contrast(
     dtype: DType | None = None,
     out: Out = None,
 ) -> Colors:
-    """Scale the contrast of images around a centre: ``out = center + contrast * (in - center)``.
+    """Scale the contrast of images around a center: ``out = center + contrast * (in - center)``.
 
     Args:
         image: ``(..., H, W, C)``: uint8, int16, int32 or float32.
-        contrast: Multiplier; 1 keeps the image.
-        contrast_center: Intensity that contrast does not change; half the input type's range when None.
-        dtype: Output dtype; the input's dtype if None.
+        contrast: Multiplier of each intensity's distance from ``contrast_center``. Default: 1, unchanged.
+        contrast_center: Intensity that ``contrast`` does not change. Default: the middle of the input dtype's range,
+            128 for uint8 and 0.5 for floats.
+        dtype: Output dtype. Default: the input's dtype.
     """
     kind = dtype or image.dtype
     numbers = _contrast(image.dtype, kind, contrast, contrast_center)
@@ -184,7 +196,7 @@ def _twist(
 def _twist_batch(
     image: Tensor, a: Arguments, hue: Any = 0.0, saturation: Any = 1.0, value: Any = 1.0, offset: Any = 0.0
 ) -> Any:  # fmt: skip
-    """Compute `_twist`, with numbers that may be given per sample."""
+    """Compute `_twist` for a batch, with arguments that may differ per sample."""
     if not len(image):
         return NotImplemented
     _check_rgb(image)
@@ -212,16 +224,17 @@ def hsv(
     value: PerFrame[float] = 1.0,
     out: Out = None,
 ) -> Colors:
-    """Turn the hue of RGB images, and scale their saturation and value.
+    """Rotate the hue of RGB images, and scale their saturation and value.
 
-    Hue is a rotation of the chroma plane of YIQ, not an HSV conversion: one 3x3 matrix for each pixel.
+    Pixels are not converted to HSV: one 3x3 matrix transforms them, and ``hue`` rotates the I and Q components of the
+    YIQ color space.
 
     Args:
         image: ``(..., H, W, 3)``.
-        dtype: Output dtype: uint8 unless given.
-        hue: Degrees.
-        saturation: Multiplier; 0 gives gray.
-        value: Multiplier of all channels.
+        dtype: Output dtype. Default: uint8, whatever the input's dtype is.
+        hue: Angle of the rotation in degrees. Default: 0, unchanged.
+        saturation: Multiplier of the saturation; 0 makes the image gray. Default: 1, unchanged.
+        value: Multiplier of all channels. Default: 1, unchanged.
     """
     return _twist(image, hue, saturation, value, 0.0, dtype, out)
 
@@ -241,13 +254,13 @@ def hue(
     image_type: DALIImageType = DALIImageType.RGB,
     out: Out = None,
 ) -> Colors:
-    """Turn the hue of RGB images, as `hsv` does.
+    """Rotate the hue of RGB images, as `hsv` does.
 
     Args:
         image: ``(..., H, W, 3)``.
-        dtype: Output dtype; the input's dtype if None.
-        hue: Degrees; 0 keeps the image.
-        image_type: Accepted; images are RGB.
+        dtype: Output dtype. Default: the input's dtype.
+        hue: Angle of the rotation in degrees. Default: 0, unchanged.
+        image_type: Accepted without effect; images are always treated as RGB.
     """
     return _twist(image, hue, 1.0, 1.0, 0.0, dtype, out)
 
@@ -271,9 +284,9 @@ def saturation(
 
     Args:
         image: ``(..., H, W, 3)``.
-        dtype: Output dtype; the input's dtype if None.
-        image_type: Accepted; images are RGB.
-        saturation: Multiplier; 0 makes the image gray, 1 keeps it.
+        dtype: Output dtype. Default: the input's dtype.
+        image_type: Accepted without effect; images are always treated as RGB.
+        saturation: Multiplier of the saturation; 0 makes the image gray. Default: 1, unchanged.
     """
     return _twist(image, 0.0, saturation, 1.0, 0.0, dtype, out)
 
@@ -296,16 +309,16 @@ def color_twist(
     saturation: PerFrame[float] = 1.0,
     out: Out = None,
 ) -> Colors:
-    """Turn hue and scale saturation, then contrast and brightness, of RGB images in one step.
+    """Rotate the hue of RGB images, and scale their saturation, contrast and brightness, in one step.
 
     Args:
         image: ``(..., H, W, 3)``.
-        brightness: Multiplier of the result.
-        contrast: Multiplier of the distance from 128 (integers) or 0.5 (floats).
-        dtype: Output dtype; the input's dtype if None.
-        hue: Degrees; see `hsv`.
-        image_type: Accepted; images are RGB.
-        saturation: Multiplier.
+        brightness: Multiplier of all intensities, applied last. Default: 1, unchanged.
+        contrast: Multiplier of each intensity's distance from 128 (integers) or 0.5 (floats). Default: 1, unchanged.
+        dtype: Output dtype. Default: the input's dtype.
+        hue: Angle in degrees by which the hue is rotated, as in `hsv`. Default: 0, unchanged.
+        image_type: Accepted without effect; images are always treated as RGB.
+        saturation: Multiplier of the saturation; 0 makes the image gray. Default: 1, unchanged.
     """
     return _twist(image, hue, saturation, *_light(image.dtype, brightness, contrast), dtype, out)
 
@@ -320,8 +333,8 @@ def _color_twist_batch(image: Tensor, a: Arguments) -> Any:
 
 
 def _light(source: torch.dtype, brightness: float, contrast: float) -> Numbers:
-    """Return the factor and the offset of all channels."""
-    center = 0.5 if source.is_floating_point else 128.0  # also of wide integers, as in DALI
+    """Return the factor and the offset that apply brightness and contrast to all channels."""
+    center = 0.5 if source.is_floating_point else 128.0  # 128 for all integer dtypes, as in DALI
     return brightness * contrast, brightness * (center - contrast * center)
 
 
@@ -334,7 +347,7 @@ def color_space_conversion(
     output_type: DALIImageType,
     out: Out = None,
 ) -> Colors:
-    """Convert between RGB, BGR, YCbCr (BT.601, studio range) and GRAY.
+    """Convert images between the color spaces RGB, BGR, YCbCr (BT.601, studio range) and GRAY.
 
     Args:
         image: ``(..., H, W, C)`` uint8.
@@ -342,7 +355,7 @@ def color_space_conversion(
         output_type: Color space of the output.
 
     Raises:
-        RuntimeError: the image has not 3 channels, or 1 if it is gray.
+        RuntimeError: the number of channels isn't 3, or 1 for gray images.
     """
     source, target = image_type.name, output_type.name
     channels = 1 if source == "GRAY" else 3

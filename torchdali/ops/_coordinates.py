@@ -1,4 +1,4 @@
-"""Points and boxes: affine maps, mirroring, rotation."""
+"""Operators on points and boxes: affine maps, flips and rotations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SIZE_TYPES = (np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint32), np.d
 
 
 def _flat(value: Any) -> tuple[float, ...] | None:
-    """Return the numbers of an argument, row by row."""
+    """Flatten a number, a list or a list of rows to one tuple."""
     if value is None:
         return None
     if not isinstance(value, (list, tuple)):
@@ -62,14 +62,20 @@ def _affine(
     m: tuple[float, ...] | None, mt: tuple[float, ...] | None, t: tuple[float, ...] | None, size: int,
     device: torch.device,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return the transposed matrix, and the translation, for points of `size` coordinates."""
+    """Return the transposed matrix and the translation vector for points with `size` coordinates."""
     parts = (None if numbers is None else np.array([numbers], np.float32) for numbers in (m, mt, t))
     matrix, moved = (torch.from_numpy(part[0].copy()) for part in _matrices(*parts, size=size))
     return matrix.to(device), moved.to(device)
 
 
 def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) -> list[Array]:
-    """Return transposed matrices and translations of numbers that are given as ``(batch, n)``, or one for all."""
+    """Return the transposed matrices and the translation vectors that the arguments M, MT and T specify.
+
+    Args:
+        m, mt, t: ``(rows, n)`` float32, flattened per row; ``rows`` is the batch size, or 1 for all samples. None if
+            the user did not pass the argument.
+        size: Number of coordinates of a point.
+    """
     if mt is not None and (m is not None or t is not None):
         raise batch_level(RuntimeError("MT holds the matrix and the translation: give MT alone, or M and T"))
     columns = size + (mt is not None)
@@ -108,10 +114,10 @@ def _transform(
 
 
 def _map_points(points: Tensor, matrix: Tensor, moved: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return ``points @ matrix + moved``; matrices and translations are broadcast over the leading axes.
+    """Return ``points @ matrix + moved``; the matrices and translations are broadcast over the leading axes.
 
-    Always by `torch.bmm`, a matrix for each ``(N, D)``: a product of single matrices may be rounded otherwise, and a
-    sample would depend on how many are done at a time.
+    The product is always computed by `torch.bmm`, with one matrix for each ``(N, D)``. `torch.mm` may round
+    differently, so a sample's result would depend on the number of samples in the call.
     """
     lead, number = points.shape[:-2], math.prod(points.shape[:-2])
     matrices = matrix.expand(*lead, -1, -1).reshape(number, *matrix.shape[-2:])
@@ -120,7 +126,7 @@ def _map_points(points: Tensor, matrix: Tensor, moved: Tensor, dtype: torch.dtyp
 
 
 def _each(name: str, value: Any, columns: int) -> Array | None:
-    """Return the numbers of an argument, a row a sample or one for all."""
+    """Return an argument as a float32 array with one row per sample, or with one row for all samples."""
     if value is None:
         return None
     rows = value.rows(np.float32) if isinstance(value, Column) else np.array([value], np.float32)
@@ -155,18 +161,20 @@ def coord_transform(
     T: PerFrame[list[float]] | None = None,
     dtype: DType = torch.float32,
 ) -> Points:
-    """Transform points: ``out = M in + T`` on the last axis.
+    """Apply an affine map to points: ``out = M @ in + T`` for the coordinates on the last axis.
 
     Args:
-        points: ``(..., N, D)``: uint8, int16, uint16, int32 or float32. Without frames and arguments with frames:
-            the same points for each.
-        M: ``(rows, D)``, row by row: the output has ``rows`` coordinates. One number scales all.
-        MT: ``(rows, D + 1)``: M with T as its last column.
-        T: One number a coordinate of the output, or one for all.
-        dtype: Output dtype: float32 or the input's own, rounded and saturated.
+        points: ``(..., N, D)``: N points with D coordinates, uint8, int16, uint16, int32 or float32. If the input has
+            no frames but an argument has one value per frame, the same points are transformed for every frame.
+        M: Matrix ``(rows, D)`` as a list of rows or as one list of all numbers in row-major order. The output points
+            have ``rows`` coordinates. A single number scales all coordinates. Default: the identity.
+        MT: Matrix ``(rows, D + 1)`` that contains both M and, in its last column, T.
+        T: Translation: one number per output coordinate, or one number for all coordinates. Default: 0.
+        dtype: Output dtype: float32, or the input's dtype (results are then rounded and saturated).
 
     Raises:
-        RuntimeError: sizes that do not fit, or ``MT`` with the others.
+        RuntimeError: a matrix or ``T`` doesn't fit the points, ``MT`` is passed together with ``M`` or ``T``, or a
+            dtype is not supported.
     """
     return _transform(points, M=M, MT=MT, T=T, dtype=dtype)
 
@@ -191,7 +199,12 @@ def _transformed_batch(points: Tensor, a: Arguments) -> Tensor:
 
 
 def _mirrors(axes: Mapping[str, tuple[Any, Any]], names: str, size: int) -> Array:
-    """Return signs and offsets of coordinates ``(2, rows, size)``: a row a sample, or one for all."""
+    """Return the signs and offsets that mirror coordinates.
+
+    Returns:
+        ``(2, rows, size)`` float32, so that ``out = in * array[0] + array[1]``. There is one row per sample, or one row
+        for all samples.
+    """
     flipped = []
     for i, (flip, center) in enumerate(axes[name] for name in names[:size]):
         if isinstance(flip, Column) or flip:
@@ -218,17 +231,17 @@ def coord_flip(
     flip_z: PerSample[int] = 0,
     layout: str = "",
 ) -> BatchOutput:
-    """Mirror points: ``out = 2 center - in`` on the axes that are flipped.
+    """Mirror points: ``out = 2 * center - in`` for each flipped coordinate.
 
     Args:
-        points: ``(N, D)`` float32 with D up to 3.
-        center_x: Position that stays.
-        center_y: Position that stays.
-        center_z: Position that stays.
-        flip_x: Mirror x.
-        flip_y: Mirror y.
-        flip_z: Mirror z.
-        layout: Order of the coordinates; ``"x"``, ``"xy"`` or ``"xyz"`` when not given.
+        points: ``(N, D)`` float32: N points with D coordinates, 1 to 3.
+        center_x: Position on the x axis around which points are mirrored.
+        center_y: Position on the y axis around which points are mirrored.
+        center_z: Position on the z axis around which points are mirrored.
+        flip_x: Nonzero to mirror the x coordinates.
+        flip_y: Nonzero to mirror the y coordinates.
+        flip_z: Nonzero to mirror the z coordinates.
+        layout: Order of the coordinates, for example ``"yx"``. Default: ``"x"``, ``"xy"`` or ``"xyz"``.
     """
     if not len(points):
         return points
@@ -251,11 +264,17 @@ def coord_flip(
 
 
 def _flip_boxes(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
-    """Return boxes ``(n, 4)``, mirrored along x and along y where ``(n or 1, 1)`` says so."""
+    """Return mirrored boxes ``(n, 4)``.
+
+    Args:
+        boxes: ``(n, 4)`` boxes, relative to the image.
+        mirrored: Two bool arrays ``(n, 1)`` or ``(1, 1)``: True for boxes that are mirrored along x, and along y.
+        ltrb: The boxes are left, top, right and bottom; otherwise x, y, width and height.
+    """
     columns = list(boxes.split(1, 1))
     for axis, where in enumerate(torch.from_numpy(each).to(boxes.device) for each in mirrored):
         low, high = columns[axis], columns[axis + 2]
-        if ltrb:  # the ends change places
+        if ltrb:  # the mirrored right end is the new left end
             columns[axis], columns[axis + 2] = torch.where(where, 1 - high, low), torch.where(where, 1 - low, high)
         else:
             columns[axis] = torch.where(where, 1 - (low + high), low)
@@ -263,9 +282,9 @@ def _flip_boxes(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
 
 
 def _flipped_array(boxes: Array, mirrored: Sequence[Array], ltrb: bool) -> Array:
-    """Compute `_flip_boxes` in NumPy, several times as fast: only the mirrored parts are computed."""
+    """Compute `_flip_boxes` in NumPy, which is several times faster: only mirrored coordinates are computed."""
     result = boxes.copy()
-    with np.errstate(all="ignore"):  # boxes without end
+    with np.errstate(all="ignore"):  # boxes may be infinite
         for axis, where in enumerate(mirrored):
             low, high = boxes[:, axis : axis + 1], boxes[:, axis + 2 : axis + 3]
             np.subtract(1, high if ltrb else low + high, out=result[:, axis : axis + 1], where=where)
@@ -283,13 +302,13 @@ def bb_flip(
     ltrb: bool = False,
     vertical: PerSample[int] = 0,
 ) -> BatchOutput:
-    """Flip boxes along with their image.
+    """Flip boxes in the same way as the image that contains them.
 
     Args:
         boxes: ``(..., 4)`` float32, relative to the image: x, y, width and height.
-        horizontal: Mirror left and right.
-        ltrb: The boxes are left, top, right and bottom instead.
-        vertical: Mirror top and bottom.
+        horizontal: Nonzero to swap left and right.
+        ltrb: True if the boxes are left, top, right and bottom, instead of x, y, width and height.
+        vertical: Nonzero to swap top and bottom.
     """
     if not len(boxes):
         return boxes
@@ -329,24 +348,28 @@ def bbox_rotate(
     shape_layout: str = "HW",
     size: PerSample[list[float]] = [],  # noqa: B006  never changed
 ) -> BatchOutput | tuple[BatchOutput, ...]:
-    """Rotate boxes along with the image that `rotate` turns.
+    """Rotate boxes in the same way as `rotate` rotates the image that contains them.
+
+    The canvas is the area of the rotated image. Results are clipped to the canvas.
 
     Args:
         boxes: ``(N, 4)`` float32.
-        labels: ``(N,)`` or ``(N, 1)`` int32: labels of removed boxes are removed too.
-        angle: Degrees, counter-clockwise.
-        bbox_layout: ``"xyXY"``: two corners, or ``"xyWH"``: corner and size.
-        bbox_normalized: Boxes are relative to the image (and the result to the canvas), not in pixels.
-        input_shape: Shape of the image, in the order of ``shape_layout``.
-        keep_size: The canvas is as large as the image; otherwise it grows as with `rotate`.
-        mode: ``"expand"``: boxes hold all of their content; ``"fixed"``: they keep their size, with its sides
-            swapped beyond 45 degrees; ``"halfway"``: between both.
-        remove_threshold: Boxes with less than this share on the canvas are removed.
-        shape_layout: Layout of ``input_shape``, which locates height and width.
-        size: Height and width of the canvas.
+        labels: ``(N,)`` or ``(N, 1)`` int32, one label per box. If a box is removed, its label is removed too.
+        angle: Angle in degrees, counterclockwise.
+        bbox_layout: ``"xyXY"`` for boxes of two corners, ``"xyWH"`` for boxes of a corner, width and height.
+        bbox_normalized: True if input boxes are relative to the image, and output boxes to the canvas; False if all
+            boxes are in pixels.
+        input_shape: Shape of the image in pixels, in the order of ``shape_layout``.
+        keep_size: True to use a canvas of the image's size; by default, the canvas grows as in `rotate`.
+        mode: ``"expand"`` returns the smallest box that contains the whole rotated box. ``"fixed"`` keeps the box's
+            size, but swaps width and height if the box's horizontal sides become closer to vertical. ``"halfway"``
+            returns the mean of both sizes.
+        remove_threshold: Remove a box if a smaller share of its area is on the canvas; at least 0, below 1.
+        shape_layout: Layout of ``input_shape``; it must contain H and W.
+        size: Height and width of the canvas in pixels; by default, ``keep_size`` determines the canvas.
 
     Raises:
-        RuntimeError: an unknown layout or mode, or shapes that do not fit.
+        RuntimeError: an unknown layout or mode, an invalid shape, or ``keep_size`` together with ``size``.
     """
     _check_boxes(mode, bbox_layout, remove_threshold)
     if keep_size and size:
@@ -370,14 +393,19 @@ def bbox_rotate(
 
 
 def _check_size_type(size: Any) -> None:
-    """Refuse a type of canvas sizes that DALI refuses, too."""
+    """Raise an error if the dtype of per-sample canvas sizes isn't supported; DALI supports the same dtypes."""
     kind = size.dtype if isinstance(size, Column) else None
     if kind is not None and kind not in _SIZE_TYPES:
         raise batch_level(RuntimeError(f"size is int32, int64, uint32 or float32, not {kind}"))
 
 
 def _labels(labels: TensorList, boxes: Sequence[int]) -> Tensor:
-    """Return the labels of all boxes; `boxes` are their numbers in each sample."""
+    """Return the labels of all samples in one tensor, after checking that each sample has one label per box.
+
+    Args:
+        labels: Labels of each sample.
+        boxes: Number of boxes of each sample.
+    """
     for shape in labels.shape():
         if len(shape) > 2 or tuple(shape[1:]) not in ((), (1,)):
             raise RuntimeError(f"labels are [N] or [N, 1], not of shape {tuple(shape)}")
@@ -389,7 +417,7 @@ def _labels(labels: TensorList, boxes: Sequence[int]) -> Tensor:
 
 
 def _turn(angle: float, shape: Sequence[int], size: Sequence[float], layout: str, keep_size: bool) -> tuple[float, ...]:
-    """Return cosine and sine, then width and height of the image, and of the canvas."""
+    """Return a sample's rotation: cosine, sine, the image's width and height, the canvas's width and height."""
     height, width = _image_size(shape, layout)
     turned = affine.rotation(angle)
     canvas: Sequence[float] = (height, width)
@@ -423,7 +451,16 @@ def _image_size(shape: Sequence[int], layout: str) -> tuple[int, int]:
 def _rotate_boxes(
     boxes: Tensor, turns: Tensor, mode: str, sized: bool, normalized: bool, threshold: float
 ) -> tuple[Tensor, Tensor]:
-    """Return rotated boxes, clipped to the canvas, and which of them to keep; `turns` are rows of `_turn`."""
+    """Return the rotated boxes, clipped to the canvas, and a bool tensor that is True for boxes to keep.
+
+    Args:
+        boxes: ``(n, 4)`` boxes of all samples.
+        turns: ``(n, 6)``: for each box, the values that `_turn` returns for its sample.
+        mode: Argument ``mode`` of `bbox_rotate`.
+        sized: Boxes have a width and a height; otherwise, two corners.
+        normalized: Boxes are relative to the image.
+        threshold: Smallest share of its area on the canvas with which a box is kept.
+    """
     if boxes.dim() != 2 or boxes.shape[1] != 4:
         raise RuntimeError(f"boxes are (N, 4), not {(*boxes.shape[1:],)} in each sample")
     cos, sin, image, canvas = turns[:, :1], turns[:, 1:2], turns[:, 2:4], turns[:, 4:]
@@ -444,7 +481,7 @@ def _rotate_boxes(
 
 
 def _grown(extent: Tensor, cos: Tensor, sin: Tensor, mode: str) -> Tensor:
-    """Return the extent of boxes after a turn."""
+    """Return the widths and heights of rotated boxes."""
     swapped = extent.flip(1)
     expanded = extent * cos + swapped * sin
     if mode == "expand":

@@ -1,4 +1,4 @@
-"""Filters: blur, derivative, any window, and rank filters."""
+"""Filter operators: Gaussian blur, Laplacian, correlation with any window, median, dilation and erosion."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["dilate", "erode", "filter", "gaussian_blur", "laplacian", "median_bl
 
 _FILTER_MODES = ("same", "valid")
 
-_LAPLACIAN_LIMIT = 31  # the largest window; above, its weights no longer fit into float32
+_LAPLACIAN_LIMIT = 31  # the largest window whose weights fit into float32
 
 _PLANAR = ("HW", "HWC", "CHW", "FHWC", "FCHW")
 Planar = Annotated[Tensor, Takes(_PLANAR, (torch.uint8, torch.uint16, torch.int16, torch.float32), names=False)]
@@ -44,7 +44,7 @@ Morphed = Annotated[Tensor, Takes(_PLANAR, names=False)]
 
 
 def _spatial(layout: str, ndim: int) -> list[int]:
-    """Return the axes to filter: all but frames and channels; all of them without a layout."""
+    """Return the axes to filter: all axes except frames and channels, or all axes if there is no layout."""
     _check_axes(layout)
     axes = [i for i, name in enumerate(layout) if name not in "FC"] if layout else list(range(ndim))
     if len(axes) > 3:
@@ -53,10 +53,11 @@ def _spatial(layout: str, ndim: int) -> list[int]:
 
 
 def _check_axes(layout: str) -> None:
-    """Refuse a layout whose axes to filter are not neighbors.
+    """Check that the spatial axes of a layout are next to each other.
 
     Raises:
-        RuntimeError: frames or channels are between them, or occur twice.
+        RuntimeError: frames or channels are between spatial axes, the layout has several axes of frames or channels, or
+            the layout has no spatial axis.
     """
     inner = layout.removeprefix("F").strip("C")
     if "C" in inner and "F" not in inner:
@@ -89,20 +90,20 @@ def gaussian_blur(
     layout: Layout,
     out: Out = None,
 ) -> Filtered:
-    """Blur with a Gaussian window along every axis but frames and channels.
+    """Blur with a Gaussian window along every axis except frames and channels.
 
-    One of the two arguments follows from the other where it is 0:
-    ``window = 2 * ceil(3 * sigma) + 1``, ``sigma = 0.3 * ((window - 1) / 2 - 1) + 0.8``. Borders are reflected
-    without repeating the edge.
+    Pass ``sigma``, ``window_size`` or both. If one of them is 0, it is computed from the other:
+    ``window_size = 2 * ceil(3 * sigma) + 1`` or ``sigma = 0.3 * ((window_size - 1) / 2 - 1) + 0.8``. At borders, the
+    data is mirrored without repeating the edge.
 
     Args:
-        data: Any layout; without one, every axis is blurred.
-        dtype: The input's own, or float32.
-        sigma: Standard deviation in pixels, one for all axes or one per axis in the order of the layout.
-        window_size: Odd number of pixels, likewise.
+        data: Data of any layout and real dtype. If it has no layout, every axis is blurred.
+        dtype: Output dtype: the input's dtype (the default), or float32.
+        sigma: Standard deviation in pixels: one number for all axes, or one per blurred axis in the layout's order.
+        window_size: Width of the window in pixels, odd: one number for all axes, or one per blurred axis.
 
     Raises:
-        RuntimeError: both are 0, a window is even, or wider than 131072.
+        RuntimeError: ``sigma`` and ``window_size`` are both 0 for an axis, or a window is even or wider than 131072.
     """
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
@@ -122,18 +123,22 @@ def _blur_batch(data: Tensor, a: Arguments) -> Tensor:
 
 
 def _windows(sigma: list[float], window_size: list[int], axes: int) -> list[tuple[float, ...]]:
-    """Return a window for each axis."""
+    """Return the weights of the Gaussian window for each axis."""
     pairs = zip(match_axes("sigma", sigma, axes), match_axes("window_size", window_size, axes), strict=True)
     return [_gaussian(float(deviation), int(window), axis) for axis, (deviation, window) in enumerate(pairs)]
 
 
 def _room(x: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor | None:
-    """Return where a result in float32 may be written: at its place in the batch, or where it becomes bytes."""
+    """Return a tensor for a filter's result, or None to let the filter allocate one.
+
+    On the CPU, a filter from uint8 to uint8 writes a float32 tensor, which `_finish` converts. Other filters write into
+    the sample's memory in the batch, `out`, if there is one.
+    """
     return torch.empty(x.shape, dtype=torch.float32) if x.is_cpu and x.dtype == dtype == torch.uint8 else out
 
 
 def _finish(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | None) -> Tensor:
-    """Convert a result; `x` may be overwritten."""
+    """Convert a filter's result `x` to the output dtype; `x` may be overwritten."""
     if source == dtype == torch.uint8:
         return to_bytes(x.contiguous(), out)
     return convert(x, dtype)
@@ -165,21 +170,24 @@ def laplacian(
     layout: Layout,
     out: Out = None,
 ) -> Filtered:
-    """Sum the second derivatives along every axis but frames and channels.
+    """Compute the Laplacian: the sum of the second derivatives along every axis except frames and channels.
 
-    The derivative along an axis is smoothed along the others.
+    The derivative along an axis is smoothed along all other axes.
 
     Args:
-        data: Any layout; without one, every axis counts.
-        dtype: The input's own, or float32.
-        normalized_kernel: Scale each derivative by ``2 ** (n + 2 - s)``, s being the sum of its window sizes.
-        scale: Multiplier of each derivative.
-        smoothing_size: Odd size of the smoothing along each axis, up to 31; when None, each derivative is smoothed by
-            its own ``window_size``.
-        window_size: Odd size of each derivative, from 3 to 31.
+        data: Data of any layout and real dtype. If it has no layout, the derivatives along all axes are summed.
+        dtype: Output dtype: the input's dtype (the default), or float32.
+        normalized_kernel: True to multiply each derivative by ``2 ** (n + 2 - s)``, where n is the number of axes and s
+            the sum of the sizes of the derivative's window and smoothing windows.
+        scale: Multiplier of the derivatives: one number for all axes, or one per axis.
+        smoothing_size: Size in pixels of the smoothing window along each axis, odd, from 1 to 31. Default: the
+            ``window_size`` of the derivative that is smoothed.
+        window_size: Size in pixels of the derivatives' windows, odd, from 3 to 31: one number for all axes, or one per
+            axis.
 
     Raises:
-        RuntimeError: a window that is even, too small or above 31, or ``scale`` together with ``normalized_kernel``.
+        RuntimeError: a window size is even or out of range, or ``scale`` is passed together with
+            ``normalized_kernel``.
     """
     kind = _result_type(data, dtype)
     axes = _spatial(layout, data.ndim)
@@ -198,7 +206,7 @@ def laplacian(
 def _derivatives(
     axes: int, normalized_kernel: bool, scale: Any, smoothing_size: Any, window_size: Any
 ) -> list[tuple[list[Sequence[float]], float]]:
-    """Return windows, one per axis, and factor of the derivative along each axis."""
+    """Return, for the derivative along each axis, one window per axis and the factor of the derivative."""
     windows = match_axes("window_size", window_size, axes)
     smooth = None if smoothing_size is None else match_axes("smoothing_size", smoothing_size, axes)
     scales = match_axes("scale", scale, axes)
@@ -218,7 +226,7 @@ def _derivatives(
 
 
 def _check_windows(sizes: Sequence[int], place: int) -> None:
-    """Check the window of a derivative, at `place`, and the windows that smooth it."""
+    """Check the window sizes of a derivative: the size for axis `place` is the derivative's, all others smooth it."""
     for number, size in enumerate(sizes):
         name, least = ("window_size", 3) if number == place else ("smoothing_size", 1)
         if not least <= size <= _LAPLACIAN_LIMIT or size % 2 == 0:
@@ -241,20 +249,24 @@ def filter(
     layout: Layout,
     out: Out = None,
 ) -> Data:
-    """Correlate images with a window (which is not flipped).
+    """Correlate images with a window of weights. The window is not flipped, as it would be in a convolution.
 
     Args:
-        data: Images or frames.
-        window: ``(h, w)`` float32.
-        fill_value: The value outside, for the constant border; 0 by default.
-        anchor: Element of the window at the pixel, y and x; -1 for the middle.
-        border: ``reflect_101`` (or ``101``), ``reflect_1001`` (``1001``, ``reflect``), ``clamp`` (``edge``), ``wrap``
-            or ``constant`` (``fill``, ``pad``).
-        dtype: The input's own, or float32.
-        mode: ``"same"`` keeps the shape; ``"valid"`` computes only pixels whose whole window is inside.
+        data: Images or sequences of frames: uint8, uint16, int16 or float32.
+        window: Weights, ``(h, w)`` float32.
+        fill_value: Value of the pixels outside of the image if ``border`` is ``constant``. Default: 0.
+        anchor: Position (y, x) in the window that is aligned with the output pixel. Default: -1, the window's center.
+        border: Values of the pixels outside of the image: ``reflect_101`` (or ``101``) mirrors the image without
+            repeating the edge, ``reflect_1001`` (``1001``, ``reflect``) mirrors it and repeats the edge, ``clamp``
+            (``edge``) repeats the edge pixel, ``wrap`` repeats the image, ``constant`` (``fill``, ``pad``) is
+            ``fill_value``.
+        dtype: Output dtype: the input's dtype (the default), or float32.
+        mode: ``"same"`` keeps the image's shape; ``"valid"`` returns only pixels whose whole window is inside of the
+            image.
 
     Raises:
-        RuntimeError: an unknown mode, an anchor outside of the window, or a window larger than the image.
+        RuntimeError: the mode is unknown, the anchor is outside of the window, or the window is larger than the image
+            in mode ``"valid"``.
     """
     kind, axes = _result_type(data, dtype), _spatial(layout, data.ndim)[-window.ndim :]
     places = _anchor(data.shape, axes, window.shape, anchor, mode)
@@ -264,7 +276,7 @@ def filter(
 
 
 def _anchor(shape: Sequence[int], axes: Sequence[int], sizes: Sequence[int], anchor: Any, mode: str) -> list[int]:
-    """Return the element of a window that is at the pixel, for a sample of a shape."""
+    """Return the anchor: the position in the window that is aligned with the output pixel, one index per axis."""
     if mode not in _FILTER_MODES:
         raise RuntimeError(f"filter: mode {mode!r}: it is 'same' or 'valid'")
     places = [
@@ -298,11 +310,11 @@ def median_blur(
     window_size: PerSample[list[int]] = [3, 3],  # noqa: B006  never changed
     layout: Layout,
 ) -> Data:
-    """Replace each pixel by the median of a window around it; the edge is repeated outside.
+    """Replace each pixel with the median of a window around the pixel. Outside of the image, the edge is repeated.
 
     Args:
-        data: Images or frames.
-        window_size: Odd height and width, or one size for both.
+        data: Images or sequences of frames.
+        window_size: Height and width of the window in pixels, odd; or one number for both.
     """
     axes = _spatial(layout, data.ndim)
     return rank.median(data, axes, _odd(window_size, len(axes)))
@@ -328,14 +340,16 @@ def morph(
     iterations: int = 1,
     mask_size: PerFrame[list[int]] = [3, 3],  # noqa: B006
 ) -> Tensor:
-    """Replace each pixel by the largest or smallest value of a rectangle around it.
+    """Replace each pixel with the largest or smallest value in a rectangle around the pixel.
 
     Args:
-        anchor: Element of the rectangle at the pixel; -1 for the middle.
-        border_mode: Values outside: ``constant`` (ignored), ``replicate``, ``reflect``,
-            ``reflect_101`` or ``wrap``.
-        iterations: Number of repetitions.
-        mask_size: Height and width of the rectangle.
+        anchor: Position (y, x) in the rectangle that is aligned with the output pixel. Default: -1, the rectangle's
+            center.
+        border_mode: Values of the pixels outside of the image: ``constant`` ignores these pixels, ``replicate`` repeats
+            the edge pixel, ``reflect`` mirrors the image and repeats the edge, ``reflect_101`` mirrors it without
+            repeating the edge, ``wrap`` repeats the image.
+        iterations: Number of times to apply the operation.
+        mask_size: Height and width of the rectangle in pixels.
     """
     axes = _spatial(layout, data.ndim)
     sizes, places = match_axes("mask_size", mask_size, len(axes)), match_axes("anchor", anchor, len(axes))
@@ -347,19 +361,19 @@ def morph(
 
 @operator(name="experimental.dilate", marks=("frames",))
 def dilate(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morph)]) -> Data:
-    """Replace each pixel by the largest value of a rectangle around it.
+    """Replace each pixel with the largest value in a rectangle around the pixel.
 
     Args:
-        data: Images or frames.
+        data: Images or sequences of frames.
     """
     return morph(data, layout, True, **rectangle)
 
 
 @operator(name="experimental.erode", marks=("frames",))
 def erode(data: Morphed, /, *, layout: Layout, **rectangle: Annotated[Any, shares(morph)]) -> Data:
-    """Replace each pixel by the smallest value of a rectangle around it.
+    """Replace each pixel with the smallest value in a rectangle around the pixel.
 
     Args:
-        data: Images or frames.
+        data: Images or sequences of frames.
     """
     return morph(data, layout, False, **rectangle)

@@ -1,4 +1,4 @@
-"""Operators on any data: constants, conversion, copies, permutation, and properties of a batch."""
+"""Operators on data of any shape: dtype conversion, copies, constants, permutation, and properties of samples."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _PROPERTIES = ("source_info", "layout")
 
 Batch = Annotated[TensorList, Takes()]
 
-_MATERIALISED = 1 << 20  # bytes of a batch of constants, up to which each sample has its own memory
-_FEW = 1 << 12  # the same, up to which it is kept from batch to batch
+_MATERIALISED = 1 << 20  # maximum bytes of a batch of constants in which each sample has its own memory
+_FEW = 1 << 12  # maximum bytes of a batch of constants that is cached
 _SHAPE_TYPES = (
     torch.int32, torch.uint32, torch.int64, torch.uint64, torch.float32, torch.float64,
 )  # fmt: skip
@@ -55,12 +55,13 @@ def _given_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 @operator(marks=("levels",))
 def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
-    """Convert to another element type.
+    """Convert data to another dtype, without rescaling.
 
-    Floats are rounded half away from zero, everything saturates: 300 becomes 255 in uint8. Nothing is rescaled.
+    Values outside of the dtype's range are saturated: 300 becomes 255 in uint8. From floats to integers, values are
+    rounded, and halves are rounded away from zero.
 
     Args:
-        data: Any shape and type.
+        data: Data of any shape and dtype.
         dtype: Output dtype.
     """
     return _convert(data, dtype, out)
@@ -73,17 +74,17 @@ def _cast_batch(data: Tensor, a: Arguments) -> Tensor:
 
 @operator
 def cast_like(data: Data, other: Data, /, *, out: Out = None) -> Data:
-    """Convert to the element type of another input; see `cast`.
+    """Convert data to the dtype of another input, as `cast` does.
 
     Args:
-        data: Any shape and type.
-        other: Only its type counts.
+        data: Data of any shape and dtype.
+        other: Data with the output dtype; its values and its shape are ignored.
     """
     return _convert(data, other.dtype, out)
 
 
 def _convert(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
-    """Convert; if that is all in one step, into the batch."""
+    """Convert data to a dtype. If one copy is enough for the conversion, write the result into `out`."""
     if dtype != torch.float32 or data.dtype.itemsize > 4 or data.requires_grad:
         return convert(data, dtype)
     if data.dtype == dtype:
@@ -93,10 +94,10 @@ def _convert(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
 
 @operator(marks=("levels",))
 def copy(data: Data, /, *, out: Out = None) -> Data:
-    """Copy.
+    """Return a copy of the data.
 
     Args:
-        data: Any shape and type.
+        data: Data of any shape and dtype.
     """
     if data.requires_grad:
         return data.clone()
@@ -110,7 +111,7 @@ def _copy_batch(data: Tensor, a: Arguments) -> Tensor:
 
 @operator(over="batch", marks=("levels", "anywhere"))
 def _to_device(data: Batch, /) -> BatchOutput:
-    """Return the batch: the executor has brought it to the device of the node."""
+    """Return the batch unchanged: the executor copies inputs to the operator's device before the call."""
     return data
 
 
@@ -130,15 +131,15 @@ def constant(
     """Return the same data for every sample.
 
     Args:
-        dtype: Output dtype, rounded and saturated; float32 for ``fdata``, int32 for ``idata`` when None.
-        fdata: Floating values in row-major order, or one for all elements.
-        idata: Integer values, likewise.
-        layout: Layout of the output.
-        shape: Shape of a sample; 1D when None.
+        dtype: Output dtype; values are rounded and saturated. Default: float32 for ``fdata``, int32 for ``idata``.
+        fdata: Float values in row-major order, or one value for all elements.
+        idata: Integer values in row-major order, or one value for all elements.
+        layout: Layout of the output. Default: no layout.
+        shape: Shape of a sample. Default: 1D, with one element per value.
 
     Raises:
-        RuntimeError: not exactly one of ``fdata`` and ``idata`` is given, or the number of values or the layout
-            does not fit the shape.
+        RuntimeError: both or neither of ``fdata`` and ``idata`` are passed, or the number of values or the layout
+            doesn't fit the shape.
     """
     if (fdata is None) == (idata is None):
         raise RuntimeError("constant: give either fdata or idata")
@@ -151,7 +152,7 @@ def constant(
         return _repeat(values, kind, extents, size).clone()
     if size * tensor.nbytes <= _MATERIALISED:
         return tensor.repeat(size, *[1] * tensor.ndim)
-    return tensor.clone().expand(size, *tensor.shape)  # a copy: the user's changes must not come back
+    return tensor.clone().expand(size, *tensor.shape)  # a copy, so that the user can't change the cached tensor
 
 
 @functools.lru_cache(maxsize=256)
@@ -169,22 +170,22 @@ def _repeat(values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, ...
 
 @operator
 def full_like(data_like: Data, fill_value: Data, /) -> Data:
-    """Return data of the shape and type of an input, filled with another.
+    """Return data with the shape and dtype of one input and the values of another input.
 
     Args:
-        data_like: Gives shape, type and layout.
-        fill_value: A number, or values that broadcast to the shape; it is converted as by `cast`.
+        data_like: Data that determines the output's shape, dtype and layout; its values are ignored.
+        fill_value: A number, or values that can be broadcast to the shape. They are converted as in `cast`.
     """
     return _spread(convert(fill_value, data_like.dtype), tuple(data_like.shape))
 
 
 @operator
 def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None) -> Data:
-    """Return ones in the shape of an input.
+    """Return ones with the shape of an input.
 
     Args:
-        data_like: Gives shape and layout.
-        dtype: Output dtype; the input's dtype if None.
+        data_like: Data that determines the output's shape and layout; its values are ignored.
+        dtype: Output dtype. Default: the input's dtype.
     """
     return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).fill_(1)
 
@@ -196,11 +197,11 @@ def _ones_batch(data: Tensor, a: Arguments) -> Tensor:
 
 @operator
 def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None) -> Data:
-    """Return zeros in the shape of an input.
+    """Return zeros with the shape of an input.
 
     Args:
-        data_like: Gives shape and layout.
-        dtype: Output dtype; the input's dtype if None.
+        data_like: Data that determines the output's shape and layout; its values are ignored.
+        dtype: Output dtype. Default: the input's dtype.
     """
     return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).zero_()
 
@@ -212,15 +213,15 @@ def _zeros_batch(data: Tensor, a: Arguments) -> Tensor:
 
 @operator(layout=_given_layout)
 def full(fill_value: Data, /, *, layout: str | None = None, shape: PerSample[list[int]] | None = None) -> Data:
-    """Return data of a shape, filled with an input.
+    """Broadcast an input to a shape.
 
     Args:
-        fill_value: A number, or values that broadcast to the shape; gives the type.
-        layout: Layout of the output.
-        shape: Shape of the output; 0D when None, and then the first element is taken.
+        fill_value: A number, or values that can be broadcast to the shape. The output has the same dtype.
+        layout: Layout of the output. Default: no layout.
+        shape: Shape of the output. Default: the output is a scalar, the first element of ``fill_value``.
 
     Raises:
-        RuntimeError: the layout does not fit the shape, or the input does not broadcast to it.
+        RuntimeError: the layout doesn't fit the shape, or the input can't be broadcast to the shape.
     """
     extents = _extents(shape)
     _check_layout(layout, len(extents))
@@ -243,7 +244,7 @@ def _full_batch(fill_value: Tensor, a: Arguments) -> Tensor:
 
 
 def _spread(value: Tensor, extents: tuple[int, ...]) -> Tensor:
-    """Broadcast to a shape; leading axes of extent 1 that it does not have are dropped."""
+    """Broadcast a value to a shape. If the value has more axes than the shape, leading axes of size 1 are dropped."""
     while value.ndim > len(extents) and value.shape[0] == 1:
         value = value[0]
     return value.expand(extents).contiguous()
@@ -257,12 +258,12 @@ def fill_batch(
     layout: str | None = None,
     shape: PerSample[list[int]] | None = None,
 ) -> BatchOutput:
-    """Make a batch of one number.
+    """Create a batch in which all elements have the same value.
 
     Args:
         dtype: Output dtype.
-        layout: Layout of the output.
-        shape: Shape of a sample; 0D when None.
+        layout: Layout of the output. Default: no layout.
+        shape: Shape of a sample. Default: each sample is a scalar.
     """
     if not isinstance(shape, Column):
         extents = _extents(shape)
@@ -275,26 +276,26 @@ def fill_batch(
 
 @operator(over="batch", separable=True, layout=_given_layout)
 def ones(*, size: BatchSize, **arguments: Annotated[Any, shares(fill_batch)]) -> BatchOutput:
-    """Return ones.
+    """Return a batch of ones.
 
     Raises:
-        RuntimeError: the layout does not fit the shape, or an extent is negative.
+        RuntimeError: the layout doesn't fit the shape, or a size in the shape is negative.
     """
     return fill_batch(torch.ones, size, **arguments)
 
 
 @operator(over="batch", separable=True, layout=_given_layout)
 def zeros(*, size: BatchSize, **arguments: Annotated[Any, shares(fill_batch)]) -> BatchOutput:
-    """Return zeros.
+    """Return a batch of zeros.
 
     Raises:
-        RuntimeError: the layout does not fit the shape, or an extent is negative.
+        RuntimeError: the layout doesn't fit the shape, or a size in the shape is negative.
     """
     return fill_batch(torch.zeros, size, **arguments)
 
 
 def _extents(shape: Any) -> tuple[int, ...]:
-    """Return a shape given as a list, as a single number, or not at all."""
+    """Return a shape argument as a tuple: a list, a single number, or None for the shape of a scalar."""
     sizes = [] if shape is None else shape if isinstance(shape, list) else [shape]
     extents = tuple(map(int, sizes))
     if min(extents, default=0) < 0:
@@ -314,14 +315,15 @@ def _check_layout(layout: str | None, ndim: int) -> None:
 
 @operator(over="batch")
 def permute_batch(data: Batch, /, *, indices: PerSample[SampleIndices]) -> BatchOutput:
-    """Return the samples of the batch in another order.
+    """Return the samples of a batch in another order.
 
     Args:
-        data: Any.
-        indices: Which sample comes to each place; one number per sample, or a list for the whole batch.
+        data: Data of any shape and dtype.
+        indices: Output sample i is input sample ``indices[i]``. Pass one number per sample, for example from another
+            operator, or one list for all batches.
 
     Raises:
-        RuntimeError: more or fewer indices than samples, or an index out of range.
+        RuntimeError: the number of indices isn't the number of samples, or an index is out of range.
     """
     order = [_single(index) for index in indices]
     _check_indices(order, len(data))
@@ -330,13 +332,13 @@ def permute_batch(data: Batch, /, *, indices: PerSample[SampleIndices]) -> Batch
     if dense is not None and dense.nbytes <= _AT_ONCE * len(dense):
         picked = dense.index_select(0, torch.tensor(order, device=dense.device))
         return TensorList.from_dense(picked, data.layout(), moved)
-    samples = data.samples()  # one by one, large ones get memory that was used before
+    samples = data.samples()  # large samples are cloned one by one, so that they reuse freed memory
     return TensorList.from_samples(
         [samples[i].clone() for i in order], data.layout(), data.torch_dtype, data.ndim(), moved
     )
 
 
-_AT_ONCE = 1 << 18  # bytes of a sample; above, samples are copied one by one
+_AT_ONCE = 1 << 18  # maximum bytes per sample for copying a batch in one call
 
 
 def _single(index: Any) -> int:
@@ -355,15 +357,15 @@ def _check_indices(order: Sequence[int], size: int) -> None:
 
 @operator(over="batch", layout="", marks=("anywhere",))
 def get_property(data: Batch, /, *, key: Annotated[str, one_of(_PROPERTIES)]) -> BatchOutput:
-    """Return a property of each sample, as text: 1D uint8.
+    """Return a property of each sample as UTF-8 text, 1D uint8.
 
     Args:
-        data: Any.
-        key: ``"source_info"``: where the sample comes from (the path of its file as the reader knows it, "" where
-            nothing is known); ``"layout"``: names of the axes.
+        data: Data of any shape and dtype.
+        key: ``"source_info"`` returns the sample's origin, for example the path that the reader used for its file; it
+            is empty if the origin is unknown. ``"layout"`` returns the names of the sample's axes.
 
     Raises:
-        RuntimeError: an unknown key.
+        RuntimeError: the key is unknown.
     """
     if key not in _PROPERTIES:
         raise RuntimeError(f"unknown property {key!r}: it is 'source_info' or 'layout'")
@@ -377,7 +379,7 @@ def _bytes(text: str) -> Tensor:
 
 @operator(layout="", marks=("anywhere",))
 def _shape(data: Data, /, *, dtype: DType = torch.int64) -> Data:
-    """Return the shape of each sample, 1D.
+    """Return the shape of each sample as 1D data.
 
     Raises:
         RuntimeError: ``dtype`` is not int32, uint32, int64, uint64, float32 or float64.
@@ -391,7 +393,11 @@ def _shape_batch(data: Tensor, a: Arguments) -> Tensor:
 
 
 def extents_of(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-    """Return a shape as 1D data; RuntimeError for types that shapes are not given in."""
+    """Return a shape as a 1D tensor.
+
+    Raises:
+        RuntimeError: the dtype is not supported for shapes.
+    """
     if dtype not in _SHAPE_TYPES:
         names = ", ".join(str(kind).removeprefix("torch.") for kind in _SHAPE_TYPES)
         raise RuntimeError(f"unsupported type for a shape: {dtype}; it is one of {names}")
