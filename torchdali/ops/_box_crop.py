@@ -100,7 +100,7 @@ def random_bbox_crop(
         shape_layout: Order of the extents in ``crop_shape`` and ``input_shape``. Default: ``"WH"`` or ``"WHD"``.
         threshold_type: Quantity that the thresholds apply to: ``"iou"`` is the intersection over union of box and
             window, ``"overlap"`` is the share of a box that is in the window.
-        thresholds: Thresholds in [0, 1], of which each round draws one at random.
+        thresholds: Thresholds in [0, 1]. Each round draws one threshold at random.
         total_num_attempts: Number of attempts after which the best window so far is used. Default: -1, no limit.
 
     Returns:

@@ -269,7 +269,7 @@ def _flip_boxes(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
     Args:
         boxes: ``(n, 4)`` boxes, relative to the image.
         mirrored: Two bool arrays ``(n, 1)`` or ``(1, 1)``: True for boxes that are mirrored along x, and along y.
-        ltrb: The boxes are left, top, right and bottom; otherwise x, y, width and height.
+        ltrb: Boxes consist of left, top, right and bottom; otherwise of x, y, width and height.
     """
     columns = list(boxes.split(1, 1))
     for axis, where in enumerate(torch.from_numpy(each).to(boxes.device) for each in mirrored):
@@ -307,7 +307,7 @@ def bb_flip(
     Args:
         boxes: ``(..., 4)`` float32, relative to the image: x, y, width and height.
         horizontal: Nonzero to swap left and right.
-        ltrb: True if the boxes are left, top, right and bottom, instead of x, y, width and height.
+        ltrb: True if boxes consist of left, top, right and bottom, instead of x, y, width and height.
         vertical: Nonzero to swap top and bottom.
     """
     if not len(boxes):

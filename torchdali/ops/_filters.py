@@ -44,7 +44,7 @@ Morphed = Annotated[Tensor, Takes(_PLANAR, names=False)]
 
 
 def _spatial(layout: str, ndim: int) -> list[int]:
-    """Return the axes to filter: all axes except frames and channels, or all axes if there is no layout."""
+    """Return the axes to filter: all axes except frames and channels, or all axes if the layout is empty."""
     _check_axes(layout)
     axes = [i for i, name in enumerate(layout) if name not in "FC"] if layout else list(range(ndim))
     if len(axes) > 3:
