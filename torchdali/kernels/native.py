@@ -1,13 +1,15 @@
-"""The native library of the fast path, if it was built with torchdali, and its call for one sample.
+"""Bindings of the native library, which decodes, crops, resizes and normalizes images without the GIL.
 
-The input is pixels or a JPEG. The library decodes only the region of a JPEG that the result needs. The library
-resamples, mirrors, scales and writes the result without the GIL, in the same order as DALI and bit-identical to it.
-`kernels.audio.resample` calls the library to resample audio. The library refuses unsupported images, images for which
-libjpeg warns, and work that needs too much memory. The caller then decodes the image in Python, which raises the
-errors. So no function of this module raises for bad data.
+The library is optional: installing torchdali builds it if a C compiler is available. Its input is pixels or a JPEG, of
+which it decodes only the region that the result needs. Its results are bit-identical to DALI's. It also resamples audio
+(see `kernels.audio.resample`).
 
-``TORCHDALI_NATIVE=0`` in the environment disables the library; ``TORCHDALI_NATIVE_LEVEL`` names the highest level of
-vector instructions to use: 0 for a baseline processor, 1 for AVX2, 2 for AVX-512.
+The library refuses unsupported images, images for which libjpeg warns, and images that need too much memory. The caller
+then decodes the image in Python, and the Python decoder raises the errors. So no function of this module raises an
+error for bad data.
+
+The environment variable ``TORCHDALI_NATIVE=0`` disables the library. ``TORCHDALI_NATIVE_LEVEL`` limits its vector
+instructions: 0 allows only baseline instructions, 1 also AVX2, 2 also AVX-512.
 """
 
 from __future__ import annotations
@@ -35,18 +37,20 @@ __all__ = [
 ]  # fmt: skip
 
 FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchdali.so")
-"""The library, which ``setup.py`` puts there."""
+"""Path of the library, which ``setup.py`` builds."""
 
 ABI = 13
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
-"""The filters it has, by their names in `kernels.resample.weights`; at the same width, two of them are one."""
+"""Numbers of the library's filters, by their names in `kernels.resample.weights`. In the library, "linear" and
+"triangular" are the same filter, because a filter's width is passed separately."""
 
 PILLOW = {"nearest": 1, "box": 2, "bilinear": 3, "hamming": 4, "bicubic": 5, "lanczos": 6}
-"""Pillow's filters, by torchvision's names: they round to bytes after each axis."""
+"""Numbers of Pillow's filters, by torchvision's names. Pillow rounds to bytes after each axis."""
 ROWS_FIRST, COARSE = 8, 16
-"""Added to one of these: the rows are resized before the columns; weights have PyTorch's 16 bits."""
+"""Flags that are added to a number of `PILLOW`. ROWS_FIRST resizes rows before columns; COARSE rounds weights to 16
+bits, as PyTorch does."""
 MIRROR, UPSIDE_DOWN = 1, 2
-"""Reverse each row of the result, or the order of its rows."""
+"""Flags: MIRROR reverses each row of the result, UPSIDE_DOWN reverses the order of its rows."""
 
 _BEST = 99
 
@@ -64,19 +68,19 @@ class _LibraryOptions(ctypes.Structure):
     ]
 
 
-# Same fields as `tdn_sample`: data, length, limit of pixels, out, steps; for both axes low, high, size, start, extent,
-# first and last; mirror, code, scale, width of pixels, filter, number of steps.
+# Fields of the library's `tdn_sample`: data, length, limit of pixels, out, steps; for both axes low, high, size, start,
+# extent, first and last; mirror, code, scale, width of pixels, filter, number of steps.
 SAMPLE = struct.Struct("=QQQQQ4d16i")
 CODE = -5
 ENCODED = np.dtype([
     *((name, "u8") for name in ("data", "length", "out")),
     *((name, "i4") for name in ("height", "width", "channels", "orientation", "code", "whole", "lot", "sampling")),
 ])  # fmt: skip
-"""As `tdn_file`."""
+"""Fields of the library's `tdn_file`."""
 PARTS = np.dtype([("window", "i8", 4), ("shape", "i8", 3), ("place", "i8"), ("index", "i8")])
-"""As `tdn_part`."""
+"""Fields of the library's `tdn_part`."""
 STEP = struct.Struct("=16i8d")
-"""As `tdn_step`; see `codecs.program`."""
+"""Fields of the library's `tdn_step`; see `codecs.program`."""
 _Sample = ctypes.c_char * SAMPLE.size
 
 
@@ -110,7 +114,13 @@ class NativeLibrary(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Status of the fast path; `text` describes the library, or the reason why the library isn't used."""
+    """Status of the native library.
+
+    Attributes:
+        library: The library; None if it isn't used.
+        text: Description of the library, or the reason why it isn't used.
+        broken: True if the library exists but cannot be loaded.
+    """
 
     library: NativeLibrary | None
     text: str
@@ -119,7 +129,7 @@ class Status(NamedTuple):
 
 @functools.cache
 def status() -> Status:
-    """Find and load the library on the first call; never raises for a missing or broken library."""
+    """Return the library's status. The first call loads the library; a missing or broken library raises no error."""
     if os.environ.get("TORCHDALI_NATIVE", "1").strip().lower() in ("0", "off", "false", "no"):
         return Status(None, "switched off by TORCHDALI_NATIVE")
     if not FILE.is_file():
@@ -134,7 +144,7 @@ def status() -> Status:
 
 
 def library() -> NativeLibrary | None:
-    """Return the library, or None if it is not used."""
+    """Return the library, or None if it isn't used."""
     return status().library
 
 
@@ -185,11 +195,11 @@ class Filters(NamedTuple):
     """Filters of a resize.
 
     Attributes:
-        shrinking: Filter of an axis that shrinks; a key of `FILTERS`.
-        growing: Filter of an axis that grows or keeps its size.
-        antialias: Stretch the filter where an axis shrinks.
-        inside: Ignore pixels beyond the window's limits and normalize the remaining weights; else repeat the window's
-            edge.
+        shrinking: Name of the filter for axes that shrink; a key of `FILTERS`.
+        growing: Name of the filter for axes that grow or keep their size.
+        antialias: True to widen the filter along axes that shrink.
+        inside: True to ignore pixels outside the resized window, and to normalize the weights of the other pixels;
+            False to repeat the window's edge.
     """
 
     shrinking: str = "linear"
@@ -203,11 +213,13 @@ class Output:
     """Dtype, layout and values of a result.
 
     Attributes:
-        planar: The result is ``(channels, H, W)``, else ``(H, W, channels)``.
+        dtype: Dtype of the result.
+        planar: True for a result ``(channels, H, W)``, False for ``(H, W, channels)``.
         channels: 3, or 1 for only the first channel.
-        levels: ``(3, 256)`` items of `dtype`: the output value of each level of a channel; None to output the level.
-        scaling: Factors and offsets of the channels if the values are ``level * factor + offset`` in float32; vector
-            instructions compute this faster than a table lookup.
+        levels: Lookup table ``(3, 256)`` as bytes of `dtype`: the output value for each level of each channel. None to
+            output the levels themselves.
+        scaling: Factors and offsets of the channels, if the output values are ``level * factor + offset`` in float32;
+            else None. Vector instructions compute the values faster than a lookup in `levels`.
     """
 
     dtype: torch.dtype = torch.uint8
@@ -224,13 +236,13 @@ class Output:
         channels: int = 3,
         scaling: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     ) -> Output:
-        """Return an output that looks its values up in a table ``(3, 256)``."""
+        """Return an output whose values are looked up in a table ``(3, 256)``."""
         if table.shape != (3, 256):
             raise ValueError(f"the table must be (3, 256), got {tuple(table.shape)}")
         return cls(table.dtype, planar, channels, table.contiguous().view(torch.uint8).numpy().tobytes(), scaling)
 
     def shape(self, height: int, width: int) -> tuple[int, int, int]:
-        """Return the shape of a result."""
+        """Return the shape of a result with this height and width."""
         return (self.channels, height, width) if self.planar else (height, width, self.channels)
 
 
@@ -239,14 +251,15 @@ class ImageOptions:
     """Options that several image programs share.
 
     Attributes:
-        upright: Turn images according to their EXIF orientation.
-        fast: Use libjpeg's faster transform.
-        fancy: Upsample chroma smoothly; else repeat chroma samples, except in images of four channels.
-        filters: Filters of DALI's resize; None without a resize.
-        mirrors: Programs may reverse the order of rows or columns.
-        output: None for ``(H, W, 3)`` bytes, which further operators may edit.
-        of_pillow: Support the images that Pillow opens: also pixels, but no JPEGs of four channels, which Pillow rounds
-            differently, and no JPEGs of so many pixels that Pillow warns or raises.
+        upright: True to turn images according to their EXIF orientation.
+        fast: True to use libjpeg's faster, less exact inverse transform.
+        fancy: True to interpolate chroma; False to repeat chroma samples, except in images of four channels.
+        filters: Filters of DALI's resize; None if the programs don't resize.
+        mirrors: True if programs may reverse the order of rows or columns.
+        output: Dtype, layout and values of the result. None for bytes ``(H, W, 3)``; further operators can then be
+            added to the program.
+        of_pillow: True to produce Pillow's results. The library then refuses JPEGs of four channels, which Pillow
+            rounds differently, and JPEGs with so many pixels that Pillow warns or raises an error.
     """
 
     upright: bool = True
@@ -258,27 +271,27 @@ class ImageOptions:
     of_pillow: bool = False
 
     def mirror(self) -> ImageOptions:
-        """Return the options of a program that may mirror."""
+        """Return these options for a program that may mirror the image."""
         return replace(self, mirrors=True)
 
     def resize(self, filters: Filters) -> ImageOptions | None:
-        """Return the options of a program that resizes; None if the program already resizes."""
+        """Return these options for a program that also resizes; None if it already resizes."""
         return replace(self, filters=filters) if self.filters is None else None
 
     def convert(self, output: Output) -> ImageOptions:
-        """Return the options of a program whose result has this dtype, layout and values."""
+        """Return these options for a program whose result has another dtype, layout or values."""
         return replace(self, output=output)
 
     @property
     def result(self) -> Output:
-        """The output; without a conversion, ``(H, W, 3)`` bytes."""
+        """Dtype, layout and values of the result; by default bytes ``(H, W, 3)``."""
         return self.output or _BYTES
 
     @property
     def address(self) -> int:
         """Address of the options as a structure of the library; valid as long as this object exists."""
         native: _NativeOptions | None = self.__dict__.get("_native")
-        if native is None:  # if several threads create it, all use the first thread's
+        if native is None:  # if several threads create the structure, all use the first thread's structure
             native = self.__dict__.setdefault("_native", _NativeOptions(self))
         return ctypes.addressof(native.structure)
 
@@ -291,7 +304,7 @@ _BYTES = Output()
 
 
 class _NativeOptions:
-    """Options as a structure of the library, with the table to which the structure points."""
+    """Image options as a structure of the library, and the lookup table to which the structure points."""
 
     def __init__(self, options: ImageOptions) -> None:
         native, output = library(), options.result
@@ -309,17 +322,17 @@ class _NativeOptions:
 
 
 new_tuple = tuple.__new__
-"""Makes a `NamedTuple` in half the time of its own, for what is made of each sample while the GIL is held."""
+"""Creates a `NamedTuple` in half the time of its constructor. Use it for tuples that are created once per sample."""
 
 
 class AxisRegion(NamedTuple):
-    """Use of an axis of the upright image.
+    """Region of one axis of the upright image, and the size to which the region is resized.
 
     Attributes:
-        low, high: Region that is resized; reversed if ``high < low``.
+        low, high: Start and end of the region, in pixels of the image; the axis is mirrored if ``high < low``.
         size: Number of rows or columns to which the region is resized.
-        start, extent: The rows or columns of the resized region that are computed.
-        first, last: Limits of the window from which pixels are read.
+        start, extent: First row or column of the resized region that is computed, and their number.
+        first, last: Start and end of the window from which the resize may read pixels.
     """
 
     low: float
@@ -331,10 +344,12 @@ class AxisRegion(NamedTuple):
     last: int
 
     def cut(self, start: int, extent: int, resized: bool) -> AxisRegion:
-        """Cut to some of the rows or columns.
+        """Return the region for `extent` rows or columns of the result, from `start` on.
 
         Args:
-            resized: The axis was resized, so the resize may still read pixels outside of the cut.
+            start: First row or column.
+            extent: Number of rows or columns.
+            resized: True if the axis was resized before. The resize may then still read pixels outside of the cut.
         """
         low, high, size, before, _, first, last = self
         if resized:
@@ -343,11 +358,14 @@ class AxisRegion(NamedTuple):
         return new_tuple(AxisRegion, (first, first + extent, extent, 0, extent, first, first + extent))
 
     def resize(self, low: float, high: float, size: int, mirrored: bool, alone: bool = False) -> AxisRegion:
-        """Resize a region of an axis that was not resized before.
+        """Return the resized region ``low : high`` of an axis that wasn't resized before.
 
         Args:
-            mirrored: The axis is mirrored.
-            alone: Read no pixels outside of the region, whose bounds must be integers.
+            low: Start of the region, relative to this region.
+            high: End of the region, relative to this region.
+            size: Number of rows or columns to which the region is resized.
+            mirrored: True if the axis is mirrored.
+            alone: True to read no pixels outside of the region. Its bounds must then be integers.
         """
         first, last = self[5:]
         if mirrored:
@@ -366,15 +384,17 @@ def run(
     columns: AxisRegion,
     mirror: int,
 ) -> Tensor | None:
-    """Compute the pixels of one sample; None if the common path must decode the sample.
+    """Decode, crop, resize and convert one image.
 
     Args:
-        data: uint8: one-dimensional encoded bytes, or pixels ``(H, W, 3)``.
-        rows, columns: Regions of the upright image.
-        mirror: `MIRROR`, `UPSIDE_DOWN`, both or 0.
+        options: Options of the program.
+        data: uint8: the bytes ``(n,)`` of a JPEG file, or pixels ``(H, W, 3)``.
+        rows, columns: Regions of the upright image, and the sizes to which they are resized.
+        mirror: `MIRROR`, `UPSIDE_DOWN`, the sum of both, or 0.
 
     Returns:
-        ``(channels, H, W)`` or ``(H, W, channels)``, contiguous.
+        A contiguous tensor ``(channels, H, W)`` or ``(H, W, channels)``. None if the library isn't used or refuses the
+        image.
     """
     native = library()
     if native is None or not (takes_bytes(data) or takes_pixels(data)):

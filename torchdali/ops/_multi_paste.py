@@ -1,4 +1,4 @@
-"""Paste regions of several images on canvases."""
+"""The operator `multi_paste`: paste regions of several images on canvases."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from torchdali.tensors import TensorList
 __all__ = ["multi_paste"]
 
 _CPU = torch.device("cpu")
-_WHOLE = 1 << 18  # largest canvas, in bytes, for which the canvases of a batch are one tensor
+_WHOLE = 1 << 18  # size in bytes up to which equal canvases of a batch are allocated as one tensor
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
 Pictures = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]
 Places = Mapping[str, "tuple[Any, bool] | None"]
-"""Values of anchors in the images and on the canvases, and of extents, and whether they are relative."""
+"""Values of ``in_anchors``, ``out_anchors`` and ``shapes``, each with True if the values are fractions; None if the
+argument wasn't passed."""
 
 
 def _single(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
@@ -53,26 +54,31 @@ def multi_paste(
     shapes: PerFrame[Any] | None = None,
     shapes_rel: PerFrame[Any] | None = None,
 ) -> BatchOutput:
-    """Paste regions of several images on a canvas of zeros; later regions cover earlier ones.
+    """Paste regions of several images on a canvas of zeros. Later regions cover earlier regions.
 
-    The regions come from the samples of the batch that ``in_ids`` names. Without it, each input gives one region, from
-    its image for the sample. Anchors and shapes are ``(regions, 2)`` for each sample, y before x.
+    There are two ways to choose the images. With ``in_ids``, the images are samples of the batch, one region for each
+    index in ``in_ids``. Without ``in_ids``, each input contributes one region of its own sample. Anchors and shapes are
+    ``(regions, 2)`` per sample, y before x.
 
     Args:
-        images: ``(..., H, W, C)``: uint8, int16, int32 or float32.
-        others: More images.
-        dtype: Output dtype, rounded and saturated; the input's dtype if None.
-        in_anchors: Upper left corner of each region in its image, in pixels; (0, 0) when not given.
-        in_anchors_rel: Positions of the regions as fractions of the image, rounded down.
-        in_ids: Indices of samples in the batch, for one input.
-        out_anchors: Upper left corner of each region on the canvas; (0, 0) when not given.
-        out_anchors_rel: Positions on the canvas as fractions of it, rounded down.
-        output_size: Height and width of the canvas; the images' size by default.
-        shapes: Height and width of each region; up to the end of the image when not given.
-        shapes_rel: Shapes of the regions as fractions of the image, rounded up.
+        images: Images or frames ``(..., H, W, C)``: uint8, int16, int32 or float32.
+        others: Further inputs with images of the same dtype.
+        dtype: Output dtype; values are rounded and saturated. By default the input's dtype.
+        in_anchors: Upper left corner of each region in its image, in pixels. By default (0, 0).
+        in_anchors_rel: Upper left corner of each region as a fraction of its image, instead of ``in_anchors``. The
+            pixel position is rounded down.
+        in_ids: Indices of the samples from which the regions are cut; requires that there is only one input.
+        out_anchors: Upper left corner of each region on the canvas, in pixels. By default (0, 0).
+        out_anchors_rel: Upper left corner of each region as a fraction of the canvas, instead of ``out_anchors``. The
+            pixel position is rounded down.
+        output_size: Height and width of the canvas, in pixels. By default the size of the images, which must then all
+            have the same size.
+        shapes: Height and width of each region, in pixels. By default a region extends to the end of its image.
+        shapes_rel: Height and width of each region as fractions of its image, instead of ``shapes``. The pixel size is
+            rounded up.
 
     Raises:
-        RuntimeError: a region reaches outside, or contradictory arguments.
+        RuntimeError: a region reaches outside its image or the canvas, or arguments contradict each other.
     """
     absolute = _list_arguments(in_anchors=in_anchors, out_anchors=out_anchors, shapes=shapes)
     relative = _list_arguments(in_anchors=in_anchors_rel, out_anchors=out_anchors_rel, shapes=shapes_rel)
@@ -116,7 +122,16 @@ def _one_by_one(
     ids: Any,
     size: Any,
 ) -> Tensor | list[Tensor]:
-    """Paste sample by sample, for everything that `paste_by_numpy` does not handle, including errors."""
+    """Paste sample by sample, also in the cases that `paste_by_numpy` doesn't support; raise errors for wrong arguments.
+
+    Args:
+        inputs: Batches of images.
+        dtype: Output dtype; None for the images' dtype.
+        absolute: Values of ``in_anchors``, ``out_anchors`` and ``shapes``.
+        relative: Values of the same arguments with the suffix ``_rel``, by the names without the suffix.
+        ids: Value of ``in_ids``.
+        size: Value of ``output_size``.
+    """
     columns = [each.samples() for each in inputs]
     count = range(len(columns[0]))
     sources = [[column[i] for column in columns] if ids is None else _pick(columns[0], _at(ids, i), i) for i in count]
@@ -131,7 +146,7 @@ def _one_by_one(
 
 
 def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
-    """Return where the regions of each sample come from, joined with ";"."""
+    """Return the source infos of each output sample: the infos of its images, joined with ";"; None without infos."""
     known = [each.source_infos for each in inputs]
     if not any(known):
         return None
@@ -144,7 +159,10 @@ def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
 
 
 def _zeros(shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device) -> Tensor | list[Tensor]:
-    """Return one canvas per sample: one tensor if all have the same shape, unless large ones can reuse memory."""
+    """Return one canvas per sample.
+
+    Small canvases of the same shape are one tensor. Large canvases are separate tensors, whose memory can be reused.
+    """
     if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize <= _WHOLE:
         return torch.zeros((len(shapes), *shapes[0]), dtype=dtype, device=device)
     return [torch.zeros(shape, dtype=dtype, device=device) for shape in shapes]
@@ -172,10 +190,10 @@ def _pick(batch: Sequence[Tensor], ids: Any, sample: int) -> list[Tensor]:
 
 
 def _common_size(columns: Sequence[Sequence[Tensor]]) -> tuple[int, int]:
-    """Return the height and width of all images.
+    """Return the height and width that all images have.
 
     Raises:
-        RuntimeError: they differ.
+        RuntimeError: the images have different sizes.
     """
     sizes = sorted({(s.shape[-3], s.shape[-2]) for column in columns for s in column})
     if len(sizes) > 1:
@@ -207,7 +225,7 @@ def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> t
 
 
 def _places(absolute: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
-    """Return the values of each kind, and whether they are relative."""
+    """Return the values of anchors and shapes, whether passed in pixels or as fractions; see `Places`."""
     return {
         name: (value, False) if value is not None
         else None if relative[name] is None
@@ -217,7 +235,7 @@ def _places(absolute: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
 
 
 def _is_plain(source: Tensor, canvas: Tensor) -> bool:
-    """True if NumPy can copy, in fewer calls and faster."""
+    """Return True if NumPy can copy the image, which is faster than PyTorch for small images."""
     return source.dtype == canvas.dtype and source.device.type == "cpu" and not source.requires_grad
 
 
@@ -248,7 +266,7 @@ def _depth(value: Any) -> int:
 
 
 def _paste_all(canvas: Any, sources: Sequence[Any], places: Places) -> None:
-    """Paste regions of tensors, or of arrays of one type, on a canvas."""
+    """Paste regions of images on a canvas; images and canvas are tensors, or arrays of the same dtype."""
     for name, place in places.items():
         _check_table(name, place, len(sources))
     for k, source in enumerate(sources):
@@ -260,7 +278,11 @@ def _paste_all(canvas: Any, sources: Sequence[Any], places: Places) -> None:
 
 
 def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[int, int]]:
-    """Return start in the image, start on the canvas, and extent of the k-th region."""
+    """Return the k-th region's start in the image, start on the canvas, and extent, y before x.
+
+    Raises:
+        RuntimeError: the region reaches outside the image or the canvas.
+    """
     inside, outside = source.shape[-3:-1], canvas.shape[-3:-1]
     start = _pair(places["in_anchors"], k, inside, math.floor) or (0, 0)
     target = _pair(places["out_anchors"], k, outside, math.floor) or (0, 0)
@@ -279,7 +301,7 @@ def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[
 
 
 def _check_table(name: str, place: tuple[Any, bool] | None, regions: int) -> None:
-    """Check that there are two numbers per region, or one number for all."""
+    """Check that an argument has two numbers per region, or is a single number."""
     if place is None or not isinstance(place[0], (list, tuple)):
         return
     shape: tuple[int, ...] = np.shape(place[0])
@@ -302,24 +324,28 @@ def _pair(place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole:
 
 
 def _single_precision(share: float, length: int) -> float:
-    """Multiply as DALI does, so that 0.3 of 10 is 3 and not 3.0000001."""
+    """Multiply in float32, as DALI does: 0.3 of 10 pixels is then 3 pixels, not 3.0000001."""
     return float(np.float32(share) * np.float32(length))
 
 
-# ---------------------------------------------------------------- a batch at once
+# ---------------------------------------------------------------- a whole batch
 
 
 def paste_by_numpy(
     inputs: Sequence[TensorList], dtype: torch.dtype | None, places: Places, ids: Any, size: Any
 ) -> Tensor | list[Tensor] | None:
-    """Paste with NumPy, if all samples have the same number of regions; see `multi_paste`.
+    """Paste the regions of a whole batch with NumPy, if all samples have the same number of regions.
 
     Args:
-        ids: The sample of each region; None for one region of each input.
-        size: Size of the canvases; the images' size when None.
+        inputs: Batches of images.
+        dtype: Output dtype; None for the images' dtype.
+        places: Anchors and shapes of the regions.
+        ids: Index of each region's sample; None to paste one region of each input.
+        size: Height and width of the canvases; None for the images' size.
 
     Returns:
-        The canvases; None if the samples differ, or an argument is wrong.
+        The canvases. None if the samples have different numbers of regions, frames or channels, if the dtype must be
+        converted, or if an argument is wrong.
     """
     columns = [arrays_of(each) for each in inputs]
     kind = inputs[0].torch_dtype
@@ -345,10 +371,15 @@ def paste_by_numpy(
 def _plan(
     shapes: Sequence[tuple[int, ...]], count: int, places: Places, ids: Any, size: Any
 ) -> tuple[Array, Array, Array]:
-    """Return the image of each region, the positions of the regions, and the extents of the canvases.
+    """Return the image of each region, the positions of the regions, and the sizes of the canvases.
+
+    Args:
+        shapes: Shapes of all images, input by input.
+        count: Number of samples.
+        places, ids, size: See `paste_by_numpy`.
 
     Raises:
-        ValueError: the samples have different numbers of values, or an argument is wrong.
+        ValueError: the samples have different numbers of regions, or an argument is wrong.
     """
     chosen = np.arange(len(shapes)).reshape(-1, count).T if ids is None else _table(ids, 2)
     chosen = np.broadcast_to(chosen, (count, chosen.shape[1])).astype(np.int64)
@@ -371,7 +402,13 @@ def _plan(
 
 
 def _table(value: Any, ndim: int, last: int = 0) -> Array:
-    """Return an argument as a row per sample, or one for all; one number is used for all values of a sample."""
+    """Return an argument as an array with one row per sample, or a single row for all samples.
+
+    Args:
+        value: Value of the argument. A single number per sample applies to all regions and axes.
+        ndim: Number of axes of the array.
+        last: Required extent of the last axis; 0 for any extent.
+    """
     rows = np.array(value if isinstance(value, Column) else [value], np.float64)
     if rows.ndim == 1 and not (last and ndim == 2):
         return rows.reshape(-1, *[1] * (ndim - 1))
@@ -381,7 +418,7 @@ def _table(value: Any, ndim: int, last: int = 0) -> Array:
 
 
 def _each(table: Array, count: int) -> Array:
-    """Return the values of `count` regions."""
+    """Return the values of the first `count` regions; raise ValueError for another number of values."""
     if table.shape[1] != count and table.shape[2] > 1:
         raise ValueError("not as many values as regions")
     return table[:, :count]

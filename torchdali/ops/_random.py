@@ -1,7 +1,7 @@
-"""Random numbers: distributions, drawn for a whole batch at once.
+"""Operators that draw random numbers: uniform, normal, beta, coin flips, choices and permutations.
 
-A sample's numbers depend only on the seed, the operator and the sample. They depend neither on the other samples of the
-batch nor on how the batch is stored.
+An operator draws the numbers of a whole batch in one call. A sample's numbers depend only on the seed, the operator and
+the sample. The other samples of the batch and the batch's storage don't change them.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ ShapeLike = Annotated[TensorList, Takes()]
 Numbers = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Compute = Callable[[Numbers, slice], Numbers]
-"""Computes the numbers of some samples, ``(samples, count)``, from as many random ones."""
+"""Function that turns random numbers ``(samples, count)`` of a range of samples into results of the same shape."""
 Kind = tuple[Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape, Any], Numbers]]
-"""Two samplers: a few numbers for each sample of a batch, and many for one sample, of an element type."""
+"""Two samplers: the first draws a few numbers for every sample of a batch; the second draws many numbers of a NumPy
+dtype for one sample."""
 
-_MANY = 4096  # number of values per sample from which its own generator is faster
+_MANY = 4096  # a sample with more values than this is drawn faster by a generator of its own
 _LARGEST = float(np.finfo(np.float32).max)
-_FEW_BETAS = 64  # the same, of the beta distribution
+_FEW_BETAS = 64  # same limit as `_MANY`, for the beta distribution
 _UNIFORM: Kind = (BatchRng.uniform, np.random.Generator.random)
 
 
 def _many_normals(generator: np.random.Generator, shape: Shape, precision: Any) -> Numbers:
-    """Draw the numbers of `noise.gaussian`, in single precision."""
+    """Draw normal numbers; in single precision, with the generator's method for `noise.gaussian`."""
     if precision is np.float32:
         return normals(generator, shape)
     return generator.standard_normal(shape, precision)
@@ -55,7 +56,7 @@ _EXACT = {
     torch.float32: np.float32, torch.float64: np.float64, torch.bool: np.bool_, torch.uint8: np.uint8,
     torch.int32: np.int32,
 }  # fmt: skip
-_COARSE = (torch.float32, torch.uint8, torch.int8, torch.bool)  # single precision will do for these
+_COARSE = (torch.float32, torch.uint8, torch.int8, torch.bool)  # single precision is enough for these dtypes
 
 
 @operator(name="random.uniform", over="batch", separable=True, layout="")
@@ -69,19 +70,20 @@ def uniform(
     dtype: DType | None = None,
     rng: BatchRng,
 ) -> BatchOutput:
-    """Draw numbers from a range, or from a list of values, all equally likely.
+    """Draw numbers uniformly from a range or from a list of values.
 
     Args:
-        shape_like: Take the shape from this input.
-        range: ``[low, high)``. With an integer ``dtype``, the ends are converted first: truncated, and wrapped if they
-            do not fit (-1 is 255 in uint8). The numbers between them are rounded, so both ends occur, but half as often
-            as other values.
-        values: Draw from these instead, converted with rounding and saturation.
-        shape: Shape of each sample; 0D by default.
-        dtype: Any integer type, float32 or float64; float32 when None.
+        shape_like: Input whose samples have the shapes of the output samples.
+        range: ``[low, high)``, by default ``[-1, 1)``. With an integer ``dtype``, both ends are first converted to
+            that dtype: they are truncated, and values that don't fit wrap around (-1 becomes 255 in uint8). The drawn
+            numbers are then rounded, so both ends occur, but half as often as the integers between them.
+        values: List of values to draw from, instead of ``range``. Values are rounded and saturated to ``dtype``.
+        shape: Shape of each output sample. By default each sample is a single number (0-D).
+        dtype: Output dtype: any integer dtype, float32 or float64. By default float32.
 
     Raises:
-        RuntimeError: an empty range or list, another dtype, or both ``shape`` and ``shape_like``.
+        RuntimeError: ``range`` or ``values`` is empty, ``dtype`` isn't supported, or both ``shape`` and ``shape_like``
+            are passed.
     """
     kind = _check_dtype(dtype or torch.float32, _NUMBERS)
     shapes = sample_shapes(shape_like, shape, rng.size)
@@ -108,14 +110,15 @@ def normal(
     """Draw numbers from the normal distribution.
 
     Args:
-        shape_like: Take the shape from this input.
-        mean: Mean of the distribution.
-        stddev: Standard deviation of the distribution.
-        shape: Shape of each sample; 0D by default.
-        dtype: Any integer type (rounded, saturated), float32 or float64; float32 when None.
+        shape_like: Input whose samples have the shapes of the output samples.
+        mean: Mean of the distribution. By default 0.
+        stddev: Standard deviation of the distribution. By default 1.
+        shape: Shape of each output sample. By default each sample is a single number (0-D).
+        dtype: Output dtype: float32, float64 or any integer dtype, to which numbers are rounded and saturated. By
+            default float32.
 
     Raises:
-        RuntimeError: another dtype, or both ``shape`` and ``shape_like``.
+        RuntimeError: ``dtype`` isn't supported, or both ``shape`` and ``shape_like`` are passed.
     """
     kind = _check_dtype(dtype or torch.float32, _NUMBERS)
     means, deviations = _column(mean, rng.size), _column(stddev, rng.size)
@@ -137,16 +140,17 @@ def coin_flip(
     dtype: DType | None = None,
     rng: BatchRng,
 ) -> BatchOutput:
-    """Draw 1 with a probability, otherwise 0.
+    """Draw 1 with a given probability, and 0 otherwise.
 
     Args:
-        shape_like: Take the shape from this input.
-        probability: Probability of the result 1. Below 0, the result is always 0; above 1, always 1.
-        shape: Shape of each sample; 0D by default.
-        dtype: bool, uint8 or int32; int32 when None.
+        shape_like: Input whose samples have the shapes of the output samples.
+        probability: Probability of drawing 1; by default 0.5. With a negative probability the result is always 0; with
+            a probability above 1 it is always 1.
+        shape: Shape of each output sample. By default each sample is a single number (0-D).
+        dtype: Output dtype: bool, uint8 or int32. By default int32.
 
     Raises:
-        RuntimeError: another dtype, or both ``shape`` and ``shape_like``.
+        RuntimeError: ``dtype`` isn't supported, or both ``shape`` and ``shape_like`` are passed.
     """
     kind = _check_dtype(dtype or torch.int32, (torch.bool, torch.uint8, torch.int32))
     chances = _column(probability, rng.size)
@@ -168,17 +172,20 @@ def beta(
     dtype: DType | None = None,
     rng: BatchRng,
 ) -> BatchOutput:
-    """Draw numbers in [0, 1] from the beta distribution, of density ``~ x^(alpha - 1) (1 - x)^(beta - 1)``.
+    """Draw numbers in [0, 1] from the beta distribution.
+
+    The density is proportional to ``x^(alpha - 1) (1 - x)^(beta - 1)``.
 
     Args:
-        shape_like: Take the shape from this input.
-        alpha: Positive; greater values push towards 1.
-        beta: Positive; greater values push towards 0.
-        shape: Shape of each sample; 0D by default.
-        dtype: float32 or float64; float32 when None.
+        shape_like: Input whose samples have the shapes of the output samples.
+        alpha: First shape parameter; must be positive, by default 1. Larger values move the distribution towards 1.
+        beta: Second shape parameter; must be positive, by default 1. Larger values move the distribution towards 0.
+        shape: Shape of each output sample. By default each sample is a single number (0-D).
+        dtype: Output dtype: float32 or float64. By default float32.
 
     Raises:
-        RuntimeError: ``alpha`` or ``beta`` is not positive, another dtype, or both ``shape`` and ``shape_like``.
+        RuntimeError: ``alpha`` or ``beta`` isn't positive, ``dtype`` isn't supported, or both ``shape`` and
+            ``shape_like`` are passed.
     """
     kind = _check_dtype(dtype or torch.float32, (torch.float32, torch.float64))
     shapes = sample_shapes(shape_like, shape, rng.size)
@@ -217,21 +224,22 @@ def choice(
     shape: PerSample[list[int]] | None = None,
     rng: BatchRng,
 ) -> BatchOutput:
-    """Draw elements of a sample, with replacement.
+    """Draw elements of each sample, with replacement.
 
     Args:
-        a: A number ``n``, to draw from ``0 .. n - 1``; or data with at least one dimension, to draw slices along
-            the first one.
-        shape_like: Take the shape from this input.
-        p: Probability of each element; all the same when None.
-        shape: Number of values to draw; by default one, without a dimension.
+        a: Data to draw from. If a sample is an integer ``n`` (0-D), elements are drawn from ``0 .. n - 1``. If the
+            sample has axes, each drawn element is a slice ``a[i]`` of the first axis.
+        shape_like: Input whose samples have the shapes of the drawn arrays.
+        p: Probability of each element. By default all elements are equally likely.
+        shape: Shape of the array of drawn elements. By default a single element is drawn, without an additional axis.
 
     Returns:
-        ``(*shape, *element)``, of the type of ``a``; it keeps the layout if the number of dimensions allows that.
+        The drawn elements, ``(*shape, *element_shape)``, with the dtype of ``a``. The output keeps the layout of ``a``
+        (without the first axis, if a single element is drawn) when the layout fits the number of output axes.
 
     Raises:
-        RuntimeError: nothing to draw from, ``n`` is not an integer, ``p`` has a wrong length, has values outside
-            [0, 1] or does not sum to 1, or both ``shape`` and ``shape_like`` are given.
+        RuntimeError: there is no element to draw; ``n`` isn't an integer; ``p`` has the wrong length, has values
+            outside [0, 1] or doesn't sum to 1; or both ``shape`` and ``shape_like`` are passed.
     """
     shapes = sample_shapes(shape_like, shape, rng.size)
     are_alike = _alike(shapes)
@@ -258,13 +266,14 @@ def batch_permutation(
     _scope: PerSample[int] = 0,
     rng: BatchRng,
 ) -> Data:
-    """Draw a permutation of the samples of the batch: one index per sample, int32, for `permute_batch`.
+    """Draw a permutation of the batch's samples: one int32 index per sample, for `permute_batch`.
 
     Args:
-        allow_repetitions: Draw each index independently, so that some may repeat and others be missing.
-        no_fixed_points: No sample gets its own index (if the batch has more than one); without repetitions
-            the permutation is then a single cycle.
-        _scope: Any batch, of as many samples.
+        allow_repetitions: If True, each index is drawn independently, so an index can occur several times or not at
+            all. By default each index occurs once.
+        no_fixed_points: If True, no sample gets its own index, unless the batch has only one sample. Without
+            repetitions the permutation is then a single cycle. By default a sample may get its own index.
+        _scope: Per-sample values of any batch; the permutation has as many indices as that batch has samples.
     """
     size, draws = rng.size, rng.uniform(1)[:, 0]
     own = np.arange(size)
@@ -307,7 +316,7 @@ def _positive(name: str, value: Any, size: int) -> Numbers:
 
 
 def _column(value: Any, size: int) -> Numbers:
-    """Return a parameter as ``(batch, 1)``, or ``(1, 1)`` if it is the same for all."""
+    """Return a parameter as an array ``(batch, 1)``, or ``(1, 1)`` if all samples share its value."""
     if not isinstance(value, Column):
         return np.array([[value]], np.float64)
     column = np.asarray(value, np.float64)
@@ -317,15 +326,15 @@ def _column(value: Any, size: int) -> Numbers:
 
 
 def _of(column: Numbers, rows: slice) -> Numbers:
-    """Return the rows of some samples, of a parameter that may be one row for all."""
+    """Return a parameter's rows for a range of samples; a single row applies to all samples."""
     return column if len(column) == 1 else column[rows]
 
 
 def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]:
-    """Return the output shape of each sample: the shape of ``like``, or ``shape``; 0D by default.
+    """Return the output shape of each sample: the shapes of `like`, or `shape`; 0-D if both are None.
 
     Raises:
-        RuntimeError: both are given, or an extent is negative.
+        RuntimeError: both `like` and `shape` are passed, or an extent is negative.
     """
     if like is not None:
         if shape is not None:
@@ -345,7 +354,10 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
 
 
 def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
-    """Spread numbers in [0, 1) over ranges, one per sample or one for all."""
+    """Return the function that maps numbers in [0, 1) to ranges ``[low, high)``: one range per sample or one for all.
+
+    For an integer `dtype`, both ends of a range are first converted to that dtype.
+    """
     for pair in ends:
         if len(pair) != 2 or not pair[0] < pair[1]:
             shown = f"[{', '.join(f'{end:g}' for end in pair)})" if np.ndim(pair) == 1 else pair
@@ -386,20 +398,20 @@ def _always_among(values: tuple[float, ...], dtype: torch.dtype) -> Compute:
 
 
 def _like(column: Numbers, rows: slice, draws: Numbers) -> Numbers:
-    """Convert parameters to the type in which numbers are drawn, so that they aren't computed in a wider type."""
+    """Return the parameters of a range of samples, in the dtype of `draws`, so that NumPy doesn't compute in float64."""
     values = _of(column, rows)
     return values if values.dtype == draws.dtype else values.astype(draws.dtype)
 
 
 def _wrap_integer(value: float, dtype: torch.dtype) -> int:
-    """Convert to an integer type by truncation and, if it does not fit, modulo."""
+    """Truncate a number, and wrap it around to the range of an integer dtype."""
     bits = dtype.itemsize * 8
     low = -(1 << (bits - 1)) if dtype.is_signed else 0
     return (int(value) - low) % (1 << bits) + low
 
 
 def _among(values: Sequence[list[float]]) -> Compute:
-    """Turn numbers in [0, 1) into values of lists: one list per sample, or one for all."""
+    """Return the function that maps numbers in [0, 1) to values of lists: one list per sample or one for all."""
     lengths = np.asarray([[len(v)] for v in values], np.int64).reshape(-1, 1)
     if not lengths.all():
         raise RuntimeError("values is empty: there is nothing to draw from")
@@ -422,7 +434,11 @@ def _among(values: Sequence[list[float]]) -> Compute:
 def _draw_samples(
     kind: Kind, rng: BatchRng, shapes: list[Shape], compute: Compute, dtype: torch.dtype
 ) -> torch.Tensor | list[torch.Tensor]:
-    """Draw for every sample and compute: one dense tensor when all shapes are equal and small."""
+    """Draw numbers for every sample and apply `compute` to them.
+
+    Returns:
+        A single tensor if all samples have the same, small shape; otherwise one tensor per sample.
+    """
     few, many = kind
     if _alike(shapes) and (count := math.prod(shapes[0])) <= _MANY:
         return _convert(compute(few(rng, count), slice(None)), (len(shapes), *shapes[0]), dtype)
@@ -438,12 +454,12 @@ def _draw_samples(
 
 
 def _alike(shapes: list[Shape]) -> bool:
-    """True if there are samples, all of one shape."""
+    """Return True if there is at least one shape and all shapes are equal."""
     return bool(shapes) and shapes.count(shapes[0]) == len(shapes)
 
 
 def _convert(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tensor:
-    if dtype.is_floating_point or numbers.dtype == np.bool_:  # nothing to round: NumPy will do
+    if dtype.is_floating_point or numbers.dtype == np.bool_:  # no rounding needed: NumPy converts
         return torch.from_numpy(np.ascontiguousarray(numbers, _EXACT[dtype]).reshape(shape))
     if dtype == torch.int32 and numbers.dtype == np.float64:
         whole = np.trunc(numbers + np.copysign(0.5, numbers))
@@ -453,7 +469,14 @@ def _convert(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tensor
 
 
 def _pick(elements: Numbers, draws: Numbers, shape: Shape, chances: Sequence[float] | None) -> Numbers:
-    """Draw elements of samples ``(batch, ...)`` by numbers ``(batch, count)`` in [0, 1)."""
+    """Pick elements of samples ``(batch, ...)`` with random numbers ``(batch, count)`` in [0, 1).
+
+    Args:
+        elements: The samples: integers ``(batch,)``, or arrays with at least one axis each.
+        draws: Uniform random numbers, one per element to pick.
+        shape: Shape of the picked elements in each sample.
+        chances: Probability of each element; None for equal probabilities.
+    """
     is_list = elements.ndim > 1
     if not is_list and elements.dtype.kind not in "iu":
         raise RuntimeError(
@@ -484,7 +507,7 @@ def _draw_weighted(draws: Numbers, chances: Sequence[float], limits: Numbers) ->
 
 @functools.lru_cache(maxsize=256)
 def _ends(chances: tuple[float, ...]) -> Numbers:
-    """Return where in [0, 1) the part of each element ends."""
+    """Return the cumulative sums of the probabilities, normalized to end at 1."""
     if not all(0 <= chance <= 1 for chance in chances):
         raise RuntimeError(f"probabilities must be between 0 and 1, got {list(chances)}")
     ends = np.cumsum(chances)

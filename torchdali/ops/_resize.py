@@ -1,4 +1,4 @@
-"""Operators that resize images or any axes of a tensor, also with a crop before or after the resize."""
+"""Operators that resize images or any axes of a tensor. Some of them also crop, before or after the resize."""
 
 from __future__ import annotations
 
@@ -87,13 +87,14 @@ def resampling(
     """Resample the spatial axes of ``(..., *spatial, C)``.
 
     Args:
-        antialias: Stretch the filter along axes that shrink.
-        dtype: Output dtype: the input's dtype or float32; the input's dtype if None.
-        interp_type: Interpolation filter, for axes that shrink and axes that grow.
-        mag_filter: Filter for axes that grow; ``interp_type`` when None.
-        min_filter: Filter for axes that shrink; ``interp_type`` when None.
-        minibatch_size: Accepted; samples are processed one by one.
-        temp_buffer_hint: Accepted; memory is sized exactly.
+        antialias: If True (the default), the filter is widened along axes that shrink, to avoid aliasing.
+        dtype: Output dtype: the input's dtype (the default) or float32.
+        interp_type: Interpolation filter of all axes, by default ``INTERP_LINEAR``. ``mag_filter`` and ``min_filter``
+            override it.
+        mag_filter: Interpolation filter of axes that grow. By default ``interp_type``.
+        min_filter: Interpolation filter of axes that shrink. By default ``interp_type``.
+        minibatch_size: Accepted for compatibility with DALI, without effect.
+        temp_buffer_hint: Accepted for compatibility with DALI, without effect.
     """
     if dtype is not None and dtype not in (x.dtype, torch.float32):
         raise ValueError(f"dtype: the input's own ({x.dtype}) or float32, not {dtype}")
@@ -112,7 +113,7 @@ def axes_of(
     mag_filter: DALIInterpType | None = None,
     min_filter: DALIInterpType | None = None,
 ) -> tuple[Axis, ...]:
-    """Return the axes' descriptions for `resample`, from the arguments of `resampling`."""
+    """Return an `Axis` per spatial axis for `resample`, from the arguments of `resampling`."""
     return resize_axes(
         tuple(lengths),
         size,
@@ -143,19 +144,27 @@ def sizing(
 
     Args:
         lengths: Extents of the input's spatial axes.
-        max_size: Upper limits of the size: one for all axes, or one per axis.
-        mode: Use of the sizes: ``"default"``, ``"stretch"``, ``"not_larger"`` or ``"not_smaller"``.
-        resize_longer: Size of the longer side; the aspect ratio stays.
-        resize_shorter: Size of the shorter side; the aspect ratio stays.
-        resize_x: Width; a negative width mirrors. ``mode`` determines the axes without a size.
-        resize_y: Height.
-        resize_z: Depth.
-        roi_end: End of the region to resize, in the order of the layout.
-        roi_relative: The region is in units of the input's extent.
-        roi_start: Start of the region, in the order of the layout.
-        size: Height and width (for volumes depth, height and width), or one value for all axes; ``mode`` determines an
-            axis of size 0.
-        subpixel_scale: Adjust the region to keep the exact scale if a size was rounded.
+        max_size: Upper limit of the output size, in pixels: one value for all axes, or one per axis. By default there
+            is no limit.
+        mode: How the output size follows from the requested sizes. ``"default"`` scales axes without a requested size
+            by the mean factor of the other axes; ``"stretch"`` leaves axes without a requested size unchanged;
+            ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, with no output extent larger (smaller) than
+            requested. By default ``"default"``.
+        resize_longer: Output size of the longer side, in pixels. The aspect ratio is kept.
+        resize_shorter: Output size of the shorter side, in pixels. The aspect ratio is kept.
+        resize_x: Output width, in pixels; a negative width mirrors the image. If it is 0 or not passed, ``mode``
+            determines the width.
+        resize_y: Output height, in pixels; like ``resize_x``.
+        resize_z: Output depth of volumes, in pixels; like ``resize_x``.
+        roi_end: End of the input region to resize, one value per spatial axis in the layout's order. By default the
+            region is the whole input.
+        roi_relative: If True, ``roi_start`` and ``roi_end`` are fractions of the input's extents. By default they are
+            in pixels.
+        roi_start: Start of the input region to resize, one value per spatial axis in the layout's order.
+        size: Output height and width (for volumes depth, height and width), in pixels, or one value for all axes.
+            ``mode`` determines the size of an axis whose value is 0.
+        subpixel_scale: If True (the default) and a computed size had to be rounded, the region is adjusted slightly so
+            that the scale stays exact.
     """
     result = _shape(
         tuple(lengths), size=_fixed_value(size), resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
@@ -163,7 +172,7 @@ def sizing(
         roi_start=_fixed_value(roi_start), roi_end=_fixed_value(roi_end), roi_relative=roi_relative,
         subpixel_scale=subpixel_scale,
     )  # fmt: skip
-    if math.prod(result[0]) > limits.pixels:  # the cached result was checked for another pipeline
+    if math.prod(result[0]) > limits.pixels:  # a cached result may have been checked against another limit
         check_pixels(result[0], "the resized image")
     return result
 
@@ -210,8 +219,8 @@ def resize(
     ``resize_shorter``; or ``resize_longer``.
 
     Args:
-        data: Images, frames or volumes; uint8, int16, uint16 or float32.
-        save_attrs: Also return the original spatial shape, int32.
+        data: Images, frames or volumes: uint8, int16, uint16 or float32.
+        save_attrs: If True, a second output is the input's spatial shape, int32. By default there is one output.
 
     Raises:
         RuntimeError: the size is missing or passed in several forms, or arguments contradict each other.
@@ -262,7 +271,7 @@ def sizing_of(
 def _plain_regions(
     arguments: dict[str, Any], count: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
-    """Return the result of `sizing_of` quickly for integer sizes and regions that aren't empty; None for others."""
+    """Compute the result of `sizing_of` faster; None unless all sizes are integers and no region is empty."""
     if arguments.keys() != {"size", "roi_start", "roi_end"}:
         return None
     columns = [
@@ -290,7 +299,10 @@ def all_of(images: Images) -> npt.NDArray[np.float64]:
 
 @functools.lru_cache(maxsize=64)
 def _one_size(size: tuple[float, ...], max_pixels: int) -> npt.NDArray[np.int64]:
-    """Return the size of all images, ``(2, 1)``. Don't change the array: it is cached per limit of pixels."""
+    """Return the output size of all images, ``(2, 1)``.
+
+    The array is cached, so callers must not change it. `max_pixels` is only part of the cache's key.
+    """
     return np.array(sizing((1, 1), size=list(size))[0], np.int64)[:, None]
 
 
@@ -338,8 +350,8 @@ def resize_crop_mirror(
     """Resize, crop and mirror in one pass: only pixels that the crop keeps are computed.
 
     Args:
-        data: Images, frames or volumes.
-        mirror: Bit mask: 1 mirrors horizontally, 2 vertically, 4 in depth.
+        data: Images, frames or volumes: uint8, int16, uint16 or float32.
+        mirror: Bit mask of the mirrored axes: 1 mirrors horizontally, 2 vertically, 4 in depth. By default 0.
     """
     size_arguments, others = _divide(arguments)
     lengths = _spatial(data.shape, layout)
@@ -379,11 +391,13 @@ def random_resized_crop(
     """Cut out a random window and resize it.
 
     Args:
-        data: Images or frames; the frames of a sequence share the window.
-        size: Output size: ``[H, W]``, or one value for both.
-        num_attempts: Number of random windows to try; after that, the largest allowed window is used.
-        random_area: Least and greatest share of the image's area.
-        random_aspect_ratio: Least and greatest ratio of width to height.
+        data: Images or frames. All frames of a sequence get the same window.
+        size: Output size in pixels: ``[H, W]``, or one value for both.
+        num_attempts: Maximum number of random windows to draw, by default 10. If none of them fits into the image, the
+            largest allowed window is used, at a random position.
+        random_area: Smallest and largest area of the window, as fractions of the image's area. By default
+            ``[0.08, 1]``.
+        random_aspect_ratio: Smallest and largest ratio of the window's width to its height. By default ``[3/4, 4/3]``.
     """
     height, width = data.shape[-3:-1]
     check_not_empty((height, width), data.shape, "random_resized_crop")
@@ -407,7 +421,7 @@ def _random_resized_crop_on_device(data: TensorList, a: Arguments) -> Any:
 
 
 def height_width(size: list[int]) -> tuple[int, int]:
-    """Return the size of an image from ``[H, W]``, or one value for both."""
+    """Return ``(H, W)`` from a list ``[H, W]``, or from a list with one value for both."""
     if not 1 <= len(size) <= 2 or min(size) < 0:
         raise RuntimeError(f"size is a height and a width, or one value for both, none negative; not {list(size)}")
     return size[0], size[-1]
@@ -425,7 +439,15 @@ Resizing = Callable[[ImageOptions], "ImageOptions | None"]
 
 
 def _resizing(constants: Mapping[str, Any], inside: bool = False) -> Resizing | None:
-    """Return the function that adds a resize to image options; None if the library doesn't support its filters."""
+    """Return the function that adds a resize to image options.
+
+    Args:
+        constants: The operator's constant arguments.
+        inside: Let the resize ignore pixels outside of its window; see `Filters`.
+
+    Returns:
+        The function; None if the native library doesn't support the requested filters.
+    """
     both = constants.get("interp_type", DALIInterpType.INTERP_LINEAR)
     chosen = [both if constants.get(name) is None else constants[name] for name in ("min_filter", "mag_filter")]
     if any(FILTER.get(each) not in native.FILTERS for each in (*chosen, both)):
@@ -435,7 +457,7 @@ def _resizing(constants: Mapping[str, Any], inside: bool = False) -> Resizing | 
 
 
 def arguments_of(filters: Filters) -> dict[str, Any]:
-    """Return the arguments of `resampling` that choose filters."""
+    """Return the arguments of `resampling` that select these filters."""
     shrinking, growing, antialias, _ = filters
     return {"antialias": antialias, "min_filter": _INTERPOLATION[shrinking], "mag_filter": _INTERPOLATION[growing]}
 
@@ -482,7 +504,7 @@ def _narrow_in_one_pass(program: ImageProgram, arguments: Mapping[str, Any], rng
 
 
 def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]) -> bool:
-    """Return True if the resize, in its uint8 arithmetic, reads no pixel outside of the window."""
+    """Return True if the window's resize, in its uint8 arithmetic, reads no pixel outside of the window."""
     return not exactness.on and min(target) >= SMALLEST and _OTHER_FILTERS.isdisjoint(arguments)
 
 
@@ -505,7 +527,10 @@ def _edit_at_random(constants: Mapping[str, Any]) -> Edit | None:
 def _reduce_program(
     program: ImageProgram, window: tuple[int, int, int, int], height: int, width: int
 ) -> ImageProgram | None:
-    """Build a program that decodes a window at the smallest sufficient JPEG scale, aligned to blocks."""
+    """Build a program that decodes a window at the smallest JPEG scale that suffices for the output size.
+
+    If the JPEG can be decoded at half its size or less, the window is first aligned to JPEG blocks of 8 x 8 pixels.
+    """
     y, x, h, w = window
     x = program.columns.extent - x - w if program.mirror & native.MIRROR else x
     y = program.rows.extent - y - h if program.mirror & native.UPSIDE_DOWN else y
@@ -556,22 +581,29 @@ def tensor_resize(
     """Resize some or all axes of a tensor.
 
     Args:
-        data: uint8, int16, uint16 or float32, of any shape.
-        alignment: Fixed point of each axis when ``subpixel_scale`` corrects a rounded size: 0 is the start, 1 the end.
-        axes: Axes to resize; all axes if neither ``axes`` nor ``axis_names`` is passed.
+        data: Tensor of any shape: uint8, int16, uint16 or float32.
+        alignment: Point of each axis that stays fixed when ``subpixel_scale`` adjusts the region: 0 is the start of the
+            region, 0.5 (the default) its center, 1 its end.
+        axes: Axes to resize. By default all axes.
         axis_names: Letters of the axes in the layout, instead of ``axes``.
-        max_size: Upper limits of the sizes: one for all axes, or one per axis.
-        mode: Use of the sizes: ``"default"``, ``"stretch"``, ``"not_larger"`` or ``"not_smaller"``.
-        roi_end: End of the region to resize.
-        roi_relative: The region is in units of the input's extent.
-        roi_start: Start of the region, in the order of the layout.
-        scales: Ratios of output size to input size: one for all axes, or one per axis.
-        size_rounding: ``"round"``, ``"truncate"`` or ``"ceil"``.
-        sizes: Output sizes: one for all axes, or one per axis; ``mode`` determines an axis of size 0.
-        subpixel_scale: Adjust the region to keep the exact scale if a size was rounded.
+        max_size: Upper limit of the output size: one value for all axes, or one per axis. By default there is no limit.
+        mode: How the output size follows from the requested sizes. ``"default"`` scales axes without a requested size
+            by the mean factor of the other axes; ``"stretch"`` leaves axes without a requested size unchanged;
+            ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, with no output extent larger (smaller) than
+            requested. By default ``"default"``.
+        roi_end: End of the input region to resize, one value per chosen axis. By default the whole input is resized.
+        roi_relative: If True, ``roi_start`` and ``roi_end`` are fractions of the input's extents. By default they are
+            in elements.
+        roi_start: Start of the input region to resize, one value per chosen axis. By default 0.
+        scales: Ratios of output size to input size, instead of ``sizes``: one for all axes, or one per axis.
+        size_rounding: How computed sizes are rounded: ``"round"`` (the default), ``"truncate"`` or ``"ceil"``.
+        sizes: Output sizes: one for all axes, or one per axis. ``mode`` determines the size of an axis whose value is
+            0.
+        subpixel_scale: If True (the default) and a computed size had to be rounded, the region is adjusted slightly so
+            that the scale stays exact.
 
     Raises:
-        RuntimeError: none or both of ``sizes`` and ``scales`` are passed, or a list has the wrong length.
+        RuntimeError: neither or both of ``sizes`` and ``scales`` are passed, or a list has the wrong length.
         ValueError: an axis occurs twice.
         IndexError: an axis doesn't exist.
     """
@@ -581,7 +613,7 @@ def tensor_resize(
     lengths = list(data.shape)
     if scales is not None:
         sizes = _scale_sizes(_each(scales, "scales", chosen), [lengths[a] for a in chosen])
-    # `mode` applies to all axes; axes that were not chosen request their present size.
+    # `mode` applies to all axes, so axes that aren't chosen request their current size.
     assert sizes is not None
     ends = [1.0] * len(lengths) if roi_relative else lengths
     size, shown = resize_shape(
@@ -596,7 +628,7 @@ def tensor_resize(
 
 
 def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[float]:
-    """Return one value per axis."""
+    """Return one value per axis; a single value is repeated."""
     if len(values) not in (1, len(axes)):
         raise RuntimeError(f"{name} expects a single value or a list of {len(axes)} elements, not {len(values)}")
     return values if len(values) == len(axes) else [values[0]] * len(axes)
@@ -621,7 +653,10 @@ def _resize_axes(
     region: Sequence[tuple[float, float]],
     filters: Mapping[str, Any],
 ) -> Tensor:
-    """Resize axes: the axes from the first to the last changed axis are treated as spatial, later axes as channels."""
+    """Resize axes, by treating a tensor as an image.
+
+    The axes from the first to the last changed axis are the image's spatial axes; later axes are its channels.
+    """
     changed = [
         a for a, (n, low_high) in enumerate(zip(size, region, strict=True))
         if n != x.shape[a] or low_high != (0.0, float(n))

@@ -1,4 +1,4 @@
-"""Masks: random pixels and objects of label maps, and polygons by mask."""
+"""Operators on segmentation masks: choose random pixels or objects of a mask, and select polygons by mask."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ __all__ = ["random_mask_pixel", "random_object_bbox", "select_masks"]
 _BOX_FORMATS = ("anchor_shape", "start_end", "box")
 
 Blobs = tuple[Array, Array, Array]
-"""Label, start and exclusive end of each object."""
+"""Label ``(n,)``, start ``(n, d)`` and exclusive end ``(n, d)`` of each object."""
 Box = tuple[list[int], list[int], int]
-"""Start, exclusive end and label."""
+"""Start, exclusive end and label of one object."""
 
 _LABELS = (
     torch.bool,
@@ -61,19 +61,20 @@ def random_mask_pixel(
     value: PerSample[int] | None = None,
     rng: Rng,
 ) -> Data:
-    """Choose a pixel of a mask, all equally likely.
+    """Choose a random pixel of a mask.
 
     Args:
-        mask: Any shape with at least one dimension: integers, bool or float32.
-        foreground: If not 0, choose only among the pixels of the foreground, unless there are none.
-        threshold: Values above it are foreground.
-        value: If given, values equal to it are foreground, instead of those above ``threshold``.
+        mask: Mask with at least one axis: integers, bool or float32.
+        foreground: If not 0, the pixel is chosen among the foreground pixels; if the mask has no foreground pixel,
+            among all pixels. By default (0) it is chosen among all pixels.
+        threshold: Pixels with a value above this threshold are foreground. By default 0.
+        value: If passed, pixels with this value are foreground, and ``threshold`` isn't used.
 
     Returns:
         Coordinates of the pixel: one value per axis, int64.
 
     Raises:
-        RuntimeError: another dtype, a mask without pixels, or both ``threshold`` and ``value``.
+        RuntimeError: the dtype isn't supported, the mask has no pixels, or both ``threshold`` and ``value`` are passed.
     """
     _check_pixels([mask.shape], threshold, value)
     place = rng.integer(0, mask.numel() - 1)
@@ -99,7 +100,7 @@ def _any_pixel(
     value: PerSample[int] | None = None,
     rng: BatchRng,
 ) -> Data:
-    """Choose pixels of masks, whatever their values."""
+    """Choose a random pixel of each mask in a batch, independent of the pixels' values; see `random_mask_pixel`."""
     if len(mask) and mask.torch_dtype not in _MASKS:
         raise RuntimeError(f"unsupported type of a mask: {mask.dtype}")
     shapes = mask.shape()
@@ -129,7 +130,7 @@ def _box_outputs(arguments: Any) -> int | None:
 
 
 class _ObjectFinder:
-    """Finds the objects of label maps, and remembers them for maps that occur again."""
+    """Implementation of `random_object_bbox` that can cache the objects of each label map."""
 
     def __init__(self) -> None:
         self._blobs: dict[Any, Blobs] = {}
@@ -158,36 +159,39 @@ def random_object_bbox(
     threshold: PerSample[list[int]] | None = None,
     rng: Rng,
 ) -> Tensor | tuple[Tensor, ...]:
-    """Choose an object of a label map, and return the box around it.
+    """Choose a random object of a label map, and return the object's bounding box.
 
-    An object is a connected group of pixels with the same label; neighbours differ by 1 on a single axis, so diagonal
-    ones aren't connected. First a label is chosen, among those with at least one suitable object; then one of its
-    objects.
+    An object is a connected group of pixels with the same label. Two pixels are adjacent if they differ by 1 on a
+    single axis; diagonal pixels aren't adjacent. The operator first chooses a label among the labels with at least one
+    suitable object, and then one of the label's suitable objects.
 
     Args:
-        mask: Labels, 1 to 6 dimensions: bool, or integers of up to 32 bits.
-        background: Label of the background. By default it is 0; if ``classes`` contains 0, it is the
-            smallest class minus 1.
-        cache_objects: Keep the objects of each map, to find them faster when the same map comes again.
-        class_weights: Relative probability of each of ``classes``. Without ``classes``, the weights belong to the
-            labels from 0 on, without the background. By default all are equally likely.
-        classes: Labels to choose from; all but the background by default.
-        foreground_prob: Probability of choosing an object; otherwise the result is the box of the whole map.
-        format: ``"anchor_shape"`` and ``"start_end"``: two outputs; ``"box"``: one, start and then end.
-        ignore_class: Choose among all objects at once, whatever their label.
-        k_largest: Choose only among the k objects with the largest boxes: of the chosen label, or of all objects with
-            ``ignore_class``.
-        output_class: Add an output with the label, a 0D int32; if no object was chosen, the label of the background.
-        threshold: Least extent of a box, one for all axes or one value per axis; labels without a large enough box are
-            not chosen.
+        mask: Label map with 1 to 6 axes: bool, or integers of up to 32 bits.
+        background: Label of the background. By default 0, or, if ``classes`` contains 0, the smallest class minus 1.
+        cache_objects: If True, the objects of each map are kept in memory, which saves time if the same map occurs
+            again. By default False.
+        class_weights: Relative probability of each label in ``classes``. Without ``classes``, the weights belong to the
+            labels 0, 1, 2 and so on, without the background. By default all labels are equally likely.
+        classes: Labels to choose from. By default all labels except the background.
+        foreground_prob: Probability of choosing an object. Otherwise the output is the box of the whole map. By default
+            1.
+        format: ``"anchor_shape"`` (the default): two outputs, start and shape; ``"start_end"``: two outputs, start and
+            end; ``"box"``: one output, the start followed by the end. Ends are exclusive.
+        ignore_class: If True, an object is chosen among the objects of all labels, without choosing a label first.
+        k_largest: If passed, an object is chosen among the ``k_largest`` objects with the largest boxes: objects of the
+            chosen label, or all objects if ``ignore_class`` is True.
+        output_class: If True, a further output is the object's label, a 0-D int32. If no object was chosen, this output
+            is the background's label.
+        threshold: Minimum extent of a suitable object's box, in pixels: one value for all axes, or one per axis. By
+            default objects of any size are suitable.
 
     Returns:
-        The box in pixels, int32, one value per axis. If there is no suitable object, the box of the whole map.
+        The box in pixels, int32, with one value per axis. If the map has no suitable object, the box is the whole map.
 
     Raises:
-        RuntimeError: another dtype or number of dimensions, an unknown format, ``k_largest`` below 1,
-            ``ignore_class`` with arguments about classes, the background among the classes, weights that are
-            negative or whose number differs from the number of classes.
+        RuntimeError: the dtype or the number of axes isn't supported, the format is unknown, ``k_largest`` is below 1,
+            ``ignore_class`` is combined with ``classes``, ``class_weights`` or ``output_class``, ``classes`` contains
+            the background, a weight is negative, or the numbers of classes and weights differ.
     """
     return _object_box(
         mask, rng, {} if cache_objects else None, background=background, class_weights=class_weights, classes=classes,
@@ -242,12 +246,15 @@ def _check_choice(ndim: int, form: str, k_largest: int | None) -> None:
 
 
 def _wrap_label(label: int) -> int:
-    """Return a label of 32 bits as a signed number."""
+    """Convert a 32-bit label to a signed number."""
     return (label + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _weights(background: int, classes: Any, class_weights: Any) -> tuple[int, dict[int, float] | None]:
-    """Return the background, and the weight of each label; None if all labels but the background are equally likely."""
+    """Return the background's label and the weight of each label.
+
+    The weights are None if all labels except the background are equally likely.
+    """
     if classes is None and class_weights is None:
         return background, None
     if classes is None:
@@ -288,10 +295,15 @@ def _choose(
     least: Sequence[int] | None,
     k_largest: int | None,
 ) -> Box | None:
-    """Choose an object, or return None if there is none.
+    """Choose an object, or return None if no object is suitable.
 
     Args:
-        weights: Weights of the labels. If empty, all labels have the same weight; if None, labels don't matter.
+        objects: All objects of the label map.
+        rng: Random numbers.
+        weights: Weights of the labels. If empty, all labels have the same weight. If None, an object is chosen among
+            the objects of all labels.
+        least: Minimum extents of a suitable object's box; None for no minimum.
+        k_largest: Number of largest boxes to choose from; None for all.
     """
     labels, low, high = objects
     if least is not None:
@@ -313,7 +325,7 @@ def _choose(
 
 
 def _draw_value(rng: Rng, values: list[int], chances: list[float]) -> int:
-    """Draw a value; chances need not sum to 1."""
+    """Draw a value with probabilities proportional to `chances`."""
     left = rng.random() * math.fsum(chances)
     for value, chance in zip(values, chances, strict=True):
         left -= chance
@@ -340,21 +352,23 @@ def select_masks(
     *,
     reindex_masks: bool = False,
 ) -> tuple[BatchOutput, BatchOutput]:
-    """Select polygons by the masks they belong to.
+    """Select the polygons of some masks.
 
     Args:
-        mask_ids: ``(M,)`` int32: the masks to take, in this order, each once.
-        polygons: ``(N, 3)`` int32: id of the mask, first vertex and exclusive last one. Of several polygons with
-            one id, the last one counts (as in DALI).
-        vertices: ``(V, D)``, any type.
-        reindex_masks: Number the masks from 0 on, in the order of ``mask_ids``.
+        mask_ids: Ids ``(M,)`` of the masks to select, int32. Each id may occur only once. The output polygons have the
+            same order.
+        polygons: Polygons ``(N, 3)``, int32. Each row is the mask's id, the index of the polygon's first vertex, and
+            the index after its last vertex. If several polygons have the same id, only the last one is used, as in
+            DALI.
+        vertices: Coordinates ``(V, D)`` of the vertices of all polygons, any dtype.
+        reindex_masks: If True, the output polygons have the ids 0, 1, 2 and so on. By default they keep their ids.
 
     Returns:
-        ``(M, 3)`` polygons, and their vertices, one polygon after the other.
+        The selected polygons ``(M, 3)``, and their vertices, ordered by polygon.
 
     Raises:
-        RuntimeError: another type or shape, an id that occurs twice or is in no polygon, or vertices that do
-            not exist.
+        RuntimeError: the dtype or shape of an input is wrong, an id occurs twice in ``mask_ids`` or has no polygon, or
+            a polygon refers to missing vertices.
     """
     if not len(mask_ids):
         return [], []
@@ -387,13 +401,15 @@ def _number_vertices(
     counts: Sequence[int],
     lengths: Sequence[int],
 ) -> Array:
-    """Return the polygons, with vertices numbered from 0 in each sample, without gaps.
+    """Return the selected polygons ``(n, 3)`` of all samples, which refer to the vertices of the output.
+
+    In each sample, the vertices of the selected polygons are numbered from 0, without gaps.
 
     Args:
         names: Ids of the polygons.
         ranges: The polygons' ranges of vertices in the input.
-        counts: Polygons of each sample.
-        lengths: Vertices of each sample.
+        counts: Number of selected polygons in each sample.
+        lengths: Number of their vertices in each sample.
     """
     table = np.empty((len(names), 3), np.int32)
     bounds = np.array(ranges, np.int64).reshape(-1, 2)
@@ -415,7 +431,16 @@ def _check_polygons(ids: TensorList, polygons: TensorList, vertices: TensorList)
 
 
 def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple[int, int]]:
-    """Return the range of vertices of each mask."""
+    """Return the vertex range of each mask in `ids`; if several polygons belong to a mask, of the last one.
+
+    Args:
+        ids: Ids of the masks.
+        polygons: Id, first vertex and exclusive last vertex of each polygon.
+        count: Number of vertices in the sample.
+
+    Raises:
+        RuntimeError: a mask has no polygon, or a polygon refers to missing vertices.
+    """
     ranges = {}
     masks = set(ids)
     for mask, start, end in polygons:

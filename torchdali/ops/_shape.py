@@ -1,4 +1,4 @@
-"""Operators on the axes of data: join along them, insert, drop and permute them."""
+"""Operators on the axes of data: join data along an axis, and insert, drop or permute axes."""
 
 from __future__ import annotations
 
@@ -43,16 +43,17 @@ def stack(
     layout: Layout,
     out: Out = None,
 ) -> Data:
-    """Join inputs of one shape along a new axis.
+    """Join inputs of the same shape along a new axis.
 
     Args:
-        first: The first part.
-        others: Inputs of the same shape and type.
-        axis: Position of the new axis in the output; negative numbers count from its end.
-        axis_name: Name of the new axis; without one the output has no layout.
+        first: First input.
+        others: Further inputs, with the shape and dtype of the first input.
+        axis: Position of the new axis in the output. Negative numbers count from the end. By default 0.
+        axis_name: Letter of the new axis in the layout. By default the output has no layout.
 
     Raises:
-        RuntimeError: shapes or types that differ, an axis out of range, a name for data without a layout.
+        RuntimeError: the shapes or dtypes of the inputs differ, the axis is out of range, or ``axis_name`` is passed
+            but the inputs have no layout.
     """
     parts = (first, *others)
     at = _new_axis(parts, axis, axis_name, layout, first.ndim)
@@ -89,16 +90,18 @@ def cat(
     layout: Layout,
     out: Out = None,
 ) -> Data:
-    """Join inputs along an axis.
+    """Join inputs along an existing axis.
 
     Args:
-        first: The first part.
-        others: Inputs of the same type, and of shapes that differ in that axis at most.
-        axis: Axis along which the inputs are joined; negative numbers count from the end.
+        first: First input.
+        others: Further inputs, with the dtype of the first input. Their shapes may differ from the first input's shape
+            only in the joined axis.
+        axis: Axis along which the inputs are joined. Negative numbers count from the end. By default 0.
         axis_name: Letter of the axis in the layout, instead of ``axis``.
 
     Raises:
-        RuntimeError: shapes or types that do not fit, an axis out of range or not in the layout, both given.
+        RuntimeError: the shapes or dtypes of the inputs don't match, the axis is out of range or not in the layout, or
+            both ``axis`` and ``axis_name`` are passed.
     """
     parts = (first, *others)
     at = _old_axis(parts, axis, axis_name, layout, first.ndim)
@@ -143,7 +146,7 @@ def _shapes(parts: Sequence[Tensor]) -> str:
 
 
 def _slot(out: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor | None:
-    """Return the place of the result if it fits."""
+    """Return the tensor `out` if the result can be written to it, else None."""
     return out if out is not None and out.shape == shape and out.dtype == dtype else None
 
 
@@ -166,12 +169,14 @@ def expand_dims(data: Data, /, *, axes: list[int], new_axis_names: str = "", lay
     """Insert axes of extent 1.
 
     Args:
-        data: Any shape and type.
-        axes: Their positions in the output; not negative.
-        new_axis_names: One character each, in the order of ``axes``; without them the output has no layout.
+        data: Data of any shape and dtype.
+        axes: Positions of the new axes in the output; must not be negative.
+        new_axis_names: Letters of the new axes in the layout, in the order of ``axes``. By default the output has no
+            layout.
 
     Raises:
-        RuntimeError: axes that are negative, repeated or beyond the end; names for data without a layout.
+        RuntimeError: a position is negative, repeated or too large, or ``new_axis_names`` is passed but the data has no
+            layout.
     """
     return _expand(data, axes, new_axis_names, layout, 0)
 
@@ -215,13 +220,13 @@ def squeeze(
     """Drop axes of extent 1.
 
     Args:
-        data: Any shape and type.
-        axes: The axes; axes that the data does not have are ignored. With a negative one, none is dropped.
-        axis_names: Axes by their letters in the layout, instead of ``axes``.
+        data: Data of any shape and dtype.
+        axes: Axes to drop. Axes that the data doesn't have are ignored. If any axis is negative, no axis is dropped.
+        axis_names: Letters of the axes in the layout, instead of ``axes``.
 
     Raises:
-        RuntimeError: an extent that is not 1 (unless the sample stays empty), a name that is not in the layout,
-            both or none given.
+        RuntimeError: a dropped axis has an extent other than 1 (unless the data is empty), a letter isn't in the
+            layout, or neither or both of ``axes`` and ``axis_names`` are passed.
     """
     gone = _drop_axes(data.shape, layout, axes=axes, axis_names=axis_names)
     return data.reshape([n for axis, n in enumerate(data.shape) if axis not in gone])
@@ -247,7 +252,7 @@ def _drop_axes(
     if len(set(numbers)) != len(numbers):
         raise batch_level(RuntimeError(f"specified at least twice same dimension to remove: {list(numbers)}"))
     if min(numbers, default=0) < 0:
-        return ()  # DALI's answer, whatever the other axes
+        return ()  # DALI drops no axis, even if other axes are not negative
     places = tuple(axis for axis in numbers if axis < len(shape))
     rest = math.prod(n for axis, n in enumerate(shape) if axis not in places)
     if rest != math.prod(shape):
@@ -283,16 +288,18 @@ def transpose(
     perm: list[int] | None = None,
     transpose_layout: bool = True,
 ) -> Data:
-    """Permute the axes.
+    """Permute the axes of data.
 
     Args:
-        data: Any shape and type.
-        output_layout: Layout of the output; goes before ``transpose_layout``.
-        perm: Axis of the input that each axis of the output comes from; all axes reversed when None.
-        transpose_layout: Permute the layout, too.
+        data: Data of any shape and dtype.
+        output_layout: Layout of the output. It overrides ``transpose_layout``.
+        perm: For each axis of the output, the index of the corresponding axis of the input. By default the order of
+            the axes is reversed.
+        transpose_layout: If True (the default), the letters of the layout are permuted like the axes. Otherwise the
+            layout isn't changed.
 
     Raises:
-        RuntimeError: ``perm`` isn't a permutation of the axes, a layout of another length.
+        RuntimeError: ``perm`` isn't a permutation of the axes, or ``output_layout`` has the wrong length.
     """
     return data.permute(_permutation(data.ndim, _hashable(perm), output_layout))
 

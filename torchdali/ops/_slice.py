@@ -1,4 +1,4 @@
-"""Slices along named axes."""
+"""The operator `slice`, and the windows that its arguments describe."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["slice_", "slice_window"]
 _AXES = [1, 0]
 _NAMES = Unset("WH")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
-"""Layouts that slice assumes for data without one."""
+"""Layouts that `slice` assumes for data without a layout, by number of axes."""
 
 
 def slice_window(
@@ -42,30 +42,32 @@ def slice_window(
     shape: PerSample[list[int]] | None = None,
     start: PerSample[list[int]] | None = None,
 ) -> tuple[list[int], list[int], list[int]]:
-    """Return axes, starts and extents of the part that the arguments of the slice family describe.
+    """Return axes, starts and extents of the window that the arguments of `slice` describe.
 
-    ``round(start) : round(end)`` of each axis, halves rounded away from zero, ``end = start + shape``.
+    On each axis, the window is ``round(start) : round(end)`` with ``end = start + shape``. Halves are rounded away from
+    zero.
 
     Args:
-        extents: Extent of the data.
+        extents: Shape of the data.
         layout: Layout of the data.
-        anchor: Where the part starts, one value per axis.
-        extent: Shape of the slice, with the dtype of ``anchor``.
-        axes: Axes to slice. The other axes aren't changed.
-        axis_names: The same by names of the layout; the default means ``axes=[1, 0]`` of an image.
-            Data without a layout are taken for HW, HWC or DHWC.
-        end: End in elements, exclusive.
-        normalized_anchor: A float ``anchor`` is relative to the extent of the axis.
-        normalized_shape: A float ``extent`` is relative to the extent of the axis.
-        rel_end: Relative to the extent of the axis.
-        rel_shape: Shape as a fraction of the extent.
-        rel_start: Start as a fraction of the extent; 0 when neither ``start`` nor ``rel_start`` is given.
-        shape: Shape in elements.
-        start: Start in elements; 0 when neither ``start`` nor ``rel_start`` is given.
+        anchor: Start of the window, passed as an input: one value per axis.
+        extent: Shape of the window, passed as an input with the dtype of `anchor`.
+        axes: Axes to slice. The other axes aren't cut. By default ``axis_names`` determines the axes.
+        axis_names: Letters of the axes to slice, instead of ``axes``. By default ``"WH"``. Data without a layout is
+            treated as HW, HWC or DHWC, by its number of axes.
+        end: Exclusive end of the window, in elements. By default the window ends where the data ends.
+        normalized_anchor: If True (the default), a float32 ``anchor`` is a fraction of the axis's extent. Otherwise it
+            is in elements.
+        normalized_shape: If True (the default), a float32 ``extent`` is a fraction of the axis's extent. Otherwise it
+            is in elements.
+        rel_end: End of the window as a fraction of the axis's extent, instead of ``end``.
+        rel_shape: Shape of the window as a fraction of the axes' extents, instead of ``shape``.
+        rel_start: Start of the window as a fraction of the axis's extent, instead of ``start``.
+        shape: Shape of the window in elements, instead of ``end``.
+        start: Start of the window in elements. By default 0.
 
     Raises:
-        RuntimeError: the part ends before it starts, axes that do not exist, or arguments that exclude each
-            other.
+        RuntimeError: the window ends before it starts, an axis doesn't exist, or arguments exclude each other.
     """
     if axes is _AXES:
         which = axes_by_name(axis_names, layout, len(extents))
@@ -76,7 +78,7 @@ def slice_window(
     lengths = [extents[axis] for axis in which]
     arguments = {"start": start, "rel_start": rel_start, "end": end, "rel_end": rel_end, "shape": shape,
              "rel_shape": rel_shape}  # fmt: skip
-    # An empty list is given, but says nothing.
+    # An empty list counts as passed, but has no effect.
     values = {name: v if v == [] else match_axes(name, v, len(which)) for name, v in arguments.items() if v is not None}
     if anchor is not None:
         names = {
@@ -91,7 +93,7 @@ def slice_window(
 
 
 def _relative(anchor: Tensor, window: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Return whether anchor and shape are relative to the extents of the data."""
+    """Return whether the anchor, and whether the shape, is a fraction of the data's extents."""
     names = "normalized_anchor", "normalized_shape"
     first, second = (anchor.dtype == torch.float32 and window.get(name, True) for name in names)
     return first, second
@@ -114,23 +116,28 @@ def slice_(
     out: Out = None,
     **window: Annotated[Any, shares(slice_window)],
 ) -> Data:
-    """Cut out a part, given by inputs (anchor and shape) or by arguments (start and end or shape).
+    """Cut a window out of data.
 
-    ``round(start) : round(end)`` of each axis, halves rounded away from zero, ``end = start + shape``.
+    Two inputs (anchor and shape) or arguments (start, and end or shape) describe the window. On each axis, the window
+    is ``round(start) : round(end)`` with ``end = start + shape``. Halves are rounded away from zero.
 
     Args:
-        data: Any shape and type.
-        anchor: Where the part starts, one value per axis. int32 or int64: in elements. float32: see
-            ``normalized_anchor``.
-        extent: Shape of the slice, with the dtype of ``anchor``.
-        dtype: Output dtype, converted by truncation and saturated; the input's dtype if None.
-        fill_values: Value outside the data for ``out_of_bounds_policy="pad"``, one or one per channel.
-        out_of_bounds_policy: For parts that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``, or how the
-            data go on: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
+        data: Data of any shape and dtype.
+        anchor: Start of the window, one value per axis. int32 and int64 values are in elements. ``normalized_anchor``
+            determines the unit of float32 values. By default the window is described by arguments.
+        extent: Shape of the window, one value per axis, with the dtype of ``anchor``. ``normalized_shape`` determines
+            the unit of float32 values.
+        dtype: Output dtype; values are truncated and saturated. By default the input's dtype.
+        fill_values: Value of elements outside the data, for ``out_of_bounds_policy="pad"``: one value, or one per
+            channel. By default 0.
+        out_of_bounds_policy: What happens if the window reaches outside the data. ``"error"`` (the default) raises an
+            error; ``"pad"`` fills with ``fill_values``; ``"trim_to_shape"`` shortens the window; ``"clamp"`` repeats
+            the edge, ``"wrap"`` repeats the data, ``"reflect_101"`` mirrors the data without repeating the edge, and
+            ``"reflect_1001"`` mirrors it with the edge.
 
     Raises:
-        RuntimeError: the part reaches outside or ends before it starts, axes that do not exist, or arguments
-            that exclude each other.
+        RuntimeError: the window reaches outside the data (with the policy ``"error"``) or ends before it starts, an
+            axis doesn't exist, or arguments exclude each other.
     """
     known = layout or _ASSUMED.get(data.ndim, "")
     which, starts, extents = slice_window(data.shape, known, anchor, extent, **window)
@@ -201,7 +208,12 @@ def _round_bounds(spans: Spans) -> tuple[list[int], list[int]]:
 def _numbers(
     anchor: Tensor, extent: Tensor | None, count: int, arguments: dict[str, Any]
 ) -> tuple[list[float], list[float]]:
-    """Return anchor and shape, one number per axis."""
+    """Return the values of the inputs anchor and shape, one number per axis each.
+
+    Raises:
+        RuntimeError: the shape is missing, `arguments` isn't empty, or the inputs have the wrong dtype or number of
+            values.
+    """
     if extent is None:
         raise RuntimeError("slice takes the inputs anchor and shape, or neither")
     _check_ends(arguments)
@@ -248,7 +260,10 @@ def _spans_of_arguments(arguments: dict[str, Any], lengths: Sequence[int]) -> Sp
 
 
 def _span(numbers: dict[str, float], length: int) -> tuple[float, float]:
-    """Return start and end on one axis, with DALI's precision: float32 unless both numbers are relative."""
+    """Return start and end of the window on one axis, computed with DALI's precision.
+
+    DALI computes in float32, except for a relative start together with a relative shape.
+    """
 
     def scale(name: str) -> float:
         return single(single(numbers[name]) * length)

@@ -1,4 +1,4 @@
-"""Audio features: spectra, mel filters, cosine transforms."""
+"""Operators for audio features: power spectra, spectrograms, mel filter banks and MFCCs."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ Floats = Annotated[Tensor, Takes((), (torch.float32,))]
 
 @operator
 def power_spectrum(data: Floats, /, *, axis: int = -1, nfft: int | None = None, power: int = 2) -> Floats:
-    """Transform an axis, and take the squares or the moduli.
+    """Compute the magnitude or power spectrum along an axis with the Fourier transform.
 
     Args:
-        data: float32, any shape.
-        axis: To transform; the last one, if negative.
-        nfft: Size of the transform: the axis is cut or padded with zeros. Its own, if not positive.
-        power: 2 for squares, 1 for moduli.
+        data: float32 tensor of any shape.
+        axis: Axis to transform. By default, and for any negative value, the last axis.
+        nfft: Size of the transform. A longer axis is cut to this size, and a shorter axis is padded with zeros. By
+            default, or if the value isn't positive, the axis's own size.
+        power: 2 for the power spectrum (squared magnitudes), 1 for the magnitude spectrum. By default 2.
 
     Returns:
-        The axis has ``nfft // 2 + 1`` values.
+        The spectrum, float32. The transformed axis has ``nfft // 2 + 1`` values.
 
     Raises:
-        RuntimeError: another power or type, an axis that does not exist or has no values.
+        RuntimeError: ``power`` is neither 1 nor 2, the data isn't float32, or the axis doesn't exist or is empty.
     """
     if power not in (1, 2):
         raise RuntimeError(f"power={power}: it is 1 (moduli) or 2 (squares)")
@@ -72,25 +73,29 @@ def spectrogram(
     window_length: int = 512,
     window_step: int = 256,
 ) -> Floats:
-    """Transform overlapping windows of a signal.
+    """Compute the spectrogram of a signal: the spectra of its overlapping windows.
 
     Args:
-        data: ``(samples,)`` float32; other axes of one value are dropped.
-        center_windows: The first window is centered on the first sample, as if the signal went on beyond its ends.
-        layout: ``"ft"``, a column for each window, or ``"tf"``, a row.
-        nfft: Size of the transform, at least ``window_length``, which it is by default.
-        power: 2 for squares, 1 for moduli.
-        reflect_padding: Beyond its ends the signal is mirrored, without its first and last sample; otherwise it is 0.
-        window_fn: Factors of windows; ``(1 - cos(2 pi (n + 1/2) / window_length)) / 2`` by default.
-        window_length: Samples of a window.
-        window_step: Samples from one window to the next.
+        data: float32 signal ``(samples,)``. Further axes must have extent 1, and are dropped.
+        center_windows: If True (the default), the first window is centered on the first sample, and the signal is
+            padded at both ends. Otherwise the first window starts at the first sample, without padding.
+        layout: ``"ft"`` (the default) for one column per window, or ``"tf"`` for one row per window.
+        nfft: Size of the Fourier transform, at least ``window_length``. By default ``window_length``.
+        power: 2 for the power spectrum (squared magnitudes), 1 for the magnitude spectrum. By default 2.
+        reflect_padding: If True (the default), the padding mirrors the signal, without repeating its first and last
+            sample. Otherwise the padding is zeros.
+        window_fn: Weights of the samples in a window, ``window_length`` values. By default the Hann window
+            ``(1 - cos(2 pi (n + 1/2) / window_length)) / 2``.
+        window_length: Length of a window, in samples. By default 512.
+        window_step: Distance between the starts of neighboring windows, in samples. By default 256.
 
     Returns:
-        ``(nfft // 2 + 1, windows)``, or the transpose.
+        The spectrogram, float32: ``(nfft // 2 + 1, windows)`` for ``"ft"``, ``(windows, nfft // 2 + 1)`` for ``"tf"``.
 
     Raises:
-        RuntimeError: a size that is not positive, a transform smaller than the window, another type, layout or power,
-            a signal that is empty, of several dimensions, or too short for one window.
+        RuntimeError: ``window_length`` or ``window_step`` isn't positive; ``nfft`` is less than ``window_length``;
+            ``layout`` or ``power`` isn't one of the values above; the data isn't float32; or the signal is empty, has
+            several axes, or is shorter than a window.
     """
     size = window_length if nfft is None else nfft
     _check_windows(window_length, window_step, size, power, layout)
@@ -128,7 +133,7 @@ def _spectrograms(data: Sequence[Tensor], a: Arguments) -> Any:
 
 
 def _arrays(data: Sequence[Tensor]) -> list[Array]:
-    """Return samples as arrays."""
+    """Return the samples as NumPy arrays, without a copy if possible."""
     arrays = arrays_of(data)
     if arrays is not None:
         return arrays
@@ -173,23 +178,25 @@ def mel_filter_bank(
     sample_rate: float = 44100.0,
     layout: Layout,
 ) -> Floats:
-    """Sum spectra over triangles on the mel scale.
+    """Convert spectra to the mel scale with triangular filters.
 
     Args:
-        data: float32 spectra from 0 Hz to half the sample rate, along the axis ``f`` of the layout; without one, along
-            the last but one, or the only axis.
-        freq_high: End of the last triangle, in Hz; half the sample rate if 0.
-        freq_low: Start of the first triangle, in Hz.
-        mel_formula: ``"slaney"``: linear up to 1 kHz, then logarithmic; ``"htk"``: ``1127 ln(1 + f / 700)``.
-        nfilter: Number of triangles.
-        normalize: Make the area of each triangle, in Hz, 1.
-        sample_rate: Sample rate of the signal, in Hz.
+        data: float32 spectra, from 0 Hz to half the sample rate. Frequencies are along the axis ``f`` of the layout. If
+            the data has no layout, they are along the second-to-last axis, or along the only axis.
+        freq_high: Upper end of the last filter, in Hz. By default, and if 0, half the sample rate.
+        freq_low: Lower end of the first filter, in Hz. By default 0.
+        mel_formula: Mel scale: ``"slaney"`` (the default) is linear up to 1 kHz and logarithmic above; ``"htk"`` is
+            ``1127 ln(1 + f / 700)``.
+        nfilter: Number of filters. By default 128.
+        normalize: If True (the default), each filter is scaled to an area of 1 (over Hz). Otherwise its peak is 1.
+        sample_rate: Sample rate of the signal, in Hz. By default 44100.
 
     Returns:
-        The axis has ``nfilter`` values.
+        The mel spectra, float32. The frequency axis has ``nfilter`` values.
 
     Raises:
-        RuntimeError: a layout without ``f``, another type or formula, or frequencies in the wrong order.
+        RuntimeError: the layout has no axis ``f``, the data isn't float32, ``mel_formula`` is unknown, or not
+            ``0 <= freq_low < freq_high <= sample_rate``.
     """
     high = freq_high or sample_rate / 2
     _check_bank(freq_low, high, mel_formula, nfilter, sample_rate)
@@ -217,7 +224,12 @@ def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
 
 
 def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[int], bool] | None:
-    """Return rows along an axis of the samples, how many each sample has, and whether they are transposed."""
+    """Return the samples of a packed batch as one matrix whose rows run along `axis`.
+
+    Returns:
+        The rows of all samples, the number of rows of each sample, and whether the samples are transposed. None if the
+        batch isn't packed in rows along this axis.
+    """
     if (
         not isinstance(data, PackedSamples)
         or data.rows is None
@@ -249,18 +261,22 @@ def mfcc(
     n_mfcc: int = 20,
     normalize: bool = False,
 ) -> Floats:
-    """Take the first coefficients of the cosine transform: of decibels of mel spectra, these are MFCCs.
+    """Compute the first coefficients of the discrete cosine transform (DCT) along an axis.
+
+    If the data is a mel spectrogram in decibels, the result is the mel-frequency cepstral coefficients (MFCCs).
 
     Args:
-        data: float32, two dimensions or more.
-        axis: To transform.
-        dct_type: Type of the DCT, from 1 to 4.
-        lifter: Multiplies coefficient i by ``1 + lifter / 2 * sin(pi (i + 1) / lifter)``, if it is not 0.
-        n_mfcc: Number of coefficients, at most as many as the axis has values.
-        normalize: Make the transform orthonormal (not type 1); otherwise it is the plain sum of products.
+        data: float32 tensor with at least two axes.
+        axis: Axis to transform. By default the first axis.
+        dct_type: Type of the DCT, from 1 to 4. By default 2.
+        lifter: If not 0, coefficient ``i`` is multiplied by ``1 + lifter / 2 * sin(pi (i + 1) / lifter)``. By default
+            0.
+        n_mfcc: Number of coefficients to compute; at most the axis's size is computed. By default 20.
+        normalize: If True, the transform is orthonormal, which isn't possible for type 1. By default False.
 
     Raises:
-        RuntimeError: an axis that does not exist, another type, a number that is not positive.
+        RuntimeError: the axis doesn't exist, ``dct_type`` isn't 1 to 4, ``n_mfcc`` isn't positive, or the data isn't
+            float32.
     """
     if dct_type not in (1, 2, 3, 4):
         raise RuntimeError(f"Unsupported DCT type: {dct_type}. Supported types are: 1, 2, 3, 4")

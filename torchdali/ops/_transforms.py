@@ -1,6 +1,6 @@
-"""Affine matrices: `transforms.rotation`, `scale`, `shear`, `translation`, `crop` and `combine`.
+"""Operators that build affine matrices: `transforms.rotation`, `scale`, `shear`, `translation`, `crop`, `combine`.
 
-They are tiny, so all matrices of a batch are made in one call, including all frames.
+Matrices are tiny, so each operator computes the matrices of all samples and frames of a batch in one call.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ def _layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
 
 
 class _ArgumentRows:
-    """The arguments of all samples and frames, one row each.
+    """Arguments and input matrices, as arrays with one row per sample or frame.
 
     Args:
-        size: Samples of the batch.
-        inputs: Matrices to combine with.
-        arguments: Value and number of axes of each: 0 for a number, 1 for a vector. None is skipped.
+        size: Number of samples in the batch.
+        inputs: Batches of input matrices; None for an input that isn't passed.
+        arguments: Value and number of axes of each argument: 0 axes for a number, 1 for a vector. Arguments whose value
+            is None are skipped.
     """
 
     def __init__(
@@ -96,10 +97,10 @@ class _ArgumentRows:
         return name in self._values
 
     def vector(self, name: str, length: int) -> Array:
-        """Return an argument given once for all axes, or once per axis.
+        """Return an argument with `length` values per row; a single value is repeated for all axes.
 
         Raises:
-            RuntimeError: there are others.
+            RuntimeError: the argument has neither 1 nor `length` values.
         """
         rows = self._values[name]
         if rows.shape[1] not in (1, length):
@@ -107,7 +108,7 @@ class _ArgumentRows:
         return rows if rows.shape[1] == length else np.broadcast_to(rows, (len(rows), length))
 
     def output(self, rows: Array) -> TensorList:
-        """Make the batch of matrices of all samples and frames."""
+        """Return the matrices as a batch: one per sample, or a stack of one per frame for each sample."""
         count = self.size if self.frames is None else sum(self.frames)
         matrices = rows if len(rows) == count else np.broadcast_to(rows, (count, *rows.shape[1:]))
         whole = torch.from_numpy(matrices.astype(np.float32))
@@ -117,10 +118,12 @@ class _ArgumentRows:
 
 
 def _check_frames(frame_counts: Mapping[str, list[int]]) -> None:
-    """Check that all have as many frames in each sample as the first; one value of an argument is used for all.
+    """Check that all inputs and arguments have the same number of frames in each sample.
+
+    An argument may also have a single value for a sample, which applies to all of the sample's frames.
 
     Raises:
-        RuntimeError: some have not.
+        RuntimeError: the numbers of frames differ.
     """
     (first, counts), *others = frame_counts.items()
     for name, frames in others:
@@ -139,7 +142,7 @@ def _check_frames(frame_counts: Mapping[str, list[int]]) -> None:
 
 
 def _compose(after: Array, before: Array) -> Array:
-    """Return the map that does `before`, then `after`."""
+    """Return the affine map that applies `before` first and `after` second."""
     linear, moved = after[..., :-1], after[..., -1:]
     out = linear @ before
     out[..., -1:] += moved
@@ -147,7 +150,14 @@ def _compose(after: Array, before: Array) -> Array:
 
 
 def _finish(rows: _ArgumentRows, linear: Array, moved: Array, reverse: bool) -> TensorList:
-    """Make matrices of linear parts ``(rows, n, n)`` and translations ``(rows, n)``, and combine with the input."""
+    """Return the batch of matrices, combined with the input's matrices if there is an input.
+
+    Args:
+        rows: Arguments of the operator.
+        linear: Linear maps ``(rows, n, n)``.
+        moved: Translations ``(rows, n)``.
+        reverse: Apply the input's matrix after the new matrix, instead of before.
+    """
     count = max(len(linear), len(moved))
     n = linear.shape[-1]
     matrices = np.empty((count, n, n + 1))
@@ -163,7 +173,7 @@ def _finish(rows: _ArgumentRows, linear: Array, moved: Array, reverse: bool) -> 
 
 
 def _around(rows: _ArgumentRows, linear: Array) -> Array:
-    """Return the translation that keeps ``center`` in place."""
+    """Return the translation with which the linear map leaves the point ``center`` unchanged."""
     n = linear.shape[-1]
     if "center" not in rows:
         return np.zeros((1, n))
@@ -180,12 +190,12 @@ def translation(
     reverse_order: bool = False,
     size: BatchSize,
 ) -> BatchOutput:
-    """Make a matrix that moves points.
+    """Build the affine matrix of a translation.
 
     Args:
-        mtx: ``(n, n + 1)`` float32: a transform that is applied first.
-        offset: ``(x, y, ...)``: its length is n.
-        reverse_order: Apply the input after.
+        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the translation. By default there is none.
+        offset: Translation vector ``(x, y, ...)``; its length is the number of dimensions ``n``.
+        reverse_order: If True, ``mtx`` is applied after the translation. By default ``mtx`` is applied first.
     """
     rows = _ArgumentRows(size, [mtx], {"offset": (offset, 1)})
     moved = rows["offset"]
@@ -203,14 +213,15 @@ def scale(
     scale: PerFrame[list[float]],
     size: BatchSize,
 ) -> BatchOutput:
-    """Make a matrix that scales.
+    """Build the affine matrix of a scaling.
 
     Args:
-        mtx: ``(n, n + 1)`` float32: a transform that is applied first.
-        center: Point that stays.
-        ndim: n, where ``scale`` is one number for all axes and no input is passed.
-        reverse_order: Apply the input after.
-        scale: Factors, one per axis or one for all.
+        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the scaling. By default there is none.
+        center: Fixed point of the scaling, ``n`` coordinates. By default the origin.
+        ndim: Number of dimensions ``n``. It is used only if ``scale`` is a single number and ``mtx`` isn't passed; the
+            default is then 1.
+        reverse_order: If True, ``mtx`` is applied after the scaling. By default ``mtx`` is applied first.
+        scale: Scale factors: one per axis, or one for all axes.
     """
     rows = _ArgumentRows(size, [mtx], {"scale": (scale, 1), "center": (center, 1)})
     n = rows["scale"].shape[1]
@@ -231,14 +242,15 @@ def rotation(
     reverse_order: bool = False,
     size: BatchSize,
 ) -> BatchOutput:
-    """Make a matrix that turns points, from x to y in the plane, or right-handed around an axis in space.
+    """Build the affine matrix of a rotation: in 2D from x towards y, in 3D right-handed around an axis.
 
     Args:
-        mtx: ``(n, n + 1)`` float32: a transform that is applied first.
-        angle: Degrees.
-        axis: ``(x, y, z)``: makes it a turn in space.
-        center: Point that stays.
-        reverse_order: Apply the input after.
+        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the rotation. By default there is none.
+        angle: Angle, in degrees.
+        axis: Direction ``(x, y, z)`` of the rotation axis. If it is passed, the matrix is a 3D rotation; by default the
+            matrix is a 2D rotation.
+        center: Fixed point of the rotation, ``n`` coordinates. By default the origin.
+        reverse_order: If True, ``mtx`` is applied after the rotation. By default ``mtx`` is applied first.
     """
     arguments = {"angle": (angle, 0), "axis": (axis, 1), "center": (center, 1)}
     rows = _ArgumentRows(size, [mtx], arguments)
@@ -254,8 +266,8 @@ def rotation(
 
 
 def _axis_rotations(axis: Array, c: Array, s: Array) -> Array:
-    """Return the rotations around axes (Rodrigues' formula)."""
-    with np.errstate(invalid="ignore"):  # no axis: NaN
+    """Return the rotation matrices around axes, by Rodrigues' formula."""
+    with np.errstate(invalid="ignore"):  # an axis of length 0 gives NaN
         unit = axis / np.linalg.norm(axis, axis=1, keepdims=True)
     x, y, z = unit.T
     o = np.zeros_like(x)
@@ -277,17 +289,18 @@ def shear(
     shear: PerFrame[ListOrMatrix] | None = None,
     size: BatchSize,
 ) -> BatchOutput:
-    """Make a matrix that shears: ones on the diagonal, and the factors around it, row by row.
+    """Build the affine matrix of a shear: ones on the diagonal, and the shear factors elsewhere, row by row.
 
     Args:
-        mtx: ``(n, n + 1)`` float32: a transform that is applied first.
-        angles: Degrees whose tangents are the factors, instead of ``shear``.
-        center: Point that stays.
-        reverse_order: Apply the input after.
-        shear: 2 factors (xy, yx) in the plane, 6 (xy, xz, yx, yz, zx, zy) in space.
+        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the shear. By default there is none.
+        angles: Shear angles, in degrees, instead of ``shear``. The shear factors are the tangents of the angles.
+        center: Fixed point of the shear, ``n`` coordinates. By default the origin.
+        reverse_order: If True, ``mtx`` is applied after the shear. By default ``mtx`` is applied first.
+        shear: Shear factors: 2 factors (xy, yx) for a 2D shear, or 6 factors (xy, xz, yx, yz, zx, zy) for a 3D shear.
 
     Raises:
-        RuntimeError: not exactly one of ``shear`` and ``angles``, or neither 2 nor 6 factors.
+        RuntimeError: neither or both of ``shear`` and ``angles`` are passed, or the number of factors is neither 2 nor
+            6.
     """
     if (shear is None) == (angles is None):
         raise batch_level(RuntimeError("one and only one of the arguments is expected: shear or angles"))
@@ -320,16 +333,19 @@ def crop(
     to_start: PerFrame[list[float]] = [0.0],  # noqa: B006
     size: BatchSize,
 ) -> BatchOutput:
-    """Make a matrix that maps one box to another: ``from_start`` to ``to_start``, ``from_end`` to ``to_end``.
+    """Build the affine matrix that maps one box to another: ``from_start`` to ``to_start``, ``from_end`` to ``to_end``.
+
+    Each corner is one value per axis, or one value for all axes.
 
     Args:
-        mtx: ``(n, n + 1)`` float32: a transform that is applied first.
-        absolute: Sort starts and ends.
-        from_end: Upper corner of the box in the input, one value per axis or one for all.
-        from_start: Lower corner.
-        reverse_order: Apply the input after.
-        to_end: Upper corner of the box in the output.
-        to_start: Lower corner.
+        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the mapping. By default there is none.
+        absolute: If True, start and end are swapped on each axis where the end is less than the start. By default such
+            an axis is mirrored.
+        from_end: Upper corner of the box in the input. By default 1.
+        from_start: Lower corner of the box in the input. By default 0.
+        reverse_order: If True, ``mtx`` is applied after the mapping. By default ``mtx`` is applied first.
+        to_end: Upper corner of the box in the output. By default 1.
+        to_start: Lower corner of the box in the output. By default 0.
     """
     corners = {
         "from_start": from_start,
@@ -347,7 +363,7 @@ def crop(
     if absolute:
         low, high = np.minimum(low, high), np.maximum(low, high)
         new_low, new_high = np.minimum(new_low, new_high), np.maximum(new_low, new_high)
-    with np.errstate(divide="ignore", invalid="ignore"):  # an empty box: infinite
+    with np.errstate(divide="ignore", invalid="ignore"):  # an empty box gives infinite factors
         factor = (new_high - new_low) / (high - low)
         moved = new_low - factor * low
     linear = np.where(np.eye(n, dtype=bool), factor[..., None], 0.0)
@@ -362,13 +378,13 @@ def combine(
     *others: Matrices,
     reverse_order: bool = False,
 ) -> BatchOutput:
-    """Combine transforms: the first input is applied first.
+    """Combine affine matrices into the matrix that applies them one after the other.
 
     Args:
-        first: ``(n, n + 1)`` float32.
-        second: Transform of the same shape.
-        others: Inputs of the same shape.
-        reverse_order: Apply the last input first.
+        first: Affine matrix ``(n, n + 1)``, float32.
+        second: Affine matrix of the same shape.
+        others: Further affine matrices of the same shape.
+        reverse_order: If True, the last input is applied first. By default the first input is applied first.
     """
     rows = _ArgumentRows(len(first), [first, second, *others], {})
     steps = rows.inputs[::-1] if reverse_order else rows.inputs

@@ -1,4 +1,4 @@
-"""Warps: affine, rotation, and displacements of pixels."""
+"""Operators that warp images: affine maps, rotations, and displacements of single pixels."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _RENAMED = {"output_dtype": "dtype"}
 
 
 def is_linear(interp_type: DALIInterpType) -> bool:
-    """Return True for linear interpolation, False for nearest pixels.
+    """Return True for linear and False for nearest-neighbor interpolation.
 
     Raises:
-        RuntimeError: another interpolation.
+        RuntimeError: the interpolation is neither linear nor nearest-neighbor.
     """
     if interp_type not in (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR):
         raise RuntimeError(f"only nearest and linear interpolation is supported, not {interp_type.name}")
@@ -64,10 +64,10 @@ def _check_dtype(source: torch.dtype, dtype: torch.dtype | None) -> None:
 
 
 def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
-    """Return a given output size, rounded; the input's own when none is given.
+    """Return the output size: `size`, rounded; or the input's extents `lengths` if `size` is empty.
 
     Raises:
-        RuntimeError: the size isn't one positive number per spatial axis.
+        RuntimeError: `size` isn't one positive number per spatial axis.
     """
     if not size:
         return list(lengths)
@@ -81,7 +81,7 @@ def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
 
 
 def numbers(value: Any) -> Iterator[float]:
-    """Go through all numbers of nested lists."""
+    """Yield all numbers of nested lists, as floats."""
     for v in value:
         if isinstance(v, (list, tuple)):
             yield from numbers(v)
@@ -90,10 +90,11 @@ def numbers(value: Any) -> Iterator[float]:
 
 
 def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
-    """Return the matrices in nested or flat lists.
+    """Split nested or flat lists of numbers into matrices of `rows` rows and `columns` columns.
 
     Raises:
-        RuntimeError: no numbers, a number of elements that isn't a multiple of a matrix's, or rows of another length.
+        RuntimeError: there are no numbers, their count isn't a multiple of a matrix's elements, or the nested lists
+            have the wrong length.
     """
     flat = list(numbers(value))
     size = rows * columns
@@ -148,20 +149,24 @@ def warp_affine(
 ) -> Picture:
     """Warp images, frames or volumes by an affine map: ``out(p) = in(M p)``.
 
-    Positions are ``(x, y[, z])`` in pixels, pixel centres at one half.
+    Positions are ``(x, y)`` or ``(x, y, z)``, in pixels. The center of the first pixel is at one half.
 
     Args:
-        data: ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
-        mtx: The matrix, as an input: ``(2, 3)``, ``(3, 4)`` for volumes. A leading axis gives one matrix per frame.
-        dtype: Output dtype: the input's by default, uint8 or float32; from float32 also int16 or int32.
-        fill_value: Value of everything outside; the edge is repeated when None.
-        interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``; the image is not smoothed where it shrinks.
-        inverse_map: If True, the matrix maps positions of the output to positions of the input; otherwise the reverse.
-        matrix: The matrix, row by row.
-        size: Height and width of the output, for volumes depth, height and width; by default the input's.
+        data: Images, frames or volumes ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
+        mtx: The affine matrix, passed as an input instead of ``matrix``: ``(2, 3)``, or ``(3, 4)`` for volumes. With an
+            additional first axis, there is one matrix per frame.
+        dtype: Output dtype: the input's dtype (the default), uint8 or float32. If the input is float32, int16 and int32
+            are also supported.
+        fill_value: Value of pixels that map outside the input. By default they repeat the input's edge.
+        interp_type: Interpolation: ``INTERP_LINEAR`` (the default) or ``INTERP_NN``. Neither smooths an image that the
+            map shrinks.
+        inverse_map: If True (the default), the matrix maps output positions to input positions. Otherwise it maps input
+            positions to output positions.
+        matrix: The affine matrix, row by row: 6 numbers, or 12 for volumes. Required if ``mtx`` isn't passed.
+        size: Output height and width, for volumes depth, height and width, in pixels. By default the input's size.
 
     Raises:
-        RuntimeError: no matrix, or one of another size.
+        RuntimeError: there is no matrix, or the matrix has the wrong size.
     """
     _check_dtype(data.dtype, dtype)
     lengths = _spatial(data, layout)
@@ -192,20 +197,23 @@ def rotate(
     layout: Layout,
     out: Out = None,
 ) -> Picture:
-    """Rotate images or frames counter-clockwise around their centre, volumes around an axis.
+    """Rotate images or frames counter-clockwise around their center, or volumes around an axis.
 
     Args:
-        data: ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
-        angle: Degrees: one number, or one per frame.
-        axis: ``(x, y, z)`` of the axis that volumes turn around; not needed for images.
-        dtype: Output dtype: the input's by default, uint8 or float32; from float32 also int16 or int32.
-        fill_value: Value of everything outside; the edge is repeated when None.
-        interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
-        keep_size: Keep the input's size; otherwise the canvas grows until the whole image fits.
-        size: Height and width of the output; for volumes depth, height and width.
+        data: Images, frames or volumes ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
+        angle: Angle, in degrees: one number, or one number per frame.
+        axis: Direction ``(x, y, z)`` of the axis around which volumes are rotated. Images don't need it.
+        dtype: Output dtype: the input's dtype (the default), uint8 or float32. If the input is float32, int16 and int32
+            are also supported.
+        fill_value: Value of pixels outside the rotated image. By default they repeat the image's edge.
+        interp_type: Interpolation: ``INTERP_LINEAR`` (the default) or ``INTERP_NN``.
+        keep_size: If True, the output has the input's size. By default the output is large enough for the whole rotated
+            image.
+        size: Output height and width, for volumes depth, height and width, in pixels. By default ``keep_size``
+            determines the size.
 
     Raises:
-        RuntimeError: a volume without an axis.
+        RuntimeError: ``axis`` isn't passed for a volume.
     """
     _check_dtype(data.dtype, dtype)
     lengths = _spatial(data, layout)
@@ -270,7 +278,7 @@ def _rotate_on_device(data: TensorList, a: Arguments) -> Any:
 
 
 def canvases(size: Any | Column, images: Images) -> list[list[int]]:
-    """Return the output size of each image."""
+    """Return the output size of each image; see `canvas`."""
     lengths = images.sides.T.tolist()
     sizes = per_sample(size, len(lengths))
     return [canvas(*pair) for pair in zip(sizes, lengths, strict=True)]
@@ -333,21 +341,21 @@ def water(
     phase_x: float = 0.0,
     phase_y: float = 0.0,
 ) -> Still:
-    """Show images as under moving water.
+    """Distort images with waves, as if seen through moving water.
 
     ``out(x, y) = in(x + ampl_x sin(freq_x y + phase_x), y + ampl_y cos(freq_y x + phase_y))``
 
     Args:
-        image: ``(H, W, C)``: uint8 or float32.
-        ampl_x: Amplitude of the waves along x, in pixels.
-        ampl_y: Amplitude of the waves along y.
-        fill_value: Value of everything outside.
-        freq_x: Frequency of the waves along x, in radians per pixel.
-        freq_y: Frequency of the waves along y.
-        interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
-        mask: 0 keeps the image unchanged.
-        phase_x: Phase of the waves along x, in radians.
-        phase_y: Phase of the waves along y.
+        image: Images ``(H, W, C)``: uint8 or float32.
+        ampl_x: Amplitude of the displacement in x, in pixels. By default 10.
+        ampl_y: Amplitude of the displacement in y, in pixels. By default 10.
+        fill_value: Value of pixels that come from outside the image. By default 0.
+        freq_x: Frequency of the displacement in x, in radians per pixel. By default pi / 64.
+        freq_y: Frequency of the displacement in y, in radians per pixel. By default pi / 64.
+        interp_type: Interpolation: ``INTERP_NN`` (the default) or ``INTERP_LINEAR``.
+        mask: Whether to distort the image: 0 returns the image unchanged. By default 1.
+        phase_x: Phase of the displacement in x, in radians. By default 0.
+        phase_y: Phase of the displacement in y, in radians. By default 0.
     """
     linear = is_linear(interp_type)
     if not mask:
@@ -366,13 +374,15 @@ def sphere(
     interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
     mask: PerSample[int] = 1,
 ) -> Still:
-    """Wrap images on a sphere: distances from the centre are squared, in units of half the longer side.
+    """Distort images as if they were wrapped around a sphere.
+
+    A pixel at distance ``d`` from the center shows the input at distance ``d * d``, in units of half the longer side.
 
     Args:
-        image: ``(H, W, C)``: uint8 or float32.
-        fill_value: Value of everything outside.
-        interp_type: ``INTERP_NN`` or ``INTERP_LINEAR``.
-        mask: 0 keeps the image unchanged.
+        image: Images ``(H, W, C)``: uint8 or float32.
+        fill_value: Value of pixels that come from outside the image. By default 0.
+        interp_type: Interpolation: ``INTERP_NN`` (the default) or ``INTERP_LINEAR``.
+        mask: Whether to distort the image: 0 returns the image unchanged. By default 1.
     """
     linear = is_linear(interp_type)
     if not mask:
@@ -391,14 +401,16 @@ def jitter(
     nDegree: int = 2,
     rng: Rng,
 ) -> Still:
-    """Move each pixel by random whole numbers of pixels, from ``-(nDegree // 2)`` to ``nDegree // 2``.
+    """Replace each pixel by a random nearby pixel.
+
+    The offset of the nearby pixel is a random integer from ``-(nDegree // 2)`` to ``nDegree // 2`` in x and in y.
 
     Args:
-        image: ``(H, W, C)``.
-        fill_value: Value of everything outside.
-        interp_type: Accepted; the positions are whole pixels.
-        mask: 0 keeps the image unchanged.
-        nDegree: Width of the range of movements, in pixels.
+        image: Images ``(H, W, C)``.
+        fill_value: Value of pixels that come from outside the image. By default 0.
+        interp_type: ``INTERP_NN`` (the default) or ``INTERP_LINEAR``. It has no effect, because offsets are integers.
+        mask: Whether to change the image: 0 returns the image unchanged. By default 1.
+        nDegree: Width of the range of offsets, in pixels. By default 2.
     """
     if not mask:
         return image
@@ -411,6 +423,6 @@ def jitter(
 
 
 def _moves(height: int, width: int, degree: int, rng: Rng) -> npt.NDArray[np.int32]:
-    """Draw how far each pixel moves, along x and y."""
+    """Draw the offsets of all pixels, ``(2, H, W)``: in x, then in y."""
     shape = 2, height, width
     return rng.generator().integers(-(degree // 2), degree // 2 + 1, shape, dtype=np.int32)
