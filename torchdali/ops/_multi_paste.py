@@ -122,7 +122,7 @@ def _one_by_one(
     ids: Any,
     size: Any,
 ) -> Tensor | list[Tensor]:
-    """Paste sample by sample, also in the cases that `paste_by_numpy` doesn't support; raise errors for wrong arguments.
+    """Paste sample by sample, also in the cases that `paste_by_numpy` doesn't support, and raise errors.
 
     Args:
         inputs: Batches of images.

@@ -238,7 +238,7 @@ def choice(
         (without the first axis, if a single element is drawn) when the layout fits the number of output axes.
 
     Raises:
-        RuntimeError: there is no element to draw; ``n`` isn't an integer; ``p`` has the wrong length, has values
+        RuntimeError: ``a`` is empty; ``n`` isn't an integer; ``p`` has the wrong length, has values
             outside [0, 1] or doesn't sum to 1; or both ``shape`` and ``shape_like`` are passed.
     """
     shapes = sample_shapes(shape_like, shape, rng.size)
@@ -331,7 +331,7 @@ def _of(column: Numbers, rows: slice) -> Numbers:
 
 
 def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]:
-    """Return the output shape of each sample: the shapes of `like`, or `shape`; 0-D if both are None.
+    """Return the output shape of each sample: the shapes of `like`, or `shape`; 0-D by default.
 
     Raises:
         RuntimeError: both `like` and `shape` are passed, or an extent is negative.
@@ -398,7 +398,7 @@ def _always_among(values: tuple[float, ...], dtype: torch.dtype) -> Compute:
 
 
 def _like(column: Numbers, rows: slice, draws: Numbers) -> Numbers:
-    """Return the parameters of a range of samples, in the dtype of `draws`, so that NumPy doesn't compute in float64."""
+    """Return parameters of a range of samples in the dtype of `draws`, so that NumPy doesn't compute in float64."""
     values = _of(column, rows)
     return values if values.dtype == draws.dtype else values.astype(draws.dtype)
 

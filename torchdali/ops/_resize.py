@@ -147,7 +147,7 @@ def sizing(
         max_size: Upper limit of the output size, in pixels: one value for all axes, or one per axis. By default there
             is no limit.
         mode: How the output size follows from the requested sizes. ``"default"`` scales axes without a requested size
-            by the mean factor of the other axes; ``"stretch"`` leaves axes without a requested size unchanged;
+            by the mean factor of the other axes; ``"stretch"`` keeps the size of axes without a requested size;
             ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, with no output extent larger (smaller) than
             requested. By default ``"default"``.
         resize_longer: Output size of the longer side, in pixels. The aspect ratio is kept.
@@ -588,7 +588,7 @@ def tensor_resize(
         axis_names: Letters of the axes in the layout, instead of ``axes``.
         max_size: Upper limit of the output size: one value for all axes, or one per axis. By default there is no limit.
         mode: How the output size follows from the requested sizes. ``"default"`` scales axes without a requested size
-            by the mean factor of the other axes; ``"stretch"`` leaves axes without a requested size unchanged;
+            by the mean factor of the other axes; ``"stretch"`` keeps the size of axes without a requested size;
             ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, with no output extent larger (smaller) than
             requested. By default ``"default"``.
         roi_end: End of the input region to resize, one value per chosen axis. By default the whole input is resized.

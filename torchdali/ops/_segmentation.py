@@ -253,7 +253,7 @@ def _wrap_label(label: int) -> int:
 def _weights(background: int, classes: Any, class_weights: Any) -> tuple[int, dict[int, float] | None]:
     """Return the background's label and the weight of each label.
 
-    The weights are None if all labels except the background are equally likely.
+    There are no weights (None) if all labels except the background are equally likely.
     """
     if classes is None and class_weights is None:
         return background, None

@@ -130,7 +130,7 @@ def slice_(
         dtype: Output dtype; values are truncated and saturated. By default the input's dtype.
         fill_values: Value of elements outside the data, for ``out_of_bounds_policy="pad"``: one value, or one per
             channel. By default 0.
-        out_of_bounds_policy: What happens if the window reaches outside the data. ``"error"`` (the default) raises an
+        out_of_bounds_policy: Behavior if the window reaches outside the data. ``"error"`` (the default) raises an
             error; ``"pad"`` fills with ``fill_values``; ``"trim_to_shape"`` shortens the window; ``"clamp"`` repeats
             the edge, ``"wrap"`` repeats the data, ``"reflect_101"`` mirrors the data without repeating the edge, and
             ``"reflect_1001"`` mirrors it with the edge.

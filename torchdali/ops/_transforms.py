@@ -33,8 +33,8 @@ class _ArgumentRows:
     Args:
         size: Number of samples in the batch.
         inputs: Batches of input matrices; None for an input that isn't passed.
-        arguments: Value and number of axes of each argument: 0 axes for a number, 1 for a vector. Arguments whose value
-            is None are skipped.
+        arguments: Value and number of axes of each argument: 0 axes for a number, 1 for a vector. None values
+            are skipped.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ def _finish(rows: _ArgumentRows, linear: Array, moved: Array, reverse: bool) -> 
 
 
 def _around(rows: _ArgumentRows, linear: Array) -> Array:
-    """Return the translation with which the linear map leaves the point ``center`` unchanged."""
+    """Return the translation with which the linear map keeps the point ``center`` unchanged."""
     n = linear.shape[-1]
     if "center" not in rows:
         return np.zeros((1, n))
@@ -193,7 +193,7 @@ def translation(
     """Build the affine matrix of a translation.
 
     Args:
-        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the translation. By default there is none.
+        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the translation. Optional.
         offset: Translation vector ``(x, y, ...)``; its length is the number of dimensions ``n``.
         reverse_order: If True, ``mtx`` is applied after the translation. By default ``mtx`` is applied first.
     """
@@ -216,7 +216,7 @@ def scale(
     """Build the affine matrix of a scaling.
 
     Args:
-        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the scaling. By default there is none.
+        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the scaling. Optional.
         center: Fixed point of the scaling, ``n`` coordinates. By default the origin.
         ndim: Number of dimensions ``n``. It is used only if ``scale`` is a single number and ``mtx`` isn't passed; the
             default is then 1.
@@ -245,7 +245,7 @@ def rotation(
     """Build the affine matrix of a rotation: in 2D from x towards y, in 3D right-handed around an axis.
 
     Args:
-        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the rotation. By default there is none.
+        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the rotation. Optional.
         angle: Angle, in degrees.
         axis: Direction ``(x, y, z)`` of the rotation axis. If it is passed, the matrix is a 3D rotation; by default the
             matrix is a 2D rotation.
@@ -292,7 +292,7 @@ def shear(
     """Build the affine matrix of a shear: ones on the diagonal, and the shear factors elsewhere, row by row.
 
     Args:
-        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the shear. By default there is none.
+        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the shear. Optional.
         angles: Shear angles, in degrees, instead of ``shear``. The shear factors are the tangents of the angles.
         center: Fixed point of the shear, ``n`` coordinates. By default the origin.
         reverse_order: If True, ``mtx`` is applied after the shear. By default ``mtx`` is applied first.
@@ -338,8 +338,8 @@ def crop(
     Each corner is one value per axis, or one value for all axes.
 
     Args:
-        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the mapping. By default there is none.
-        absolute: If True, start and end are swapped on each axis where the end is less than the start. By default such
+        mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the mapping. Optional.
+        absolute: If True, start and end are swapped on each axis where the end is less than the start. By default
             an axis is mirrored.
         from_end: Upper corner of the box in the input. By default 1.
         from_start: Lower corner of the box in the input. By default 0.

@@ -93,7 +93,7 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
     """Split nested or flat lists of numbers into matrices of `rows` rows and `columns` columns.
 
     Raises:
-        RuntimeError: there are no numbers, their count isn't a multiple of a matrix's elements, or the nested lists
+        RuntimeError: the lists are empty, the number of elements isn't a multiple of a matrix's elements, or the nested lists
             have the wrong length.
     """
     flat = list(numbers(value))
@@ -166,7 +166,7 @@ def warp_affine(
         size: Output height and width, for volumes depth, height and width, in pixels. By default the input's size.
 
     Raises:
-        RuntimeError: there is no matrix, or the matrix has the wrong size.
+        RuntimeError: the matrix is missing, or it has the wrong size.
     """
     _check_dtype(data.dtype, dtype)
     lengths = _spatial(data, layout)
