@@ -1,4 +1,4 @@
-"""Pasting images on canvases, with boxes that move along, and grids of masked squares."""
+"""Operators that paste images on larger canvases, move boxes accordingly, and mask squares of a grid."""
 
 from __future__ import annotations
 
@@ -41,17 +41,19 @@ def paste(
     """Paste images on larger canvases.
 
     Args:
-        image: ``(H, W, C)`` uint8.
-        fill_value: Color of the canvas, one value or one per channel.
-        min_canvas_size: Least height and width of the canvas, in pixels.
-        n_channels: Accepted; the image tells.
-        paste_x: Position of the image: 0 is at the left edge, 1 at the right one.
-        paste_y: Vertical position of the image: 0 is at the top, 1 at the bottom.
-        ratio: Size of the canvas in units of the image's size, 1 or more; rounded down to whole pixels.
+        image: Images ``(H, W, C)``, uint8.
+        fill_value: Color of the canvas: one value, or one value per channel.
+        min_canvas_size: Minimum height and width of the canvas, in pixels. By default 0.
+        n_channels: Accepted for compatibility with DALI, without effect: the canvas has the channels of the image.
+        paste_x: Horizontal position of the image: 0 is the left edge of the canvas, 0.5 (the default) its center, 1 the
+            right edge.
+        paste_y: Vertical position of the image: 0 is the top of the canvas, 0.5 (the default) its center, 1 the bottom.
+        ratio: Ratio of the canvas's height and width to the image's; must be at least 1. The canvas size is rounded
+            down to whole pixels.
 
     Raises:
-        RuntimeError: ``ratio`` below 1, ``min_canvas_size`` below 0, a position outside [0, 1], or a wrong number of
-            fill values.
+        RuntimeError: ``ratio`` is below 1, ``min_canvas_size`` is negative, a position is outside [0, 1], or the number
+            of fill values is wrong.
     """
     height, width, channels = image.shape
     rows, columns, y, x = _spot((height, width), ratio, min_canvas_size, paste_x, paste_y)
@@ -63,7 +65,7 @@ def paste(
 def _spot(
     sides: Sequence[int], ratio: float, min_canvas_size: float, paste_x: float, paste_y: float
 ) -> tuple[int, int, int, int]:
-    """Return the size of the canvas, and the position of the image on it."""
+    """Return height and width of the canvas, and the image's y and x position on the canvas."""
     if ratio < 1:
         raise RuntimeError(f"ratio of less than 1 is not supported, not {ratio}")
     if not (0 <= paste_x <= 1 and 0 <= paste_y <= 1):
@@ -76,8 +78,8 @@ def _spot(
 
 
 def _colors(values: Sequence[int], channels: int) -> list[int]:
-    """Return one value, or one per channel."""
-    colors = [v % 256 for v in values]  # as DALI, which keeps the low byte
+    """Return the fill values as bytes: one value, or one value per channel."""
+    colors = [v % 256 for v in values]  # DALI keeps the low byte
     if len(set(colors)) == 1:
         return colors[:1]
     if len(colors) != channels:
@@ -102,14 +104,15 @@ def bbox_paste(
     paste_y: PerSample[float] = 0.5,
     ratio: PerSample[float],
 ) -> BatchOutput:
-    """Move boxes along with the image that `paste` puts on a canvas.
+    """Convert boxes of an image to boxes on the canvas on which `paste` puts the image.
 
     Args:
-        boxes: ``(..., 4)`` float32, relative to the image: x, y, width and height.
-        ltrb: They are left, top, right and bottom instead.
-        paste_x: Horizontal position of the image, as in `paste`.
-        paste_y: Vertical position of the image, as in `paste`.
-        ratio: As of `paste`; below 1, the canvas shows the image's right lower part, wherever it is pasted.
+        boxes: Boxes ``(..., 4)``, float32: x, y, width and height as fractions of the image.
+        ltrb: If True, a box is left, top, right, bottom. By default it is x, y, width, height.
+        paste_x: Horizontal position of the image on the canvas, from 0 (left) to 1 (right). By default 0.5.
+        paste_y: Vertical position of the image on the canvas, from 0 (top) to 1 (bottom). By default 0.5.
+        ratio: Ratio of the canvas's height and width to the image's. If it is below 1, the canvas shows the lower right
+            part of the image, and ``paste_x`` and ``paste_y`` have no effect.
     """
     if not len(boxes):
         return boxes
@@ -134,18 +137,18 @@ def grid_mask(
     tile: PerSample[int] = 100,
     layout: Layout,
 ) -> Masked:
-    """Set the squares of a grid to zero.
+    """Set squares to zero that form a regular grid: one square in each tile of the grid.
 
     Args:
-        image: ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, int32 or float32.
-        angle: Rotation of the grid, in radians.
-        ratio: Side of the squares, in units of a tile.
-        shift_x: Shift of the grid to the right, in pixels.
-        shift_y: Shift of the grid downwards, in pixels.
-        tile: Side of a tile, in pixels.
+        image: Images ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, int32 or float32.
+        angle: Rotation of the grid, in radians. By default 0.
+        ratio: Ratio of a square's side to the tile's side. By default 0.5.
+        shift_x: Shift of the grid to the right, in pixels. By default 0.
+        shift_y: Shift of the grid downwards, in pixels. By default 0.
+        tile: Side of a tile, in pixels; must be positive. By default 100.
 
     Raises:
-        RuntimeError: ``tile`` is not positive.
+        RuntimeError: ``tile`` isn't positive.
     """
     if tile <= 0:
         raise RuntimeError(f"tile must be positive, not {tile}")

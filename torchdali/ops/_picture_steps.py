@@ -1,8 +1,8 @@
-"""Transforms of torchvision that move pixels, as steps on an image.
+"""Steps that reproduce torchvision's geometric transforms: resize, crop, pad and flip.
 
-A step draws random numbers with the transform's distributions, from the sample's generator. It edits the program of
-the image, or calls torchvision's own function if there is no library. A step's fields are the transform's parameters,
-so that two steps with the same effect are equal.
+A step draws its random numbers from the sample's generator, with the same distributions as the transform. If the native
+library is available, the step is added to the image's program; otherwise it calls torchvision's own function. A step's
+fields are the transform's parameters, so two steps with the same effect are equal.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ __all__ = [
 Size = tuple[int, int]
 Places = npt.NDArray[np.int64]
 Window = tuple[int, int, int, int]
-"""Top, left, height and width."""
+"""Top, left, height and width of a window, in pixels."""
 Steps = tuple[bytes, Size]
-"""Of the library on pixels, and the size behind them."""
+"""Encoded pixel steps of the native library (see `pixel_steps`), and the image size after these steps."""
 
 
 class Lattice(NamedTuple):
-    """Pixels of many images of one size, chosen by row and by column.
+    """Rows and columns to select from a batch of N images of the same size: a crop, flip or border of every image.
 
     Attributes:
-        rows, columns: Indices ``(N, H)`` and ``(N, W)``; -1 for pixels outside the image. ``(1, ...)`` if all images
-            have the same indices.
+        rows: Row indices ``(N, H)``, or ``(1, H)`` if they are the same for all images; -1 for rows outside the image.
+        columns: Column indices ``(N, W)`` or ``(1, W)``; -1 for columns outside the image.
         fill: Value of pixels outside the image.
     """
 
@@ -52,7 +52,7 @@ class Lattice(NamedTuple):
 
     @classmethod
     def of(cls, height: int, width: int) -> Lattice:
-        """Return the lattice of unmoved pixels."""
+        """Return the lattice that selects all pixels unchanged."""
         return cls(np.arange(height)[None], np.arange(width)[None])
 
     @property
@@ -61,7 +61,7 @@ class Lattice(NamedTuple):
         return self.rows.shape[1], self.columns.shape[1]
 
     def select(self, pictures: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """Return the pixels of images ``(N, H, W, C)``."""
+        """Return the selected pixels of images ``(N, H, W, C)``."""
         count, height, width, channels = pictures.shape
         outside = (self.rows[:, :, None] < 0) | (self.columns[:, None, :] < 0)
         places = self.rows[:, :, None] * width + self.columns[:, None, :]
@@ -75,18 +75,23 @@ class Lattice(NamedTuple):
         """Return the lattice with borders; a negative border crops.
 
         Args:
-            mode: torchvision's name of the border mode.
+            left: Number of columns to add at the left.
+            top: Number of rows to add at the top.
+            right: Number of columns to add at the right.
+            bottom: Number of rows to add at the bottom.
+            mode: torchvision's padding mode, such as "reflect".
+            fill: Value of the border's pixels, for the mode "constant".
         """
         rows, columns = _extend(self.rows, top, bottom, mode), _extend(self.columns, left, right, mode)
         return Lattice(rows, columns, fill if mode == "constant" else self.fill)
 
     def windows(self, tops: Places, lefts: Places, size: Size) -> Lattice:
-        """Return a window of each image."""
+        """Return the lattice of a window of each image; `tops` and `lefts` are ``(N,)``."""
         return self._replace(rows=_cut(self.rows, tops, size[0]), columns=_cut(self.columns, lefts, size[1]))
 
 
 def _extend(places: Places, before: int, after: int, mode: str) -> Places:
-    """Return indices of rows or columns with borders, as torchvision pads NumPy arrays."""
+    """Return indices of rows or columns with borders before and after, padded like torchvision pads NumPy arrays."""
     count = places.shape[1]
     if mode == "constant":
         line = np.arange(-before, count + after)
@@ -112,17 +117,17 @@ def _integers(numbers: Any, high: int) -> Places:
 
 
 class Fixed:
-    """A step without random numbers."""
+    """Base class of steps without random numbers."""
 
     is_random: ClassVar[bool] = False
 
     def draw(self, size: Size, rng: Rng) -> Any:
-        """Return the size of the image."""
+        """Return the size of the image; no random number is drawn."""
         return size
 
 
 class OfPixels(ABC):
-    """A step on pixels."""
+    """Base class of steps that change pixels by the library's pixel steps, instead of by its crop or resize."""
 
     is_random: ClassVar[bool] = True
 
@@ -136,7 +141,7 @@ class OfPixels(ABC):
 
 
 def change_pixels(program: ImageProgram, changes: Steps | None) -> ImageProgram | None:
-    """Append steps to a program; None if `changes` is None, or if Pillow refuses the image size after the steps."""
+    """Append pixel steps to a program; None without steps, or if Pillow refuses the image size after the steps."""
     if changes is None or is_refused(*changes[1]):
         return None
     return program.change_pixels(*changes) if changes[0] else program
@@ -155,10 +160,13 @@ def levels(fill: Any) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class ResizeStep(Fixed):
-    """Resize to a height and width, or resize the shorter side to a length; the longer side is at most ``max_size``.
+    """Resize an image like ``torchvision.transforms.Resize``.
 
     Attributes:
-        of_tensor: True if the image is a tensor in `transforms.v2`, which PyTorch resizes.
+        size: Height and width; or only the length of the shorter side; or None if only `max_size` is specified.
+        max_size: Maximum length of the longer side; None for no maximum.
+        interpolation: torchvision's interpolation mode.
+        of_tensor: True if the transform gets a tensor in `transforms.v2`, which PyTorch resizes instead of Pillow.
     """
 
     size: tuple[int, ...] | None
@@ -167,7 +175,7 @@ class ResizeStep(Fixed):
     of_tensor: bool = False
 
     def target(self, size: Size) -> Size:
-        """Return the height and width of the result."""
+        """Return the height and width of the result for an image of this size."""
         if self.size is not None and len(self.size) == 2:
             return self.size[0], self.size[1]
         short, long = sorted(size)
@@ -179,7 +187,7 @@ class ResizeStep(Fixed):
         return (new_long, new_short) if size[1] <= size[0] else (new_short, new_long)
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Resize the result of a program."""
+        """Append the resize to a program."""
         target = *self.target(program.size), self.interpolation.value, self.of_tensor
         # A second resize reads the pixels of the first resize.
         return program.resize(*target) or program.change_pixels(b"", program.size).resize(*target)
@@ -195,7 +203,7 @@ class ResizeStep(Fixed):
 
 @dataclass(frozen=True)
 class CenterCropStep(Fixed):
-    """Cut out the middle; pixels outside the image are black."""
+    """Crop the center of an image like ``torchvision.transforms.CenterCrop``; pixels outside the image are black."""
 
     size: Size
 
@@ -205,30 +213,33 @@ class CenterCropStep(Fixed):
         return top, left
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Crop the result of a program."""
+        """Append the crop to a program."""
         corner = self._corner(program.size)
         window = pixel_steps.window(*corner, self.size, "constant", (0, 0, 0))
         return program.crop(*corner, *self.size) or change_pixels(program, (window, self.size))
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Cut out the middle of many images."""
+        """Crop the center of all images of a lattice."""
         height, width = lattice.size
         top, left = self._corner((height, width))
         return lattice.extend(-left, -top, left + self.size[1] - width, top + self.size[0] - height)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Cut out the middle of an image."""
+        """Crop the center of an image."""
         cut: Image.Image = F.center_crop(image, list(self.size))
         return cut
 
 
 @dataclass(frozen=True)
 class PadStep(Fixed):
-    """Add borders: left, top, right and bottom.
+    """Pad an image like ``torchvision.transforms.Pad``.
 
     Attributes:
-        of_tensor: True if the image is a tensor; torchvision then raises an error for a border that is wider than one
-            reflection.
+        padding: Widths of the left, top, right and bottom border; a negative width crops.
+        fill: Color of the borders, for the mode "constant".
+        mode: torchvision's padding mode.
+        of_tensor: True if the transform gets a tensor; torchvision then raises an error for a reflected border that is
+            wider than the image.
     """
 
     padding: tuple[int, int, int, int]
@@ -242,7 +253,7 @@ class PadStep(Fixed):
         return size[0] + top + bottom, size[1] + left + right
 
     def is_plain(self, size: Size) -> bool:
-        """Return True if at least one pixel remains, and each border is at most one reflection."""
+        """Return True if at least one pixel remains, and no reflected border is wider than the image."""
         left, top, right, bottom = self.padding
         if self.mode == "constant":
             return min(self.size(size)) > 0
@@ -252,7 +263,7 @@ class PadStep(Fixed):
         return min(kept) > 0 and max(top, bottom) <= most[0] and max(left, right) <= most[1]
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Pad the result of a program; None if torchvision raises or reflects several times."""
+        """Append the padding to a program; None if torchvision would raise an error or reflect the image repeatedly."""
         if not any(self.padding):
             return program
         if not self.is_plain(program.size):
@@ -261,7 +272,7 @@ class PadStep(Fixed):
         return change_pixels(program, (pixel_steps.window(-top, -left, size, self.mode, levels(self.fill)), size))
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Pad many images."""
+        """Pad all images of a lattice."""
         height, width = lattice.size
         if not self.is_plain((height, width)):
             self.apply(Image.new("L", (width, height)), None)  # raises torchvision's error
@@ -280,7 +291,13 @@ class PadStep(Fixed):
 
 @dataclass(frozen=True)
 class RandomCropStep:
-    """Crop a window of a given size from the padded image, at a random position."""
+    """Pad an image and crop a window at a random position, like ``torchvision.transforms.RandomCrop``.
+
+    Attributes:
+        size: Height and width of the window.
+        pad: The padding before the crop.
+        pad_if_needed: True to pad further if the image is smaller than the window.
+    """
 
     size: Size
     pad: PadStep
@@ -307,14 +324,14 @@ class RandomCropStep:
         return replace(self.pad, padding=(left + x, top + y, right + x, bottom + y)) if x or y else self.pad
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Cut a window out of many images."""
+        """Crop a random window from every image of a lattice."""
         padded = self._pad(lattice.size).move(lattice, numbers)
         height, width = padded.size
         tops, lefts = _integers(numbers[:, 0], height - self.size[0]), _integers(numbers[:, 1], width - self.size[1])
         return padded.windows(tops, lefts, self.size)
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Crop the padded result of a program; None if torchvision raises or reflects several times."""
+        """Append padding and crop to a program; None if torchvision would raise an error or reflect repeatedly."""
         pad, window = drawn
         left, top, _, _ = pad.padding
         if not pad.is_plain(program.size):
@@ -324,7 +341,7 @@ class RandomCropStep:
         return program.crop(*corner, *self.size) or change_pixels(program, (steps, self.size))
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Cut the window out of an image."""
+        """Pad an image, and crop the window."""
         pad, window = drawn
         cut: Image.Image = F.crop(pad.apply(image, None), *window)
         return cut
@@ -332,7 +349,12 @@ class RandomCropStep:
 
 @dataclass(frozen=True)
 class RandomWindow:
-    """Cut out a window of random area and aspect ratio."""
+    """Crop a window of random area and aspect ratio, like torchvision's ``RandomResizedCrop`` before its resize.
+
+    Attributes:
+        scale: Minimum and maximum area of the window, as fractions of the image's area.
+        ratio: Minimum and maximum ratio of the window's width to its height.
+    """
 
     scale: tuple[float, float]
     ratio: tuple[float, float]
@@ -354,18 +376,18 @@ class RandomWindow:
         return (height - h) // 2, (width - w) // 2, h, w
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Crop the result of a program."""
+        """Append the crop to a program."""
         return program.crop(*drawn)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Cut the window out of an image."""
+        """Crop the window from an image."""
         cut: Image.Image = F.crop(image, *drawn)
         return cut
 
 
 @dataclass(frozen=True)
 class FlipStep:
-    """Reverse the columns, or the rows, with a probability."""
+    """Flip an image horizontally or vertically with probability `p`."""
 
     p: float
     vertical: bool = False
@@ -376,16 +398,16 @@ class FlipStep:
         return rng.random() < self.p
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Flip the result of a program, or return it unchanged."""
+        """Append the flip to a program if `drawn` is True."""
         return program.flip(not self.vertical, self.vertical) if drawn else program
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Flip some of many images."""
+        """Flip each image of a lattice with probability `p`."""
         chosen, places = (numbers[:, 0] < self.p)[:, None], lattice.rows if self.vertical else lattice.columns
         places = np.where(chosen, places[:, ::-1], places)
         return lattice._replace(rows=places) if self.vertical else lattice._replace(columns=places)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Flip an image."""
+        """Flip an image if `drawn` is True."""
         flipped: Image.Image = (F.vflip if self.vertical else F.hflip)(image) if drawn else image
         return flipped

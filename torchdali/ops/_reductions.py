@@ -1,4 +1,4 @@
-"""Reductions over axes."""
+"""Operators that reduce axes: sum, mean, mean square, root mean square, extremes, variance and standard deviation."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ def reduced_axes(
     axis_names: str | None = None,
     keep_dims: bool = False,
 ) -> tuple[tuple[int, ...], bool]:
-    """Return which axes are reduced, and whether they stay.
+    """Return the axes to reduce, and whether the output keeps them.
 
     Args:
-        axes: Axes to reduce; all when neither ``axes`` nor ``axis_names`` is given, none for an empty list.
-        axis_names: Axes by their letters in the layout, instead of ``axes``.
-        keep_dims: Keep reduced axes with extent 1.
+        layout: Layout of the data.
+        ndim: Number of axes of the data.
+        axes: Axes to reduce. By default all axes; an empty list reduces no axis.
+        axis_names: Letters of the axes in the layout, instead of ``axes``.
+        keep_dims: If True, the output keeps the reduced axes with extent 1. By default they are dropped.
     """
     return resolve_axes(axes, axis_names, layout, ndim), keep_dims
 
@@ -62,11 +64,12 @@ def sum(
     layout: Layout,
     **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
-    """Sum over axes.
+    """Sum data over axes.
 
     Args:
-        data: Any shape.
-        dtype: Output dtype; int64, uint64 or float32, by the input, when None. Integers wrap.
+        data: Integers or float32, any shape.
+        dtype: Output dtype. By default int64 for signed integers, uint64 for unsigned integers, and float32 for
+            float32. Integers that don't fit wrap around.
     """
     result = total(data, *reduced_axes(layout, data.ndim, **where))
     if dtype is not None and data.dtype.is_floating_point and dtype != data.dtype:
@@ -87,11 +90,11 @@ def mean(
     layout: Layout,
     **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
-    """Average over axes; float32.
+    """Compute the mean over axes, in float32.
 
     Args:
-        data: Any shape.
-        dtype: Output dtype; float32 when None.
+        data: Integers or float32, any shape.
+        dtype: Output dtype; integers are rounded and saturated. By default float32.
     """
     return _as(moments(data, *reduced_axes(layout, data.ndim, **where)), dtype)
 
@@ -105,11 +108,11 @@ def mean_square(
     layout: Layout,
     **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
-    """Average the squares over axes; float32.
+    """Compute the mean of the squares over axes, in float32.
 
     Args:
-        data: Any shape.
-        dtype: Output dtype; float32 when None.
+        data: Integers or float32, any shape.
+        dtype: Output dtype; integers are rounded and saturated. By default float32.
     """
     return _as(moments(data, *reduced_axes(layout, data.ndim, **where), squared=True), dtype)
 
@@ -123,11 +126,11 @@ def rms(
     layout: Layout,
     **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
-    """Return the root of the average square over axes; float32.
+    """Compute the root mean square over axes, in float32.
 
     Args:
-        data: Any shape.
-        dtype: Output dtype; float32 when None.
+        data: Integers or float32, any shape.
+        dtype: Output dtype; integers are rounded and saturated. By default float32.
     """
     return _as(moments(data, *reduced_axes(layout, data.ndim, **where), squared=True).sqrt(), dtype)
 
@@ -140,12 +143,12 @@ def max(
     layout: Layout,
     **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
-    """Return the largest value over axes, of the input's type.
+    """Return the largest value over axes, in the input's dtype.
 
-    NaN is ignored. Without values the result is the least value of the type.
+    NaN is ignored. For empty data the result is the smallest value of the dtype.
 
     Args:
-        data: Any shape.
+        data: Integers or float32, any shape.
     """
     return extreme(data, *reduced_axes(layout, data.ndim, **where), largest=True)
 
@@ -158,12 +161,12 @@ def min(
     layout: Layout,
     **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
-    """Return the smallest value over axes, of the input's type.
+    """Return the smallest value over axes, in the input's dtype.
 
-    NaN is ignored. Without values the result is the greatest value of the type.
+    NaN is ignored. For empty data the result is the largest value of the dtype.
 
     Args:
-        data: Any shape.
+        data: Integers or float32, any shape.
     """
     return extreme(data, *reduced_axes(layout, data.ndim, **where), largest=False)
 
@@ -178,12 +181,13 @@ def variance(
     layout: Layout,
     **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
-    """Return the variance over axes around a given mean; float32.
+    """Compute the variance over axes around a given mean, in float32.
 
     Args:
-        data: Any shape.
-        mean: A scalar, or the mean over the same axes.
-        ddof: Subtracted from the number of values in the divisor.
+        data: Integers or float32, any shape.
+        mean: Mean of the data: a scalar, or the mean over the same axes.
+        ddof: Delta degrees of freedom: the sum of squares is divided by the number of values minus ``ddof``. By default
+            0.
     """
     axes, keep_dims = reduced_axes(layout, data.ndim, **where)
     return variance_of(data, mean, axes, ddof, keep_dims)
@@ -199,22 +203,23 @@ def std_dev(
     layout: Layout,
     **where: Annotated[Any, shares(reduced_axes)],
 ) -> Data:
-    """Return the standard deviation over axes around a given mean; float32.
+    """Compute the standard deviation over axes around a given mean, in float32.
 
     Args:
-        data: Any shape.
-        mean: A scalar, or the mean over the same axes.
-        ddof: Subtracted from the number of values in the divisor.
+        data: Integers or float32, any shape.
+        mean: Mean of the data: a scalar, or the mean over the same axes.
+        ddof: Delta degrees of freedom: the sum of squares is divided by the number of values minus ``ddof``. By default
+            0.
     """
     axes, keep_dims = reduced_axes(layout, data.ndim, **where)
     return variance_of(data, mean, axes, ddof, keep_dims).sqrt()
 
 
-# ---------------------------------------------------------------- several samples in one tensor, on a device
+# ---------------------------------------------------------------- batches of equal shapes, on a device
 
 
 def _declare_batch(function: OperatorFunction[..., Any]) -> None:
-    """Declare a body that reduces samples of one shape."""
+    """Declare the implementation of a reduction for a batch of samples of the same shape."""
 
     @chunk(function, only_on_devices=True)
     def body(data: Tensor, a: Arguments) -> Any:
@@ -222,7 +227,7 @@ def _declare_batch(function: OperatorFunction[..., Any]) -> None:
 
 
 def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
-    """Declare a body that reduces samples of one shape, with a mean for each."""
+    """Declare the implementation of a reduction around means for a batch of samples of the same shape."""
 
     @chunk(function, only_on_devices=True)
     def body(data: Tensor, mean: Tensor, a: Arguments) -> Any:
@@ -234,7 +239,7 @@ def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
 
 
 def _shift_axes(data: Tensor, a: Arguments) -> dict[str, Any]:
-    """Return which axes of a batch are reduced."""
+    """Return the arguments of a reduction for a batch: the same axes as for a sample, shifted by the batch axis."""
     axes, keep_dims = reduced_axes(a.layout, data.ndim - 1, **a.of(reduced_axes))
     return {"axes": [axis + 1 for axis in axes], "keep_dims": keep_dims}
 

@@ -1,4 +1,4 @@
-"""Operators that give data another shape or element type without touching the elements."""
+"""Operators that change the shape, layout or dtype of data without changing the elements in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Layouts = tuple[str, ...]
 
 
 def _layout_after(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
-    """Return the layout given, else the input's if the number of axes stays (or is not known yet)."""
+    """Return the argument ``layout`` if it was passed; else the input's layout, if it fits the new number of axes."""
     if arguments["layout"] is not None:
         return str(arguments["layout"])
     values = [arguments[name] for name in ("shape", "rel_shape", "src_dims")]
@@ -40,19 +40,23 @@ def reshape(
     shape: PerSample[list[int]] | None = None,
     src_dims: PerSample[list[int]] | None = None,
 ) -> Data:
-    """Give data another shape, or another layout.
+    """Change the shape or the layout of data.
+
+    Pass at most one of ``shape_input``, ``shape`` and ``rel_shape``.
 
     Args:
-        data: Any shape and type.
-        shape_input: 1D integers; the shape of each sample.
-        layout: Layout of the output; the input's if None, if the number of axes stays.
-        rel_shape: Extents as multiples of the input's, rounded; -1 as in ``shape``.
-        shape: Extents; one may be negative: it takes the rest.
-        src_dims: Axes of the input that the extents (or, with ``rel_shape``, their factors) come from; -1
-            means an extent of 1.
+        data: Data of any shape and dtype.
+        shape_input: New shape of each sample, as an input: 1-D integers, instead of ``shape``.
+        layout: Layout of the output. By default the input's layout if the number of axes doesn't change, else none.
+        rel_shape: Factors by which the input's extents are multiplied; the products are rounded. A factor of -1 means
+            the same as in ``shape``.
+        shape: New shape. One extent may be -1; it is then computed from the number of elements.
+        src_dims: For each output axis, the input axis whose extent is used, or -1 for a new axis of extent 1. With
+            ``rel_shape``, these extents are multiplied by the factors. By default the axes keep their order.
 
     Raises:
-        RuntimeError: another number of elements, contradictory arguments, a layout of another length.
+        RuntimeError: the number of elements would change, arguments contradict each other, or the layout has the wrong
+            length.
     """
     return _reshape(data, shape_input, layout=layout, rel_shape=rel_shape, shape=shape, src_dims=src_dims)
 
@@ -89,7 +93,7 @@ def _checked_shape(
 
 
 def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any) -> list[int]:
-    """Return the new extents; a negative one takes the rest."""
+    """Return the new extents; one of them may be negative, for an extent to be computed."""
     if sum(value is not None for value in (shape_input, rel_shape, shape)) > 1:
         raise RuntimeError(
             "the new shape is given more than once: keep one of `shape`, `rel_shape` and the second input"
@@ -111,7 +115,7 @@ def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, sha
 
 
 def _sources(old: Sequence[int], rel_shape: Any, src_dims: Any) -> list[int]:
-    """Return the extents of the input that the new ones come from."""
+    """Return the input extents from which the new extents follow, in the order of `src_dims`."""
     count = None if rel_shape is None else len(as_list(rel_shape))
     if src_dims is None:
         if count is not None and any(factor >= 0 for factor in as_list(rel_shape)[len(old) :]):
@@ -136,7 +140,7 @@ def _check_sources(old: Sequence[int], src_dims: Any) -> None:
 
 
 def _fill_extent(new: list[int], old: Sequence[int], volume: int) -> list[int]:
-    """Replace the negative extent so that the number of elements is `volume`."""
+    """Replace the negative extent, if any, so that the number of elements is `volume`."""
     free = [i for i, extent in enumerate(new) if extent < 0]
     if len(free) > 1:
         raise RuntimeError(f"only one negative extent is allowed; got: {new}")
@@ -167,19 +171,22 @@ def reinterpret(
     shape: PerSample[list[int]] | None = None,
     src_dims: PerSample[list[int]] | None = None,
 ) -> Data:
-    """Take the bytes of data as another element type, and shape; see `reshape` for the shape.
+    """Reinterpret the bytes of data as another dtype and shape.
 
     Args:
-        data: Any shape and type.
-        shape_input: 1D integers; the shape of each sample, in elements of the new type.
-        dtype: The new type; the input's dtype if None. Without a shape, the last extent changes with its size.
-        layout: Layout of the output; the input's if None, if the number of axes stays.
-        rel_shape: See `reshape`.
-        shape: See `reshape`.
-        src_dims: See `reshape`.
+        data: Data of any shape and dtype.
+        shape_input: New shape of each sample, as an input: 1-D integers, in elements of the new dtype.
+        dtype: New dtype. By default the input's dtype. If no shape is passed, the last extent changes with the size of
+            an element.
+        layout: Layout of the output. By default the input's layout if the number of axes doesn't change, else none.
+        rel_shape: Factors by which the input's extents are multiplied; see `reshape`.
+        shape: New shape, in elements of the new dtype. One extent may be -1; it is then computed from the number of
+            bytes.
+        src_dims: For each output axis, the input axis whose extent is used; see `reshape`.
 
     Raises:
-        RuntimeError: another number of bytes, contradictory arguments, a layout of another length.
+        RuntimeError: the number of bytes would change, arguments contradict each other, or the layout has the wrong
+            length.
     """
     values = (shape_input, dtype, layout, rel_shape, shape, src_dims)
     if all(value is None for value in values):
@@ -197,12 +204,12 @@ def reinterpret(
     if not data.numel():
         return data.new_empty(extents, dtype=kind)
     if kind == data.dtype:
-        return data.reshape(extents)  # the values stay, and so does their gradient
+        return data.reshape(extents)  # keeps the gradient
     return _as_type(data, kind).view(extents)
 
 
 def _in_elements(extents: list[int], old: torch.dtype, new: torch.dtype) -> list[int]:
-    """Convert the last extent from elements of one type to elements of another."""
+    """Convert the last extent from elements of the dtype `old` to elements of the dtype `new`."""
     if not extents:
         return extents
     size = extents[-1] * old.itemsize
@@ -214,17 +221,17 @@ def _in_elements(extents: list[int], old: torch.dtype, new: torch.dtype) -> list
 def _as_type(data: Tensor, dtype: torch.dtype) -> Tensor:
     flat = data.reshape(-1)
     if flat.storage_offset() * data.itemsize % dtype.itemsize or not flat.is_contiguous():
-        flat = flat.clone()  # elements of the new type begin at multiples of their size
+        flat = flat.clone()  # aligns the memory for elements of the new dtype
     return flat.view(dtype)
 
 
 @operator(layout="", deprecated={"type": "dtype"})
 def shapes(data: Data, /, *, dtype: DType = torch.int64) -> Data:
-    """Return the shape, 1D.
+    """Return the shape of each sample as a 1-D tensor.
 
     Args:
-        data: Any shape and type.
-        dtype: int32, uint32, int64, uint64, float32 or float64.
+        data: Data of any shape and dtype.
+        dtype: Output dtype: int32, uint32, int64, uint64, float32 or float64. By default int64.
     """
     return extents_of(data.shape, dtype).to(data.device)
 

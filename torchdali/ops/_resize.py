@@ -156,11 +156,12 @@ def sizing(
             determines the width.
         resize_y: Output height, in pixels; like ``resize_x``.
         resize_z: Output depth of volumes, in pixels; like ``resize_x``.
-        roi_end: End of the input region to resize, one value per spatial axis in the layout's order. By default the
-            region is the whole input.
+        roi_end: End of the input region to resize, one value per spatial axis in the layout's order. Requires
+            ``roi_start``. By default the region is the whole input.
         roi_relative: If True, ``roi_start`` and ``roi_end`` are fractions of the input's extents. By default they are
             in pixels.
-        roi_start: Start of the input region to resize, one value per spatial axis in the layout's order.
+        roi_start: Start of the input region to resize, one value per spatial axis in the layout's order. Requires
+            ``roi_end``.
         size: Output height and width (for volumes depth, height and width), in pixels, or one value for all axes.
             ``mode`` determines the size of an axis whose value is 0.
         subpixel_scale: If True (the default) and a computed size had to be rounded, the region is adjusted slightly so
@@ -591,10 +592,11 @@ def tensor_resize(
             by the mean factor of the other axes; ``"stretch"`` keeps the size of axes without a requested size;
             ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, with no output extent larger (smaller) than
             requested. By default ``"default"``.
-        roi_end: End of the input region to resize, one value per chosen axis. By default the whole input is resized.
+        roi_end: End of the input region to resize, one value per chosen axis. Requires ``roi_start``. By default the
+            whole input is resized.
         roi_relative: If True, ``roi_start`` and ``roi_end`` are fractions of the input's extents. By default they are
             in elements.
-        roi_start: Start of the input region to resize, one value per chosen axis. By default 0.
+        roi_start: Start of the input region to resize, one value per chosen axis. Requires ``roi_end``.
         scales: Ratios of output size to input size, instead of ``sizes``: one for all axes, or one per axis.
         size_rounding: How computed sizes are rounded: ``"round"`` (the default), ``"truncate"`` or ``"ceil"``.
         sizes: Output sizes: one for all axes, or one per axis. ``mode`` determines the size of an axis whose value is

@@ -33,8 +33,8 @@ class _ArgumentRows:
     Args:
         size: Number of samples in the batch.
         inputs: Batches of input matrices; None for an input that isn't passed.
-        arguments: Value and number of axes of each argument: 0 axes for a number, 1 for a vector. None values
-            are skipped.
+        arguments: Value and number of axes of each argument: 0 axes for a number, 1 for a vector. Arguments with the
+            value None are skipped.
     """
 
     def __init__(
@@ -339,8 +339,8 @@ def crop(
 
     Args:
         mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the mapping. Optional.
-        absolute: If True, start and end are swapped on each axis where the end is less than the start. By default
-            an axis is mirrored.
+        absolute: If True, start and end are swapped on each axis where the end is less than the start. By default the
+            matrix mirrors these axes.
         from_end: Upper corner of the box in the input. By default 1.
         from_start: Lower corner of the box in the input. By default 0.
         reverse_order: If True, ``mtx`` is applied after the mapping. By default ``mtx`` is applied first.

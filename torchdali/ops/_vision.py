@@ -1,6 +1,6 @@
-"""Hidden operators: steps of torchvision's transforms for which DALI has no operator.
+"""Hidden operators of `experimental.torchvision`: steps of torchvision's transforms for which DALI has no operator.
 
-`experimental.torchvision` uses them. Windows and sizes follow from the shape of each image, in the chain of a pipeline.
+Each operator computes its window or output size from the image's shape, which is only known when the pipeline runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OUTSIDE = {
     "reflect": "reflect_101",
     "symmetric": "reflect_1001",
 }
-"""Continuations of images outside of their borders, by torchvision's names."""
+"""Out-of-bounds policies of `slice`, by torchvision's padding modes."""
 
 
 @operator(name="_vision_resize", title="resize")
@@ -50,9 +50,17 @@ def vision_resize(
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     layout: Layout,
 ) -> _Pixels:
-    """Resize an image with its aspect ratio: the shorter side to ``size``, unless the longer exceeds ``max_size``.
+    """Resize an image like ``torchvision.transforms.Resize``, and keep its aspect ratio.
 
-    The other side is rounded down, as torchvision does. Without ``size``, the longer side is ``max_size``.
+    The other side of the output is rounded down, as in torchvision.
+
+    Args:
+        data: An image.
+        size: Length of the shorter side, in pixels. By default ``max_size`` determines the size.
+        max_size: Maximum length of the longer side, in pixels. If the longer side would exceed it, or if ``size`` isn't
+            passed, the longer side is resized to ``max_size``.
+        antialias: If True (the default), the filter is widened when the image shrinks.
+        interp_type: Interpolation filter. By default ``INTERP_LINEAR``.
     """
     target = _target(data.shape[0], data.shape[1], size, max_size)
     filters = {"antialias": antialias, "interp_type": interp_type}
@@ -71,14 +79,22 @@ def _target(height: int, width: int, size: int | None, max_size: int | None) -> 
 
 @operator(name="_vision_center_crop", title="center_crop")
 def vision_center_crop(data: _Planes, /, *, size: list[int], layout: Layout) -> _Planes:
-    """Cut out the middle of an image; pixels outside of it are zero."""
+    """Crop the center of an image; pixels outside of the image are zero.
+
+    Args:
+        data: An image.
+        size: Height and width of the crop, in pixels.
+    """
     lengths = _height_and_width(data, layout)
     start = [_middle(have, want) for have, want in zip(lengths, size, strict=True)]
     return _cut(data, start, size, layout, "pad")
 
 
 def _middle(have: int, want: int) -> int:
-    """Return where the middle part starts: halves go to the even number inside, and outwards outside."""
+    """Return the start of the center crop, rounded as in torchvision.
+
+    A half is rounded to the even number; if the crop is larger than the image, it is rounded away from zero.
+    """
     return -math.ceil((want - have) / 2) if want > have else round((have - want) / 2)
 
 
@@ -95,18 +111,19 @@ def vision_random_crop(
     layout: Layout,
     rng: Rng,
 ) -> _Planes:
-    """Cut a window out at a random place of an image that is padded first.
+    """Pad an image, and crop a window at a random position.
 
     Args:
         data: An image.
-        size: Height and width.
-        padding: Left, top, right, bottom.
-        pad_if_needed: Also pad both sides by the missing extent.
-        fill: Color of the padding: one value, or one per channel.
-        padding_mode: See `OUTSIDE`.
+        size: Height and width of the window, in pixels.
+        padding: Widths of the left, top, right and bottom border, in pixels. By default 0.
+        pad_if_needed: If True and the padded image is smaller than the window, both sides are padded further by the
+            missing extent. By default False.
+        fill: Color of the padding: one value, or one value per channel. By default 0.
+        padding_mode: torchvision's padding mode, a key of `OUTSIDE`. By default ``"constant"``.
 
     Raises:
-        RuntimeError: the window is larger than the image with its padding.
+        RuntimeError: the window is larger than the padded image.
     """
     left, top, right, bottom = padding
     start = []
@@ -134,7 +151,14 @@ def vision_pad(
     padding_mode: str = "constant",
     layout: Layout,
 ) -> _Planes:
-    """Add borders: left, top, right and bottom; see `vision_random_crop`."""
+    """Pad an image.
+
+    Args:
+        data: An image.
+        padding: Widths of the left, top, right and bottom border, in pixels.
+        fill: Color of the padding: one value, or one value per channel. By default 0.
+        padding_mode: torchvision's padding mode, a key of `OUTSIDE`. By default ``"constant"``.
+    """
     left, top, right, bottom = padding
     height, width = _height_and_width(data, layout)
     size = [height + top + bottom, width + left + right]
@@ -160,12 +184,12 @@ def _cut(
 
 @operator(name="_vision_gray", title="gray")
 def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] = 1) -> _Pixels:
-    """Return the luma of an RGB image.
+    """Convert an image to grayscale (its luma).
 
     Args:
-        data: An image of 1, 3 or 4 channels; one channel is luma already, the fourth is alpha.
-        channels: Channels of the output, 1 or 3; 0 for the input's, alpha unchanged.
-        wanted: 0 keeps the image unchanged.
+        data: An image of 1 (gray), 3 (RGB) or 4 (RGB and alpha) channels.
+        channels: Number of output channels, 1 or 3. By default (0) the input's number; alpha isn't changed.
+        wanted: Whether to convert the image: 0 returns the image unchanged. By default 1.
     """
     if not wanted:
         return data
@@ -201,14 +225,14 @@ def vision_color(
     saturation: PerSample[float] = 1.0,
     hue: PerSample[float] = 0.0,
 ) -> _Pixels:
-    """Change brightness, contrast, saturation and hue as `fn.color_twist`, also of gray images and of RGBA.
+    """Change brightness, contrast, saturation and hue like `fn.color_twist`, which supports only RGB images.
 
     Args:
-        data: An image of 1, 3 or 4 channels; alpha stays unchanged.
-        brightness: Multiplier.
-        contrast: Multiplier of the distance from half the range.
-        saturation: Multiplier; of no effect on gray.
-        hue: Degrees; of no effect on gray.
+        data: An image of 1 (gray), 3 (RGB) or 4 (RGB and alpha) channels. Alpha isn't changed.
+        brightness: Factor by which values are multiplied. By default 1.
+        contrast: Factor by which distances from half the value range are multiplied. By default 1.
+        saturation: Factor by which the saturation is multiplied; gray images aren't changed. By default 1.
+        hue: Change of the hue, in degrees; gray images aren't changed. By default 0.
     """
     count = data.shape[-1]
     if count not in (1, 3, 4):

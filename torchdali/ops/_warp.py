@@ -93,8 +93,8 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
     """Split nested or flat lists of numbers into matrices of `rows` rows and `columns` columns.
 
     Raises:
-        RuntimeError: the lists are empty, the number of elements isn't a multiple of a matrix's elements, or the nested lists
-            have the wrong length.
+        RuntimeError: the lists are empty, the number of elements isn't a multiple of a matrix's elements, or the nested
+            lists have the wrong length.
     """
     flat = list(numbers(value))
     size = rows * columns

@@ -1,4 +1,7 @@
-"""Random windows that keep enough of the boxes in an image, computed for a whole batch in one call."""
+"""Search for random windows that keep enough of the boxes in an image, for a whole batch in one call.
+
+SSD is trained with crops of this kind (Liu et al., "SSD: Single Shot MultiBox Detector", 2016).
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,14 @@ from torchdali.kernels.memory import Array
 __all__ = ["FEW", "FIRST", "MOST", "Boxes", "Rules", "Windows", "keep_boxes", "move_boxes", "search"]
 
 Draw = Callable[[Array, int, int], Array]
-"""Returns random numbers in [0, 1) for some samples, from one attempt to another: ``(1 + 2 d, samples, attempts)``."""
+"""Function of sample indices, first attempt and exclusive last attempt. It returns random numbers in [0, 1),
+``(1 + 2 d, samples, attempts)``, for windows with d axes."""
 
 MOST = 100_000
-"""Attempts after which a search without an end is given up."""
+"""Number of attempts after which an unlimited search raises an error."""
 FIRST, FEW = 16, 4
-"""Attempts that are made at once in the beginning, and where one box is enough: a window is soon found."""
+"""Number of attempts in the first call of `Draw`: FEW if one box must reach the threshold, because a window is then
+found soon; else FIRST."""
 _CHUNK = 1024
 _ANY = np.ones((1, 1), np.bool_)
 _SLACK = 1e-4  # relative tolerance for fixed ratios
@@ -28,19 +33,23 @@ _SLACK = 1e-4  # relative tolerance for fixed ratios
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules for the windows and for the search.
+    """Conditions that a window must meet, and the limits of the search.
+
+    A round is a number of attempts to draw a window with the same threshold.
 
     Attributes:
-        thresholds: Each round of attempts draws one of these thresholds.
-        no_crop: A round may also end with the whole image.
-        scaling: Minimum and maximum extent on each axis, relative to the image.
-        ratios: ``(axis, axis, minimum, maximum)``: allowed ratios of two extents in pixels.
+        thresholds: Thresholds; each round draws one of them.
+        no_crop: True if a round may draw the whole image instead of a threshold.
+        scaling: Minimum and maximum extent of a window on each axis, as fractions of the image's extent.
+        ratios: Allowed ratios of two extents in pixels, each as ``(axis, axis, minimum, maximum)``.
         attempts: Number of attempts per round.
-        total: Number of attempts after which the best window is used, rounded up to whole rounds; None for no limit.
-        overlap: Thresholds apply to the visible share of a box, not to the intersection over union.
-        every: All boxes must reach the threshold, not just one.
-        insist: Continue a round after a window that reaches the threshold but keeps no box.
-        prune: Keep a box if at least this share of it is visible; if None, keep boxes whose center is visible.
+        total: Number of attempts, rounded up to whole rounds, after which the search ends with the best window; None
+            for no limit.
+        overlap: True if a threshold is a minimum for the visible share of a box, False if it is a minimum for the
+            intersection over union of box and window.
+        every: True if all boxes must reach the threshold, False if one box is enough.
+        insist: True to continue a round after a window that reaches the threshold but keeps no box.
+        prune: Minimum visible share of a box that is kept; None to keep boxes whose center is visible.
     """
 
     thresholds: Sequence[float]
@@ -56,12 +65,12 @@ class Rules:
 
     @cached_property
     def table(self) -> Array:
-        """Values that a round may draw: the thresholds, and NaN for the whole image."""
+        """Values from which a round draws: the thresholds, and NaN for the whole image."""
         return np.array([*self.thresholds, *([np.nan] if self.no_crop else [])], np.float32)
 
     @cached_property
     def trivial(self) -> bool:
-        """True if every window reaches the thresholds and no window is better than another."""
+        """True if every window reaches every threshold, so that windows need no score."""
         return not (self.overlap or self.total or any(self.thresholds))
 
     @cached_property
@@ -72,14 +81,15 @@ class Rules:
 
 @dataclass(frozen=True)
 class Windows:
-    """A window for each sample.
+    """The window of each sample.
 
     Attributes:
-        start: ``(batch, d)``, relative to the image; in pixels if the extents are passed in pixels.
-        extent: ``(batch, d)``.
+        start: Starts ``(batch, d)`` as fractions of the image; in pixels if the window's extents were passed in pixels.
+        extent: Extents ``(batch, d)``, in the same unit.
         whole: ``(batch,)``: True if the window is the whole image, so that all boxes are kept.
-        settled: ``(batch,)``: True if the window obeys all rules.
-        scores: ``(batch,)``: scores of the best windows of samples without a valid window; -1 if there was no score.
+        settled: ``(batch,)``: True if the window meets all conditions.
+        scores: ``(batch,)``: for a sample without a valid window, the score of its best window, or -1 if no window had
+            allowed ratios.
     """
 
     start: Array
@@ -90,11 +100,11 @@ class Windows:
 
 
 class Boxes:
-    """The boxes of a batch, also padded to an equal number per sample with copies of the sample's last box.
+    """The boxes of a batch, as a flat list and padded to the same number of boxes per sample.
 
     Args:
-        low: ``(n, d)``: starts of the boxes of all samples.
-        high: ``(n, d)``: ends of the boxes.
+        low: Starts ``(n, d)`` of the boxes of all samples.
+        high: Ends ``(n, d)`` of the boxes.
         counts: Number of boxes of each sample.
     """
 
@@ -108,7 +118,7 @@ class Boxes:
         if not self.counts.all():
             places = np.where(self.counts, places, 0)
         self.padded: Array | None = None
-        """``(2, d, boxes, batch)``, or None if there is no box at all."""
+        """Starts and ends ``(2, d, boxes, batch)``, padded with copies of each sample's last box; None without box."""
         if len(low):
             numbers = np.concatenate((low.T, high.T)).take(places, axis=1)
             self.padded = numbers.reshape(2, low.shape[1], *places.shape)
@@ -124,16 +134,19 @@ class Boxes:
 def search(boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, crops: Array | None = None) -> Windows:
     """Search a window for each sample.
 
-    Each round draws a threshold, or the whole image; each attempt of the round draws a window. A round ends with the
-    first window that has allowed ratios and reaches the threshold; this window is the result if it keeps at least one
-    box. If a limited search ends without a result, the result is the window with the largest score, starting with the
-    last window that reached its threshold, or an empty window if no window had allowed ratios.
+    Each round draws a threshold or the whole image, and each attempt of the round draws a window. A round ends with the
+    first window that has allowed ratios and reaches the threshold. If this window keeps at least one box, it is the
+    result; otherwise the next round follows.
+
+    If a limited search ends without a result, the result is the best window of the attempts since a window last reached
+    its threshold (of all attempts, if none did). If no window had allowed ratios, the result is an empty window.
 
     Args:
-        boxes: Boxes, relative to the image.
+        boxes: Boxes, as fractions of the image.
+        rules: Conditions and limits.
         draw: Returns random numbers. An attempt's numbers must not depend on how the attempts are split into calls.
-        sizes: ``(batch, d)``: extents of the images in pixels.
-        crops: ``(batch, d)``: extents of the windows in pixels.
+        sizes: Extents ``(batch, d)`` of the images, in pixels.
+        crops: Extents ``(batch, d)`` of the windows, in pixels; None to draw the extents.
 
     Raises:
         RuntimeError: no window fits, and the search has no limit.
@@ -169,7 +182,15 @@ def _columns(values: Array | None, samples: Array) -> Array | None:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Windows ``(d, samples, attempts)``: their relative positions, and the positions to return."""
+    """Windows of several attempts; all arrays are ``(d, samples, attempts)``, `allowed` is ``(samples, attempts)``.
+
+    Attributes:
+        low: Starts, as fractions of the image.
+        high: Ends, as fractions of the image.
+        start: Starts in the unit of the result: fractions or pixels.
+        extent: Extents in the unit of the result.
+        allowed: True for windows with allowed ratios of extents.
+    """
 
     low: Array
     high: Array
@@ -178,7 +199,7 @@ class _Candidates:
     allowed: Array
 
     def ends(self, chosen: Array) -> tuple[Array, Array]:
-        """Return starts and ends ``(d, n)`` of the windows at some indices into the flattened windows."""
+        """Return starts and ends ``(d, n)`` of the windows at these indices into the flattened samples and attempts."""
         low, high = (each.reshape(len(each), -1)[:, chosen] for each in (self.low, self.high))
         return low, high
 
@@ -200,7 +221,7 @@ def _candidates(draws: Array, rules: Rules, sizes: Array | None, crops: Array | 
 
 
 def _shape_extents(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Array, Array]:
-    """Return extents, and whether their ratios are allowed."""
+    """Return the extents of windows, as fractions of the image, and whether their ratios are allowed."""
     least, greatest = rules.scaling
     pixels = least + (greatest - least) * draws
     if sizes is not None:
@@ -220,7 +241,7 @@ def _shape_extents(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Arr
 
 @functools.lru_cache(maxsize=64)
 def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[dict[int, float]]:
-    """Return groups of axes that are linked by fixed ratios, with their relative extents."""
+    """Return the groups of axes that fixed ratios link, with the relative extent of each axis in its group."""
     groups = [{axis: 1.0} for axis in range(axes)]
     for one, other, low, high in ratios:
         a, b = (next(group for group in groups if axis in group) for axis in (one, other))
@@ -235,10 +256,9 @@ def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[
 
 
 class _Thresholds:
-    """The thresholds that a round may draw in each sample; NaN represents the whole image.
+    """The thresholds from which each sample's rounds draw; NaN represents the whole image.
 
-    In an unlimited search, unreachable thresholds are omitted: a round with an unreachable threshold would change
-    nothing.
+    An unlimited search omits thresholds that no window can reach, because their rounds would never find a window.
     """
 
     def __init__(self, boxes: Boxes, rules: Rules, fixed: bool) -> None:
@@ -256,7 +276,7 @@ class _Thresholds:
             raise _hopeless(int(self._counts.argmin()), "whatever is drawn")
 
     def draw(self, samples: Array, draws: Array) -> Array:
-        """Return the thresholds that rounds draw; ``(samples, rounds)``."""
+        """Return thresholds ``(samples, rounds)`` for random numbers of the same shape."""
         if len(self._table) == 1:
             drawn: Array = self._table[0][(draws * self._counts).astype(np.int64)]
             return drawn
@@ -266,9 +286,9 @@ class _Thresholds:
 
 
 def _reachable(boxes: Boxes, rules: Rules) -> Array:
-    """Return which thresholds windows can reach according to the boxes' areas; ``(batch, thresholds)``.
+    """Return which thresholds some window can reach, judging by the boxes' areas; ``(batch, thresholds)``.
 
-    Intersection over union is at most the smaller area over the larger one.
+    The intersection over union of two boxes is at most the smaller area divided by the larger area.
     """
     assert boxes.padded is not None
     area = _area(*boxes.padded)
@@ -288,7 +308,7 @@ def _reachable(boxes: Boxes, rules: Rules) -> Array:
 
 
 class _SearchState:
-    """Search state: the best window of each sample."""
+    """State of a search: the result or the best window so far of each sample."""
 
     def __init__(self, count: int, axes: int, thresholds: _Thresholds) -> None:
         self.start = np.zeros((count, axes), np.float32)
@@ -299,7 +319,7 @@ class _SearchState:
         self._thresholds = thresholds
         self._last = np.zeros(count, np.float32)
         self._over = np.zeros(count, np.bool_)
-        """Threshold of the last attempt, and whether its round is over."""
+        """`_last` is the threshold of each sample's last attempt, `_over` is True if the attempt's round has ended."""
 
     def settle(
         self,
@@ -310,13 +330,25 @@ class _SearchState:
         boxes: Boxes,
         rules: Rules,
     ) -> Array:
-        """Store the first valid windows, else the best windows; return the samples that need more attempts."""
+        """Store the first valid window of each sample, else its best window.
+
+        Args:
+            samples: Indices of the samples.
+            candidates: Windows of the samples' next attempts.
+            draws: Random numbers ``(samples, attempts)`` that choose the thresholds.
+            begin: Index of the first attempt.
+            boxes: Boxes of the batch.
+            rules: Conditions and limits.
+
+        Returns:
+            Indices of the samples that need more attempts.
+        """
         count = draws.shape[1]
         attempts = np.arange(count)
         starts = (attempts + begin) // rules.attempts * rules.attempts - begin
         thresholds = self._follow(samples, draws, starts, rules)
         whole = _first(np.isnan(thresholds))
-        # Windows after the whole image are skipped, which leaves a few windows per sample.
+        # Attempts after a round that drew the whole image are skipped, so only a few windows per sample remain.
         tried = ((attempts < whole[:, None]) & candidates.allowed).ravel().nonzero()[0]
         owners = samples[tried // count]
         windows = candidates.ends(tried)
@@ -351,7 +383,7 @@ class _SearchState:
         return samples[rest]
 
     def _follow(self, samples: Array, draws: Array, starts: Array, rules: Rules) -> Array:
-        """Return the threshold of each attempt."""
+        """Return the threshold of each attempt, ``(samples, attempts)``; `starts` are the first attempts of rounds."""
         if rules.attempts == 1:
             return self._thresholds.draw(samples, draws)
         thresholds = self._thresholds.draw(samples, draws[:, np.maximum(starts, 0)])
@@ -361,7 +393,7 @@ class _SearchState:
         return thresholds
 
     def _find_ended(self, samples: Array, enough: Array, starts: Array) -> Array:
-        """Return which attempts to skip because their round is over."""
+        """Return which attempts to skip because an earlier attempt ended their round."""
         before = enough.cumsum(1) - enough
         over: Array = before > before[:, np.maximum(starts, 0)]
         if starts[0] < 0:
@@ -403,10 +435,13 @@ Ends = tuple[Array, Array]
 
 
 def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
-    """Return the scores of windows ``(d, n)``.
+    """Return the scores of windows ``(d, n)``: the overlap with all boxes or with the best box; see `Rules`.
 
     Args:
-        owners: The sample of each window.
+        windows: Starts and ends of the windows.
+        boxes: Boxes of the batch.
+        owners: Index of each window's sample.
+        rules: Conditions of the search.
     """
     score: Array = np.ones(len(owners), np.float32)
     if boxes.padded is not None and not rules.trivial:
@@ -417,7 +452,7 @@ def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
 
 
 def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Rules) -> Array:
-    """Return which of the good windows keep a box, or belong to a sample without boxes."""
+    """Return which of the windows at the indices `good` keep a box, or belong to a sample without boxes."""
     if boxes.padded is None:
         return np.ones(len(good), np.bool_)
     owners = owners[good]
@@ -428,7 +463,7 @@ def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Ru
 
 
 def _beside(windows: Ends) -> Ends:
-    """Return windows, broadcast to boxes ``(d, boxes, n)``."""
+    """Return windows ``(d, n)`` with an axis for the boxes, to broadcast with ``(d, boxes, n)``."""
     return windows[0][:, None], windows[1][:, None]
 
 
@@ -453,7 +488,7 @@ def _product(sides: Array) -> Array:
 
 
 def _visible_area(box: Ends, window: Ends) -> Ends:
-    """Return the area of the boxes inside of the windows, and the boxes' area; the first dimension is the axes."""
+    """Return the area of each box that is inside of its window, and the box's whole area."""
     sides = np.minimum(box[1], window[1])
     sides -= np.maximum(box[0], window[0])
     np.maximum(sides, 0, out=sides)
@@ -472,13 +507,31 @@ def _keep_boxes(box: tuple[Array, Array], window: tuple[Array, Array], prune: fl
 
 
 def keep_boxes(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
-    """Return which boxes are kept in the windows ``(batch, d)``, which are relative to the images."""
+    """Return which boxes the samples' windows keep.
+
+    Args:
+        boxes: Boxes of the batch.
+        low: Starts of the windows ``(batch, d)``, as fractions of the images.
+        high: Ends of the windows ``(batch, d)``.
+        prune: Minimum visible share of a box that is kept; None to keep boxes whose center is visible.
+    """
     window = low.take(boxes.owner, 0).T, high.take(boxes.owner, 0).T
     return _keep_boxes((boxes.low.T, boxes.high.T), window, prune)
 
 
 def move_boxes(boxes: Boxes, places: Array, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
-    """Return some boxes, clipped to their windows and relative to them; unchanged if the window is the whole image."""
+    """Clip boxes to their windows, and convert them to fractions of the windows.
+
+    Args:
+        boxes: Boxes of the batch.
+        places: Indices of the boxes to convert.
+        low: Starts of the windows ``(batch, d)``, as fractions of the images.
+        high: Ends of the windows ``(batch, d)``.
+        whole: ``(batch,)``: True if the window is the whole image; its boxes are returned unchanged.
+
+    Returns:
+        Starts and ends of the boxes, ``(n, d)`` each.
+    """
     owner = boxes.owner[places]
     start, extent = low[owner], (high - low)[owner]
     corners = np.empty((2, *start.shape), start.dtype)
