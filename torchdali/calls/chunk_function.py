@@ -19,26 +19,26 @@ from torchdali.tensors._storage import PackedSamples, arrays_of
 __all__ = ["Body", "ChunkFunction", "Items", "put", "report", "reports", "unless_tested"]
 
 Items: TypeAlias = torch.Tensor | Sequence[torch.Tensor]
-"""Samples: a tensor ``(N, ...)``, `PackedSamples`, or a list; arrays are `SeparateSamples`."""
+"""Samples of an input: a tensor ``(N, ...)``, `PackedSamples`, a list, or `SeparateSamples` for NumPy arrays."""
 
 Body = Callable[..., Any]
 
 
 def unless_tested(error: Exception) -> None:
-    """Ignore the failure of a batched implementation, whose samples were rerun one by one. In tests, raise an error.
+    """Ignore the failure of a batched implementation: its samples succeeded one by one. In tests, raise an error.
 
     Raises:
-        RuntimeError: ``TORCHDALI_BROKEN_BODIES=raise`` is set.
+        RuntimeError: The environment variable ``TORCHDALI_BROKEN_BODIES`` is ``raise``.
     """
     if os.environ.get("TORCHDALI_BROKEN_BODIES") == "raise":
         raise RuntimeError("a body for several samples failed, and none of them fails alone") from error
 
 
 class _Reports(threading.local):
-    """The receiver of failures of batched implementations in this thread.
+    """The function that receives the failures of batched implementations in this thread.
 
     Attributes:
-        receiver: Function that is called with the exception. Code that runs implementations sets it temporarily.
+        receiver: Function that is called with the exception. Code that runs implementations replaces it temporarily.
     """
 
     def __init__(self) -> None:
@@ -49,22 +49,22 @@ reports = _Reports()
 
 
 def report(error: Exception) -> None:
-    """Report that a batched implementation, or another fast path, failed although all samples succeed one by one."""
+    """Report that a batched implementation, or another fast path, failed on samples that succeed one by one."""
     reports.receiver(error)
 
 
 @dataclass
 class ChunkFunction:
-    """An operator prepared for its constants and layouts. It processes several samples at once, or sample by sample.
+    """An operator with its constants and layouts bound. It processes several samples together, or one by one.
 
     Attributes:
         single: Implementation for one sample of each input, with per-sample arguments, rng and out.
         layouts: Layouts of the outputs.
-        tensor: Batched implementation for samples in one tensor.
-        ragged: Batched implementation for samples of different shapes.
+        tensor: Batched implementation for samples in one tensor; None if the operator has none.
+        ragged: Batched implementation for samples of different shapes; None if the operator has none.
         dtypes: Dtypes of the first input that ``ragged`` accepts; empty for all.
-        empty: Function that allocates memory for the results of ``ragged``. With it, ``ragged`` accepts samples of any
-            size, otherwise at most `MOST_BYTES`.
+        empty: Function that allocates memory for the results of ``ragged``. If set, ``ragged`` is called for samples of
+            any size; otherwise only for samples of together at most `MOST_BYTES`.
         stacks: True to stack small results of single samples into one tensor, even if the inputs aren't tensors.
         on_device: Implementation for a whole batch on an accelerator; None if the operator has none.
     """
@@ -85,9 +85,9 @@ class ChunkFunction:
 
         Args:
             inputs: Samples of each input; None for an omitted input.
-            out: Memory for the results: a tensor ``(N, ...)``, or memory for each result. Results that don't fit are
+            out: Memory for the results: a tensor ``(N, ...)``, or one tensor per result. A result that doesn't fit is
                 returned in new memory.
-            arguments: For each argument, a value per sample; ``rng`` for random numbers.
+            arguments: For each per-sample argument, one value per sample; ``rng`` for random numbers.
 
         Returns:
             The samples of the output; for several outputs, a tuple.
@@ -99,7 +99,7 @@ class ChunkFunction:
         elif self.ragged is not None and not arguments and inputs[0] is not None and self._fit(inputs[0]):
             try:
                 result = self.ragged(inputs[0], empty=self.empty or fresh)
-            except Exception as error:  # a single sample raises the error again, with the sample's index
+            except Exception as error:  # below, the failing sample raises the error again, with its index
                 failure = error
         if result is NotImplemented:
             result = self._in_turn(inputs, out, arguments, is_tensor or self.stacks)
@@ -123,7 +123,7 @@ class ChunkFunction:
         return result if out is None else put(out, result)
 
     def _fit(self, data: Any) -> bool:
-        """Return whether ``ragged`` accepts samples, by their number, dtypes and size."""
+        """Return whether ``ragged`` accepts samples: on the CPU, of supported dtypes and not too large."""
         if not len(data):
             return False
         if isinstance(data, (PackedSamples, torch.Tensor)):
@@ -166,7 +166,7 @@ class ChunkFunction:
 
 
 def _stack_small(samples: list[torch.Tensor], out: torch.Tensor | None = None) -> Items:
-    """Copy small samples, or samples that fit into ``out``, into one tensor; leave others unchanged."""
+    """Copy samples of one shape into one tensor if they are small or fit into ``out``; otherwise return the list."""
     first = samples[0]
     if out is None and first.nbytes > SMALL_SAMPLE:
         return samples  # for large samples, copying costs more than processing them one by one
@@ -177,7 +177,10 @@ def _stack_small(samples: list[torch.Tensor], out: torch.Tensor | None = None) -
 
 
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
-    """Copy a result to its slot in the batch, and return the slot; without a fitting slot, return the result."""
+    """Copy a result into its slot in the batch, and return the slot.
+
+    If there is no slot, or the result has another shape or dtype, the function returns the result itself.
+    """
     if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
         is_there = value.data_ptr() == slot.data_ptr() and value.is_contiguous()
         return slot if is_there else copy_to(slot, value)

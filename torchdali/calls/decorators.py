@@ -1,7 +1,8 @@
-"""Declare operators.
+"""Decorators that declare operators.
 
 `operator`, `reader` and `source` turn a Python function into an operator. The function's signature becomes the schema.
-The decorated function runs immediately on tensors and `TensorList`s, and is recorded for `DataNode`s (`dispatch`).
+A call of the decorated function with tensors or `TensorList`s runs immediately; a call with `DataNode`s is recorded in
+the graph (`dispatch`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class _Decorator(Protocol[Options]):
 
 
 def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _Decorator[Options]]:
-    """Add the options of a class to a decorator's signature, for type checkers and for `help`."""
+    """Give a decorator the signature of an options class, for type checkers and for `help`."""
 
     def decorate(decorator: Callable[..., Any]) -> _Decorator[Options]:
         body = inspect.Parameter("body", inspect.Parameter.POSITIONAL_ONLY, default=None)
@@ -70,10 +71,10 @@ def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _D
 
 @_takes(OperatorOptions)
 def operator(body: Any = None, /, **options: Any) -> Any:
-    """Declare an operator: the decorated function is its implementation, the signature its schema (see `schema`).
+    """Declare an operator: the decorated function is its implementation, its signature is the schema (see `schema`).
 
     Args:
-        body: The function.
+        body: The function; None if the decorator is called with options only.
         options: See `OperatorOptions`.
 
     Returns:
@@ -88,7 +89,7 @@ def operator(body: Any = None, /, **options: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderOptions(OperatorOptions):
-    """Options of `reader`: the options of operators, with the CPU as the only default device, and two more.
+    """Options of `reader`: the options of `OperatorOptions`, with a different default for `devices`, and two more.
 
     See `Operator` for `metadata` and `writes`.
     """
@@ -100,13 +101,13 @@ class ReaderOptions(OperatorOptions):
 
 @_takes(ReaderOptions)
 def reader(body: Any = None, /, **options: Any) -> Any:
-    """Declare a reader: the body returns a `datasets.Dataset`; see `ReaderOptions`."""
+    """Declare a reader: the decorated function returns a `datasets.Dataset`; see `ReaderOptions`."""
     return _declare(body, "reader", ReaderOptions(**options))
 
 
 @_takes(OperatorOptions)
 def source(body: Any = None, /, **options: Any) -> Any:
-    """Declare a source of batches: the body returns a `BatchSource`; see `OperatorOptions`."""
+    """Declare a source of batches: the decorated function returns a `BatchSource`; see `OperatorOptions`."""
     return _declare(body, "source", OperatorOptions(**options))
 
 
@@ -131,31 +132,35 @@ def chunk(
 ) -> Callable[[F], F]:
     """Declare a batched implementation of an operator, which processes several samples in one call.
 
-    The function takes the inputs, and `Arguments` with the name ``a``. It returns the results for all samples: a tuple
-    for several outputs. On the CPU, the results must be bit-identical to the results for single samples. The function
-    returns NotImplemented if it has no advantage. A batched implementation pays off if the work on a sample doesn't
-    take much longer than a call.
+    The decorated function receives the inputs as positional arguments, and an `Arguments` object as ``a``. It returns
+    the results for all samples: one value, or a tuple with one value per output. On the CPU, the results must be
+    bit-identical to the results of the implementation for single samples. The function may return NotImplemented if it
+    has no advantage; then the samples are processed one by one. A batched implementation is useful if a function call
+    takes about as long as the work on a sample, or longer.
+
+    The form determines the samples that the function processes, and how it receives them:
 
     =============  =================================================================================================
-    ``"tensor"``   samples of one shape, on any device: a tensor ``(N, ...)``, as are the results
-    ``"ragged"``   small samples of any shapes on the CPU, of the operator's only input, without arguments per sample:
-                   a sequence, which may be `Packed`. If it raises, single samples rerun; the error says whose it
-                   is. It never returns its input, which may be memory that is used again
-    ``"device"``   a batch on an accelerator: a `TensorList`. It launches as many kernels for many samples as for one,
-                   and does not wait for them
-    ``"encoded"``  encoded samples of the only input, or files that hold them: the function takes the constants, once,
-                   and returns the body, see `EncodedBody`, or None
+    ``"tensor"``   samples of one shape, on any device: inputs and results are tensors ``(N, ...)``
+    ``"ragged"``   small samples of any shapes on the CPU, from the operator's only input; no per-sample arguments.
+                   The input is a sequence of tensors, or `Packed`. If the function raises, the samples are rerun
+                   one by one, and the error names the sample that fails. It must not return its input, because
+                   the input's memory may be reused
+    ``"device"``   a batch on an accelerator, as a `TensorList`. The function launches the same number of kernels
+                   for any number of samples, and doesn't wait for them
+    ``"encoded"``  encoded samples of the operator's only input, or paths of files with encoded samples. The
+                   function is called once, with the constants. It returns an `EncodedBody`, or None
     =============  =================================================================================================
 
     Args:
         function: The operator.
-        form: The form of the input.
+        form: The form, as in the table.
         takes: Names of the arguments that the implementation accepts per sample, as a `Column`. If a call passes other
             arguments per sample, its samples are processed one by one.
-        allocates: True if a ragged implementation allocates its results by ``a.empty``. Then it also processes large
-            samples, if its results are delivered unchanged.
-        only_on_devices: True to process samples one by one on the CPU, because an implementation for samples in one
-            tensor has no advantage there.
+        allocates: True if a ragged implementation allocates its results with ``a.empty``. If its results are outputs of
+            the pipeline, unchanged, it then also receives large samples.
+        only_on_devices: True to process samples one by one on the CPU, because a tensor implementation has no advantage
+            there.
     """
 
     def declare(body: F) -> F:
@@ -171,12 +176,13 @@ def chunk(
 def narrows(
     function: OperatorFunction[..., Any], takes: Collection[str] = (), varies: Collection[str] = ()
 ) -> Callable[[E], E]:
-    """Declare that an operator edits the program of an image before it is decoded.
+    """Declare that an operator edits an image's program before the image is decoded.
 
-    The decorated function takes the operator's constants, and returns an `Edit`; or None if the operator needs pixels.
+    The decorated function receives the operator's constants, and returns an `Edit`, or None if the operator needs
+    pixels.
 
     Args:
-        function: The operator. It takes an image of bytes; a decoder takes an encoded one.
+        function: The operator. It processes uint8 images, or is a decoder.
         takes: See `Narrowing`.
         varies: See `Narrowing`.
     """
@@ -189,7 +195,7 @@ def narrows(
 
 
 def alias(name: str, function: OperatorFunction[..., Any]) -> None:
-    """Declare a deprecated name of an operator; calls with this name warn, and run the operator."""
+    """Declare a deprecated name of an operator. A call with this name warns, and runs the operator."""
     target = function.operator
     options = replace(target.options, variant=lambda arguments: target.chosen(arguments).name)
     schema = replace(target.schema, name=name)
@@ -197,7 +203,7 @@ def alias(name: str, function: OperatorFunction[..., Any]) -> None:
 
 
 def deprecate(function: OperatorFunction[..., Any], instead: str) -> None:
-    """Declare an operator deprecated: calls of it warn, and name the replacement."""
+    """Declare an operator deprecated: calls warn, and the warning names the replacement."""
     function.operator.instead = instead
 
 

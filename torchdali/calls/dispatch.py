@@ -29,7 +29,7 @@ __all__ = ["CheckedCall", "bind", "call", "copy_returned_inputs", "record", "run
 
 @dataclass
 class CheckedCall:
-    """A checked call, with converted constants and separate per-sample arguments."""
+    """A checked call. Its arguments are divided into converted constants and per-sample arguments."""
 
     inputs: list[Any]
     constants: dict[str, Any]
@@ -40,7 +40,7 @@ class CheckedCall:
 
 
 def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-    """Record the call if an operand is a node or a pipeline is being defined; otherwise run it."""
+    """Record the call if an input or argument is a node, or a pipeline is being defined; otherwise run it."""
     tracer: Any = nodes.current()
     if tracer is None or tracer.draws is None:
         return _call(declared, inputs, arguments)
@@ -59,7 +59,7 @@ def _call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any
     uploaded = declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.options.devices
     checked.device = "cpu" if uploaded else checked.device
     results = _results(declared, checked)
-    if uploaded:  # the CPU reads the files, then the outputs are copied to the device
+    if uploaded:  # a reader with device="gpu": the CPU reads the files, then the outputs are copied to the device
         results = [node.gpu() for node in results] if isinstance(results, list) else results.gpu()
     return results if declared.options.results is None else declared.options.results(checked.constants, results)
 
@@ -78,16 +78,16 @@ def _results(declared: Operator, checked: CheckedCall) -> Any:
 
 
 def _has_node(value: Any) -> bool:
-    """Return True for a node, and for a list that contains a node (an input set)."""
+    """Return whether a value is a node, or a list that contains a node (several input sets)."""
     return isinstance(value, DataNode) or (isinstance(value, list) and any(map(_has_node, value)))
 
 
 def _run_uncompiled(declared: Operator, checked: CheckedCall) -> Any:
-    """Run immediately, outside of compiled graphs, so that each call draws new random numbers."""
+    """Run immediately, outside of graphs from `torch.compile`, so that each call draws new random numbers."""
     return torch.compiler.disable(run_now)(declared, checked)
 
 
-# `torch.compiler.disable` would set these attributes, too, but it would import the compiler.
+# The decorator `torch.compiler.disable` would set the same attributes, but it would also import the compiler.
 vars(_run_uncompiled).update(
     _torchdynamo_disable=True,
     _torchdynamo_disable_msg="random numbers are drawn at every call",
@@ -157,7 +157,10 @@ def _rename_arguments(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]
 
 
 def _seed_of(state: Any) -> int:
-    """Compute a seed from a random state: the first sample, which must have at least seven numbers."""
+    """Compute a seed from the state of a generator, which must have at least seven numbers.
+
+    If the state is a batch, its first sample is used.
+    """
     if isinstance(state, DataNode):
         raise TypeError(f"{STATE!r} is for operators that run at once; in a pipeline give a seed")
     first = state.samples()[0] if isinstance(state, TensorList) else state
@@ -198,7 +201,7 @@ def _bind_argument(checked: CheckedCall, declared: Operator, key: str, value: An
 
 
 def _hint(value: Any) -> str:
-    """Return the advice for a list that an argument does not accept."""
+    """Return advice for a list that an argument does not accept; empty for other values."""
     if not isinstance(value, (list, tuple)):
         return ""
     if any(isinstance(v, DataNode) for v in value):
@@ -231,7 +234,11 @@ def record(declared: Operator, checked: CheckedCall) -> Any:
 
 
 def _record_sets(declared: Operator, checked: CheckedCall, lengths: set[int]) -> Any:
-    """Record a call for each input set; return a list of results, or a list of lists for several outputs."""
+    """Record one call for each input set.
+
+    Inputs are lists of nodes; the i-th nodes of all lists are the i-th set. The result is a list of outputs; if the
+    operator has several outputs, it is a list with one list per output. For a single set, it is that call's result.
+    """
     for each in itertools.chain(*(v for v in checked.inputs if isinstance(v, list))):
         if not isinstance(each, DataNode):
             raise TypeError(f"operator {declared.name!r}: input sets are lists of nodes, not of {type(each).__name__}")
@@ -275,13 +282,13 @@ def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device
             )
 
 
-# ---------------------------------------------------------------- at once
+# ---------------------------------------------------------------- run immediately
 
 
 def run_now(declared: Operator, checked: CheckedCall, rng: BatchRng | None = None) -> Any:
-    """Run immediately on tensors or `TensorList`s. The results are tensors if all inputs are tensors.
+    """Run immediately on tensors or `TensorList`s. Return tensors if no input or argument is a `TensorList`.
 
-    Results share no memory with the inputs, except for views.
+    The results share no memory with the inputs, except for operators whose result may be a view.
     """
     alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()])
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
@@ -294,7 +301,10 @@ def run_now(declared: Operator, checked: CheckedCall, rng: BatchRng | None = Non
 def copy_returned_inputs(
     declared: Operator, outputs: Sequence[TensorList], inputs: Sequence[TensorList | None]
 ) -> Sequence[TensorList]:
-    """Copy inputs that an implementation returns, so that writing to a result does not change an input."""
+    """Copy outputs that share memory with an input, so that writing to an output doesn't change the input.
+
+    Operators that may return views are exempt.
+    """
     if declared.has("view") or is_traced():
         return outputs
     return separate(outputs, [batch for batch in inputs if batch is not None])
@@ -313,7 +323,10 @@ def _as_batch(value: Any) -> TensorList:
 
 
 def _from_array(array: npt.NDArray[Any]) -> torch.Tensor:
-    """Convert an array to a tensor, which shares its memory if the array is writable and torch supports its strides."""
+    """Convert an array to a tensor.
+
+    It shares the array's memory if the array is writable and has no negative strides.
+    """
     shared = array.flags.writeable and all(stride >= 0 for stride in array.strides)
     return torch.as_tensor(array if shared else array.copy())
 

@@ -54,9 +54,10 @@ def assume_layout(name: str, takes: Takes, ndim: int) -> str:
 
 
 def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
-    """Return the first input's layout, which determines the outputs' layouts.
+    """Return the first input's layout. The outputs' layouts depend on it.
 
-    If the layout is unset, this is the first layout with the input's number of axes that the operator accepts.
+    If the layout is unset, the function returns the first layout that the operator accepts and that has the input's
+    number of axes; "" if there is none.
     """
     inputs = declared.schema.inputs
     if layout or ndim is None or not inputs or not inputs[0].takes.names:
@@ -65,7 +66,7 @@ def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
 
 
 def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tuple[str, ...]:
-    """Return the layouts of the inputs; see `taken_layout`."""
+    """Return the layouts of all inputs. The first input's layout is completed as in `taken_layout`."""
     layouts = ["" if v is None else v.layout() for v in inputs]
     first = inputs[0] if inputs else None
     if first is not None and not layouts[0] and declared.schema.inputs[0].takes.layouts:
@@ -74,7 +75,7 @@ def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tu
 
 
 def channel_mistake(declared: Operator, shape: Sequence[int]) -> str:
-    """Return a warning if an operator would mistake channels for rows, or mix channels, without a layout; or empty."""
+    """Return a warning if, without a layout, an operator would take channels for rows, or mix channels; else ""."""
     if len(shape) != 3 or not declared.schema.inputs:
         return ""
     takes = declared.schema.inputs[0].takes
@@ -96,7 +97,7 @@ def channel_mistake(declared: Operator, shape: Sequence[int]) -> str:
 
 
 def number_of_axes(batch: TensorList) -> int | None:
-    """Return the number of axes of the samples, or None without samples."""
+    """Return the number of axes of the samples; None if no sample exists."""
     stored = batch.current_storage()
     if not isinstance(stored, SeparateSamples) or stored.arrays is not None:
         return batch.ndim()
@@ -104,5 +105,5 @@ def number_of_axes(batch: TensorList) -> int | None:
 
 
 def fitting(layout: str, ndim: int) -> str:
-    """Return the layout if it has `ndim` axes; empty if the operator changed the number of axes."""
+    """Return the layout if it has `ndim` axes, else "": the operator changed the number of axes."""
     return layout if len(layout) == ndim else ""

@@ -40,7 +40,7 @@ def publish(package: str, name: Callable[[Operator], str | None], value: Callabl
 
 
 def put(package: str, name: str, value: Any) -> None:
-    """Store a value in a package, under a dotted name."""
+    """Store a value in a package, under a dotted name. Modules in the name are created if necessary."""
     space, _, leaf = name.rpartition(".")
     setattr(_module(package, space), leaf, value)
 
@@ -117,7 +117,7 @@ _UNDER_ANOTHER_NAME = {
     "trivial_augment_wide": "torchdali.auto_aug.trivial_augment",
     "vertical_flip": "flip with horizontal=0 and vertical=1", "zoom": "resize",
 }  # fmt: skip
-"""Operations that other libraries have under a name, and what to use here."""
+"""Names of operations in other libraries, and the operator or expression to use here."""
 
 
 def _hint(module: types.ModuleType, name: str) -> str:

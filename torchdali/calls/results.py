@@ -16,7 +16,13 @@ __all__ = ["check_form", "check_outputs", "check_size", "collect"]
 
 
 def collect(results: Any, layouts: tuple[str, ...]) -> tuple[TensorList, ...]:
-    """Convert an implementation's results for a batch (tensors, lists or `TensorList`s) to `TensorList`s."""
+    """Convert an implementation's results for a batch to `TensorList`s.
+
+    Args:
+        results: For one output, a tensor ``(N, ...)``, a list of tensors or a `TensorList`; for several outputs, a
+            tuple.
+        layouts: Layout of each output.
+    """
     columns = results if isinstance(results, tuple) else (results,)
     check_count(len(columns), len(layouts))
     if len(columns) == 1:
@@ -51,7 +57,7 @@ def check_form(samples: Sequence[torch.Tensor | None]) -> None:
         samples: The samples; None for samples that a branch did not compute.
 
     Raises:
-        RuntimeError: A sample differs; the message names the first one.
+        RuntimeError: A sample differs from the first one; the message names the first sample that differs.
     """
     forms = [(i, s.dtype, s.ndim) for i, s in enumerate(samples) if s is not None]
     for i, dtype, ndim in forms:
@@ -73,7 +79,10 @@ def check_size(batches: tuple[TensorList, ...], size: int) -> tuple[TensorList, 
 
 
 def check_outputs(function: Callable[..., Any], outputs: int) -> Callable[..., Any]:
-    """Wrap a user's operator so that its results are checked for each sample; otherwise, later operators would fail."""
+    """Wrap a user's operator so that its results for each sample are checked.
+
+    Without the check, later operators would fail.
+    """
 
     def run(*inputs: Any, **arguments: Any) -> Any:
         result = function(*inputs, **arguments)
@@ -90,7 +99,7 @@ def check_outputs(function: Callable[..., Any], outputs: int) -> Callable[..., A
 
 
 def _check_samples(column: Any) -> None:
-    """Check that an operator over the batch returned a list of tensors."""
+    """Check that a result of an operator over the batch is a list of tensors."""
     if not isinstance(column, (list, tuple)):
         raise TypeError(
             f"the operator returned {kind_of(column)}; over a batch it returns a TensorList, a list of "
@@ -102,7 +111,7 @@ def _check_samples(column: Any) -> None:
 
 
 def check_count(count: int, declared: int) -> None:
-    """Check the number of outputs that an operator returned."""
+    """Check that an operator returned the declared number of outputs."""
     if count != declared:
         raise TypeError(
             f"the operator returned {count_of(count)}, and is declared to return {count_of(declared)}: several are a "
@@ -115,7 +124,7 @@ def count_of(count: int, what: str = "output") -> str:
 
 
 def kind_of(value: Any) -> str:
-    """Return a description of a value: None, "an int", "a list"."""
+    """Describe a value for a message: "None", "an int", "a list"."""
     name = type(value).__name__
     article = "an" if name[0] in "aeiou" else "a"
     return "None" if value is None else f"{article} {name}"

@@ -1,4 +1,7 @@
-"""Evaluate an operator over a batch: eager calls, debug mode and steps of a pipeline use `run_batch`."""
+"""Evaluate an operator over a batch.
+
+Eager calls, debug mode and steps of a pipeline use `run_batch`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ __all__ = ["Bodies", "column_of", "run_batch", "stacked_if_small"]
 _NO_NAMES: frozenset[str] = frozenset()
 
 Bodies: TypeAlias = dict[tuple[tuple[str, ...], frozenset[str]], ChunkFunction]
-"""Prepared bodies, by the layouts of the inputs and the arguments per frame."""
+"""Prepared operators, by the layouts of the inputs and the names of the arguments that are passed per frame."""
 
 
 def run_batch(
@@ -37,11 +40,16 @@ def run_batch(
 ) -> tuple[TensorList, ...]:
     """Run an operator over one batch, sample by sample or as a whole.
 
-    Args:
-        size: Number of samples of the batch, if no input determines it.
-        bodies: Cache of prepared implementations, for calls that always have the same constants.
-
     This function defines an operator's results: eager calls, debug mode and steps over a batch use it.
+
+    Args:
+        declared: The operator.
+        inputs: The inputs; None for an omitted optional input.
+        constants: Converted arguments that are the same for all samples.
+        per_sample: Arguments that are passed per sample.
+        rng: Random numbers of the batch; None if the operator isn't random.
+        size: Number of samples of the batch, if no input or per-sample argument determines it.
+        bodies: Cache of prepared operators. A caller may only use one cache with one operator and the same constants.
     """
     frames = _NO_NAMES
     if per_sample:
@@ -84,7 +92,7 @@ def run_batch(
 
 
 def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
-    """Stack the batch into one tensor if the operator accepts one and stacking is free or cheap."""
+    """Return the samples as one tensor if the operator accepts one and stacking is cheap; otherwise as a list."""
     whole = None
     if chunk.tensor is not None:
         may_be = batch.device.type != "cpu" and len(batch) and batch.is_dense_tensor()
@@ -93,7 +101,10 @@ def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
 
 
 def column_of(batch: TensorList, per_frame: bool) -> Column:
-    """Return the values of an argument per sample or per frame; a value is None if a branch didn't compute it."""
+    """Return the values of a per-sample argument; None for each sample that a branch didn't compute.
+
+    If `per_frame` is true, each value is a list with one value per frame.
+    """
     dense = batch.dense()
     column = Column(_numbers(batch)) if dense is None else Column.of(dense)
     column.per_frame = per_frame
@@ -108,7 +119,7 @@ def _numbers(batch: TensorList) -> list[Any]:
 
 
 def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> None:
-    """Check types and numbers of axes of the inputs of an operator over the batch.
+    """Check the dtypes and numbers of axes of the inputs of an operator over the batch.
 
     Raises:
         RuntimeError: The operator doesn't accept an input's dtype.
@@ -127,7 +138,10 @@ def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> N
 
 
 def stacked_if_small(batch: TensorList) -> torch.Tensor | None:
-    """Return a batch as one tensor if it is stored as one tensor, or its samples are small and have one shape."""
+    """Return a batch as one tensor if it is stored as one, or if its samples are small and have one shape.
+
+    Otherwise, return None.
+    """
     if batch.dense() is None:
         samples = batch.samples()
         few = len(samples) < 2 or any(sample is None for sample in samples)

@@ -1,11 +1,13 @@
 """Declarations of operators: all data about an operator, independent of its calls.
 
 ==================  ==========================================================================
-`schema`            the signature of its implementation: inputs, arguments, outputs
-`batching`          bodies for several samples in one call, and columns of arguments
-`registry`          an `Operator` is schema, options and bodies together; all of them by name
+`schema`            the signature of the implementation: inputs, arguments, outputs
+`batching`          the interface of batched implementations, and columns of arguments
+`narrowing`         edits of an image's program before the image is decoded
+`registry`          an `Operator` combines schema, options and implementations; the registry
+                    finds operators by name
 `descriptions`      the docstring's text for each argument
 ==================  ==========================================================================
 
-`torchdali.calls` builds its function and runs its calls.
+`torchdali.calls` creates the operators' functions and runs their calls.
 """

@@ -1,4 +1,4 @@
-"""Batched implementations of operators, and the values of per-sample arguments."""
+"""The interface of batched implementations, and columns with the values of per-sample arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 class Column(Sequence[Any]):
     """The values of a per-sample argument, as an array and as Python numbers.
 
-    The missing form is computed from the other form at its first use, and cached.
+    A column is created from one of these two forms. The other form is computed when it is first needed, and cached.
 
     Args:
         values: An array or tensor ``(N, ...)``, or a list of numbers or of (nested) lists of numbers, whose lengths may
@@ -55,21 +55,21 @@ class Column(Sequence[Any]):
 
     @classmethod
     def of(cls, values: torch.Tensor) -> Column:
-        """Return the values of a tensor ``(N, ...)``."""
+        """Create a column from a tensor ``(N, ...)``."""
         if values.is_cpu and values.dtype != torch.bfloat16:
             return cls(values)
         return cls(values.tolist())
 
     @property
     def _array(self) -> npt.NDArray[Any] | None:
-        source = self._source  # read once: chunks of several threads share a column
+        source = self._source  # read once: several threads share a column, and another one may replace it
         if isinstance(source, torch.Tensor):  # converted to an array at its first use
             source = self._source = source.detach().numpy()
         return source
 
     @property
     def values(self) -> list[Any]:
-        """The values as Python numbers and lists. Do not change them."""
+        """The values as Python numbers and lists. Don't change them."""
         if self._values is None:
             assert self._array is not None
             self._values = self._array.tolist()
@@ -77,7 +77,7 @@ class Column(Sequence[Any]):
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """Dtype of the array; None without an array, as for lists of different lengths."""
+        """Dtype of the array; None if the column was created from a list."""
         return None if self._array is None else self._array.dtype
 
     def rows(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -101,11 +101,11 @@ class Column(Sequence[Any]):
     def shape_values(self, axes: int | None, name: str) -> Column:
         """Return the values with the number of axes that the argument declares.
 
-        If the argument is a number, a value with one element and any number of axes becomes this number. If the
+        If the argument is a number, a value with one element becomes a number, whatever its number of axes. If the
         argument is a list, a number becomes a list of one element.
 
         Args:
-            axes: See `schema.Argument`.
+            axes: Number of axes of the argument, see `schema.Argument`.
             name: Name of the argument, for errors.
 
         Raises:
@@ -149,7 +149,7 @@ class Column(Sequence[Any]):
 
 
 def shape_values(value: Any, axes: int | None, name: str, sample: int | None = None) -> Any:
-    """Compute `Column.shape_values` for one value, a number or nested lists."""
+    """Convert one value, a number or nested lists, as `Column.shape_values` does for all values."""
     if axes and not isinstance(value, list):
         return value if value is None else [value]
     if axes == 1 and value and isinstance(value[0], list):
@@ -174,12 +174,12 @@ def _misshapen(name: str, axes: int, shape: tuple[int, ...], sample: int | None 
 
 
 def per_sample(value: Any, size: int) -> Sequence[Any]:
-    """Return one value per sample, from an argument that may be the same for all samples."""
+    """Return one value per sample: the values of a `Column`, or a constant repeated `size` times."""
     return value.values if isinstance(value, Column) else [value] * size
 
 
 def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the arguments of each sample; only one dictionary if they are the same for all samples."""
+    """Return one dictionary of arguments per sample; a single dictionary if no argument is a `Column`."""
     drawn = {k: v for k, v in arguments.items() if isinstance(v, Column)}
     rows = zip(*drawn.values(), strict=True)
     return [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows] if drawn else [dict(arguments)]
@@ -223,7 +223,7 @@ def argument_names(function: Callable[..., Any]) -> frozenset[str]:
 
 
 MOST_BYTES = 1 << 22
-"""Bytes of samples that one call works on: what fits into cache."""
+"""Largest number of bytes of samples in one call: about as much as fits into the CPU's cache."""
 
 
 class ChunkResults(NamedTuple):
@@ -239,7 +239,7 @@ class ChunkResults(NamedTuple):
 
 
 class EncodedBody(Protocol):
-    """A batched implementation for encoded samples."""
+    """A batched implementation for encoded samples, for example image files."""
 
     def __call__(
         self,
@@ -249,23 +249,25 @@ class EncodedBody(Protocol):
         values: Mapping[str, Sequence[Any]],
         room: Room | None = None,
     ) -> ChunkResults:
-        """Return the results. Skipped samples run one by one afterwards, which raises their errors.
+        """Decode several samples.
 
-        A result is a tensor, `IN_PLACE`, or an offset in `room` and a shape.
+        Samples that the method skips are processed one by one afterwards; if one of them is invalid, this raises its
+        error. For each other sample, the result is a tensor; `IN_PLACE`, if the result was written into `out`; or a
+        pair of an offset in `room` and a shape.
 
         Args:
             sources: For each sample, the encoded bytes, the path of a file with them, or None to skip the sample.
-            out: Memory ``(N, ...)`` for results that fit.
+            out: Memory ``(N, ...)`` for results that have its shape.
             rngs: Random numbers of each sample; None if the operator isn't random.
-            values: For each per-sample argument, a value per sample.
-            room: Memory for the other results. For images that the device decodes, the result is their bytes, as
-                stored by ``room.share``.
+            values: For each per-sample argument, one value per sample.
+            room: Memory for results that aren't written into `out`. For an image that the device will decode, the
+                result is its encoded bytes, stored by ``room.share``.
         """
         ...
 
 
 def truth(value: Any) -> bool:
-    """Return the truth of a condition's value; numbers are true if they aren't 0.
+    """Return the truth of a condition's value; a number is true if it isn't 0.
 
     Raises:
         RuntimeError: The value isn't a scalar.

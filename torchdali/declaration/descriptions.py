@@ -1,4 +1,4 @@
-"""Collect the docstrings' texts for each input and argument of an operator, including shared arguments."""
+"""Collect the docstrings' texts about the inputs and arguments of an operator, including shared arguments."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ _WIDTH = 108
 
 
 def sections(doc: str) -> dict[str, str]:
-    """Split a docstring at ``Args:``, ``Attributes:``, ``Returns:`` and ``Raises:``; the first part has the key ''."""
+    """Split a docstring at ``Args:``, ``Attributes:``, ``Returns:`` and ``Raises:``.
+
+    The text before them has the key ''.
+    """
     first, *rest = re.split(r"^(Args|Attributes|Returns|Raises):\n", doc, flags=re.MULTILINE)
     return {"": first.strip()} | dict(zip(rest[::2], rest[1::2], strict=True))
 
 
 def descriptions(operator: Operator) -> dict[str, str]:
-    """Return the docstrings' text for each input and argument of an operator, by its name."""
+    """Return a text for each input and argument of an operator, by name."""
     own = _parse_arguments(sections(inspect.getdoc(operator.body) or "").get("Args", ""))
     seed = {"seed": "Of the random numbers; derived from the pipeline's seed by default."}
     return seed | _shared_docs(operator) | own
 
 
 def help_text(operator: Operator) -> str:
-    """Return an operator's docstring with all its arguments, including arguments that are described elsewhere."""
+    """Return an operator's docstring, with texts for all arguments, including the arguments of shared functions."""
     texts = sections(inspect.getdoc(operator.body) or "")
     said = descriptions(operator)
     names = [each.name for each in operator.schema.inputs]
@@ -53,7 +56,7 @@ def _item(name: str, text: str) -> str:
 
 
 def _shared_docs(operator: Operator) -> dict[str, str]:
-    """Return the docstrings of shared arguments (see `schema.shares`)."""
+    """Return the texts of shared arguments (see `schema.shares`), by name."""
     texts: dict[str, str] = {}
     for source in operator.schema.shared:
         texts |= _said_by(source)
@@ -67,7 +70,7 @@ def _said_by(source: Callable[..., Any]) -> dict[str, str]:
 
 
 def _parse_arguments(section: str) -> dict[str, str]:
-    """Return the text of ``Args:`` for each name; ``a, b: text`` applies to both names."""
+    """Split the section ``Args:`` into one text per name; ``a, b: text`` applies to both names."""
     texts: dict[str, str] = {}
     for item in re.split(r"^ {4}(?=\S)", section, flags=re.MULTILINE)[1:]:
         names, _, text = item.partition(":")

@@ -1,8 +1,9 @@
 """Operators that edit the program of an image before it is decoded.
 
-A decoder and the operators after it edit an `ImageProgram`, one after the other. Then one call of the native library
-renders the program. The transforms of `torchdali.DataLoader` are one operator, which isn't part of a chain.
-`graph.rewrite` finds these chains, and ``ops/_decode_chain.py`` runs them.
+An `ImageProgram` describes how to decode and transform one image. A decoder and the operators after it edit the
+program, one after the other. Then one call of the native library renders the program. The transforms of
+`torchdali.DataLoader` are a single operator, which isn't part of a chain. `graph.rewrite` finds the chains of
+operators, and ``ops/_decode_chain.py`` runs them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ from torchdali.kernels.native import ImageOptions
 __all__ = ["ChainPart", "DecodeChain", "Edit", "Narrow", "Narrowing"]
 
 Narrow = Callable[[ImageProgram, Mapping[str, Any], Any], "ImageProgram | None"]
-"""Takes a program, the passed arguments of a sample and its random numbers. Returns the program after the operator, or
-None if only its body can do it. The body also runs if this raises, and raises the error again."""
+"""Function that edits a program for one operator.
+
+It receives the program, the sample's arguments and its random numbers. It returns the edited program, or None if only
+the operator's implementation, which works on pixels, can process the sample. If the function raises an error, the
+implementation also runs, and raises the error again.
+"""
 
 
 def _keep_options(options: ImageOptions) -> ImageOptions:
@@ -28,14 +33,15 @@ def _keep_options(options: ImageOptions) -> ImageOptions:
 
 
 class Edit(NamedTuple):
-    """Edit of image programs by an operator with certain constants.
+    """An operator's edit of image programs, for certain constants.
 
     Attributes:
         narrow: Function that edits the program of a sample; None if the operator only changes options.
         options: Function that edits the options, which all samples share. It returns None if the operator can't follow
             the earlier operators.
         numbers: Approximate number of random numbers per sample.
-        finish: Function that changes the result in place, with further random numbers of the sample.
+        finish: Function that changes the rendered image in place, and may draw more of the sample's random numbers;
+            None if the operator doesn't need one.
     """
 
     narrow: Narrow | None = None
@@ -50,18 +56,18 @@ class Edit(NamedTuple):
         constants: Mapping[str, Any],
         options: Callable[[ImageOptions], ImageOptions | None] = _keep_options,
     ) -> Edit:
-        """Create the edit for a function that receives the constants together with the arguments of a sample."""
+        """Create an edit whose function receives the constants and the sample's arguments in one dictionary."""
         return cls(lambda program, arguments, rng: narrow(program, {**constants, **arguments}, rng), options)
 
 
 @dataclass(frozen=True)
 class Narrowing:
-    """Declaration of an operator that edits the programs of images ``(H, W, 3)`` of bytes.
+    """Declaration of an operator that edits the programs of uint8 images ``(H, W, 3)``.
 
     Attributes:
         edit: Function of the constants that returns the edit, or None if the operator needs pixels.
-        takes: Names of the arguments that are supported when editing programs.
-        varies: Names of the supported arguments that may be passed per sample.
+        takes: Names of the constants that are supported when the operator edits programs.
+        varies: Names of the arguments that may be passed per sample when the operator edits programs.
     """
 
     edit: Callable[[Mapping[str, Any]], Edit | None]
@@ -69,18 +75,23 @@ class Narrowing:
     varies: frozenset[str]
 
     def suits(self, constants: Collection[str], per_sample: Collection[str]) -> bool:
-        """Return whether the operator edits programs with these arguments, by their names."""
+        """Return whether the operator can edit programs if it is called with these arguments.
+
+        Args:
+            constants: Names of the constants of the call.
+            per_sample: Names of the per-sample arguments of the call.
+        """
         return self.takes.issuperset(constants) and self.varies.issuperset(per_sample)
 
 
 @dataclass(frozen=True)
 class ChainPart:
-    """An operator of a chain.
+    """One operator of a `DecodeChain`.
 
     Attributes:
         operator: Name of the operator.
         constants: Arguments that are the same for all samples.
-        per_sample: For each per-sample argument, the name of the chain's argument with its values.
+        per_sample: Per-sample arguments: maps each argument's name to the name of the chain's argument with its values.
     """
 
     operator: str
@@ -90,12 +101,12 @@ class ChainPart:
 
 @dataclass(frozen=True, eq=False)
 class DecodeChain:
-    """A decoder and operators, each of which processes the result of the operator before it.
+    """A decoder followed by operators; each operator processes the previous one's result.
 
     Attributes:
         parts: The decoder and the operators, in order.
-        scaled: True if a large image may be decoded at the smallest scale that a random crop allows.
-        OF_WINDOWS: Chains that also need fewer pixels in the Python implementation.
+        scaled: True if a large image may be decoded at a reduced scale, the smallest one that a random crop allows.
+        OF_WINDOWS: Names of the operators of chains that decode fewer pixels even without the native library.
     """
 
     OF_WINDOWS: ClassVar = frozenset((

@@ -1,7 +1,7 @@
-"""The registry: all declared operators, by DALI's dotted names.
+"""The registry of all declared operators, by DALI's dotted names.
 
-`torchdali.fn` and `torchdali.ops` are created from it, and arithmetic on nodes finds its operators here. The graph
-imports this module, so that nodes can refer to their operators.
+`torchdali.fn` and `torchdali.ops` are created from the registry, and arithmetic on nodes finds its operators in it.
+The graph imports this module, so that nodes can refer to their operators.
 """
 
 from __future__ import annotations
@@ -30,44 +30,53 @@ LayoutRule = Callable[[tuple[str, ...], Mapping[str, Any]], "str | tuple[str, ..
 class OperatorOptions:
     """Options of `operator`, `reader` and `source` that a signature can't express.
 
+    A rule is a function. Its ``constants`` or ``arguments`` are a dictionary of an operator's arguments by name.
+
     Args:
         name: Dotted name in `fn`; by default, the function's name. A name that begins with an underscore isn't in `fn`.
         title: For a hidden operator, whose name begins with an underscore: the name that messages show, or
             ``rule(constants) -> title``.
         over: ``"sample"``: the implementation receives one sample, with any number of leading dimensions. ``"batch"``:
             it receives `TensorList`s, and a `Column` for each per-sample argument.
-        make: Function that creates an implementation with its own state for each use of the operator.
-        layout: Layout of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``; None for the first input's.
-        outputs: ``rule(arguments) -> int | None``, if the number of outputs varies. None means a single node that isn't
-            returned in a list. The arguments include ``inputs``, the number of inputs.
-        results: ``rule(arguments, outputs)``: the value that a call returns instead of the list of its outputs.
+        make: Function without arguments that returns an implementation. It is called once for each use of the operator,
+            so that each use can have its own state.
+        layout: Layout of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``. If None, the outputs have the
+            first input's layout.
+        outputs: ``rule(arguments) -> int | None``, if the number of outputs varies. If the rule returns None, a call
+            returns a single node instead of a list. ``arguments["inputs"]`` is the number of inputs.
+        results: ``rule(arguments, outputs) -> value``: a call returns this value instead of the list of its outputs.
         variant: ``rule(arguments) -> name | None``: the name of a hidden operator with the same signature that runs
-            instead; for operators that need the whole batch only with some arguments. Per-sample arguments are None.
+            instead, or None. It is for operators that need the whole batch only with some arguments. The values of
+            per-sample arguments are None.
         separable: True if an operator over the batch also works on single samples. Then an error names the sample, and
             ``bad_samples`` can skip it. Or ``rule(arguments) -> bool``, with constant and per-sample arguments.
         devices: The devices that the operator supports: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         only_mixed: Arguments that only apply to ``"mixed"``. On other devices, they aren't passed to the
             implementation; on ``"mixed"``, they are always passed.
-        preserve: True to run the operator even if no output needs it, for its side effect.
-        pure: True if worker processes may run the user's function: its results depend only on its arguments, and on
-            `torchdali.Shared` values that it refers to. Otherwise the function runs in the main process.
+        preserve: True to run the operator even if no output needs its result, because it has a side effect.
+        pure: True if worker processes may run the user's function. Its results must depend only on its arguments and on
+            the `torchdali.Shared` values to which it refers. If False, the function runs in the main process.
         check: ``rule(arguments)`` that raises an error for impossible constants when a pipeline is built. Per-sample
             arguments are omitted.
-        merges: True if the inputs are the values of branches; a per-sample argument selects one.
+        merges: True if the inputs are the values of branches of an ``if``; a per-sample argument selects one of them.
         deprecated: Old argument names. Each maps to the new name, or to None if the argument has no effect.
         marks: Further properties:
 
             ==============  ===========================================================================
-            ``"levels"``    a value means the same before and after it: pixels go elsewhere, or are interpolated
-            ``"bytes"``     without a `dtype` it delivers bytes if it gets them; so do operators of ``"levels"``
-            ``"view"``      it looks at its input in another way; as torch's, it may return a view of it. A reader: of
-                            memory of its dataset, for example a mapped file
-            ``"anywhere"``  it does not look at the data: its input may be on any device
-            ``"pixels"``    it takes numbers of any number of axes, and means pixels
-            ``"encoded"``   a reader whose first output are files unchanged
-            ``"frames"``    it does frames each by itself, in as many operations as one: on a device, samples of one
-                            shape are done as the frames of one sample, unless an argument is given per sample
-            ``"shared"``    a decoder that sends a share of the images, `hw_decoder_load`, to one on the device
+            ``"levels"``    values keep their range and meaning: pixels are only moved or interpolated
+            ``"bytes"``     without ``dtype``, the output is uint8 if the input is uint8; operators with
+                            ``"levels"`` also have this property
+            ``"view"``      changes the shape or selects a region: the output may be a view of the
+                            input, as in PyTorch. A reader: the output may be a view of the dataset's
+                            memory, for example of a mapped file
+            ``"anywhere"``  doesn't access the elements of its inputs, which may be on any device
+            ``"pixels"``    accepts any number of axes, but only makes sense for pixels
+            ``"encoded"``   a reader whose first output is the unchanged bytes of files
+            ``"frames"``    processes each frame separately, in the same number of operations as a single
+                            frame. On a device, samples of one shape are therefore processed as the
+                            frames of one sample, unless an argument is passed per sample
+            ``"shared"``    a decoder that sends a fraction of the images, ``hw_decoder_load``, to the
+                            device's hardware decoder
             ==============  ===========================================================================
     """
 
@@ -91,7 +100,9 @@ class OperatorOptions:
 
 
 class OperatorFunction(Protocol[P, R]):
-    """The function of an operator: it runs immediately on tensors and `TensorList`s, and is recorded for `DataNode`s.
+    """The function of an operator.
+
+    A call with tensors or `TensorList`s runs immediately; a call with `DataNode`s is recorded in the graph.
 
     Attributes:
         operator: The declared operator.
@@ -110,7 +121,7 @@ class OperatorFunction(Protocol[P, R]):
 
 
 def is_ours(declared: Any) -> bool:
-    """Return True for a function or class of this package."""
+    """Return whether a function or class belongs to this package."""
     return (declared.__module__ or "").partition(".")[0] == __name__.partition(".")[0]
 
 
@@ -126,9 +137,10 @@ class Operator:
         body: The declared function.
         schema: The schema, read from the signature.
         options: The options of the decorator; their ``name`` may be empty.
-        metadata: For a reader, the number of last outputs that come from `datasets.Dataset.metadata`, not from `read`.
+        metadata: For a reader: the last ``metadata`` outputs come from `datasets.Dataset.metadata`, the others from
+            `read`.
         writes: True for a reader whose dataset's `read` accepts ``out``; see `datasets.Dataset`.
-        instead: Name of the replacement if the operator is deprecated; calls warn.
+        instead: If the operator is deprecated, the name of its replacement, which calls mention in a warning.
         chunks: Batched implementations, by their form; see `decorators.chunk`.
         takes: For each batched implementation, the arguments that it accepts per sample.
         allocates: See `decorators.chunk`.
@@ -164,12 +176,12 @@ class Operator:
         return is_ours(self.body)
 
     def has(self, *marks: Mark) -> bool:
-        """Return True if the operator has one of the marks; see `OperatorOptions`."""
+        """Return True if the operator has at least one of the marks; see `OperatorOptions`."""
         return not set(marks).isdisjoint(self.options.marks)
 
     @property
     def takes_tensors(self) -> bool:
-        """True if the operator has a batched implementation for samples in one tensor on the CPU."""
+        """True if the operator's batched implementation accepts samples in one tensor on the CPU."""
         return "tensor" in self.chunks and not self.only_on_devices
 
     @property
@@ -178,26 +190,26 @@ class Operator:
         return "__".join([*self.name.split(".")[:-1], self.class_name])
 
     def title(self, constants: Mapping[str, Any]) -> str:
-        """Return the operator's name in messages."""
+        """Return the name that messages show for the operator."""
         title = self.options.title
         return (title if isinstance(title, str) else title(constants)) or self.name
 
     def arguments(self, constants: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the constants, and the defaults of omitted arguments."""
+        """Return the constants, with defaults for the arguments that the call omits."""
         return {**self.schema.defaults, **constants}
 
     def axes_of(self, name: str) -> int | None:
-        """Return the number of axes of an argument's values; None if it may vary."""
-        argument = self.schema.arguments.get(name)  # in a fused chain, the arguments have other names
+        """Return the number of axes of an argument's values; None if it may vary or the values are sample indices."""
+        argument = self.schema.arguments.get(name)  # None in a fused chain, where the arguments have other names
         return None if argument is None or argument.of_samples else argument.axes
 
     def is_per_frame(self, name: str, layout: str) -> bool:
-        """Return whether an argument accepts one value per frame, and its layout has frames."""
-        argument = self.schema.arguments.get(name)  # None for a condition
+        """Return whether a layout begins with frames and the argument accepts one value per frame."""
+        argument = self.schema.arguments.get(name)  # None if the name belongs to a condition
         return layout[:1] == "F" and argument is not None and argument.edge != "sample"
 
     def chosen(self, constants: Mapping[str, Any]) -> Operator:
-        """Return the operator that runs a call: this operator, or its variant."""
+        """Return the operator that runs a call: the variant that the constants select, otherwise this operator."""
         name = self.options.variant(constants) if self.options.variant is not None else None
         return registry[name] if name else self
 
@@ -208,10 +220,10 @@ class Operator:
         return 1 if count is None else count
 
     def is_separable(self, arguments: Mapping[str, Any]) -> bool:
-        """Return True if the operator can run on single samples, to find the sample that fails.
+        """Return whether the operator can run on single samples, which allows finding the sample that fails.
 
         Args:
-            arguments: Constants and arguments per sample.
+            arguments: Constants and per-sample arguments.
         """
         if self.kind != "batch" or isinstance(self.options.separable, bool):
             return self.kind == "sample" or bool(self.options.separable)
@@ -224,7 +236,7 @@ class Operator:
         return self.options.outputs({**self.arguments(constants), "inputs": inputs}) is not None
 
     def output_layouts(self, layouts: tuple[str, ...], constants: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return one layout per output."""
+        """Return one layout per output, from the layouts of the inputs."""
         count = self.count_outputs(constants, len(layouts))
         rule = self.options.layout
         if rule is None:
@@ -267,12 +279,12 @@ def lookup(name: str) -> OperatorFunction[..., Any]:
 
 
 def expression(name: str) -> Callable[..., Any]:
-    """Return the function that computes an arithmetic operator on nodes (see ``ops/_arithmetic.py``)."""
+    """Return the function that records an arithmetic operator on nodes (see ``ops/_arithmetic.py``)."""
     return _expressions[name]
 
 
 def define_expression(name: str) -> Callable[[F], F]:
-    """Register the function that computes an arithmetic operator on nodes."""
+    """Register the decorated function as the one that records an arithmetic operator on nodes."""
 
     def register(function: F) -> F:
         _expressions[name] = function

@@ -1,28 +1,28 @@
-"""A Python signature, read as the schema of an operator.
+"""Schemas of operators, which are read from the signatures of Python functions.
 
-Inputs are before ``/``, arguments after ``*``. Annotations give the rest:
+Inputs are before ``/``, arguments after ``*``. The annotations define everything else:
 
 =====================================  =================================================================
 ``image: Image``                       an input; its layout is checked and it arrives channel-last
 ``data: Data``                         an input in any layout, unchanged
-``data: Data | None = None``           an optional input; ``*data: Data`` takes any number
+``data: Data | None = None``           an optional input; ``*data: Data`` accepts any number of inputs
 ``angle: PerSample[float]``            an argument that may differ per sample (an edge of the graph)
-``hue: PerFrame[float] = 0.0``         the same, and `fn.per_frame` may give one value per frame
-``angle: AllFrames[float]``            the same, and the body gets the values of all frames of a sample
-``indices: PerSample[SampleIndices]``   indices of samples in the batch, as of `permute_batch`
-``matrix: PerSample[ListOrMatrix]``      a list of numbers, which may be a matrix where it is given per sample
-``root: FilePath``                     a path: text, or an object with one, which arrives as text
-``mode: Annotated[str, one_of(MODES)]``  text of a table, which type checkers know; the body checks it
-``dtype: DType | None = None``         converted from DALI's, torch's or NumPy's; a ``torch.dtype`` arrives
-``rng: Rng``                           filled in by the runner; adds the argument ``seed``
-``layout: Layout``                     filled in: layout of the first input, "" when unset
-``size: BatchSize``                    filled in: samples of the batch (operators over a batch)
-``out: Out = None``                    filled in: where the result may be written, or None
-``features: Features``                 a class with ``from_argument`` converts the argument
-``**window: Annotated[Any, shares(f)]``  the keyword-only arguments of ``f``, for families that share them
+``hue: PerFrame[float] = 0.0``         the same, but `fn.per_frame` may also pass one value per frame
+``angle: AllFrames[float]``            the same, but the implementation gets all values of a sample
+``indices: PerSample[SampleIndices]``   indices of samples in the batch, for example in `permute_batch`
+``matrix: PerSample[ListOrMatrix]``      a list of numbers; a per-sample value may also be a matrix
+``root: FilePath``                     a str or a path object; the implementation gets a str
+``mode: Annotated[str, one_of(MODES)]``  one of the strings in ``MODES``; the implementation checks it
+``dtype: DType | None = None``         a dtype of DALI, torch or NumPy; converted to a ``torch.dtype``
+``rng: Rng``                           random numbers from the runner; adds the argument ``seed``
+``layout: Layout``                     from the runner: layout of the first input, "" if it is unset
+``size: BatchSize``                    from the runner: number of samples (operators over a batch)
+``out: Out = None``                    from the runner: memory for the result, or None
+``features: Features``                 a class whose method ``from_argument`` converts the argument
+``**window: Annotated[Any, shares(f)]``  the keyword-only arguments of ``f``, which operators can share
 ``-> Image``, ``-> tuple[Data, Data]``   number of outputs
 ``-> BatchOutput``                     one output of an operator over the batch
-``-> Annotated[Dataset, OutputCount(2)]``  a reader with two outputs; a source likewise
+``-> Annotated[Dataset, OutputCount(2)]``  a reader or source with two outputs
 =====================================  =================================================================
 """
 
@@ -59,23 +59,30 @@ IMAGE_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", 
 
 @dataclass(frozen=True)
 class PerSampleMark:
-    """Mark of an argument that may be passed per sample, or per frame."""
+    """Mark of an argument that may be passed per sample, or per frame.
+
+    Attributes:
+        per: "sample"; "frame", if values may also be passed per frame; or "frames", if the implementation also receives
+            the values of all frames together.
+    """
 
     per: str
 
 
 @dataclass(frozen=True)
 class Takes:
-    """Layouts and types that an input accepts.
+    """Layouts and dtypes that an input accepts.
 
     Args:
         layouts: Allowed layouts; empty for any layout. For an unset layout, the first one with the sample's number of
             axes is assumed.
         dtypes: Allowed dtypes; empty for any dtype.
-        channel_last: Move the channel axis to the end for the implementation, and back in the result.
-        names: True if the outputs also get the assumed layout, as with DALI's image operators.
-        repeats: True to repeat a sample without frames for each frame of per-frame arguments; the output has frames.
-        every_axis: True if the implementation, without a layout, treats the channel axis like an axis of the image.
+        channel_last: Move the channel axis to the end before the implementation runs, and move it back in the result.
+        names: True if the outputs also get the assumed layout, as in DALI's image operators.
+        repeats: If True, and per-frame arguments are passed for a sample without frames, the sample is repeated once
+            per value, and the output has frames.
+        every_axis: True if the implementation, when the layout is unset, also processes the channel axis like an axis
+            of the image.
     """
 
     layouts: tuple[str, ...] = ()
@@ -94,7 +101,7 @@ class Choices:
 
 
 def one_of(*tables: Iterable[Any]) -> Choices:
-    """Mark an argument as one of the values of tables."""
+    """Mark an argument that must be one of the values in the tables. The implementation checks this."""
     return Choices(tuple(dict.fromkeys(value for table in tables for value in table)))
 
 
@@ -104,7 +111,7 @@ class _Shares:
 
 
 def shares(source: Callable[..., Any]) -> _Shares:
-    """Mark ``**name``: the operator gets the keyword-only arguments of a function, or the fields of a dataclass."""
+    """Mark ``**name``: the operator also accepts a function's keyword-only arguments, or a dataclass's fields."""
     return _Shares(source)
 
 
@@ -116,12 +123,12 @@ Image: TypeAlias = Annotated[torch.Tensor, Takes(IMAGE_LAYOUTS, channel_last=Tru
 
 
 BatchOutput: TypeAlias = TensorList | Sequence[torch.Tensor] | torch.Tensor
-"""An output of an operator over the batch: a batch, one tensor a sample, or a tensor ``(N, ...)``."""
+"""An output of an operator over the batch: a `TensorList`, one tensor per sample, or one tensor ``(N, ...)``."""
 
 
 @dataclass(frozen=True)
 class OutputCount:
-    """Mark of the result of a reader or a source: the number of its outputs."""
+    """Mark of a reader's or a source's return annotation: the number of outputs."""
 
     count: int
 
@@ -133,7 +140,10 @@ class Layout(str):
 
 
 class BatchSize(int):
-    """The number of samples in the batch, for operators over a batch: the size of the first input or argument."""
+    """The number of samples in the batch, for operators over a batch.
+
+    This is the length of the first input or per-sample argument.
+    """
 
 
 Out: TypeAlias = Annotated[torch.Tensor | None, "out"]
@@ -144,10 +154,13 @@ ListOrMatrix: TypeAlias = Annotated[list[float], "matrix"]
 REQUIRED = inspect.Parameter.empty
 
 COMMON = {"bytes_per_sample_hint": [0], "preserve": False}
-"""Arguments that every operator takes; they change no result (``preserve`` keeps a node from pruning)."""
+"""Arguments of every operator, with their defaults. They don't change results.
+
+``preserve`` keeps a node in the graph even if no output needs it. ``bytes_per_sample_hint`` has no effect.
+"""
 
 STATE = "_random_state"
-"""Hidden argument of random operators that run at once: what their numbers depend on, in place of a seed."""
+"""Hidden argument of random operators that run immediately: the state of a generator, which replaces the seed."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +216,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Schema:
-    """The declaration of an operator, read from a signature; see the module's table."""
+    """The declaration of an operator, read from a signature; the module's docstring lists the annotations."""
 
     name: str
     inputs: tuple[InputSpec, ...]
@@ -214,16 +227,16 @@ class Schema:
     wants_out: bool = False
     wants_size: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)
-    shared: tuple[Callable[..., Any], ...] = ()  # functions with arguments of several operators; see `shares`
+    shared: tuple[Callable[..., Any], ...] = ()  # functions whose arguments several operators share; see `shares`
 
     @property
     def paths(self) -> frozenset[str]:
-        """The names of the arguments with the location of data."""
+        """The names of the arguments that are locations of data."""
         return frozenset(argument.name for argument in self.arguments.values() if argument.is_path)
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """Defaults of the arguments that have one."""
+        """The default of each argument that has one."""
         return {a.name: a.default for a in self.arguments.values() if not a.required}
 
     @property
@@ -232,12 +245,15 @@ class Schema:
 
     @property
     def input_range(self) -> tuple[int, int]:
-        """Smallest and largest number of inputs."""
+        """Smallest and largest allowed number of inputs."""
         least = sum(not (i.optional or i.variadic) for i in self.inputs)
         return least, 999 if self.variadic else len(self.inputs)
 
     def input(self, index: int) -> InputSpec:
-        """Return the declaration of the index-th input (the last one repeats when variadic)."""
+        """Return the declaration of the index-th input.
+
+        If the last input is variadic, the method returns its declaration for all higher indices.
+        """
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def check_inputs(self, inputs: Sequence[Any]) -> None:
@@ -252,7 +268,7 @@ class Schema:
                 raise TypeError(f"input {i} of operator {self.name!r} is None")
 
     def check_names(self, arguments: Mapping[str, Any]) -> None:
-        """Raise KeyError for an unknown argument and RuntimeError for a missing one."""
+        """Raise KeyError for an unknown argument, and RuntimeError for a missing one."""
         self.check_known(arguments)
         missing = [
             name for name, argument in self.arguments.items()
@@ -279,7 +295,7 @@ class Schema:
         return f'argument "{name}" is not defined for operator "{self.name}"{hint}'
 
     def signature(self) -> inspect.Signature:
-        """Return the public signature: inputs, arguments with defaults, and the arguments of every operator."""
+        """Return the public signature: inputs, arguments with defaults, and the arguments that every operator has."""
         kinds = inspect.Parameter
         params = [
             kinds(i.name, kinds.VAR_POSITIONAL) if i.variadic
@@ -297,7 +313,7 @@ class Schema:
 
 
 def _plain(annotation: Any) -> Any:
-    """Return an annotation without marks, for the public signature."""
+    """Remove the marks from an annotation, for the public signature."""
     base, _, optional = split(annotation)
     return base | None if optional else base
 
@@ -409,7 +425,7 @@ def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
 
 
 def _axes_of(base: Any) -> int | None:
-    """Return the number of axes of an argument: 0 for a number, 1 for a list of numbers, None if it may vary."""
+    """Return an argument's number of axes: 0 for a number, 1 for a list of numbers, None for other types."""
     if base in (float, int, bool):
         return 0
     element = typing.get_args(base) if typing.get_origin(base) in (list, Sequence) else ()
@@ -417,14 +433,14 @@ def _axes_of(base: Any) -> int | None:
 
 
 def plain_list(base: Any) -> Any:
-    """Return the list type that a subclass of list is derived from, such as ``list[int]``; other types unchanged."""
+    """Return the list type, such as ``list[int]``, from which a subclass of list is derived; other types unchanged."""
     if inspect.isclass(base) and issubclass(base, list) and base is not list:
         return base.__orig_bases__[0]  # type: ignore[attr-defined]
     return base
 
 
 def split(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
-    """Split a type hint into its base type, the marks of ``Annotated``, and True for ``| None``."""
+    """Split a type hint into its base type, the marks of ``Annotated``, and whether it includes ``| None``."""
     marks: tuple[Any, ...] = ()
     optional = False
     while True:
@@ -464,11 +480,14 @@ def _converter(base: Any, marks: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 
 def to_dtype(value: Any) -> torch.dtype:
-    """Convert an argument to a torch dtype: a `DALIDataType` or its number, or a dtype of torch or NumPy.
+    """Convert an argument to a torch dtype.
+
+    Args:
+        value: A `DALIDataType` or its integer value, a torch dtype, or a NumPy dtype or scalar type.
 
     Raises:
-        TypeError: The argument is another value. Python's types and names are also rejected, because they mean other
-            dtypes in NumPy.
+        TypeError: The argument is another value. Python types and names of dtypes are rejected as well, because NumPy
+            maps them to other dtypes (``float`` to float64).
     """
     if type(value) is int and value in dtypes.DALIDataType.__members__.values():
         value = dtypes.DALIDataType(value)
@@ -521,7 +540,7 @@ def _elements(value: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    """Convert numbers to an array, and a single number to a Python number."""
+    """Convert numbers to an array in memory of its own; a single number becomes a Python number."""
     if isinstance(value, (int, float)):
         return value
     if isinstance(value, (list, tuple)):
@@ -530,7 +549,7 @@ def _array(value: Any) -> Any:
         is_short = value.is_floating_point() and value.dtype != torch.float64  # NumPy lacks some short float types
         value = (value.float() if is_short else value).numpy(force=True)
     array = np.asarray(value)
-    own = array.astype(array.dtype.newbyteorder("="), order="C")  # a copy, unaffected by the user's later changes
+    own = array.astype(array.dtype.newbyteorder("="), order="C")  # a copy: the user may change the original later
     return own if own.ndim else own.item()
 
 

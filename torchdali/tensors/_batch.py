@@ -1,6 +1,6 @@
 """Batches of samples: `TensorListCPU` and `TensorListGPU`, and their base class.
 
-A batch stores its samples in one of several forms (`_storage.py`). Operators build their result with
+The samples of a batch are stored in one of several forms (`_storage.py`). Operators build their result with
 `TensorList.from_dense`, `from_samples` or `from_rows`, which neither copy nor check the samples.
 """
 
@@ -54,7 +54,7 @@ class TensorList:
     _layout: str
     _source_info: Sequence[str] | None
     _uploaded: torch.Tensor | None
-    ready: Any  # event after which a source's data is on the device; None if no wait is needed
+    ready: Any  # CUDA event that marks the end of a source's upload to the device; None if no wait is needed
 
     def __init__(self, object: Any, layout: str | None = None, contiguous: bool = True) -> None:
         self.reset()
@@ -94,7 +94,8 @@ class TensorList:
     ) -> _Batch:
         """Build a batch from a tensor whose first dimension is the batch, without a copy or a check.
 
-        If called on `TensorList`, the method returns the CPU or GPU class that fits the tensor's device.
+        If you call the method on `TensorList`, the result is a `TensorListCPU` or `TensorListGPU`, depending on the
+        tensor's device.
 
         Args:
             tensor: ``(batch, ...)``.
@@ -114,12 +115,13 @@ class TensorList:
     ) -> _Batch:
         """Build a batch from samples of any shapes, without a copy or a check.
 
-        If called on `TensorList`, the method returns the CPU or GPU class that fits the samples' device.
+        If you call the method on `TensorList`, the result is a `TensorListCPU` or `TensorListGPU`, depending on the
+        samples' device.
 
         Args:
             samples: One tensor per sample. All tensors must have the same dtype, number of axes and device. The batch
-                stores the list itself, not a copy. Inside a running pipeline, None represents a sample that a branch of
-                a conditional did not compute.
+                stores the list itself, not a copy. Inside a running pipeline, an item may be None: a sample that was
+                not computed, because it belongs to another branch of an ``if``.
             layout: Layout of one sample.
             dtype: Dtype of the elements; used only for an empty batch.
             ndim: Number of axes of a sample; used only for an empty batch.
@@ -138,7 +140,7 @@ class TensorList:
 
         Args:
             rows: ``(n, ...)``.
-            counts: Number of rows of each sample; must not be empty.
+            counts: Number of rows of each sample, for at least one sample.
             layout: Layout of one sample.
         """
         rows = rows.contiguous()
@@ -155,12 +157,14 @@ class TensorList:
         layout: str = "",
         source_info: Sequence[str] | None = None,
     ) -> _Batch:
-        """Build a batch of samples that are in one block of memory, in any order, without a copy or a check.
+        """Build a batch of samples in one block of memory, without a copy or a check.
+
+        The samples may be in any order, with gaps.
 
         Args:
-            flat: One-dimensional.
-            offsets: Where each sample starts, in elements.
-            shapes: Shapes of the samples; must not be empty.
+            flat: The memory as a one-dimensional tensor.
+            offsets: Index of each sample's first element in `flat`.
+            shapes: Shape of each sample, for at least one sample.
             layout: Layout of one sample.
             source_info: Origin of each sample.
         """
@@ -168,7 +172,12 @@ class TensorList:
 
     @classmethod
     def from_arrays(cls: type[_Batch], arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> _Batch:
-        """Build a batch that shares the memory of arrays, without a copy or a check; see `SeparateSamples`."""
+        """Build a batch that shares the memory of NumPy arrays, without a copy or a check.
+
+        Args:
+            arrays: The samples; see `SeparateSamples`.
+            dtype: Dtype of the arrays.
+        """
         return cls._of(SeparateSamples.of_arrays(arrays, dtype), True)
 
     @classmethod
@@ -187,19 +196,19 @@ class TensorList:
 
     @property
     def uploaded(self) -> torch.Tensor | None:
-        """The batch as one tensor on a device, if it was copied there in advance, else None."""
+        """The batch as one tensor on a device if a copy was uploaded in advance, else None."""
         return self._uploaded
 
     def set_uploaded(self, tensor: torch.Tensor | None) -> None:
-        """Store a copy of the batch that is on a device."""
+        """Store a copy of the batch on a device, for `uploaded`."""
         self._uploaded = tensor
 
     def current_storage(self) -> SampleStorage:
-        """Return the current storage of the samples. The batch may replace its storage later."""
+        """Return the current storage of the samples. Methods such as `stack` may replace the storage later."""
         return self._stored
 
     def samples(self) -> list[torch.Tensor]:
-        """Return the samples; of a dense or packed batch, they are views. The caller must not change the list."""
+        """Return the samples. For a dense or packed batch, they are views. Don't change the list."""
         return self._stored.samples()
 
     def rows(self) -> tuple[torch.Tensor, Sequence[int]] | None:
@@ -211,7 +220,7 @@ class TensorList:
         return self._stored.dense
 
     def stack(self) -> torch.Tensor:
-        """Return the batch as one tensor ``(batch, ...)``. From then on, the batch is stored as this tensor.
+        """Return the batch as one tensor ``(batch, ...)``, and store the batch as this tensor from then on.
 
         Raises RuntimeError if the shapes of the samples differ.
         """
@@ -242,7 +251,7 @@ class TensorList:
 
     @property
     def source_infos(self) -> Sequence[str] | None:
-        """Origin of each sample, or None if the origins are unknown."""
+        """Origin of each sample, for example a file name; None if the origins are unknown."""
         return self._source_info
 
     def set_source_infos(self, infos: Sequence[str] | None) -> None:
@@ -250,7 +259,7 @@ class TensorList:
         self._source_info = infos
 
     def come_from(self, other: TensorList) -> None:
-        """Copy the samples' origins from another batch of the same length, unless this batch already has origins."""
+        """Copy the samples' origins from another batch, unless this batch has origins or the lengths differ."""
         infos = other._source_info
         if infos is not None and self._source_info is None and len(infos) == len(self):
             self._source_info = infos
@@ -265,7 +274,7 @@ class TensorList:
         return len(self._stored)
 
     def __getitem__(self, i: int) -> Any:
-        """Return a sample, which shares the batch's memory; negative indices count from the end."""
+        """Return a sample that shares the batch's memory. Negative indices count from the end."""
         i, samples = _sample_index(i), self._stored.samples()
         if not -len(samples) <= i < len(samples):
             raise IndexError(f"sample index {i} is out of range for a batch of {len(samples)}")
@@ -276,25 +285,28 @@ class TensorList:
         return (self[i] for i in range(len(self)))
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        names = ("_layout", "_source_info", "_stored")  # a copy on a device is not pickled
+        names = ("_layout", "_source_info", "_stored")  # `_uploaded`, a copy on a device, is not pickled
         return None, {name: getattr(self, name) for name in names} | {"_uploaded": None, "ready": None}
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Use at least protocol 2: before Python 3.11, protocols 0 and 1 drop the slots of base classes."""
         return super().__reduce_ex__(max(protocol, 2))
 
-    if TYPE_CHECKING:  # results of `Pipeline.run` have both; a batch on an accelerator has no `as_array`
+    if TYPE_CHECKING:  # so that type checkers accept `pipe.run()[0].as_array()`; on an accelerator it fails
 
         def as_array(self) -> npt.NDArray[Any]: ...
         def as_cpu(self) -> TensorListCPU: ...
 
-    else:  # for a type checker, missing names stay missing
+    else:  # hidden from type checkers, so that they report unknown attributes
 
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(self, name, "as_tensor().torch(), where the samples have one shape, or samples()")
 
     def at(self, i: int, /) -> Any:
-        """Return sample `i`, counted from 0: a copy as an array on the CPU, a tensor on the GPU."""
+        """Return sample `i`, counted from 0.
+
+        On the CPU, this is a NumPy array with a copy; on the GPU, it is a `TensorGPU` that shares the batch's memory.
+        """
         raise NotImplementedError
 
     def shape(self) -> list[tuple[int, ...]]:
@@ -306,11 +318,14 @@ class TensorList:
         return self._stored.ndim()
 
     def layout(self) -> str:
-        """Return the names of the axes of a sample, one letter each, or ``""``."""
+        """Return the names of a sample's axes, one letter each; ``""`` if the layout is unset."""
         return self._layout
 
     def set_layout(self, layout: str | None, /) -> None:
-        """Set the names of a sample's axes; ValueError if the layout is not empty and has a wrong length."""
+        """Set the names of a sample's axes.
+
+        Raises ValueError if the layout isn't empty and doesn't have one letter per axis.
+        """
         is_typed = self.torch_dtype is not None
         self._layout = checked_layout(layout, self.ndim() if is_typed else None)
         if not is_typed:
@@ -321,7 +336,7 @@ class TensorList:
         return self._stored.is_uniform()
 
     def as_tensor(self) -> Any:
-        """Return the batch as one tensor of layout ``"N..."``, sharing memory.
+        """Return the batch as one `TensorCPU` or `TensorGPU` with layout ``"N..."``. It shares the batch's memory.
 
         Raises RuntimeError if the shapes of the samples differ.
         """
@@ -338,12 +353,12 @@ class TensorList:
         return tensor_of(self._kind, flat.view(lengths))
 
     def _pack(self) -> torch.Tensor:
-        """Store all elements, in order, in one block of memory and return it as a 1D tensor."""
+        """Store all elements, in order, in one block of memory and return the block as a 1D tensor."""
         self._stored, flat = self._stored.pack()
         return flat
 
     def data_ptr(self) -> int:
-        """Return the address of the first element, after packing all samples into one block of memory."""
+        """Move all samples into one block of memory, and return the address of its first element."""
         return self._pack().data_ptr() if len(self) else 0
 
     def reinterpret(self, new_type: DALIDataType) -> None:
@@ -356,14 +371,14 @@ class TensorList:
         self._stored = self._stored.reinterpret(new_type)
 
     def reset(self) -> None:
-        """Remove all samples, the dtype and the layout."""
+        """Remove all samples, their dtype and layout."""
         self._stored = SeparateSamples([], self._home)
         self._layout, self._source_info, self._uploaded, self.ready = "", None, None, None
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
         """Return a contact sheet of the samples: images, clips, masks, spectrograms or sounds.
 
-        The method opens no window. A notebook displays the result; elsewhere, call the result's method ``show()``.
+        The method opens no window. A notebook displays the result; elsewhere, call ``batch.show().show()``.
 
         Args:
             path: File to which the sheet is also saved.
@@ -371,7 +386,7 @@ class TensorList:
                 ``count``.
 
         Raises:
-            ValueError: the samples cannot be drawn.
+            ValueError: The samples cannot be drawn.
         """
         from torchdali import pictures
 
@@ -413,10 +428,11 @@ class TensorListCPU(TensorList):
 
     Args:
         object: A `TensorListCPU`, an array-like object (see `TensorCPU`) whose first dimension is the batch, or a list
-            of tensors. The batch shares the memory of the first two.
+            of tensors. The batch shares the memory of a `TensorListCPU` or an array-like object.
         layout: Names of the axes of a sample, one letter each.
-        contiguous: Whether samples of a list are copied into one piece of memory or shared.
-        is_pinned: Accepted for compatibility and ignored; torch knows whether memory is pinned.
+        contiguous: If `object` is a list: True to copy its samples into one block of memory, False to share their
+            memory.
+        is_pinned: Accepted for compatibility and ignored; PyTorch knows whether memory is pinned.
 
     Raises TypeError for other objects and for samples of different dtypes, numbers of axes or layouts, RuntimeError for
     strided data, and ValueError for a layout of a wrong length.
@@ -443,7 +459,7 @@ class TensorListCPU(TensorList):
         return samples[i].numpy().copy()
 
     def as_array(self) -> np.ndarray[Any, Any]:
-        """Return a copy ``(batch, ...)``; RuntimeError if the shapes of the samples differ."""
+        """Return a copy as an array ``(batch, ...)``; RuntimeError if the shapes of the samples differ."""
         return self.stack().numpy().copy()
 
     def as_cpu(self) -> TensorListCPU:
@@ -451,19 +467,19 @@ class TensorListCPU(TensorList):
         return self
 
     def copy_to_external(self, ptr: int | ctypes.c_void_p, /) -> None:
-        """Copy all elements, densely sample by sample, to an address in main memory."""
+        """Copy all elements, sample after sample without gaps, to an address in main memory."""
         copy_to_memory(self._pack(), ptr)
 
     @staticmethod
     def broadcast(sample: Any, num_samples: int, /) -> TensorListCPU:
-        """Return a batch of one sample repeated `num_samples` times, sharing its memory."""
+        """Return a batch that contains a sample `num_samples` times, sharing the sample's memory."""
         return _broadcast(TensorListCPU, sample, num_samples)
 
     @staticmethod
     def from_dlpack_list(
         list_of_objects: Sequence[Any], layout: str | None = None, contiguous: bool = False
     ) -> TensorListCPU:
-        """Return a batch of objects with ``__dlpack__``, sharing their memory unless contiguous."""
+        """Return a batch of objects with ``__dlpack__``. It shares their memory unless `contiguous` is true."""
         return TensorListCPU(_exporting(list_of_objects), layout, contiguous)
 
 
@@ -472,10 +488,11 @@ class TensorListGPU(TensorList):
 
     Args:
         object: A `TensorListGPU`, an object that `TensorGPU` accepts and whose first dimension is the batch, or a list
-            of tensors. The batch shares the memory of the first two. If None, the batch is empty.
+            of tensors. The batch shares the object's memory unless `object` is a list. If None, the batch is empty.
         layout: Names of the axes of a sample, one letter each.
-        contiguous: Whether samples of a list are copied into one piece of memory or shared.
-        stream: A stream (torch's, or a raw handle) that may still be writing the data.
+        contiguous: If `object` is a list: True to copy its samples into one block of memory, False to share their
+            memory.
+        stream: A stream (PyTorch's, or a raw handle) that may still be writing the data.
         device_id: Accepted for compatibility and ignored; the object knows its device.
 
     Raises RuntimeError for an object that is not on an accelerator and for strided data.
@@ -499,7 +516,7 @@ class TensorListGPU(TensorList):
 
     @property
     def stream(self) -> int | None:
-        """Handle of the stream on which the data is ordered, the current stream; None without CUDA."""
+        """Handle of the current CUDA stream, on which the data may be used; None without CUDA."""
         return current_stream(self.device)
 
     def device_id(self) -> int:
@@ -514,7 +531,7 @@ class TensorListGPU(TensorList):
         return sample
 
     def as_cpu(self) -> TensorListCPU:
-        """Return a copy in main memory, made with one transfer."""
+        """Return a copy in main memory, made in one transfer."""
         stored = self._stored.on_cpu()
         return TensorListCPU._of(stored, True, self._layout, self._source_info)
 
@@ -525,7 +542,7 @@ class TensorListGPU(TensorList):
         non_blocking: bool = False,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Copy all elements, densely sample by sample, to an address on the same device.
+        """Copy all elements, sample after sample without gaps, to an address on the same device.
 
         Args:
             ptr: The address.
@@ -537,7 +554,7 @@ class TensorListGPU(TensorList):
 
     @staticmethod
     def broadcast(sample: Any, num_samples: int, /) -> TensorListGPU:
-        """Return a batch of one sample repeated `num_samples` times, sharing its memory."""
+        """Return a batch that contains a sample `num_samples` times, sharing the sample's memory."""
         return _broadcast(TensorListGPU, sample, num_samples)
 
     @staticmethod
@@ -547,7 +564,7 @@ class TensorListGPU(TensorList):
         stream: Any = None,
         contiguous: bool = False,
     ) -> TensorListGPU:
-        """Return a batch of objects with ``__dlpack__``, sharing their memory unless contiguous."""
+        """Return a batch of objects with ``__dlpack__``. It shares their memory unless `contiguous` is true."""
         return TensorListGPU(_exporting(list_of_objects), layout, contiguous, stream=stream)
 
 
@@ -571,7 +588,7 @@ def _exporting(objects: Sequence[Any]) -> list[Any]:
 
 
 def _sample_index(i: Any) -> int:
-    """Return an index as an int; TypeError if it isn't an integer."""
+    """Convert an index to an int; raise TypeError if it isn't an integer."""
     if not isinstance(i, int | np.integer):
         raise TypeError(f"the index of a sample is an int, not a {type(i).__name__}")
     return int(i)

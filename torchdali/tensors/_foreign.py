@@ -1,4 +1,4 @@
-"""Memory of other libraries: sharing the data of their objects, copying to addresses, and streams."""
+"""Share the memory of other libraries' objects, copy to memory addresses, and use CUDA streams."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ Array = np.ndarray[Any, Any]
 
 
 def as_torch(object: Any, device: str) -> torch.Tensor:
-    """Return a torch tensor that shares the memory of an object on the ``"cpu"`` or ``"gpu"``.
+    """Return a torch tensor that shares the memory of an object.
 
-    Raises TypeError (cpu) or RuntimeError (gpu) for other objects, and RuntimeError for strided data and for dtypes
-    that DALI does not have.
+    Args:
+        object: Data on the device; see `TensorCPU` and `TensorGPU`.
+        device: ``"cpu"`` or ``"gpu"``.
+
+    Raises TypeError (cpu) or RuntimeError (gpu) for an object that isn't data on this device, and RuntimeError for
+    strided data and for dtypes that DALI does not have.
     """
     tensor = _share(object, device)
     if tensor is None or (tensor.device.type == "cpu") != (device == "cpu"):
@@ -74,7 +78,7 @@ def _from_numpy(array: Array) -> torch.Tensor:
         to_dali_type(array.dtype)
     except TypeError as reason:
         raise RuntimeError(str(reason)) from None
-    if array.dtype.char in "qQ":  # NumPy's other 64-bit types, which torch does not support
+    if array.dtype.char in "qQ":  # `long long`, which PyTorch doesn't accept although it has 64 bits like `long`
         array = array.view(array.dtype.str)
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
@@ -89,7 +93,7 @@ def _address(ptr: int | ctypes.c_void_p) -> int:
 
 
 def copy_to_memory(tensor: torch.Tensor, ptr: int | ctypes.c_void_p) -> None:
-    """Copy the elements, densely in row-major order, to an address in main memory."""
+    """Copy a tensor's elements in row-major order, without gaps, to an address in main memory."""
     dense = tensor.contiguous()
     ctypes.memmove(_address(ptr), dense.data_ptr(), dense.nbytes)
 
@@ -104,8 +108,12 @@ class _DeviceMemory:
 
 
 def copy_to_device(tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream: Any, non_blocking: bool) -> None:
-    """Copy the elements, densely in row-major order, to an address on the tensor's device."""
-    if tensor.device.type == "cpu":  # the device stage of a pipeline with device_id="cpu"
+    """Copy a tensor's elements in row-major order, without gaps, to an address on the tensor's device.
+
+    The stream that copies first waits for the current stream, on which the tensor was computed. The tensor's memory
+    isn't reused before the copy has finished.
+    """
+    if tensor.device.type == "cpu":  # "device" data of a pipeline with device_id="cpu"
         return copy_to_memory(tensor, ptr)
     source = tensor.contiguous().view(-1).view(torch.uint8)
     target = torch.as_tensor(_DeviceMemory(_address(ptr), source.numel()), device=source.device)
@@ -121,20 +129,24 @@ def copy_to_device(tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream
 
 @contextlib.contextmanager
 def on_stream(stream: Any) -> Iterator[None]:
-    """Make a torch stream and its device current in this thread.
+    """Make a torch stream and its device current in this thread, for a `with` block.
 
-    Without `torch.cuda.device`, `torch.cuda.stream` sets the previous device at its end. If nothing else uses that
-    device, CUDA then creates a context there, which takes half a gigabyte.
+    `torch.cuda.stream` alone isn't enough: at the end of its block, it makes the previous device current again. If
+    nothing has used that device before, CUDA then creates a context there, which takes half a gigabyte.
     """
     with torch.cuda.device(stream.device), torch.cuda.stream(stream):
         yield
 
 
 def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
-    """Convert a torch stream or the handle of a stream to a torch stream.
+    """Convert a stream to a torch stream.
+
+    Args:
+        stream: A torch stream, the handle of a CUDA stream, or an object with the handle as attribute ``ptr``.
+        device: Device of the stream.
 
     Raises:
-        TypeError: the object is neither a torch stream nor a handle.
+        TypeError: The object is none of these.
     """
     if isinstance(stream, torch.cuda.Stream):
         return stream
@@ -147,7 +159,7 @@ def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
 
 
 def wait_for(stream: Any, device: torch.device) -> None:
-    """Make the current stream of a CUDA device wait for the work that was submitted to another stream."""
+    """Make a CUDA device's current stream wait for all work that was submitted to another stream so far."""
     if stream is not None and device.type == "cuda":
         torch.cuda.current_stream(device).wait_stream(stream_of(stream, device))
 

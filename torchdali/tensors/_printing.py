@@ -1,4 +1,4 @@
-"""Tensors and batches as text; the values of large tensors and batches are abbreviated."""
+"""Text for tensors and batches. The values of large tensors and batches are abbreviated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def name_of(dtype: torch.dtype | None) -> str:
     """Return the name of a dtype: DALI's name if it has one, else torch's."""
     try:
         return str(DALIDataType.NO_TYPE if dtype is None else from_torch_dtype(dtype))
-    except TypeError:  # a user's torch function may return types that DALI does not have
+    except TypeError:  # the user's function may return dtypes that DALI doesn't have
         return str(dtype)
 
 
@@ -45,7 +45,7 @@ def shapes_of(shapes: Sequence[tuple[int, ...]]) -> str:
 
 
 def values_of(tensor: torch.Tensor, margin: int = 4) -> str:
-    """Return the values of a tensor; continuation lines are indented by `margin`."""
+    """Return the values of a tensor. Each line after the first is indented by `margin` spaces."""
     tensor = tensor.detach().cpu()
     array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
     return np.array2string(array, prefix=" " * margin, threshold=_MANY_ELEMENTS, edgeitems=_EDGE)

@@ -12,11 +12,11 @@ __all__ = ["separate"]
 
 
 def separate(batches: Sequence[TensorList], others: Iterable[TensorList] = ()) -> list[TensorList]:
-    """Copy the batches that share memory with an earlier batch or with a batch of `others`."""
+    """Copy each batch that shares memory with an earlier batch or with a batch of `others`; return all batches."""
     owned = [(0, batch) for batch in others] + list(enumerate(batches, 1))
     extents = sorted((*_extent(tensor), i) for i, batch in owned for tensor in _tensors(batch) if tensor.numel())
     shared: set[int] = set()
-    owners, end = {0}, 0  # owners and end of the current contiguous memory
+    owners, end = {0}, 0  # the batches that overlap so far, by index, and the end of their memory
     for low, high, i in extents:
         owners, end = {i} if low >= end else owners | {i}, max(end, high)
         shared |= owners - {min(owners)}

@@ -20,7 +20,13 @@ from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype, to_torch_dt
 
 
 def no_attribute(holder: object, name: str, way: str) -> AttributeError:
-    """Build the error for a missing attribute; for an attribute of torch tensors, suggest `way`."""
+    """Build the error for a missing attribute.
+
+    Args:
+        holder: The object without the attribute.
+        name: Name of the attribute.
+        way: Code that returns a torch tensor; the message suggests it if torch tensors have the attribute.
+    """
     hint = f"; torch's tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
     return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}", name=name)
 
@@ -45,7 +51,7 @@ class Tensor:
         """Use at least protocol 2: before Python 3.11, protocols 0 and 1 drop the slots of base classes."""
         return super().__reduce_ex__(max(protocol, 2))
 
-    if not TYPE_CHECKING:  # for a type checker, missing names stay missing
+    if not TYPE_CHECKING:  # hidden from type checkers, so that they report unknown attributes
 
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(self, name, "torch()")
@@ -68,19 +74,19 @@ class Tensor:
         return self._tensor.dim()
 
     def layout(self) -> str:
-        """Return the names of the axes, one letter each, or ``""``."""
+        """Return the names of the axes, one letter each; ``""`` if the layout is unset."""
         return self._layout
 
     def set_layout(self, layout: str | None, /) -> None:
-        """Set the names of the axes; ValueError if the layout is not empty and has a wrong length."""
+        """Set the names of the axes; ValueError if the layout isn't empty and doesn't have one letter per axis."""
         self._layout = checked_layout(layout, self._tensor.dim())
 
     def source_info(self) -> str:
-        """Return the sample's origin (a file name), or ``""``."""
+        """Return the sample's origin, for example a file name; ``""`` if it is unknown."""
         return self._source_info or ""
 
     def get_property(self, name: str, /) -> str | None:
-        """Return the property ``"layout"`` or ``"source_info"``; None for other names, and if the property is empty."""
+        """Return the property ``"layout"`` or ``"source_info"``; None if it is empty, and for other names."""
         return {"layout": self._layout, "source_info": self._source_info}.get(name) or None
 
     def reinterpret(self, new_type: DALIDataType) -> None:
@@ -91,7 +97,7 @@ class Tensor:
         self._tensor = reinterpret(self._tensor, new_type)
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Remove all axes of length 1, or only axis `dim` if it has length 1, in place.
+        """Remove, in place, all axes of length 1; with `dim`, only this axis, if its length is 1.
 
         Returns whether an axis was removed. Raises RuntimeError for an axis that does not exist.
         """
@@ -105,7 +111,7 @@ class Tensor:
         return bool(dropped)
 
     def data_ptr(self) -> int:
-        """Return the address of the first element, after making the elements contiguous in row-major order."""
+        """Make the elements contiguous in row-major order, and return the address of the first one."""
         self._tensor = self._tensor.contiguous()
         return self._tensor.data_ptr()
 
@@ -128,7 +134,7 @@ class Tensor:
         return tensor.__dlpack__(stream=stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return DLPack's type of the device and the device's index."""
+        """Return the device as a pair: DLPack's code of the device type, and the device's index."""
         kind, index = self._tensor.__dlpack_device__()
         return kind, index
 
@@ -151,7 +157,7 @@ class TensorCPU(Tensor):
             bytes), a DLPack capsule or an object with ``__dlpack__``. The tensor shares the object's memory, except for
             read-only buffers, which are copied.
         layout: Names of the axes, one letter each.
-        is_pinned: Accepted for compatibility and ignored; torch knows whether memory is pinned.
+        is_pinned: Accepted for compatibility and ignored; PyTorch knows whether memory is pinned.
 
     Raises TypeError for other objects, RuntimeError for strided data and for dtypes that DALI does not have, and
     ValueError for a layout of a wrong length.
@@ -174,7 +180,7 @@ class TensorCPU(Tensor):
         return self
 
     def copy_to_external(self, ptr: int | ctypes.c_void_p) -> None:
-        """Copy the elements, densely in row-major order, to an address in main memory."""
+        """Copy the elements in row-major order, without gaps, to an address in main memory."""
         copy_to_memory(self._tensor, ptr)
 
 
@@ -186,7 +192,7 @@ class TensorGPU(Tensor):
             ``__cuda_array_interface__``, a DLPack capsule or an object with ``__dlpack__``.
             The tensor shares the object's memory.
         layout: Names of the axes, one letter each.
-        stream: A stream (torch's, or a raw handle) that may still be writing the data.
+        stream: A stream (PyTorch's, or a raw handle) that may still be writing the data.
         device_id: Accepted for compatibility and ignored; the object knows its device.
 
     Raises RuntimeError for an object that is not on an accelerator and for strided data.
@@ -201,13 +207,13 @@ class TensorGPU(Tensor):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Description of the memory for other libraries on the same device."""
+        """Description of the memory, through which other libraries on the same device can share it."""
         interface: dict[str, Any] = self._tensor.__cuda_array_interface__
         return interface
 
     @property
     def stream(self) -> int | None:
-        """Handle of the stream on which the data is ordered, the current stream; None without CUDA."""
+        """Handle of the current CUDA stream, on which the data may be used; None without CUDA."""
         return current_stream(self._tensor.device)
 
     def device_id(self) -> int:
@@ -225,7 +231,7 @@ class TensorGPU(Tensor):
         non_blocking: bool = False,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Copy the elements, densely in row-major order, to an address on the same device.
+        """Copy the elements in row-major order, without gaps, to an address on the same device.
 
         Args:
             ptr: The address.
@@ -240,14 +246,14 @@ _T = TypeVar("_T", bound=Tensor)
 
 
 def tensor_of(kind: type[_T], tensor: TorchTensor, layout: str = "", source: str | None = None) -> _T:
-    """Wrap a torch tensor without a copy or a check."""
+    """Wrap a torch tensor in a `TensorCPU` or `TensorGPU`, without a copy or a check."""
     self = kind.__new__(kind)
     self._tensor, self._layout, self._source_info = tensor, layout, source
     return self
 
 
 def sample_of(kind: type[Tensor], object: Any, i: int) -> Tensor:
-    """Convert an object to a tensor class; if that fails, the TypeError names the sample's index."""
+    """Convert an object to a `TensorCPU` or `TensorGPU`; if that fails, raise TypeError with the sample's index."""
     if isinstance(object, kind):
         return object
     try:
@@ -257,7 +263,7 @@ def sample_of(kind: type[Tensor], object: Any, i: int) -> Tensor:
 
 
 def check_alike(tensors: Sequence[Tensor]) -> None:
-    """Raise TypeError if samples have different dtypes, numbers of axes or layouts."""
+    """Raise TypeError if samples have different dtypes, numbers of axes or layouts. An unset layout fits any layout."""
     for i, tensor in enumerate(tensors):
         first, layout = tensors[0], tensor._layout or tensors[0]._layout
         ours = (tensor.dtype, tensor.ndim(), layout)
@@ -274,7 +280,10 @@ def check_alike(tensors: Sequence[Tensor]) -> None:
 
 
 def checked_layout(layout: str | None, ndim: int | None) -> str:
-    """Return the layout, or ``""`` for None; ValueError if it is not empty and does not name `ndim` axes."""
+    """Return the layout, or ``""`` for None.
+
+    Raises TypeError if the layout isn't a str, and ValueError if it isn't empty and its length isn't `ndim`.
+    """
     if layout is not None and not isinstance(layout, str):
         raise TypeError(f"a layout is a str, not a {type(layout).__name__}")
     if layout and ndim is not None and len(layout) != ndim:
@@ -283,7 +292,7 @@ def checked_layout(layout: str | None, ndim: int | None) -> str:
 
 
 def reinterpret(tensor: TorchTensor, new_type: DALIDataType) -> TorchTensor:
-    """Return a view with another dtype of the same size; RuntimeError if the sizes differ."""
+    """Return a view of the same bytes as another dtype of the same size; RuntimeError if the sizes differ."""
     if not isinstance(new_type, DALIDataType):
         raise TypeError(f"a type is a DALIDataType, not a {type(new_type).__name__}")
     dtype = None if new_type == DALIDataType.NO_TYPE else to_torch_dtype(new_type)

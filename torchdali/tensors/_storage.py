@@ -1,8 +1,7 @@
-"""Storage of the samples of a batch: one tensor, one block of memory, or a list of tensors.
+"""Storage of the samples of a batch: one tensor, one block of memory, or one tensor per sample.
 
-All storage classes have the same interface. A storage object is immutable, so several batches may share the same
-object; a batch that needs its samples in another form, or in one block of memory, replaces its storage object. Only
-views of samples are created on demand and cached.
+All storage classes have the same interface. A storage object is immutable, except for cached views of its samples, so
+several batches may share it. If a batch needs its samples in another form, it replaces its storage object.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ CPU = torch.device("cpu")
 
 
 class SampleStorage:
-    """Base class: the samples of a batch in one of the forms. The default methods are for separate samples."""
+    """Base class of the storage classes. The default methods work on a list of separate samples."""
 
     __slots__ = ("_samples",)
 
@@ -33,11 +32,11 @@ class SampleStorage:
     _samples: list[torch.Tensor] | None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the constructor's arguments without cached views: pickle would copy the memory of each view."""
+        """Return the constructor's arguments, without cached views: pickle would copy the memory of each view."""
         raise NotImplementedError
 
     def samples(self) -> list[torch.Tensor]:
-        """Return the samples; later calls return the same list."""
+        """Return the samples. Later calls return the same list."""
         samples = self._samples
         if samples is None:
             samples = self._samples = self._divide()
@@ -84,14 +83,14 @@ class SampleStorage:
         return Dense(torch.stack(self.samples()))
 
     def pack(self) -> tuple[SampleStorage, torch.Tensor]:
-        """Return a storage in one block of memory, and its elements, in order, as a 1D tensor."""
+        """Return a storage with all samples in one block of memory, and the block, in order, as a 1D tensor."""
         if self.is_uniform():
             return self.stack().pack()
         packed = self._in_order(torch.cat([sample.reshape(-1) for sample in self.samples()]))
         return packed, packed.flat
 
     def _in_order(self, flat: torch.Tensor) -> PackedSamples:
-        """Return a storage with the same shapes whose samples are consecutive in `flat`."""
+        """Return a storage in which this storage's shapes apply to consecutive elements of `flat`."""
         shapes = self.shape()
         sizes = map(math.prod, shapes[:-1])
         return PackedSamples(flat, list(itertools.accumulate(sizes, initial=0)), shapes)
@@ -102,7 +101,7 @@ class SampleStorage:
         return SeparateSamples(samples, self.device, to_torch_dtype(new_type), self.ndim())
 
     def on_cpu(self) -> SampleStorage:
-        """Return a copy in main memory, made with one transfer."""
+        """Return a copy in main memory, made in one transfer."""
         samples = self.samples()
         if not samples:
             return SeparateSamples([], CPU, self.dtype, self.ndim())
@@ -164,17 +163,17 @@ class Dense(SampleStorage):
 
 
 class SeparateSamples(SampleStorage):
-    """One tensor or NumPy array per sample, of any shapes; the only form that may be empty and without a dtype.
+    """One tensor or NumPy array per sample, of any shapes. Only this form can be empty and without a dtype.
 
     Args:
         samples: The samples. The list itself is stored, not a copy; None represents a sample that a branch did not
             compute.
         device: Device of the samples.
-        dtype: Dtype of the elements; used only without tensors.
-        ndim: Number of axes of a sample; used only without tensors.
-        arrays: Arrays instead of ``samples``: at least one array, all of the same dtype and number of axes, contiguous
-            and writable. Tensors that share the arrays' memory are created on demand: creating a tensor costs as much
-            as ten accesses to its array, and releases the GIL on creation and deletion.
+        dtype: Dtype of the elements; used only if there are no tensors.
+        ndim: Number of axes of a sample; used only if there are no tensors.
+        arrays: NumPy arrays, instead of `samples`: at least one array, all of the same dtype and number of axes,
+            contiguous and writable. Tensors that share the arrays' memory are only created on demand, because creating
+            a tensor takes as long as ten accesses to its array, and because creating or deleting one releases the GIL.
     """
 
     __slots__ = ("_dtype", "_ndim", "arrays", "device")
@@ -194,7 +193,7 @@ class SeparateSamples(SampleStorage):
 
     @classmethod
     def of_arrays(cls, arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> SeparateSamples:
-        """Return a storage of arrays.
+        """Create a storage of NumPy arrays.
 
         Args:
             arrays: The samples; see `SeparateSamples`.
@@ -206,7 +205,7 @@ class SeparateSamples(SampleStorage):
         return SeparateSamples, (self.samples(), self.device, self._dtype, self._ndim)
 
     def __getitem__(self, part: slice) -> SeparateSamples:
-        """Return some of the samples."""
+        """Return a storage with a range of the samples."""
         if self.arrays is not None:
             return SeparateSamples(None, self.device, self._dtype, self._ndim, self.arrays[part])
         return SeparateSamples(self.samples()[part], self.device, self._dtype, self._ndim)
@@ -246,11 +245,12 @@ class PackedSamples(SampleStorage):
 
     Args:
         flat: The memory as a one-dimensional tensor.
-        offsets: Where each sample starts, in elements.
-        shapes: Shapes of the samples, which are contiguous and all have the same number of axes.
+        offsets: Index of each sample's first element in `flat`.
+        shapes: Shapes of the samples. All samples are contiguous and have the same number of axes.
         rows: If the samples are consecutive: the memory as rows ``(n, ...)``, and the number of rows of each sample.
-        turned: Each sample is the transpose of its rows, which have two axes. This form is used inside a chain, where
-            operators process all rows in one call; for a batch, `straight` converts the samples.
+        turned: True if each sample is the transpose of its rows, which are then a matrix. Only chains of operators use
+            this form, because an operator can process the rows of all samples in one call. Before the samples become a
+            batch, `straight` converts them.
     """
 
     __slots__ = ("_shapes", "device", "flat", "offsets", "rows", "turned")
@@ -271,14 +271,14 @@ class PackedSamples(SampleStorage):
 
     @classmethod
     def of_rows(cls, rows: torch.Tensor, counts: Sequence[int], turned: bool = False) -> PackedSamples:
-        """Return samples that are consecutive rows of a dense tensor ``(n, ...)``."""
+        """Create a storage of samples that are consecutive rows of a dense tensor ``(n, ...)``."""
         size = math.prod(rows.shape[1:])
         offsets = [size * first for first in itertools.accumulate(counts[:-1], initial=0)]
         shapes = [(count, *rows.shape[1:])[:: -1 if turned else 1] for count in counts]
         return cls(rows.view(-1), offsets, shapes, (rows, counts), turned)
 
     def straight(self) -> PackedSamples:
-        """Copy transposed samples to contiguous memory; other samples are returned unchanged."""
+        """Copy transposed samples to contiguous memory; return a storage without transposed samples unchanged."""
         if not self.turned:
             return self
         elements = self.flat.numpy()
@@ -320,7 +320,7 @@ class PackedSamples(SampleStorage):
         return super().pack() if self.rows is None else (self, self.flat)
 
     def move(self, device: torch.device) -> PackedSamples:
-        """Return a copy on a device, made with one transfer; the host does not wait for the transfer."""
+        """Return a copy on a device, made in one transfer. The method doesn't wait for the transfer."""
         return PackedSamples(self.flat.to(device, non_blocking=True), self.offsets, self._shapes)
 
     def on_cpu(self) -> PackedSamples:
@@ -328,5 +328,5 @@ class PackedSamples(SampleStorage):
 
 
 def arrays_of(samples: Any) -> list[npt.NDArray[Any]] | None:
-    """Return the samples' arrays if the samples are stored as arrays, else None."""
+    """Return the samples' NumPy arrays if the samples are stored as arrays, else None."""
     return samples.arrays if isinstance(samples, SeparateSamples) else None

@@ -1,8 +1,8 @@
-"""Memory of batches, which is reused after the user has released it.
+"""A pool of memory for batches, which is reused after the user has released a batch.
 
-A returned batch belongs to the user: its memory returns to the pool only after the last tensor that shares the memory
-was deleted. A tensor that is created from a NumPy array keeps the array alive, so a weak reference to the array detects
-the deletion without any hook into torch.
+A delivered batch belongs to the user: its memory returns to the pool only after the last tensor that shares it was
+deleted. PyTorch has no hook for this deletion. But a tensor that was created from a NumPy array keeps the array alive,
+so the pool creates each tensor from an array, and holds a weak reference to the array.
 """
 
 from __future__ import annotations
@@ -21,16 +21,19 @@ __all__ = ["BufferPool", "Bytes", "Lease", "Loan", "release_unused"]
 
 Bytes = npt.NDArray[np.uint8]
 _POOLED = 1 << 20  # bytes; for smaller tensors, the allocator is as fast
-_SPARE = 4  # a block may be larger than the data by at most 1/_SPARE of the data's size
+_SPARE = 4  # a block may be larger than its tensor by at most 1/_SPARE of the tensor's size
 _KEEP = 4  # maximum number of free blocks; only consumers that release many batches at a time would need more
 
 
 class Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
-    """A view of a block in use; it is deleted with the last tensor that shares the block."""
+    """A view of a block in use.
+
+    Tensors keep it alive, so that it is deleted with the last tensor that shares the block.
+    """
 
 
 class Loan(weakref.ref[Lease]):
-    """A weak reference that appends itself to a queue when its block is free again."""
+    """A weak reference to a `Lease`. When the lease is deleted, the loan appends itself to the pool's queue."""
 
     __slots__ = ("block", "number")
     block: Bytes
@@ -38,7 +41,7 @@ class Loan(weakref.ref[Lease]):
 
 
 class _FreeBlocks:
-    """Unused blocks, and the lock of the pools that share them."""
+    """Blocks that no tensor uses, and the lock for them. All pools of plain memory share one object."""
 
     def __init__(self) -> None:
         self.blocks: list[Bytes] = []
@@ -46,7 +49,7 @@ class _FreeBlocks:
 
 
 class BufferPool:
-    """A pool of memory blocks for batch tensors; pools of plain memory share their free blocks.
+    """A pool of memory blocks for batch tensors. Pools of plain memory share their free blocks.
 
     Args:
         pinned: Use pinned memory, for asynchronous copies to a device.
@@ -73,7 +76,7 @@ class BufferPool:
         """Bytes of the blocks in use."""
         with self._lock:
             self._collect()
-            # `list` copies in one step: `empty` adds loans without the lock.
+            # `list` copies the values in one step, which is needed because `empty` adds loans without the lock.
             return sum(loan.block.nbytes for loan in list(self._lent.values()))
 
     @property
@@ -92,12 +95,12 @@ class BufferPool:
             return torch.empty(shape, dtype=dtype, pin_memory=self._pinned)
         block = self._take(self._block_size(size))
         lease = block.view(Lease)
-        # weakref.finalize is not used: it runs Python code, in which a Ctrl-C at that moment would be lost.
+        # Not `weakref.finalize`: its callback is Python code. A Ctrl-C that arrives during this code would be lost.
         loan = Loan(lease, self._returned.append)
         loan.block = block
-        # The pool keeps the weak reference alive; otherwise its callback would not be called. The callback runs in any
-        # thread that deletes the last tensor, even inside `_take`, where a lock would deadlock. So it only appends to a
-        # deque, which is atomic.
+        # The pool stores the weak reference: Python only calls the callback of a weak reference that still exists. The
+        # callback runs in the thread that deletes the last tensor. This thread may be inside `_take` and hold the lock,
+        # so the callback must not take a lock. It only appends to a deque, which is atomic.
         self._lent[id(loan)] = loan
         memory = torch.from_numpy(lease)
         return (memory if lease.nbytes == size else memory[:size]).view(dtype).view(shape)
@@ -117,13 +120,13 @@ class BufferPool:
                     block = self._free_block(size)
             if block is not None:
                 return block
-        # Not under the lock: pinning memory takes long, and other threads may find a block meanwhile.
+        # Not under the lock: pinning memory takes long. Meanwhile, other threads may take free blocks.
         return self._make_block(size)
 
     def _free_block(self, size: int) -> Bytes | None:
         free = self._free.blocks
-        # Prefer the most recently returned block, which may still be in the cache. A block must have about the size of
-        # the batch, since batches of samples of different sizes differ in size.
+        # Prefer the most recently returned block, which may still be in the CPU's cache. Batches vary in size, so the
+        # size of a block only needs to be about right.
         for i in reversed(range(len(free))):
             if size <= free[i].nbytes <= size + size // _SPARE:
                 return free.pop(i)
@@ -134,12 +137,12 @@ class BufferPool:
         return torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
 
     def _drop_block(self, blocks: list[Bytes]) -> None:
-        """Handle the removal of blocks from the pool; called under the lock."""
+        """Called under the lock after blocks were removed from the pool; subclasses may override it."""
 
     def _collect(self) -> None:
-        """Move returned blocks to the free blocks."""
+        """Move the blocks of deleted tensors to the free blocks. The caller must hold the lock."""
         while self._returned:
-            # Called under the lock, so that two threads do not remove the same block.
+            # The caller's lock prevents two threads from removing the same block.
             loan = self._returned.popleft()
             self._free.blocks.append(self._lent.pop(id(loan)).block)
         self._drop(max(0, len(self._free.blocks) - _KEEP))
@@ -163,7 +166,7 @@ _adding = ForkSafeLock()
 
 
 def _all_pools() -> list[BufferPool]:
-    # `valuerefs` copies the references in one step: another thread may delete a pool meanwhile.
+    # `valuerefs` copies the references in one step, which is safe while another thread deletes a pool.
     return [pool for each in _pools.valuerefs() if (pool := each()) is not None]
 
 
@@ -174,7 +177,7 @@ def release_unused() -> None:
 
 
 def _forget() -> None:
-    """Reset in a forked process: a thread of its parent may have held the locks of the pools."""
+    """Forget the pools in a forked process: a thread of the parent may have held their locks during the fork."""
     _pools.clear()
     _plain.clear()
 

@@ -1,7 +1,7 @@
 """DALI's enumerations, data types, layouts and sample infos, with DALI's names and integer values.
 
-Data types are mapped to and from torch and NumPy by plain dictionary lookups, which are cheap enough to use once per
-batch. The public module `torchdali.types` exports these classes.
+Dictionaries map data types to the dtypes of torch and NumPy and back, so a conversion is cheap. The public module
+`torchdali.types` exports these classes.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class DALIInterpType(NamedInt):
 
 
 class PipelineAPIType(Enum):
-    """The methods by which a pipeline is run: ``run``, an iterator, or ``schedule_run`` and ``outputs``."""
+    """The styles of running a pipeline: ``run``, an iterator, or ``schedule_run`` and ``outputs``."""
 
     BASIC = 0
     ITERATOR = 1
@@ -97,7 +97,7 @@ class PipelineAPIType(Enum):
 
 
 class StreamPolicy(Enum):
-    """Policies for assigning device operators to streams."""
+    """How device operators are assigned to streams."""
 
     UNSPECIFIED = 0
     SINGLE = 16
@@ -106,7 +106,7 @@ class StreamPolicy(Enum):
 
 
 class OperatorConcurrency(Enum):
-    """Concurrency of the operators of one iteration."""
+    """Which operators of one iteration may run at the same time."""
 
     UNSPECIFIED = 0
     NONE = 2
@@ -155,7 +155,7 @@ NFCHW = "FCHW"
 SAME = ""
 
 CPU_ONLY_DEVICE_ID = -99999
-"""Device id that DALI uses inside for a pipeline made with ``device_id=None``."""
+"""The device id that DALI uses internally for a pipeline with ``device_id=None``."""
 
 _TORCH_OF = {
     UINT8: torch.uint8,
@@ -193,12 +193,12 @@ _DALI_OF_NAME |= {"double": FLOAT64, "bool_": BOOL}
 
 
 def to_numpy_type(dali_type: DALIDataType) -> type[np.generic]:
-    """Return the NumPy scalar type of a data type; KeyError if NumPy has none (as for ``STRING``)."""
+    """Return the NumPy scalar type of a data type; raise KeyError if NumPy has none (as for ``STRING``)."""
     return _NUMPY_OF[dali_type]
 
 
 def from_torch_dtype(dtype: torch.dtype) -> DALIDataType:
-    """Return the data type of a torch dtype; TypeError if DALI has none (bfloat16, complex)."""
+    """Return the data type of a torch dtype; raise TypeError if DALI has none (bfloat16, complex)."""
     try:
         return _DALI_OF_TORCH[dtype]
     except KeyError:
@@ -243,7 +243,7 @@ def _unknown_type(framework_type: object) -> TypeError:
 
 
 class TensorLayout:
-    """Names of a tensor's axes, one letter each, for example ``"HWC"``; can also be compared with a str."""
+    """Names of a tensor's axes, one letter each, for example ``"HWC"``. It can also be compared with a str."""
 
     __slots__ = ("_axes",)
 
@@ -287,13 +287,13 @@ def _axes_of(layout: object) -> str:
 
 
 class SampleInfo:
-    """Position of a sample; `external_source` passes it to sources that return single samples.
+    """Position of a sample. `external_source` passes it to sources that return single samples.
 
     Args:
         idx_in_epoch: Index of the sample in the epoch.
         idx_in_batch: Index of the sample in its batch.
         iteration: Index of the batch in the epoch.
-        epoch_idx: Number of epochs before this one.
+        epoch_idx: Index of the epoch.
     """
 
     def __init__(self, idx_in_epoch: int, idx_in_batch: int, iteration: int, epoch_idx: int) -> None:
@@ -310,11 +310,11 @@ class SampleInfo:
 
 
 class BatchInfo:
-    """Position of a batch; `external_source` passes it to sources that return whole batches.
+    """Position of a batch. `external_source` passes it to sources that return whole batches.
 
     Args:
         iteration: Index of the batch in the epoch.
-        epoch_idx: Number of epochs before this one.
+        epoch_idx: Index of the epoch.
     """
 
     def __init__(self, iteration: int, epoch_idx: int) -> None:
