@@ -179,7 +179,7 @@ def _stack_small(samples: list[torch.Tensor], out: torch.Tensor | None = None) -
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
     """Copy a result into its slot in the batch, and return the slot.
 
-    If there is no slot, or the result has another shape or dtype, the function returns the result itself.
+    Without a slot, or if the result has another shape or dtype, the function returns the result itself.
     """
     if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
         is_there = value.data_ptr() == slot.data_ptr() and value.is_contiguous()

@@ -169,8 +169,8 @@ class SeparateSamples(SampleStorage):
         samples: The samples. The list itself is stored, not a copy; None represents a sample that a branch did not
             compute.
         device: Device of the samples.
-        dtype: Dtype of the elements; used only if there are no tensors.
-        ndim: Number of axes of a sample; used only if there are no tensors.
+        dtype: Dtype of the elements; used only without tensors.
+        ndim: Number of axes of a sample; used only without tensors.
         arrays: NumPy arrays, instead of `samples`: at least one array, all of the same dtype and number of axes,
             contiguous and writable. Tensors that share the arrays' memory are only created on demand, because creating
             a tensor takes as long as ten accesses to its array, and because creating or deleting one releases the GIL.

@@ -97,7 +97,7 @@ class PipelineAPIType(Enum):
 
 
 class StreamPolicy(Enum):
-    """How device operators are assigned to streams."""
+    """The assignment of device operators to streams."""
 
     UNSPECIFIED = 0
     SINGLE = 16
@@ -106,7 +106,7 @@ class StreamPolicy(Enum):
 
 
 class OperatorConcurrency(Enum):
-    """Which operators of one iteration may run at the same time."""
+    """The concurrency of the operators of one iteration."""
 
     UNSPECIFIED = 0
     NONE = 2
