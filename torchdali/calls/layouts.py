@@ -57,7 +57,7 @@ def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
     """Return the first input's layout. The outputs' layouts depend on it.
 
     If the layout is unset, the function returns the first layout that the operator accepts and that has the input's
-    number of axes; "" if there is none.
+    number of axes, or "" without one.
     """
     inputs = declared.schema.inputs
     if layout or ndim is None or not inputs or not inputs[0].takes.names:

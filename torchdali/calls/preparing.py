@@ -192,7 +192,7 @@ def unsupported_dtype(name: str, dtype: torch.dtype, dtypes: tuple[torch.dtype, 
 def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str], axis: int | None) -> Callable[..., Any]:
     """Wrap an implementation so that it is called once per frame, with the frame's values of the per-frame arguments.
 
-    If an argument has a single value, all frames use this value. If `axis` is None, the sample has no frame axis: the
+    If an argument has a single value, all frames use this value. With ``axis=None``, the sample has no frame axis: the
     sample is repeated once per value.
     """
 

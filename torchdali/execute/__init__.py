@@ -1,1 +1,4 @@
-"""Run plans: threads, buffers, batches in flight. The only lasting state of torchdali is here."""
+"""The engine that runs plans: threads, processes, buffers and batches in flight.
+
+All objects that exist longer than a call belong to this package.
+"""

@@ -1,4 +1,4 @@
-"""Checks that a pipeline is called in only one style: `run`, `schedule_run` with `outputs`, or an iterator."""
+"""Check that a program runs a pipeline in only one style: `run`, `schedule_run` with `outputs`, or an iterator."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["ApiCheck"]
 
 
 class ApiCheck:
-    """Raises an error if styles are mixed, because they count batches differently.
+    """Raises an error if a program mixes styles of running a pipeline, because the styles count batches differently.
 
     Attributes:
         enabled: True to raise errors; False to allow mixing.
-        driven: The style of the earlier calls.
+        driven: The style of the earlier calls; None before the first call.
     """
 
     def __init__(self) -> None:
@@ -24,12 +24,12 @@ class ApiCheck:
         self._inside = False
 
     def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Guard a call of a method; see `Pipeline.driven_by`."""
+        """Return a guard for a method's call; see `Pipeline.driven_by`."""
         return _INSIDE if self._inside else _Driving(self, api)
 
 
 class _Inside(AbstractContextManager[None]):
-    """A no-op guard for nested calls."""
+    """A guard for nested calls, which does nothing."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ _INSIDE = _Inside()
 
 
 class _Driving(AbstractContextManager[None]):
-    """Checks and records the style of a call."""
+    """A guard that checks and records the style of a call."""
 
     __slots__ = ("_api", "_check")
 

@@ -1,4 +1,4 @@
-"""Build the runner of a pipeline from its options and graph."""
+"""Build the executor of a pipeline from its options and graph."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ def _rewritten(options: PipelineOptions, graph: Graph, device: torch.device | No
 
 
 def _build_cache(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> KeptSamples:
-    """Return the cache for samples of the graph before `fn.cache`."""
+    """Return the cache for the samples that the graph before `fn.cache` computes.
+
+    The key of a cache consists of `digest`, which describes the graph, and of the settings that change pixels.
+    """
     version = sys.modules[__name__.partition(".")[0]].__version__
     surroundings = version, options.exact, options.scaled_decode, library() is not None
     digest = hashlib.blake2b(repr(surroundings).encode() + digest, digest_size=16).digest()
@@ -122,7 +125,7 @@ def _check_devices(options: PipelineOptions, graph: Graph) -> None:
 
 
 class Elsewhere(Protocol):
-    """Replicas on other machines, for example `Actors`."""
+    """An object that starts replicas on other machines, for example `Actors`."""
 
     @property
     def count(self) -> int: ...
@@ -136,7 +139,7 @@ def build(
     bad_samples: BadSamples,
     elsewhere: Elsewhere | None = None,
 ) -> Executor:
-    """Open the readers, and start the threads and processes."""
+    """Open the readers, start the threads and processes, and return the executor that owns them."""
     assert options.batch_size and options.num_threads
     readers = {node: open_reader(options, node) for node in planned.graph.nodes if node.operator.kind == "reader"}
     device = resolve_device(options.device_id)
@@ -163,7 +166,7 @@ def build(
 
 
 def has_lazy_readers(planned: Plan) -> bool:
-    """Return True if a reader with ``lazy_init`` is opened only with the first batch."""
+    """Return whether a reader has ``lazy_init``, so that it is opened only when the first batch is computed."""
     return any(node.operator.kind == "reader" and node.constants.get("lazy_init") for node in planned.graph.nodes)
 
 
@@ -175,7 +178,7 @@ def open_source(options: PipelineOptions, node: Node) -> BatchSource:
 
 
 def open_reader(options: PipelineOptions, node: Node) -> ReaderState:
-    """Open a reader; errors and warnings name the user's line."""
+    """Open a reader. Errors and warnings point to the user's line."""
     lines = [(each.file, each.line) for each in node.lines[:1]]
     try:
         with warnings_on(*lines[0]) if lines else contextlib.nullcontext():

@@ -35,7 +35,7 @@ class _PipelineDecorator(Protocol[Options]):
 
 
 def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _PipelineDecorator[Options]]:
-    """Add the options of a class to a decorator's signature, for type checkers."""
+    """Give a decorator the signature of an options class, for type checkers."""
     return lambda decorator: cast("_PipelineDecorator[Options]", decorator)
 
 
@@ -57,14 +57,16 @@ def pipeline_def(
     """Turn a function that defines a graph into a factory of pipelines.
 
     The factory accepts the arguments of the function and of `Pipeline`. Arguments of the factory override the arguments
-    of `pipeline_def`. If both the function and `Pipeline` have an argument, the factory passes it to the function. The
-    function returns one output, or a tuple of outputs.
+    of `pipeline_def`. If the function and `Pipeline` have an argument of the same name, the factory passes it to the
+    function. The function returns one output, or a tuple of outputs.
 
     Args:
+        fn: The function; None if the decorator is called with options only.
         enable_conditionals: Apply ``if``, ``and``, ``or`` and ``not`` in the function to nodes, sample by sample. You
             can override this when you call the factory.
         debug: Run the function again for every batch, so that you can step through it and print its nodes. You can
             override this when you call the factory.
+        pipeline_kwargs: Arguments of `Pipeline`.
 
     Raises:
         ValueError: The function is marked with `do_not_convert`.
@@ -128,7 +130,7 @@ def _class_of(debugged: bool) -> type[Pipeline]:
 
 @contextlib.contextmanager
 def _watching(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
-    """Warn if the function draws numbers from the process's generators, for example Python's `random`."""
+    """Warn if the function draws random numbers from global generators, for example Python's `random`."""
     draws, tracer = TracedDraws(function.__name__), pipe._builder.tracer
     tracer.draws = draws
     try:
@@ -139,7 +141,7 @@ def _watching(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
 
 
 def _describe_function(function: Callable[..., Any]) -> str:
-    """Return the name and line of a function."""
+    """Return the name and line of a function, for messages."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     name = getattr(function, "__name__", repr(function))
     return f'{name!r} (File "{code.co_filename}", line {code.co_firstlineno})' if code else name

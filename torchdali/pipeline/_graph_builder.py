@@ -1,4 +1,4 @@
-"""The graph of a pipeline while it is defined."""
+"""Build the graph of a pipeline from the calls of operators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class GraphBuilder:
         owner: The pipeline; stored as a weak reference.
 
     Attributes:
-        function: Function that defines the graph; None if it is defined in another way.
+        tracer: Records the operators.
+        function: Function that defines the graph; None if the graph is defined in another way.
+        graph: The finished graph; None before `trace`.
         defined_by: Name and line of the function under `pipeline_def`.
     """
 
@@ -36,7 +38,7 @@ class GraphBuilder:
         self._outputs: tuple[DataNode, ...] | None = None
 
     def call_definition(self) -> Any:
-        """Call the function that defines the graph; raise NotImplementedError without a function."""
+        """Call the function that defines the graph; raise NotImplementedError if there isn't one."""
         if self.function is None:
             raise NotImplementedError(
                 f"the function {self.defined_by} returns nothing: return the outputs of the pipeline from it"
@@ -54,7 +56,7 @@ class GraphBuilder:
             _warn_of_a_part(edge, i)
 
     def add_sink(self, edge: DataNode) -> None:
-        """Retain the operator of an edge even if no output needs it; see `Pipeline.add_sink`."""
+        """Mark the operator of an edge, so that it runs even if no output needs it; see `Pipeline.add_sink`."""
         if not isinstance(edge, DataNode) or edge.source is None:
             raise TypeError(f"a sink is an output of an operator, not {edge!r}")
         edge.source.preserve = True
@@ -62,7 +64,7 @@ class GraphBuilder:
             self.tracer.nodes.append(edge.source)
 
     def trace(self, define: Callable[[], Any]) -> Graph:
-        """Return the graph; the first call traces the function."""
+        """Return the graph. The first call runs `define`, unless the outputs are already set."""
         if self.graph is None:
             if not self._outputs:
                 try:
@@ -81,7 +83,7 @@ class GraphBuilder:
 
 
 def _warn_of_a_part(edge: DataNode, index: int) -> None:
-    """Warn if an output is from a branch, so that it has only the samples of the branch."""
+    """Warn if an output was computed inside a branch of an ``if``, so that it lacks the other samples."""
     scope = scope_of(edge)
     if not scope or edge.source is None or not edge.source.lines:
         return
@@ -98,12 +100,12 @@ _CONSTANTS = (bool, int, float, np.ndarray, np.generic, torch.Tensor, ScalarCons
 
 
 def as_output(value: Any, index: int, nodes: Sequence[Node] = ()) -> DataNode:
-    """Convert an output to a node: nodes are returned unchanged, constants are converted.
+    """Convert an output to a node. Nodes are returned unchanged, constants are converted.
 
     Args:
         value: The output.
         index: Index of the output.
-        nodes: Nodes of the pipeline, for the message.
+        nodes: Nodes of the pipeline, for the error message.
 
     Raises:
         TypeError: The value is neither a node nor a constant.

@@ -14,7 +14,11 @@ __all__ = ["as_given", "class_names", "describe_readers", "feed", "find_source"]
 
 
 def describe_readers(running: Executor, name: str | None) -> dict[str, Any]:
-    """Describe a reader, or all readers: sizes, shards, padding; raise RuntimeError for an unknown reader."""
+    """Return the sizes, shards and padding of a reader, or of all readers by name.
+
+    Raises:
+        RuntimeError: No reader has this name.
+    """
     descriptions = {
         node.name: reader_meta(len(reader.dataset), reader.cursor.order.options)
         for node, reader in running.readers.items()
@@ -29,7 +33,7 @@ def describe_readers(running: Executor, name: str | None) -> dict[str, Any]:
 
 
 def class_names(running: Executor) -> list[str]:
-    """Return the class names of the first reader that has them; raise AttributeError if no reader has class names."""
+    """Return the class names of the first reader that has class names; raise AttributeError if none has."""
     for reader in running.readers.values():
         names = getattr(reader.dataset, "classes", ())
         if len(names):
@@ -52,7 +56,10 @@ def feed(running: Executor, which: Any, data: Any, layout: str | None, stream: A
 
 
 def as_given(running: Executor, name: str, data: Any) -> Mapping[Node, SourceBatch]:
-    """Convert data to one batch of a source, by its node; empty if the source must be fed instead."""
+    """Convert data to a batch of a source, by the source's node; return {} if the source can't use data for one batch.
+
+    The caller must feed data to a source of the second kind.
+    """
     source = find_source(running, name)
     if not hasattr(source, "convert"):
         return {}

@@ -33,8 +33,8 @@ def _option(default: T, text: str, shown: str = "") -> T:
 
     Args:
         default: Default of the argument.
-        text: Description of the argument; consecutive arguments with the same text share one entry.
-        shown: Description of the property of the same name; empty without a property.
+        text: Description of the argument. Consecutive arguments with the same text share one entry in the docstring.
+        shown: Docstring of the property of the same name; empty if `Pipeline` has no property of this name.
     """
     declared: Any = field(default=default, metadata={"text": text, "shown": shown})
     option: T = declared
@@ -49,11 +49,14 @@ _STREAMS = "a pipeline has two streams on its device, one that computes and one 
 
 @dataclass(frozen=True)
 class PipelineOptions:
-    """The arguments of `Pipeline`, checked. The fields are the one table of them: parameters, properties and docstring.
+    """The arguments of `Pipeline`, checked and converted.
+
+    The fields are the only list of the arguments: the parameters, properties and docstring of `Pipeline` are created
+    from them.
 
     Attributes:
-        random_seed: ``seed``, or a random seed.
-        depths: Depths of the queues of the CPU and the GPU stage, in batches.
+        random_seed: The seed that the pipeline uses: ``seed``, or a random number with ``seed=None``.
+        depths: Depths of the queues of the CPU stage and the GPU stage, in batches.
         output_specs: The combined ``output_dtype``, ``output_ndim`` and ``output_layout``.
     """
 
@@ -231,7 +234,7 @@ class PipelineOptions:
         self.check_batch_size()
 
     def check_batch_size(self) -> None:
-        """Raise ValueError without a ``batch_size``."""
+        """Raise ValueError if ``batch_size`` is missing."""
         if self.batch_size is None:
             raise ValueError(f"batch_size must be set before the pipeline is built{_GIVE_IT}")
 
@@ -242,28 +245,28 @@ class PipelineOptions:
 
     @property
     def exec_separated(self) -> bool:
-        """True if the queues of CPU and GPU stage have different depths."""
+        """True if the queues of the CPU stage and the GPU stage have different depths."""
         return self.depths[0] != self.depths[1]
 
     @property
     def cpu_queue_size(self) -> int:
-        """Depth of the CPU queue."""
+        """Depth of the CPU stage's queue, in batches."""
         return self.depths[0]
 
     @property
     def gpu_queue_size(self) -> int:
-        """Depth of the GPU queue."""
+        """Depth of the GPU stage's queue, in batches."""
         return self.depths[1]
 
     def saved_arguments(self) -> dict[str, Any]:
-        """Return the arguments to save, without the user's Python objects and checkpoints."""
+        """Return the arguments to save. The user's Python objects and the checkpoint aren't among them."""
         return {name: getattr(self, name) for name in _SAVED}
 
 
 PipelineOptions.__init__.__qualname__ = "Pipeline.__init__"  # for errors about wrong arguments
 NAMES = frozenset(each.name for each in fields(PipelineOptions) if each.init)
 _LIKE = {"num_workers": "num_threads", "shuffle": "random_shuffle of the reader"}
-"""Arguments of `torch.utils.data.DataLoader`, and what does the same."""
+"""Arguments of `torch.utils.data.DataLoader`, and the argument to use here."""
 _GIVE_IT = ": give it to Pipeline, to pipeline_def, or to the call of the function that pipeline_def made"
 _SAVED = [
     each.name for each in fields(PipelineOptions)
@@ -273,7 +276,7 @@ _SAVED = [
 
 
 def check_known(options: Iterable[str]) -> None:
-    """Raise TypeError for an unknown argument; the message names the most similar known one."""
+    """Raise TypeError for an unknown argument. The message suggests the most similar known argument."""
     for name in options:
         if name not in NAMES:
             hint = f"; use {_LIKE[name]}" if name in _LIKE else did_you_mean(name, sorted(NAMES))
@@ -281,7 +284,7 @@ def check_known(options: Iterable[str]) -> None:
 
 
 def describe_options() -> str:
-    """Return the sections of the docstring of `Pipeline` about its arguments."""
+    """Return the sections ``Args:`` and ``Raises:`` of the docstring of `Pipeline`."""
     arguments = [each for each in fields(PipelineOptions) if each.init]
     lines = ["Args:"]
     for text, group in itertools.groupby(arguments, key=lambda each: each.metadata["text"]):
@@ -301,7 +304,7 @@ Raises:
 def takes_options(
     options: Callable[P, PipelineOptions],
 ) -> Callable[[Any], Callable[Concatenate[Any, P], None]]:
-    """Add the parameters of `PipelineOptions` to a constructor's signature."""
+    """Give a constructor the signature of `PipelineOptions`."""
 
     def decorate(function: Any) -> Callable[Concatenate[Any, P], None]:
         function.__signature__ = inspect.signature(PipelineOptions.__init__)
@@ -312,10 +315,10 @@ def takes_options(
 
 
 class Option(Generic[T]):
-    """A property of `Pipeline` that returns the option, or property of the options, of the same name.
+    """A read-only property of `Pipeline` whose value is the attribute of the same name of `PipelineOptions`.
 
     Args:
-        shown: Function that converts the option to the property's value.
+        shown: Function that converts the attribute to the property's value.
     """
 
     def __init__(self, shown: Callable[[Any], T] = lambda value: value) -> None:
@@ -341,9 +344,10 @@ class Option(Generic[T]):
 
 
 def device_number(device: int | str | None) -> int | None:
-    """Return the number of a device; 0 for a device without a number.
+    """Return the index of a device given as an index or a name; 0 for a name without an index.
 
-    So scripts that use it as a shard, with ``shard_id=Pipeline.current().device_id``, run on any device.
+    Scripts that pass the result as a shard, with ``shard_id=Pipeline.current().device_id``, therefore run on any
+    device.
     """
     return torch.device(device).index or 0 if isinstance(device, str) else device
 

@@ -14,7 +14,9 @@ __all__ = ["OutputSpecs"]
 
 @dataclass(frozen=True)
 class OutputSpecs:
-    """The declarations: one value for all outputs, a list with one value per output, or None for no check.
+    """The declared dtype, number of dimensions and layout of a pipeline's outputs.
+
+    Each field is one value for all outputs, a list with one value per output, or None for no check.
 
     Raises:
         TypeError: A declaration has the wrong type.
@@ -38,14 +40,14 @@ class OutputSpecs:
 
     @property
     def given(self) -> bool:
-        """True if there is anything to check."""
+        """True if at least one property is declared."""
         return any(value is not None for value in (self.dtype, self.ndim, self.layout))
 
     def each(self, count: int) -> list[tuple[DALIDataType | None, int | None, str | None]]:
-        """Return type, dimensions and layout of each output.
+        """Return a tuple of dtype, number of dimensions and layout for each output.
 
         Raises:
-            RuntimeError: The length of a list isn't the number of outputs.
+            RuntimeError: A list's length isn't the number of outputs.
         """
         columns = [_spread(value, count) for value in (self.dtype, self.ndim, self.layout)]
         if any(len(column) != count for column in columns):

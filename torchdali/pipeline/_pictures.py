@@ -1,4 +1,4 @@
-"""Draw a pipeline: its next batch after each operator, and its graph."""
+"""Draw a pipeline: the results of its operators for the next batch, and its graph."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, .
         count: Number of samples that are needed.
 
     Raises:
-        RuntimeError: A source of the pipeline can't be called twice for the same batch.
+        RuntimeError: A source of the pipeline can't return the data of the same batch twice.
     """
     for node in graph.nodes:
         _check_source(node)
@@ -111,13 +111,16 @@ def _check_source(node: Node) -> None:
 
 
 def _is_alone(node: Node) -> bool:
-    """Return whether the results for a sample are the same in a smaller batch."""
+    """Return whether the results for a sample don't depend on the other samples, so that the batch may be smaller."""
     kind = node.operator.kind
     return kind in ("sample", "reader") or (kind == "batch" and node.operator.is_separable(node.constants))
 
 
 def _rename_places(executor: Executor, copy: Executor) -> Mapping[str, Any]:
-    """Return the position of an executor, with the nodes' names in a copy that has other outputs."""
+    """Return the position of an executor, for a copy of its pipeline with other outputs.
+
+    The labels of readers and sources in the position are replaced by their labels in the copy.
+    """
     names = {label: node.name for node, label in checkpoint.labels(executor.plan.graph).items()}
     labels = {node.name: label for node, label in checkpoint.labels(copy.plan.graph).items()}
     state = dict(executor.taken_state)
@@ -170,7 +173,7 @@ def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
 
 
 def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) -> Overlays:
-    """Return the overlays of an image that isn't an output: the boxes of the image's reader, if any."""
+    """Return the overlays for an image that isn't an output: boxes from the image's reader if it delivers any."""
     node = edge.source
     readers = [e.source for e in node.inputs if e is not None and e.source is not None] if node is not None else []
     beside = [seen[e] for reader in readers if reader.operator.kind == "reader" for e in reader.outputs if e in seen]
@@ -179,7 +182,7 @@ def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) ->
 
 
 def _known_arguments(graph: Graph) -> dict[str, Any]:
-    """Return the arguments of `show` that follow from the graph."""
+    """Return the arguments of `show` that the graph determines: normalizations and the format of boxes."""
     names = [_name(edge, k) for k, edge in enumerate(graph.outputs)]
     undone = {name: _normalization(edge) for name, edge in zip(names, graph.outputs, strict=True)}
     known: dict[str, Any] = {"normalizations": {name: each for name, each in undone.items() if each is not None}}
@@ -203,7 +206,7 @@ def _heading(edge: DataNode) -> str:
 
 
 def _normalization(edge: DataNode) -> Normalization | None:
-    """Return the normalization of an edge, if it is the same for all samples."""
+    """Return the normalization of an edge's images, if it is the same for all samples; otherwise None."""
     node = edge.source
     while node is not None and node.operator.has("levels") and node.inputs and node.inputs[0] is not None:
         node = node.inputs[0].source

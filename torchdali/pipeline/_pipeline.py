@@ -1,4 +1,4 @@
-"""The class `Pipeline`: a graph of operators, its runner, and its public methods."""
+"""The class `Pipeline`: a graph of operators, its execution, and its public methods."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ Self = TypeVar("Self", bound="Pipeline")
 
 
 def _is_fed(node: Node) -> bool:
-    """Return True for a source that waits for `feed_input`."""
+    """Return whether a node is a source that waits for `feed_input`."""
     return node.operator.name in _FED and node.constants.get("source") is None
 
 
 class Pipeline(PipelineOldNames):
-    """A graph of operators and its runner.
+    """A graph of operators, and the object that runs it.
 
     Define the graph in one of three ways: decorate a function with `pipeline_def`; call operators inside
     ``with pipe:`` and name the results with `set_outputs`; or override `define_graph`.
@@ -73,9 +73,9 @@ class Pipeline(PipelineOldNames):
 
     __doc__ = f"{inspect.cleandoc(__doc__ or '')}\n\n{describe_options()}"
     external_context: Mapping[str, Any] = {}
-    """Values that an iterator added to the checkpoint that the pipeline continues."""
+    """Values that an iterator stored in the checkpoint from which this pipeline was restored; empty by default."""
     factory: Callable[[], Pipeline] | None = None
-    """Makes this pipeline anew, if a function under `pipeline_def` made it."""
+    """Function that creates this pipeline again; None if `pipeline_def` didn't create the pipeline."""
 
     @takes_options(PipelineOptions)
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -90,7 +90,7 @@ class Pipeline(PipelineOldNames):
         self._sources: Mapping[Node, BatchSource] = {}
         self._executor: Executor | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
-        self._count = 0  # number of batches that were returned, see `Taken.number`
+        self._count = 0  # number of batches that the caller has received, see `Taken.number`
         self._first, self._restored, self._setup_ended = True, False, False
         self._deserialized = False
 
@@ -121,7 +121,7 @@ class Pipeline(PipelineOldNames):
 
     @property
     def prefetch_depth(self) -> int:
-        """Number of batches in flight."""
+        """Number of batches in flight: 1 if `exec_pipelined` is false."""
         return max(self._options.depths) if self._options.exec_pipelined else 1
 
     # ------------------------------------------------------------ defining
@@ -142,12 +142,12 @@ class Pipeline(PipelineOldNames):
 
     @staticmethod
     def push_current(pipeline: Pipeline) -> None:
-        """Record operators in a pipeline, until `pop_current`."""
+        """Record operators in this pipeline, until `pop_current` is called."""
         pipeline._builder.tracer.__enter__()
 
     @staticmethod
     def pop_current() -> None:
-        """End `push_current`: record operators in the previous pipeline again.
+        """Undo `push_current`: operators are again recorded in the previous pipeline, if any.
 
         Raises:
             RuntimeError: No pipeline is being defined.
@@ -174,7 +174,10 @@ class Pipeline(PipelineOldNames):
         self._builder.set_outputs(output_data_nodes)
 
     def add_sink(self, edge: DataNode) -> None:
-        """Run the operator of an edge even if no output needs it.
+        """Mark the operator of an edge, so that it runs even if no output needs its results.
+
+        Args:
+            edge: An output of the operator.
 
         Raises:
             TypeError: `edge` isn't an output of an operator.
@@ -185,10 +188,11 @@ class Pipeline(PipelineOldNames):
         return self._builder.trace(self.define_graph)
 
     def change_readers(self, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
-        """Change the readers' common arguments (shards, shuffling, padding), before the pipeline is built.
+        """Change the arguments that all readers have (shards, shuffling, padding), before the pipeline is built.
 
         Args:
-            change: Function that is called for each reader with these arguments, and returns the changed arguments.
+            change: Function that is called for each reader with a dictionary of these arguments, and returns the
+                changed arguments.
 
         Raises:
             RuntimeError: The pipeline is already built, or is in debug mode.
@@ -203,13 +207,14 @@ class Pipeline(PipelineOldNames):
 
     @property
     def is_built(self) -> bool:
-        """True after the sources were opened; then the graph can't change any more."""
+        """True once `build` or `start_py_workers` has opened the sources. From then on, the graph can't change."""
         return self._plan is not None or self._executor is not None
 
     def build(self) -> None:
-        """Trace, plan, open the readers and start the threads. Further calls do nothing.
+        """Trace and plan the graph, open the readers and sources, and start the threads. Further calls do nothing.
 
-        If a reader has ``lazy_init``, the first batch opens the readers and starts the threads.
+        If a reader has ``lazy_init``, and no checkpoint was passed, the first batch opens the readers and starts the
+        threads.
 
         Raises:
             ValueError: ``batch_size`` is missing, or there is less than one thread.
@@ -242,7 +247,7 @@ class Pipeline(PipelineOldNames):
             raise
 
     def _copy(self, graph: Graph, **options: Any) -> Pipeline:
-        """Return a pipeline with another graph and changed options, which isn't built yet."""
+        """Return a pipeline with another graph and changed options. The new pipeline isn't built yet."""
         copy = Pipeline()
         copy._options = replace(self._options, **options)
         copy._bad_samples = BadSamples(copy._options.bad_samples, copy._options.max_bad_samples)
@@ -250,7 +255,7 @@ class Pipeline(PipelineOldNames):
         return copy
 
     def start_py_workers(self) -> None:
-        """Trace, plan and open the sources, which starts the worker processes of parallel sources.
+        """Trace and plan the graph, and open the sources, which starts the worker processes of parallel sources.
 
         `build` calls this method. Call it earlier if the processes must be forked before other code starts threads.
         """
@@ -260,7 +265,7 @@ class Pipeline(PipelineOldNames):
         self._plan, self._sources = open_graph(self._options, self._trace())
 
     def close(self) -> None:
-        """End the pipeline's threads; batches in flight are lost. May be called again."""
+        """Stop the pipeline's threads and processes. Batches in flight are lost. Further calls do nothing."""
         if self._finalizer is not None and self._finalizer.detach() is not None and self._executor is not None:
             self._executor.close()
         for source in self._sources.values():
@@ -283,17 +288,18 @@ class Pipeline(PipelineOldNames):
 
     @property
     def _planned(self) -> Executor:
-        """The executor of the traced graph; an error in debug mode, which has no traced graph."""
+        """The executor of the traced graph. Debug mode, which has no traced graph, raises an error."""
         return self._running
 
     # ------------------------------------------------------------ running
 
     def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[TensorList, ...]:
-        """Return the outputs of the next batch, and keep further batches in flight.
+        """Return the outputs of the next batch. Meanwhile, the pipeline computes the batches after it.
 
         Args:
             cuda_stream: Stream on which the outputs are used; the current stream by default.
-            pipeline_inputs: For each source that you pass by name, a batch; see `feed_input`.
+            pipeline_inputs: Data for sources: ``name=batch`` passes a batch to the source of this name; see
+                `feed_input`.
 
         Raises:
             StopIteration: A source has ended; `reset` starts its next epoch.
@@ -311,12 +317,19 @@ class Pipeline(PipelineOldNames):
             return self.outputs(cuda_stream)
 
     def run_alone(self, inputs: Mapping[str, Any]) -> tuple[TensorList, ...]:
-        """Return the outputs of one batch with data for its sources, without other batches in flight."""
+        """Return the outputs of one batch, computed from data for the sources, while no other batch is in flight.
+
+        Args:
+            inputs: For each source, by name, a batch; see `feed_input`.
+        """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             return self._run_alone(inputs)
 
     def _run_alone(self, inputs: Mapping[str, Any], stream: Any = None) -> tuple[TensorList, ...]:
-        """Run one batch with data for its sources. Drop older batches, which an interrupted call may have started."""
+        """Run one batch with data for its sources, and return its outputs.
+
+        If an interrupted call has left batches in flight, these are taken first, and their outputs are dropped.
+        """
         tag = object()
         self._start_one(inputs, tag)
         while True:
@@ -330,7 +343,7 @@ class Pipeline(PipelineOldNames):
                     return outputs
 
     def schedule_run(self) -> None:
-        """Start the next batch; the first call fills the queue with batches."""
+        """Start the next batch. The first call starts as many batches as the queue holds."""
         self.build()
         with self.driven_by(PipelineAPIType.SCHEDULED):
             if self._first and self.prefetch_depth > 1:
@@ -339,9 +352,11 @@ class Pipeline(PipelineOldNames):
                 self._run_once()
 
     def _prefetch(self) -> None:
-        """Fill the queue with batches. As in DALI, a direct call also does so if the pipeline isn't pipelined.
+        """Fill the queue with batches.
 
-        With replicas, start further batches so that all replicas have work, unless batches are fed one by one.
+        As in DALI, this also happens if the pipeline isn't pipelined and the user calls `schedule_run` directly. If
+        replicas compute the batches, the method starts further batches, so that each replica has work. Pipelines with
+        sources that wait for `feed_input` are an exception, because the user feeds one batch at a time.
         """
         ahead = 0 if self.input_names else self._running.placing.processes - 1
         for _ in range(max(self._options.depths) + ahead + (ahead > 0)):
@@ -357,10 +372,16 @@ class Pipeline(PipelineOldNames):
                 self.iter_setup()
         except StopIteration:
             self._setup_ended = True
-        self._schedule(inputs or {}, tag, self._setup_ended)  # after the batches in flight
+        self._schedule(inputs or {}, tag, self._setup_ended)  # `ended`: the epoch ends after the batches in flight
 
     def _schedule(self, inputs: Mapping[str, Any], tag: object = None, ended: bool = False) -> None:
-        """Start one batch with data for its sources. Data that was fed to these sources before is not used."""
+        """Start one batch with data for its sources. The batch doesn't use data that was fed to these sources before.
+
+        Args:
+            inputs: For each source, by name, a batch.
+            tag: Object by which `collect` identifies the batch.
+            ended: True if `iter_setup` has ended the epoch.
+        """
         running = self._running
         fed: dict[Node, SourceBatch] = {}
         for name, data in inputs.items():
@@ -371,7 +392,7 @@ class Pipeline(PipelineOldNames):
         running.schedule(ended, fed=fed, tag=tag)
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """Wait for the oldest batch in flight and return its outputs; the caller may keep them."""
+        """Wait for the oldest batch in flight, and return its outputs, which belong to the caller."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
             return self._outputs(cuda_stream)
 
@@ -379,7 +400,7 @@ class Pipeline(PipelineOldNames):
         return self._take(cuda_stream)
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """Return the same outputs as `outputs`; DALI's scripts call it together with `release_outputs`.
+        """Do the same as `outputs`. DALI's scripts call this method together with `release_outputs`.
 
         Raises:
             StopIteration: A source has ended, or no batch is scheduled.
@@ -390,24 +411,26 @@ class Pipeline(PipelineOldNames):
 
     @property
     def taken(self) -> int:
-        """Number of batches taken so far by any method, including failed batches."""
+        """Number of batches that any method has taken so far, including failed batches."""
         return 0 if self._executor is None else self._executor.taken.number
 
     def share_next(self, taken: int) -> tuple[TensorList, ...]:
-        """Return the batch after a number of batches, as `share_outputs` does. A repeated call returns the same batch.
+        """Return the outputs of the batch with index `taken`.
+
+        If an interrupt lost them, a second call returns the same outputs.
 
         Args:
-            taken: Number of batches that the caller has received, see `taken`.
+            taken: Number of batches that the caller has received so far, see `taken`.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._count = taken
             return self._take(None)
 
     def collect(self, taken: int) -> tuple[object, tuple[TensorList, ...] | Exception] | None:
-        """Wait for the batch after a number of batches; return its tag, and its outputs or its error.
+        """Wait for the batch with index `taken`, and return its tag, and its outputs or its error.
 
         Args:
-            taken: See `share_next`.
+            taken: Number of batches that the caller has received so far, as in `share_next`.
 
         Returns:
             The tag, and the outputs or the error; None if no batch is in flight.
@@ -421,7 +444,7 @@ class Pipeline(PipelineOldNames):
             return running.taken.tag, outputs
         except Exception as error:
             if running.taken.tag is before.tag and taken == before.number:
-                raise  # the error isn't a batch's error: no batch was taken
+                raise  # no batch was taken, so the error doesn't belong to a batch
             return running.taken.tag, error
 
     def _take(self, cuda_stream: Any) -> tuple[TensorList, ...]:
@@ -438,17 +461,17 @@ class Pipeline(PipelineOldNames):
         except Exception:
             self._count = running.taken.number
             raise
-        self._count = count + 1  # after an interrupt before this assignment, the next call takes the batch
+        self._count = count + 1  # if an interrupt arrives before this assignment, the next call returns the same batch
         return batch.outcome.outputs
 
     def release_outputs(self) -> None:
-        """Release the last batch; batches that the caller still refers to remain valid."""
+        """Drop the pipeline's reference to the last batch. Outputs that the caller still holds remain valid."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
             if self._executor is not None and self._count >= self._executor.taken.number:
                 self._executor.release()
 
     def reset(self) -> None:
-        """Start the next epoch after StopIteration; otherwise do nothing."""
+        """Start the next epoch, after `run` has raised StopIteration; otherwise do nothing."""
         if self._executor is not None and self._executor.empty and self._executor.stopped:
             self._executor.reset()
             self._first, self._setup_ended = True, False
@@ -459,23 +482,27 @@ class Pipeline(PipelineOldNames):
         )
 
     def empty(self) -> bool:
-        """Return False while a scheduled batch is waiting to be taken. The end of an epoch isn't a batch."""
+        """Return False while a scheduled batch is waiting to be taken, otherwise True."""
         return self._executor is None or self._executor.empty
 
     def iter_setup(self) -> None:
-        """Called before every batch is scheduled; override it to call `feed_input`.
+        """Override this method to call `feed_input`. The pipeline calls it before it schedules a batch.
 
-        If it raises StopIteration, the epoch ends. It is called again after `reset`.
+        To end the epoch, raise StopIteration. From then on, the method isn't called until `reset`.
         """
 
     def enable_api_check(self, enable: bool) -> None:
-        """Raise an error if `run`, `schedule_run` and iterators are mixed (the default), or allow mixing."""
+        """Set whether mixing `run`, `schedule_run` and iterators raises an error, which is the default.
+
+        Args:
+            enable: True to raise an error; False to allow mixing.
+        """
         self._api_check.enabled = enable
 
     def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Declare that a `with` block runs the pipeline in one of DALI's styles; inside, all methods are allowed.
+        """Declare that a `with` block runs the pipeline in one of DALI's styles. Inside, all methods are allowed.
 
-        Each style counts batches differently, so mixing styles would skip batches.
+        The styles count batches differently, so a program that mixes them would skip batches.
 
         Raises:
             RuntimeError: The pipeline was run in another style before.
@@ -502,7 +529,7 @@ class Pipeline(PipelineOldNames):
             use_copy_kernel: Accepted, without effect.
 
         Raises:
-            KeyError: The source isn't in the graph.
+            KeyError: The graph doesn't contain the source.
             TypeError: `data_node` is neither a node, a name nor an operator.
             RuntimeError: The source has its own data, or the data isn't a batch of at most ``batch_size`` samples.
         """
@@ -519,23 +546,23 @@ class Pipeline(PipelineOldNames):
         return [node.name for node in self._trace().nodes if _is_fed(node)]
 
     def submit(self, **inputs: Any) -> None:
-        """Start exactly one batch with data for its sources; `outputs` returns the batches in order.
+        """Start exactly one batch with data for its sources. `outputs` returns the batches in order.
 
-        Unlike `schedule_run`, the first call also starts only one batch. The errors are the same as in `feed_input`;
-        after an error, no batch is started.
+        The first call of `schedule_run` fills the queue; `submit` never does. The errors are the same as in
+        `feed_input`. If an error is raised, no batch was started.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
             self._schedule(inputs)
 
     def submit_as(self, tag: object, inputs: Mapping[str, Any]) -> None:
-        """Start a batch like `submit`; `collect` returns it with its tag, which must be unique."""
+        """Start a batch like `submit`. `collect` returns the batch together with its tag, which must be unique."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
             self._schedule(inputs, tag)
 
     def submit_records(self, records: Sequence[int], key: int) -> None:
-        """Start a batch with certain records of the reader; `outputs` returns the batches in order.
+        """Start a batch of chosen records of the reader. `outputs` returns the batches in order.
 
         Args:
             records: Indices of the records, in order; they may repeat.
@@ -555,7 +582,7 @@ class Pipeline(PipelineOldNames):
         """Skip the next batches that aren't scheduled yet, without computing them.
 
         Skipping takes some microseconds per batch. The next batch is the same as after loading a checkpoint at this
-        position. `state_dict` returns the new position after this batch is taken.
+        position. The result of `state_dict` counts the skipped batches once the batch after them is taken.
 
         Args:
             batches: Number of batches to skip.
@@ -573,7 +600,7 @@ class Pipeline(PipelineOldNames):
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the last batch that was taken, as JSON values.
 
-        The position counts only batches that were taken. Batches in flight are computed again after resuming.
+        Batches in flight don't count. A pipeline that resumes from this position computes them again.
         """
         return checkpoint.encode({**self._planned.taken_state, "files": self._file_lists}, self._fingerprint)
 
@@ -586,10 +613,10 @@ class Pipeline(PipelineOldNames):
         return self._planned.file_lists()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue at a position from `state_dict`; batches in flight are dropped.
+        """Continue at a position from `state_dict`. Batches in flight are dropped.
 
-        The pipeline must have the same graph; batch size, threads, queue depth and the location of the data
-        may differ. The random seed is the seed of the position.
+        The pipeline must have the same graph as the one that saved the position. Batch size, number of threads, queue
+        depth and the location of the data may differ. The pipeline's seed is replaced by the seed in the position.
 
         Raises:
             RuntimeError: The graph differs (the message has the differing lines), or the position belongs to another
@@ -609,7 +636,7 @@ class Pipeline(PipelineOldNames):
         """Return the position after the last batch that was taken, for ``Pipeline(checkpoint=...)``.
 
         Args:
-            filename: File to which the checkpoint is also written.
+            filename: File to which the checkpoint is also written; None to write no file.
         """
         data = json.dumps(self.state_dict()).encode()
         if filename is not None:
@@ -618,21 +645,25 @@ class Pipeline(PipelineOldNames):
 
     @property
     def is_restored_from_checkpoint(self) -> bool:
-        """True if the pipeline continues from a saved position; set when the pipeline is built."""
+        """True if the pipeline continues from a saved position.
+
+        `build` loads the position that was passed as ``checkpoint``.
+        """
         return self._restored
 
     # ------------------------------------------------------------ the graph
 
     def serialize(self, define_graph: Callable[[], Any] | None = None, filename: str | None = None) -> bytes:
-        """Return graph and arguments as JSON text, for `deserialize`.
+        """Return the graph and the pipeline's arguments as JSON text, for `deserialize`.
 
         Args:
-            define_graph: Function that defines the graph, if it isn't defined otherwise.
+            define_graph: Function that defines the graph, if the graph isn't defined in another way.
             filename: File to which the text is also written.
 
         Raises:
             TypeError: ``define_graph`` isn't a function.
-            RuntimeError: An argument of an operator is a Python object, for example a callback; the message names both.
+            RuntimeError: An argument of an operator is a Python object, for example a callback. The message names the
+                operator and the argument.
         """
         if define_graph is not None and not callable(define_graph):
             raise TypeError(
@@ -652,8 +683,9 @@ class Pipeline(PipelineOldNames):
     ) -> Self:
         """Create a pipeline from the result of `serialize`.
 
-        If the pipeline has sources that are fed, it keeps a single batch in flight, as in DALI: one `feed_input` per
-        `run` is enough, and `run` accepts inputs. With ``exec_pipelined=True``, it computes batches ahead.
+        If the pipeline has sources that wait for `feed_input`, only one batch is in flight, as in DALI: one
+        `feed_input` per `run` is enough, and `run` accepts inputs. With ``exec_pipelined=True``, several batches are in
+        flight.
 
         Args:
             serialized_pipeline: The result of `serialize`.
@@ -661,7 +693,7 @@ class Pipeline(PipelineOldNames):
             kwargs: Arguments of `Pipeline` that override the saved arguments.
 
         Raises:
-            ValueError: Not exactly one of `serialized_pipeline` and `filename` is set.
+            ValueError: Both `serialized_pipeline` and `filename` are set, or neither.
             RuntimeError: The data isn't a saved pipeline, or it uses an operator that isn't declared.
         """
         arguments, graph = read_pipeline(serialized_pipeline, filename)
@@ -674,8 +706,8 @@ class Pipeline(PipelineOldNames):
     def deserialize_and_build(self, serialized_pipeline: str | bytes) -> None:
         """Load a graph from the result of `serialize`, and build this pipeline with it.
 
-        Batch size, number of threads, device and seed are the saved arguments, unless they were passed to this
-        pipeline.
+        For batch size, number of threads, device and seed, a value that was passed to this pipeline overrides the saved
+        one.
         """
         arguments, self._builder.graph = read_pipeline(serialized_pipeline)
         own = {k: v for k in _TAKEN_OVER if (v := getattr(self._options, k)) is not None}
@@ -704,20 +736,20 @@ class Pipeline(PipelineOldNames):
     # ------------------------------------------------------------ drawings
 
     def show(self, path: str | os.PathLike[str] | None = None, *, each: bool = False, **options: Any) -> Image:
-        """Return a contact sheet of the next batch; the pipeline's position doesn't change.
+        """Return a contact sheet of the next batch. The pipeline's position doesn't change.
 
-        A copy of the pipeline computes the batch, with its own readers and sources. A source that is a function is
-        called once more; iterators aren't supported. This method doesn't open a window: a notebook displays the result;
-        elsewhere, call the result's method ``show()``.
+        A copy of the pipeline computes the batch, with its own readers and sources. If a source is a function, the copy
+        calls the function once more; iterators aren't supported. This method doesn't open a window: a notebook displays
+        the result; elsewhere, call ``pipe.show().show()``.
 
         Args:
             path: File to which the sheet is also saved.
-            each: Draw one row per operator, all with the same samples; operators in branches are skipped.
+            each: Draw one row per operator, all with the same samples. Operators in branches of an ``if`` are skipped.
             options: Options of `torchdali.pictures.show`; with `each`, only ``count``, ``size`` and ``classes``.
 
         Raises:
-            RuntimeError: A source waits for `feed_input`, or is an iterator; or the pipeline is in debug mode.
-            ValueError: No output, or with `each` no operator's result, can be drawn.
+            RuntimeError: A source waits for `feed_input` or is an iterator, or the pipeline is in debug mode.
+            ValueError: None of the outputs can be drawn; with `each`, none of the operators' results can be drawn.
             TypeError: An option isn't supported with `each`.
         """
         from torchdali.pipeline import _pictures
@@ -725,10 +757,10 @@ class Pipeline(PipelineOldNames):
         return (_pictures.show_each if each else _pictures.show_next)(self, path, options)
 
     def show_graph(self, path: str | os.PathLike[str] | None = None) -> Svg:
-        """Return the graph as SVG text, which a notebook displays.
+        """Return a drawing of the graph as SVG text, which a notebook displays.
 
-        If the pipeline has run, each box has its operator's time as in `stats`. With ``enable_memory_stats``, each box
-        also has the bytes that the operator delivered in the last batch.
+        If the pipeline has run, each box contains its operator's time as in `stats`. With ``enable_memory_stats``, it
+        also contains the size of the operator's outputs in the last batch.
 
         Args:
             path: File to which the SVG is also saved.
@@ -752,15 +784,15 @@ class Pipeline(PipelineOldNames):
 
     @property
     def num_outputs(self) -> int:
-        """Number of outputs."""
+        """Number of the pipeline's outputs."""
         return len(self._trace().outputs)
 
     def output_dtype(self) -> list[DALIDataType | None]:
-        """Return the declared dtype of each output."""
+        """Return the declared dtype of each output; None for an output without a declaration."""
         return [dtype for dtype, _, _ in self._options.output_specs.each(self.num_outputs)]
 
     def output_ndim(self) -> list[int | None]:
-        """Return the declared number of dimensions of each output."""
+        """Return the declared number of dimensions of each output; None for an output without a declaration."""
         return [ndim for _, ndim, _ in self._options.output_specs.each(self.num_outputs)]
 
     def output_stream(self) -> Any:
@@ -771,13 +803,16 @@ class Pipeline(PipelineOldNames):
         return self._planned.device_stream.stream
 
     def epoch_size(self, name: str | None = None) -> Any:
-        """Return the (padded) size of a reader's epoch; without a name, of all readers as ``{name: size}``."""
+        """Return the number of samples in a reader's epoch, including padding.
+
+        Without a name, return a dictionary with the numbers of all readers.
+        """
         if name is None:
             return {n: meta["epoch_size_padded"] for n, meta in self.reader_meta().items()}
         return self.reader_meta(name)["epoch_size_padded"]
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Describe a reader, or all readers: sizes, shards, padding.
+        """Return the sizes, shards and padding of a reader; without a name, a dictionary of all readers.
 
         Raises:
             RuntimeError: No reader has this name.
@@ -791,7 +826,7 @@ class Pipeline(PipelineOldNames):
 
     @property
     def classes(self) -> list[str]:
-        """The class names, by label, of the first reader that has class names.
+        """The class names of the first reader that has class names. The index of a name is its label.
 
         Raises:
             AttributeError: No reader has class names.
@@ -799,25 +834,26 @@ class Pipeline(PipelineOldNames):
         return class_names(self._running)
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
-        """Return the memory of each operator's outputs: ``{operator: {measure: [one per output]}}``.
+        """Return the memory of each operator's outputs: ``{operator: {measure: [one value per output]}}``.
 
-        The measures have DALI's names: ``real_memory_size`` and ``reserved_memory_size`` are bytes of the last batch;
-        with the prefix ``max_``, they are bytes of the largest sample. For an operator whose results are only used
-        inside of a chain, they are 0. ``CPU_output_0`` and so on are the pipeline's outputs. The result is empty
-        without ``enable_memory_stats``.
+        The measures have DALI's names. ``real_memory_size`` and ``reserved_memory_size`` are the bytes of an output in
+        the last batch; with the prefix ``max_``, they are the bytes of its largest sample. They are 0 for an output
+        that only operators of the same chain use. ``CPU_output_0`` and so on are the pipeline's outputs. Without
+        ``enable_memory_stats``, the result is empty.
         """
         planned = self._planned
         return planned.memory.summary(planned.plan.graph)
 
     def external_source_shm_statistics(self) -> dict[str, list[Any]]:
-        """Return DALI's statistics of shared memory; empty lists: blocks grow as needed here."""
+        """Return DALI's statistics of shared memory. The lists are always empty, because blocks grow as needed."""
         return {"capacities": [], "per_sample_capacities": []}
 
     def explain(self) -> str:
-        """Return a text that explains the execution of the pipeline.
+        """Return a text that explains how the pipeline runs.
 
-        The text contains the graph, the plan, the cached parts, the parts on the fast path, the worker processes if
-        there are any, and the batched implementations that have failed so far.
+        The text contains the graph, the plan, the operators before caches, and the operators on the fast path. If the
+        pipeline has worker processes, or a reason for not having any, the text describes this. It also lists the
+        batched implementations that have failed so far.
         """
         executor = self._planned
         plan, placing = executor.plan, executor.placing
@@ -834,15 +870,15 @@ class Pipeline(PipelineOldNames):
         return sorted(self._bad_samples.report, key=lambda bad: (bad.batch, bad.sample))
 
     def stats(self) -> Stats:
-        """Return the times of operators, of waiting for batches, and of the consumer; print the result for a table."""
+        """Return the time spent in operators, in waiting for batches, and in the consumer. Printed, it is a table."""
         return replace(self._running.stats(), skipped=tuple(dict.fromkeys(map(str, self.bad_sample_report()))))
 
     def trace(self) -> None:
-        """Record every operator's time from now on, for `write_trace`."""
+        """Start recording the time of every operator call, for `write_trace`."""
         self._running.profile.trace()
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace as JSON for a browser's trace viewer (``chrome://tracing``, Perfetto).
+        """Write the recorded times as JSON for a browser's trace viewer (``chrome://tracing``, Perfetto).
 
         Raises:
             RuntimeError: `trace` wasn't called before.

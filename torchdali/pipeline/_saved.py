@@ -1,4 +1,4 @@
-"""A pipeline as JSON text: version, arguments and graph."""
+"""Save a pipeline's arguments and graph as JSON text, and read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["read_pipeline", "write_pipeline"]
 
 
 def write_pipeline(options: PipelineOptions, graph: Graph, filename: str | None) -> bytes:
-    """Return options and graph as JSON text, and write it to a file if `filename` is set; see `Pipeline.serialize`."""
+    """Return options and graph as JSON text; if `filename` is set, also write the text to the file."""
     saved = {
         "version": 1,
         "arguments": {k: serialization.encode(v) for k, v in options.saved_arguments().items()},
@@ -30,7 +30,7 @@ def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tupl
     """Read the arguments of `Pipeline` and the graph from the result of `write_pipeline`, or from its file.
 
     Raises:
-        ValueError: Not exactly one of `data` and `filename` is set.
+        ValueError: Both `data` and `filename` are set, or neither.
         RuntimeError: The data isn't a saved pipeline, is damaged, or uses an operator that isn't declared.
     """
     if (data is None) == (filename is None):

@@ -1,4 +1,4 @@
-"""Warn of graphs that probably don't compute the intended result."""
+"""Warn about graphs that probably don't compute the intended result."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torchdali.graph.nodes import DataNode, Graph, Node
 __all__ = ["scale_mistake", "warn_of_likely_mistakes"]
 
 _ANY_AXES = frozenset(("ConvertImageDtype", "Identity", "ToDtype"))
-"""Transforms of torchvision that do not ask which axis is which."""
+"""Transforms of torchvision for which the order of the axes doesn't matter."""
 
 
 def warn_of_likely_mistakes(graph: Graph) -> None:
-    """Warn, on the user's line, of operators whose results are probably not as intended."""
+    """Warn about operators whose results are probably not as intended. The warning points to the user's line."""
     for node in graph.nodes:
         text = _RULES.get(node.operator.name, _nothing)(node) or _of_channels(node) or _of_bytes(node)
         if text and node.lines:
@@ -30,7 +30,7 @@ def warn_of_likely_mistakes(graph: Graph) -> None:
 
 
 def _of_text(edge: DataNode) -> str:
-    """Find labels of a Python dataset that are words."""
+    """Return a warning if an output of a Python dataset is a short text, probably a label; otherwise ""."""
     value = _value_of_dataset(edge)
     if not isinstance(value, str) or len(value.split()) > _MOST_WORDS or {".", "/", "\\"} & set(value):
         return ""
@@ -40,11 +40,11 @@ def _of_text(edge: DataNode) -> str:
     )
 
 
-_MOST_WORDS = 3  # most words of a label
+_MOST_WORDS = 3  # longer texts aren't taken for labels
 
 
 def _value_of_dataset(edge: DataNode) -> Any:
-    """Return a value of the first sample of a Python dataset, if an edge is one of its outputs; otherwise None."""
+    """Return the value of an edge in the first sample, if the edge is an output of a Python dataset; otherwise None."""
     source = edge.source
     if source is None or source.operator.name != "readers.dataset":
         return None
@@ -57,7 +57,7 @@ def _nothing(node: Node) -> str:
 
 
 def _of_channels(node: Node) -> str:
-    """Find images of a Python dataset whose first axis is the channels, and which have no layout."""
+    """Return a warning if images of a Python dataset have channels first, but no layout; otherwise ""."""
     edge = node.inputs[0] if node.inputs else None
     if edge is None or edge.source is None or edge.source.constants.get("layouts"):
         return ""
@@ -65,7 +65,10 @@ def _of_channels(node: Node) -> str:
 
 
 def _of_bytes(node: Node) -> str:
-    """Find operators on pixels that get the bytes of files unchanged; most of the others refuse them."""
+    """Return a warning if an operator on pixels receives the encoded bytes of files; otherwise "".
+
+    Most operators on pixels reject these bytes. The others would process them as pixels.
+    """
     edge = node.inputs[0] if node.inputs else None
     if not node.operator.has("pixels") or edge is None or edge.source is None or edge.index:
         return ""
@@ -75,7 +78,7 @@ def _of_bytes(node: Node) -> str:
 
 
 def _of_scales(node: Node) -> str:
-    """Find bytes of 0 to 255 that are normalized by the mean and deviation of 0 to 1."""
+    """Return a warning if decoded uint8 images are normalized with numbers for pixels from 0 to 1; otherwise ""."""
     constants, way = node.constants, _way_from_decoder(node)
     if way is None or any("dtype" in each.constants for each in way) or {"scale", "shift"} & constants.keys():
         return ""
@@ -83,14 +86,14 @@ def _of_scales(node: Node) -> str:
 
 
 def scale_mistake(mean: Any, std: Any) -> str:
-    """Explain the error where bytes are normalized by the mean and deviation of 0 to 1; empty for others."""
+    """Return the warning if `mean` and `std` are between 0 and 1, which is wrong for uint8 images; otherwise ""."""
     if not (_is_of_unit_range(mean) and _is_of_unit_range(std)):
         return ""
     return f"mean={mean} and std={std} are of pixels from 0 to 1, and these are bytes of 0 to 255: multiply both by 255"
 
 
 def _of_axes(node: Node) -> str:
-    """Find images with the channels last in torchvision's transforms."""
+    """Return a warning if transforms of torchvision receive decoded images, which have channels last; otherwise ""."""
     function, way = node.constants["function"], _way_from_decoder(node)
     steps = getattr(function, "transforms", [function])
     names = [type(step).__name__ for step in steps]
@@ -117,7 +120,10 @@ def _is_of_unit_range(numbers: Any) -> bool:
 
 
 def _way_from_decoder(node: Node) -> list[Node] | None:
-    """Return the operators between a decoder of images and a node, the decoder included; None for others."""
+    """Return the nodes before a node, back to and including the image decoder; None without an image decoder.
+
+    The result is also None if an operator between them changes the range of the values.
+    """
     way: list[Node] = []
     while node.inputs and node.inputs[0] is not None and node.inputs[0].source is not None:
         node = node.inputs[0].source

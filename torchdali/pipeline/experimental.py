@@ -1,4 +1,4 @@
-"""DALI's other place for `pipeline_def`."""
+"""The module from which programs for DALI also import `pipeline_def`."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
         device: Device of the stream.
 
     Raises:
-        TypeError: The object is none of these.
+        TypeError: The object isn't a stream.
     """
     if isinstance(stream, torch.cuda.Stream):
         return stream
