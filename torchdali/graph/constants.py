@@ -43,17 +43,17 @@ _FLOAT_TYPES = frozenset({FLOAT16, FLOAT, FLOAT64})
 class ScalarConstant:
     """A Python number with a dtype, for arithmetic with nodes: ``image * Constant(2).uint8()``.
 
-    The constant itself has no arithmetic: the node on the other side of the operator records the operation.
+    A constant can't be added to another constant: only a node as the other operand records the operation.
 
     Args:
         value: A bool, int or float, or a NumPy or torch scalar.
         dtype: Dtype of the constant. By default BOOL, INT32 or FLOAT for Python numbers, and the scalar's dtype for
-            NumPy and torch scalars. The value is converted to the matching Python type (a float becomes an int by
-            truncation). It is converted to the range of the dtype only where it is used.
+            NumPy and torch scalars. The value is converted to the matching Python type: for an integer dtype, a float
+            is truncated to an int. It is converted to the range of the dtype only where it is used.
     """
 
     __slots__ = ("dtype", "shape", "value")
-    __array_ufunc__ = None  # so that ``ndarray + constant`` does not become an object array
+    __array_ufunc__ = None  # so that ``ndarray + constant`` raises an error instead of creating an object array
 
     def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:
         number = _number(value)
@@ -145,13 +145,13 @@ _ARRAYS = (np.ndarray, np.generic, torch.Tensor)
 
 
 def is_other_array(value: Any) -> bool:
-    """Return True for values of other libraries that NumPy can convert to an array."""
+    """Return whether a value of another library can be converted to a NumPy array."""
     ours = (DataNode, TensorList, np.ndarray, np.generic, torch.Tensor)
     return hasattr(value, "__array__") and not isinstance(value, ours) and not hasattr(value, "torch")
 
 
 def plain(value: Any) -> Any:
-    """Normalize a constant: arrays to the machine's byte order, bfloat16 tensors to float32; other values unchanged."""
+    """Convert arrays to the machine's byte order and bfloat16 tensors to float32; return other values unchanged."""
     if isinstance(value, torch.Tensor):
         return value.detach().float() if value.dtype == torch.bfloat16 else value.detach()
     if not is_other_array(value) and not isinstance(value, np.ndarray):
@@ -190,15 +190,15 @@ def Constant(
 
     Args:
         value: A number, a flat list or tuple of numbers, or a NumPy or torch array.
-        dtype: Dtype of the constant. By default INT32, FLOAT or BOOL for Python values, and the array's dtype for
-            arrays, except that NumPy's int64, uint64 and float64 are narrowed to 32 bits.
-        shape: The shape to which an array is reshaped, or in which a number is repeated.
+        dtype: Dtype of the constant. The default for Python values is INT32, FLOAT or BOOL. The default for an array is
+            the array's dtype, but NumPy's int64, uint64 and float64 become INT32, UINT32 and FLOAT.
+        shape: The new shape of an array; or, for a number, the shape of a tensor that contains the number everywhere.
         layout: Layout of the node.
         device: ``"cpu"`` or ``"gpu"``.
         kwargs: Further arguments of `fn.constant`.
 
     Raises TypeError for values other than numbers, ValueError for a shape that does not fit an array,
-    OverflowError for NumPy integers outside 32 bits when `dtype` is None.
+    OverflowError for NumPy integers that need more than 32 bits, unless `dtype` is passed.
     """
     value = plain(value)
     asks_for_node = device is not None or layout is not None or bool(kwargs)
@@ -276,7 +276,7 @@ def _record(**arguments: Any) -> Any:
 
 
 def as_node(value: Any) -> DataNode:
-    """Convert an input to a node: nodes are returned unchanged, other values become constants."""
+    """Convert an input to a node. Nodes are returned unchanged, other values become constants."""
     if isinstance(value, DataNode):
         return value
     if hasattr(value, "as_node"):
@@ -300,7 +300,7 @@ def as_node(value: Any) -> DataNode:
 
 
 def text_as_input(text: str) -> str:
-    """Return the error message for text that was passed as an input, with the replacement."""
+    """Return the error message for text that was passed as an operator's input. It suggests how to read a file."""
     tracer = current()
     if tracer is not None and (why := of_a_dictionary(text, tracer.nodes)):
         return f"{text!r} is text, and an operator takes data{why}"

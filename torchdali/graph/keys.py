@@ -1,4 +1,4 @@
-"""Keys that are equal for nodes and values that are the same."""
+"""Keys for nodes and values. Equal nodes and equal values have equal keys."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["NodeKey", "comparable", "edge_numbering", "key_of"]
 
 
 class NodeKey(NamedTuple):
-    """Key of a node: its operator, and the keys of its inputs. Nodes that compute the same values have equal keys.
+    """Key of a node. Nodes that compute the same values have equal keys.
 
     Attributes:
         operator: Name of the operator.
         inputs: Keys of the edges; None for an omitted input.
-        per_sample: Names and keys of the edges, in the order of the names.
-        constants: Names and keys of the values, in the order of the names.
-        scope: Keys of the edges of the conditions, and the values that they must have.
+        per_sample: Pairs of an argument's name and the key of its edge, sorted by name.
+        constants: Pairs of an argument's name and the key of its value, sorted by name.
+        scope: For each condition, the key of its edge and the value that the edge must have.
     """
 
     operator: str
@@ -57,7 +57,10 @@ def key_of(
 
 
 def edge_numbering(nodes: Collection[Node]) -> Callable[[DataNode], tuple[int, int] | None]:
-    """Return a function that returns the indices of an edge's node and of the edge; None for an edge without a node."""
+    """Return a function that maps an edge to the index of its node and its index in the node's outputs.
+
+    For an edge without a node, the function returns None.
+    """
     number = {node: i for i, node in enumerate(nodes)}
     return lambda edge: None if edge.source is None else (number[edge.source], edge.index)
 
@@ -67,17 +70,18 @@ def _refuse(value: object) -> NoReturn:
 
 
 def comparable(value: Any, objects: Callable[[Any], Hashable] = _refuse) -> Hashable:
-    """Return a key that is equal for values that are equal and have the same type.
+    """Return a key for a value. Keys are equal if the values are equal and have the same type.
 
     Args:
         value: The value.
-        objects: Function that returns the key of an object whose class isn't supported; raises TypeError by default.
+        objects: Function that returns the key of an object whose class isn't supported; by default, it raises
+            TypeError.
     """
     kind = type(value)
     if value is None or isinstance(value, (bool, int, str, bytes, Enum, torch.dtype)):
         return kind, value
     if isinstance(value, float):
-        return kind, value.hex()  # differs for -0.0 and 0.0
+        return kind, value.hex()  # -0.0 and 0.0 have different keys
     if isinstance(value, (list, tuple)):
         return kind, tuple(comparable(each, objects) for each in value)
     if isinstance(value, Mapping):

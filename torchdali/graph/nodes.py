@@ -1,8 +1,9 @@
-"""The graph that tracing a pipeline records: nodes, edges, and the user's lines that created them.
+"""The graph that a pipeline function records while it is traced: nodes, edges, and the user's lines that created them.
 
 A `Graph` is frozen and prints one line per node. A `Tracer` collects nodes while a pipeline function runs; operators
-find the current tracer through `current`. The user's function handles `DataNode` objects: edges with arithmetic, which
-is looked up in the operator registry when it is used.
+find the current tracer with `current`. The user's function handles `DataNode` objects, which are the edges. Arithmetic
+on an edge records a node; the operator is looked up in the operator registry only then, because operators import this
+module.
 """
 
 from __future__ import annotations
@@ -55,20 +56,23 @@ class SourceLine:
 
 
 def user_line() -> tuple[SourceLine, ...]:
-    """Return the user's lines that called torchdali: innermost first, at most six; empty for torchdali's commands."""
+    """Return the user's lines that led to the current call of torchdali: innermost first, at most six.
+
+    If one of torchdali's commands made the call, the result is empty.
+    """
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         if frame.f_code is on_behalf_of.__code__:
             return (SourceLine(*frame.f_locals["site"]),)
         if frame.f_code.co_filename.startswith(_COMMANDS):
-            return ()  # the outer frames are Python's runner and torchdali's installed script
+            return ()  # the outer frames belong to Python and to torchdali's installed script, not to the user
         frame = frame.f_back
     lines: list[SourceLine] = []
     while frame is not None and len(lines) < 6:
         code = frame.f_code
         if code.co_filename.startswith(_PACKAGE):
             break  # the outer frames belong to pipeline_def, not to the user's function
-        # Branches of a conditional are generated functions, whose names begin with the name of the user's function.
+        # A branch of an `if` on a node is a generated function. Its name begins with the name of the user's function.
         function = code.co_name.partition("__branch_")[0]
         lines.append(SourceLine(code.co_filename, frame.f_lineno, function))
         frame = frame.f_back
@@ -77,34 +81,39 @@ def user_line() -> tuple[SourceLine, ...]:
 
 @dataclass(frozen=True, eq=False)  # compared by identity: == on edges records a node
 class Condition:
-    """A node runs only for samples where an edge has this value: its truth for a bool, its number for an int."""
+    """A condition of a node: the node runs only for samples for which an edge has a certain value.
+
+    Attributes:
+        edge: The edge.
+        value: A bool: the edge's value must be true or false. An int: the edge's value must be this number.
+    """
 
     edge: DataNode
     value: bool | int
 
     def is_same(self, other: Condition) -> bool:
-        """Return True for a condition on the same value of the same edge."""
+        """Return whether another condition requires the same value of the same edge."""
         mine, others = (self.edge.source, self.edge.index), (other.edge.source, other.edge.index)
         return mine == others and self.value == other.value
 
 
 @dataclass(eq=False)
 class Node:
-    """One use of an operator.
+    """One use of an operator in a graph.
 
     Attributes:
         operator: The operator.
         name: Name of the node.
         device: "cpu", "gpu" or "mixed".
         inputs: Edges of the positional inputs; None for an omitted optional input.
-        constants: Converted arguments that are the same for all samples; only arguments that were passed.
+        constants: Converted arguments that are the same for all samples; omitted arguments aren't included.
         per_sample: Arguments that are passed per sample.
         lines: The user's lines that created the node, innermost first.
         scope: Conditions under which the node runs, outermost first.
         preserve: True if the node must run even if no output needs it.
         stream: Index of the node among the pipeline's random operators; it selects the random numbers.
         outputs: Edges of the outputs.
-        parts: The nodes that a fused node replaces, in their order.
+        parts: For a fused node, the nodes of the user's graph that it replaces, in their order; otherwise empty.
     """
 
     operator: Operator
@@ -126,11 +135,11 @@ class Node:
         return " + ".join(part.title for part in self.parts) or self.operator.title(self.constants)
 
     def culprit(self, error: BaseException) -> Node:
-        """Return the node of the user's graph that raised an error: this node, or one of its parts."""
+        """Return the node of the user's graph that raised an error: this node, or one of the nodes that it replaces."""
         return self.parts[part_of(error)] if self.parts else self
 
     def parents(self) -> Iterator[Node]:
-        """Yield the nodes that this node needs, inputs first."""
+        """Yield the nodes whose outputs this node needs, inputs first."""
         for edge in (*self.inputs, *self.per_sample.values(), *(c.edge for c in self.scope)):
             if edge is not None and edge.source is not None:
                 yield edge.source
@@ -143,7 +152,7 @@ class Node:
 
     @property
     def where(self) -> str:
-        """The user's line, for messages."""
+        """The user's line as text, for messages."""
         return f"{self.lines[0]}\n    {self.lines[0].text}" if self.lines else "an unknown line"
 
     def __str__(self) -> str:
@@ -164,7 +173,7 @@ def _short(value: Any) -> str:
 class DataNode:
     """An edge of the graph: one output of an operator, which represents a batch of samples.
 
-    Arithmetic, comparison and indexing record further nodes, with DALI's type promotion.
+    Arithmetic, comparison and indexing record further nodes. The dtype of their results follows DALI's rules.
     """
 
     device: str
@@ -197,24 +206,24 @@ class DataNode:
         return f'DataNode(name="{self.name}", device="{self.device}")'
 
     def gpu(self) -> DataNode:
-        """Copy to the accelerator of the pipeline; return the node itself if it is already there."""
+        """Record a copy to the accelerator, and return it; a node on the accelerator is returned unchanged."""
         return self if self.device == "gpu" else _apply("_to_device", self, device="gpu")
 
     def cpu(self) -> DataNode:
-        """Copy to the CPU; return the node itself if it is already there."""
+        """Record a copy to the CPU, and return it; a node on the CPU is returned unchanged."""
         return self if self.device == "cpu" else _apply("_to_device", self, device="cpu")
 
     @builtins.property
     def shape(self) -> _Shape:
-        """Shapes of the samples. ``node.shape()`` and ``node.shape[:2]`` are nodes with these shapes."""
+        """Shapes of the samples. ``node.shape()`` and ``node.shape[:2]`` return nodes whose values are these shapes."""
         return _Shape(self)
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
-        """Return a property (``"source_info"``, ``"layout"``) of each sample, 1D uint8."""
+        """Return a node with a property of each sample, ``"source_info"`` or ``"layout"``, as 1D uint8 text."""
         return _apply("get_property", self, key=key, device=device)
 
     def source_info(self, *, device: str = "cpu") -> DataNode:
-        """Return the origin of each sample, as 1D uint8 text."""
+        """Return a node with the origin of each sample, for example its file, as 1D uint8 text."""
         return self.property("source_info", device=device)
 
     def __bool__(self) -> bool:
@@ -241,7 +250,7 @@ class DataNode:
         element: DataNode = apply("subscript", self, val)
         return element
 
-    if not TYPE_CHECKING:  # for a type checker, missing names stay missing
+    if not TYPE_CHECKING:  # hidden from type checkers, so that they report unknown attributes
 
         def __getattr__(self, name: str) -> Any:
             instead = _INSTEAD.get(name, _FUNCTIONS)
@@ -259,7 +268,10 @@ class DataNode:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
-        """Compute ``scalar + node``: NumPy calls this method if its scalar is the left operand."""
+        """Compute ``scalar + node`` for a NumPy scalar.
+
+        NumPy calls this method, because the left operand is its own.
+        """
         name = _OF_UFUNC.get(ufunc.__name__)
         arrays = [o for o in operands if not isinstance(o, DataNode)]
         if name is None or method != "__call__" or any(getattr(a, "ndim", 0) for a in arrays):
@@ -271,7 +283,7 @@ class DataNode:
 
     @classmethod
     def __torch_function__(cls, func: Any, kinds: Any, operands: Any = (), arguments: Any = None) -> Any:
-        """Compute ``tensor + node``, for which torch calls this method. Raise TypeError for torch's functions."""
+        """Compute ``tensor + node``; torch calls this method. For functions of torch, raise TypeError."""
         name = getattr(func, "__name__", str(func)).strip("_")
         swapped = name.startswith("r") and name[1:] in _OPERATORS
         if name in _OPERATORS or swapped:
@@ -279,7 +291,7 @@ class DataNode:
             return apply(name[1:], *reversed(operands)) if swapped else apply(name, *operands)
         raise TypeError(f"torch's {name} does not accept a DataNode, which represents a batch: use {_ON_TENSORS}")
 
-    if TYPE_CHECKING:  # nodes of a pipeline in debug mode have values
+    if TYPE_CHECKING:  # in debug mode, nodes have values
 
         def get(self) -> TensorList: ...
 
@@ -324,7 +336,7 @@ class DataNode:
 
 
 class _Shape:
-    """Shapes of a node's samples; can be called and indexed."""
+    """The shapes of a node's samples. Calling or indexing this object returns a node."""
 
     __slots__ = ("_node",)
 
@@ -332,20 +344,20 @@ class _Shape:
         self._node = node
 
     def __call__(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
-        """Return the shape of each sample, 1D."""
+        """Return a node with the shape of each sample, 1D."""
         return _apply("_shape", self._node, dtype=dtype, device=device)
 
     def __getitem__(self, index: Any) -> DataNode:
         return self()[index]
 
     def __iter__(self, *_: Any) -> NoReturn:
-        """Raise TypeError: without this method, iteration would use `__getitem__` and never end."""
+        """Raise TypeError. Without this method, Python would iterate with `__getitem__`, which never ends."""
         raise TypeError(
             f"how many axes {self._node} has is not known while the graph is made, so that its shape cannot be taken "
             "apart: index it one by one, as in height, width = node.shape[0], node.shape[1]"
         )
 
-    if not TYPE_CHECKING:  # for a type checker, missing names stay missing
+    if not TYPE_CHECKING:  # hidden from type checkers, so that they report unknown attributes
         __len__ = __contains__ = __iter__
 
     def __repr__(self) -> str:
@@ -384,7 +396,7 @@ _INSTEAD = {
     "std": "fn.reductions.std_dev(node, fn.reductions.mean(node))",
     "var": "fn.reductions.variance(node, fn.reductions.mean(node))",
 }
-"""Expressions to write for methods of tensors and arrays."""
+"""For methods of tensors and arrays, the expression to write instead."""
 
 
 def _apply(operator: str, *inputs: Any, **arguments: Any) -> DataNode:
@@ -431,7 +443,10 @@ _install_arithmetic()
 
 
 def _refuse_flattening(node: DataNode) -> Any:
-    """Raise TypeError for torchvision's v2 transforms, which would flatten a node and return it unchanged."""
+    """Raise TypeError if torch flattens a node as part of a tree of tensors.
+
+    Without this function, torchvision's v2 transforms would take a node for an unknown object, and return it unchanged.
+    """
     raise TypeError(f"{node} represents a batch while the graph is built, and torch cannot read it: use {_ON_TENSORS}")
 
 
@@ -440,7 +455,7 @@ pytree.register_pytree_node(DataNode, _refuse_flattening, lambda values, context
 
 @dataclass(frozen=True)
 class NewAxis:
-    """A dimension that an index inserts; see `newaxis`."""
+    """An item of an index that inserts a dimension; see `newaxis`."""
 
     name: str | None = None
 
@@ -454,21 +469,29 @@ newaxis: NewAxis = NewAxis()
 
 @dataclass(frozen=True)
 class Graph:
-    """A traced pipeline: the nodes that the outputs need, each after the nodes that it needs."""
+    """A traced pipeline: the nodes that its outputs need. Each node comes after the nodes that it needs."""
 
     nodes: tuple[Node, ...]
     outputs: tuple[DataNode, ...]
 
     @classmethod
     def of(cls, outputs: Sequence[DataNode], others: Sequence[Node] = ()) -> Graph:
-        """Collect the nodes that the outputs need, and other nodes that must not be pruned."""
+        """Build the graph of the nodes that the outputs need.
+
+        Args:
+            outputs: The outputs.
+            others: Recorded nodes, in order. Those with ``preserve`` are also in the graph.
+
+        Raises:
+            RuntimeError: Several nodes have the same name.
+        """
         kept = [edge.source for edge in outputs if edge.source is not None]
         kept += [node for node in others if node.preserve]
         ancestors: dict[Node, None] = {}
         for node in kept:
             _visit(node, ancestors)
         order = {node: i for i, node in enumerate(others)}
-        # The order of definition is topological, because a node is created after the nodes that it needs.
+        # Nodes are recorded after the nodes that they need, so the order of recording is a valid order.
         nodes = sorted(ancestors, key=order.__getitem__) if ancestors.keys() <= order.keys() else list(ancestors)
         counts = Counter(node.name for node in nodes)
         for name, count in counts.items():
@@ -505,15 +528,17 @@ class Tracer:
     """Collects the nodes that operators record.
 
     Args:
-        owner: The pipeline that is being defined. The tracer holds only a weak reference, so that the pipeline is freed
-            with the user's last reference, without the garbage collector.
+        owner: The pipeline that is being defined. The tracer stores only a weak reference: otherwise, a cycle of
+            references would keep the pipeline alive until the garbage collector runs.
 
     Attributes:
-        draws: Detects random numbers that the traced function draws itself.
+        draws: Detects random numbers that the traced function draws itself; None if nothing needs to be detected.
         converts: True if conditionals in the traced function are rewritten.
+        nodes: The recorded nodes, in order.
+        scope: The conditions of the branch that is being traced, outermost first.
     """
 
-    live = False  # True if calls are computed immediately, by a method ``run(operator, call)``
+    live = False  # True in subclasses whose method ``run(operator, call)`` computes each call immediately
 
     def __init__(self, owner: Any = None) -> None:
         self.draws: TracedDraws | None = None
@@ -523,11 +548,11 @@ class Tracer:
 
     @property
     def owner(self) -> Any:
-        """The pipeline that is being defined, or None."""
+        """The pipeline that is being defined; None without a pipeline, or if it no longer exists."""
         return self._owner()
 
     def restart(self) -> None:
-        """Drop the recorded nodes."""
+        """Drop the recorded nodes, and start from the beginning."""
         self.nodes: list[Node] = []
         self.scope: tuple[Condition, ...] = ()
         self._random = 0
@@ -540,7 +565,7 @@ class Tracer:
         self.leave()
 
     def leave(self) -> None:
-        """Stop collecting nodes, even if an interrupt ended `__enter__` or `__exit__`."""
+        """Stop collecting nodes. This also works if an interrupt has ended `__enter__` or `__exit__` early."""
         if self in _stack():
             _stack().remove(self)
 
@@ -550,7 +575,9 @@ class Tracer:
         self.nodes.append(node)
 
     def _scope_of(self, node: Node) -> tuple[Condition, ...]:
-        """Return the conditions under which a node runs: those of the current branch, or of its inputs.
+        """Return the conditions under which a node runs: the conditions of the current branch or of an input.
+
+        The longest list of conditions is returned; the others are its beginnings.
 
         Raises:
             RuntimeError: The node's inputs belong to different branches.
@@ -568,25 +595,28 @@ class Tracer:
         return scope
 
     def number(self, node: Node) -> None:
-        """Assign a separate stream of random numbers to a random operator."""
+        """Assign the next stream of random numbers to a node, if its operator is random."""
         if node.operator.schema.random:
             node.stream, self._random = self._random, self._random + 1
 
 
 def scope_of(edge: DataNode | None) -> tuple[Condition, ...]:
-    """Return the conditions under which an edge has values."""
+    """Return the conditions under which an edge has values; empty for None."""
     return () if edge is None or edge.source is None else edge.source.scope
 
 
 def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
-    """Return an input's conditions without the last one, if the node merges the branches of this condition."""
+    """Return the conditions of an input of a node that merges branches.
+
+    The last condition is omitted if it belongs to the branches that the node merges.
+    """
     scope = scope_of(edge)
     ended = {_follow_negations(e) for e in node.per_sample.values()}
     return scope[:-1] if scope and _follow_negations(scope[-1].edge) in ended else scope
 
 
 def _follow_negations(edge: DataNode) -> tuple[Node | None, int]:
-    """Return node and index of the edge from which this edge is computed by only ``not``."""
+    """Return the node and the index of the edge that remains after removing all ``not`` before this edge."""
     while edge.source is not None and edge.source.operator.name == "_not":
         assert edge.source.inputs[0] is not None
         edge = edge.source.inputs[0]
@@ -621,10 +651,10 @@ def add_node(
     name: str | None = None,
     preserve: bool = False,
 ) -> Node:
-    """Create a node for one use of an operator, and record it with the current tracer, if any."""
+    """Create a node for one use of an operator. If a tracer is active in this thread, it records the node."""
     tracer = current()
     title = operator.title(constants).rpartition(".")[2]
-    # Nodes from outside a pipeline, usually constants, have names that nodes inside a pipeline never have.
+    # A node that is created outside a pipeline is usually a constant. Its name can't occur inside a pipeline.
     name = name or (f"__{title}_{len(tracer.nodes)}" if tracer else f"__outside_{title}_{next(_serial)}")
     node = Node(operator, name, device, tuple(inputs), constants, per_sample, user_line(), preserve=preserve)
     where = "cpu" if device == "cpu" else "gpu"

@@ -1,11 +1,11 @@
 """Turn a graph into a plan: steps that run over a whole batch, and chains of per-sample operators.
 
-A plan is a list of stages. A stage first runs its steps, in order, each over the batch (sources, random parameters,
-permutations, all operators on an accelerator). Then it runs its chain: a sample passes through all per-sample operators
-of the chain while it is in cache.
+A plan is a list of stages. A stage first runs its steps in order, each over the whole batch: sources, random
+parameters, permutations, and all operators on an accelerator. Then it runs its chain: a sample passes through all
+operators of the chain while it is in the CPU's cache.
 
-Every chain processes *chunks* of one or more samples; the number is chosen for each batch (`execute.chunks`). Planning
-is a pure function. `print` shows a plan as text.
+A chain processes a batch in *chunks* of one or more samples; `execute.chunks` chooses the size for each batch. Planning
+has no side effects. `print` shows a plan as text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class HostValue(NamedTuple):
-    """The use of an edge's values as an operator's argument or condition.
+    """The use of an edge's values as an operator's argument or condition, for which the values must be on the CPU.
 
     Attributes:
         edge: The edge.
@@ -42,7 +42,7 @@ class HostValue(NamedTuple):
 
     @property
     def key(self) -> tuple[DataNode, int | None, bool]:
-        """Key that is equal for operators that convert an edge to the same numbers."""
+        """Key of the conversion: uses with equal keys need the same Python numbers, so they are converted only once."""
         return self.edge, self.axes, self.frames
 
 
@@ -53,8 +53,8 @@ class Chain:
     Attributes:
         nodes: The operators, in order of execution.
         inputs: Edges from steps or earlier chains that are inputs of the operators.
-        values: Edges from steps or earlier chains that are conditions or per-sample arguments; one per key.
-        delivers: Edges that a later step or the user needs.
+        values: Edges from steps or earlier chains that are conditions or per-sample arguments; one entry per key.
+        delivers: Edges that the chain computes and that a later stage or the user needs.
     """
 
     nodes: tuple[Node, ...]
@@ -64,13 +64,16 @@ class Chain:
 
     @property
     def takes_tensors(self) -> bool:
-        """True if each operator accepts samples in one tensor: the plan prints "for each chunk of samples"."""
+        """True if each operator accepts samples in one tensor.
+
+        Then the printed plan says "for each chunk of samples".
+        """
         return all(map(_takes_tensors, self.nodes))
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Steps over the batch, then a chain over its samples (either may be empty)."""
+    """Steps over the batch, then a chain over its samples. A stage may lack one of the two."""
 
     steps: tuple[Node, ...]
     chain: Chain | None
@@ -83,7 +86,7 @@ class Plan:
     Attributes:
         graph: The graph.
         stages: The stages, in order.
-        dies: For each stage, the edges that aren't needed after it.
+        dies: For each stage, the edges that no later stage and no output needs.
         index: Index of each node in the graph.
     """
 
@@ -104,15 +107,15 @@ class Plan:
 
 
 def nodes_of(stages: Iterable[Stage]) -> list[Node]:
-    """Return the nodes that run in stages: steps, and the nodes of chains."""
+    """Return the nodes that run in some stages: all steps, and all nodes of chains."""
     return [node for s in stages for node in (*s.steps, *(s.chain.nodes if s.chain else ()))]
 
 
 class StepKind(IntEnum):
-    """Mode in which a node runs; a stage has steps, then a chain.
+    """The two ways to run a node. The numbers give the order inside a stage: first the steps, then the chain.
 
     Attributes:
-        STEP: The node runs over the batch.
+        STEP: The node runs over the whole batch.
         SAMPLE: The node runs in a chain.
     """
 
@@ -121,7 +124,7 @@ class StepKind(IntEnum):
 
 
 def plan(graph: Graph) -> Plan:
-    """Divide a graph into stages, as few as its operators over whole batches allow."""
+    """Divide a graph into the smallest number of stages that its operators over whole batches allow."""
     index = {node: i for i, node in enumerate(graph.nodes)}
     of_kind = kinds(graph)
     slots = {node: (level, of_kind[node]) for node, level in _levels(graph, of_kind).items()}
@@ -147,10 +150,11 @@ def plan(graph: Graph) -> Plan:
 
 
 def kinds(graph: Graph) -> dict[Node, StepKind]:
-    """Choose the kind of each node.
+    """Choose for each node whether it is a step or runs in a chain.
 
-    Per-sample operators on the CPU run in chains. But operators on small values that don't depend on a reader or
-    source, such as an angle that is drawn and scaled, are steps, so that a decoder's chain stays on the fast path.
+    Per-sample operators on the CPU run in chains, with one exception: an operator on small values that don't depend on
+    a reader or source, for example on a random angle, is a step. If it were in a decoder's chain, the chain couldn't
+    use the fast path.
     """
     kind_of: dict[Node, StepKind] = {}
     data: set[Node] = set()  # nodes that depend on a reader or source
@@ -170,10 +174,10 @@ def _takes_tensors(node: Node) -> bool:
 
 
 def _separate(chained: Sequence[Node]) -> set[Node]:
-    """Return the operators of a level that form a separate chain, before the chain of the remaining operators.
+    """Return the operators of a level that form a chain of their own, before the chain of the remaining operators.
 
-    Each of these operators accepts samples in one tensor. None of them uses results of the remaining operators, or
-    computes their inputs, because this is faster while the sample is in cache.
+    All of them accept samples in one tensor. Operators that use results of the remaining operators, or that compute
+    their inputs, stay with the remaining operators: this is faster, because the sample is still in the CPU's cache.
     """
     separate = {node for node in chained if _takes_tensors(node)}
     while True:
@@ -193,8 +197,8 @@ def _parents(node: Node) -> list[Node]:
 def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
     """Return the level of each node. A step that needs the result of a chain begins a new level.
 
-    Steps run as early as possible. Nodes of chains run as late as possible, so that nodes that depend on different
-    steps can be in one chain.
+    Steps run as early as possible. Nodes of chains run as late as possible. Thus nodes that depend on different steps
+    can be in one chain.
     """
     levels: dict[Node, int] = {}
     for node in graph.nodes:
@@ -211,9 +215,10 @@ def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
 
 
 def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[Node, tuple[int, StepKind]]:
-    """Return slots of copies to the device: the level of the first user of the copy, or else of the last device step.
+    """Return later slots for copies to the device.
 
-    So small values such as labels aren't copied separately before the images are decoded.
+    A copy gets the level of its first user; if no node uses it, the level of the last step on the device. Therefore
+    small values such as labels aren't copied separately before the images are decoded.
     """
     steps = {n: level for n, (level, kind) in slots.items() if kind is StepKind.STEP}
     last = max((level for n, level in steps.items() if n.device == "gpu"), default=0)
@@ -226,7 +231,7 @@ def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[
 
 
 def _last_uses(graph: Graph, stage_of: dict[Node, int]) -> dict[DataNode, int]:
-    """Return the last stage that needs each edge."""
+    """Return for each edge the last stage that needs it."""
     last: dict[DataNode, int] = {}
     for node in graph.nodes:
         for edge in edges(node):
@@ -241,14 +246,14 @@ def edges(node: Node) -> Iterable[DataNode]:
 
 
 def value_of(edge: DataNode, node: Node, name: str = "") -> HostValue:
-    """Return an operator's use of an edge as a per-sample argument; without a name, as a condition."""
+    """Return an operator's use of an edge as the per-sample argument `name`; without a name, as a condition."""
     argument = node.operator.schema.arguments.get(name)
     axes = None if argument is None else node.operator.axes_of(name)
     return HostValue(edge, node, name, axes, argument is not None and argument.edge != "sample")
 
 
 def may_share(outputs: Iterable[DataNode]) -> bool:
-    """Return True if two outputs depend on the same edge, so that both may be views of its data."""
+    """Return whether two outputs depend on the same edge, so that both may be views of its memory."""
     known: set[DataNode] = set()
     for output in set(outputs):
         own, rest = set[DataNode](), [output]
@@ -269,13 +274,13 @@ def _source(edge: DataNode) -> Node:
 
 
 def is_metadata(edge: DataNode) -> bool:
-    """Return True for a reader's output that is known without reading the record."""
+    """Return whether an edge is an output of a reader that is known without reading the record, for example a label."""
     source = _source(edge)
     return edge.index >= len(source.outputs) - source.operator.metadata
 
 
 def is_shared(edge: DataNode) -> bool:
-    """Return whether the device's decoder decodes some samples of an edge."""
+    """Return whether an edge is the output of a decoder that sends a fraction of the images to the device's decoder."""
     node = edge.source
     if node is None or edge.index or not node.operator.has("shared"):
         return False
@@ -283,9 +288,10 @@ def is_shared(edge: DataNode) -> bool:
 
 
 def encoded_operator(chain: Chain) -> Node | None:
-    """Return the operator of a chain that processes several encoded samples, from an input or a reader, in one call.
+    """Return the operator of a chain that processes several encoded samples in one call; None for other chains.
 
-    None if the operator has no implementation for encoded samples, or if the chain has other operators.
+    This operator has a batched implementation for encoded samples. Its samples come from the chain's input, or from a
+    reader in the chain. The chain has no other operators.
     """
     *before, node = chain.nodes
     edge = node.inputs[0] if len(node.inputs) == 1 else None

@@ -1,10 +1,11 @@
 """Convert a graph to JSON values and back, and draw it.
 
 Only data is saved. If an argument is a Python object (a callback, a source, a module), an error names the operator.
-Loading looks operators up by name, so modules that declare the user's own operators must be imported before.
+When a graph is loaded, operators are looked up by name: if the user declared an operator, the module that declares it
+must be imported before.
 
-Files are treated as untrusted: operators, arguments, conditions and line numbers are checked by type and against the
-schema when a file is loaded. Neither loading nor running a graph executes code from the file. But the file selects
+Files are treated as untrusted: when a file is loaded, operators, arguments, conditions and line numbers are checked by
+type and against the schemas. Neither loading nor running a graph executes code from the file. But the file selects
 operators and paths: a reader may read any file, and `dump_image` may write any file.
 """
 
@@ -35,7 +36,9 @@ T = TypeVar("T")
 
 
 def encode(value: Any) -> Json:
-    """Convert a value to JSON; types that JSON lacks become ``{"kind": content}``.
+    """Convert a value to JSON.
+
+    A type that JSON lacks becomes ``{"kind": content}``, with one of the keys of `_DECODERS`.
 
     Raises:
         TypeError: The value is a Python object that isn't data.
@@ -64,7 +67,7 @@ def encode(value: Any) -> Json:
 
 
 def decode(data: Json) -> Any:
-    """Convert the result of `encode` back to the value; tuples become lists.
+    """Convert the result of `encode` back to the value. Tuples have become lists.
 
     Raises:
         ValueError: `data` can't be a result of `encode`.
@@ -123,7 +126,7 @@ def _decode_dtype(content: Json) -> torch.dtype:
 
 
 def _is(value: Any, kind: type[T]) -> T:
-    """Return a value after checking that it has exactly this type."""
+    """Check that a value has exactly this type, and return it."""
     if type(value) is not kind:
         raise ValueError(f"{_shown(value)} is not a {kind.__name__}")
     return value
@@ -212,7 +215,7 @@ def _has_secret(value: Any) -> bool:
 
 
 def graph_from_json(data: Json) -> Graph:
-    """Return the graph that `graph_to_json` wrote.
+    """Build the graph from the result of `graph_to_json`.
 
     Raises:
         RuntimeError: The data isn't a graph, or uses an operator that isn't declared.
@@ -241,7 +244,7 @@ def _reading(where: str) -> Iterator[None]:
 
 
 def _node(saved: Json, before: list[Node]) -> Node:
-    """Read a node; its inputs must be outputs of earlier nodes."""
+    """Read a node. Its inputs must be outputs of the nodes before it."""
     if _is(saved, dict).keys() != _KEYS:
         raise ValueError(f"it has the fields {', '.join(saved)}, not {', '.join(sorted(_KEYS))}")
     operator = _operator(_is(saved["operator"], str))
@@ -364,7 +367,7 @@ def _box(edge: DataNode) -> str:
 
 
 def _quote(*lines: str) -> str:
-    r"""Return lines as a string of the dot language, with ``\"`` for quotes and ``\n`` between lines."""
+    r"""Return lines as one string of the dot language: quotes are written ``\"``, and line breaks ``\n``."""
     escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for line in lines)
     return '"' + "\\n".join(escaped) + '"'
 

@@ -1,4 +1,4 @@
-"""Error messages for outputs that were unpacked incorrectly."""
+"""Error messages for programs that unpack an operator's outputs incorrectly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_OPERATORS = {"python_function": _NUMBER, "torch_python_function": _NUMBER, "
 
 
 def explain_unpacking(error: BaseException | None, nodes: Sequence[Node]) -> None:
-    """Add advice to Python's error about iterating over a node."""
+    """Add advice to Python's error if the user's code iterates over a node; leave other errors unchanged."""
     if not isinstance(error, TypeError) or not nodes or "DataNode" not in str(error) or "iterable" not in str(error):
         return
     last = nodes[-1]
@@ -38,7 +38,10 @@ def _of_samples(dataset: Any) -> str:
 
 
 def of_a_dictionary(text: Any, nodes: Sequence[Node]) -> str:
-    """Return the end of a message for text that is the name of an output in a dictionary; otherwise empty."""
+    """Return advice for text that is the name of a reader's output; for other values, return "".
+
+    A program passes this text if it has unpacked a dictionary of outputs, which yields the keys.
+    """
     for node in nodes if isinstance(text, str) else ():
         names = node.constants["dataset"].names if node.operator.name == "readers.dataset" else ()
         if text in names:

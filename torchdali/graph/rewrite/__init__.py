@@ -1,12 +1,13 @@
 """Replace several operators of a graph by one equivalent operator.
 
 ================  ============================================================================
-`_decoding`       decoders with the operators after them on the CPU that the fast path runs in one call
-`_on_device`      decoders before operators of a device; resizes with crops
-`_identical`      operators that compute the same, computed once
-`_caching`        the nodes before `fn.cache`
-`_nodes`          finding, joining and copying nodes
-`_sentences`      sentences of `Pipeline.explain` about the fast path
+`_decoding`       fuses decoders with the operators after them on the CPU, if the fast path can
+                  run all of them in one call
+`_on_device`      fuses decoders with operators on a device, and resizes with crops
+`_identical`      merges operators that compute the same values
+`_caching`        replaces the nodes before `fn.cache` by a reader of the cached samples
+`_nodes`          finds, joins and copies nodes
+`_sentences`      explains the fast path, for `Pipeline.explain`
 ================  ============================================================================
 
 The new operators are in ``ops/_decode_chain.py``, ``ops/_mixed.py`` and ``ops/_resize_and_normalize.py``.
@@ -26,13 +27,13 @@ __all__ = ["copy_node", "cut_at_caches", "fast_path", "is_fast", "rewrite"]
 
 
 def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None) -> Graph:
-    """Run all rewriting passes, in order, on a graph after `cut_at_caches`.
+    """Run all rewriting passes in order. The caller must have run `cut_at_caches` before.
 
     Args:
         graph: The graph.
         exact: True if results must be bit-identical to DALI's.
         scaled: True to decode large photos at a smaller scale.
-        device: The accelerator; with None, its operators stay unchanged.
+        device: The accelerator; with None, operators on a device stay unchanged.
     """
     graph = merge_identical(graph)
     if device is not None:

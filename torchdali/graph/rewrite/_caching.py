@@ -1,4 +1,4 @@
-"""Remove the nodes before a cache from the graph, so that a stored sample is neither read nor computed."""
+"""Remove the nodes before a cache from the graph, so that cached samples are neither read nor computed again."""
 
 from __future__ import annotations
 
@@ -20,26 +20,29 @@ from torchdali.reading.datasets import LoaderOptions
 __all__ = ["CachedSamples", "cut_at_caches"]
 
 _OPTIONS = frozenset(field.name for kind in (LoaderOptions, RemoteOptions) for field in fields(kind))
-_IN_THE_KEY = frozenset(("labels", "requests", "save_preprocessed_annotations"))  # in each record's key, or irrelevant
+_IN_THE_KEY = frozenset(("labels", "requests", "save_preprocessed_annotations"))  # each record's key covers them
 _EACH_ALONE = frozenset(("constant", "ones", "zeros"))
-"""Operators over the batch whose results are the same for any samples."""
+"""Operators over the batch whose result for a sample doesn't depend on the other samples."""
 
 
 class CachedSamples(Protocol):
-    """Stored samples, from which a dataset can be opened; see `execute.caching`."""
+    """The samples of one cache, as an argument of the operator that reads them; see `execute.caching`."""
 
     layouts: tuple[str, ...]
 
 
 Keeping = Callable[[Graph, Node, bytes], CachedSamples]
-"""Returns it for the graph before a cache, the cache, and a digest of the graph."""
+"""Function that creates the `CachedSamples` of a cache.
+
+Its arguments are the graph before the cache, the cache's node, and a digest of the graph.
+"""
 
 
 def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
     """Replace each `cache`, and the nodes that only the cache needs, by a reader of its samples.
 
-    The new reader reads records in the same order as the original reader before the cache. It replaces the original
-    reader if no other node uses the original reader's records.
+    The new reader reads the records in the same order as the original reader before the cache. If no other node uses
+    the original reader's records, the new reader takes over its name and its outputs with metadata.
 
     Raises:
         RuntimeError: An operator before a cache can't be cached; the message names the operator and its line.
@@ -48,7 +51,7 @@ def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
         return graph
     new: dict[DataNode, DataNode] = {}
     nodes: list[Node] = []
-    origins: dict[Node, Node] = {}  # by new reader, the original reader
+    origins: dict[Node, Node] = {}  # for each new reader, the original reader before the cache
     for node in graph.nodes:
         if node.operator.name != "cache":
             nodes.append(copy_node(node, new))
@@ -74,7 +77,10 @@ def _replacement(cache: Node, origin: Node, kept: CachedSamples, before: Graph) 
 
 
 def _without_readers(nodes: list[Node], outputs: list[DataNode], origins: Mapping[Node, Node]) -> Graph:
-    """Replace original readers whose records aren't used elsewhere by new readers; remove nodes that aren't needed."""
+    """Remove the nodes that aren't needed, and each original reader that is replaced by a new reader.
+
+    An original reader is replaced if no other node uses its records.
+    """
     kept = Graph.of(outputs, nodes)
     read = {id(e.source) for n in kept.nodes for e in edges(n) if not is_metadata(e)}
     read |= {id(e.source) for e in outputs if not is_metadata(e)}
@@ -100,7 +106,7 @@ def _without_readers(nodes: list[Node], outputs: list[DataNode], origins: Mappin
 
 
 def _in_order(nodes: list[Node], kept: Graph, instead: Mapping[Node, Node]) -> list[Node]:
-    """Return the kept nodes in order, with each replaced reader's replacement at the reader's position."""
+    """Return the kept nodes in order, with each new reader at the position of the reader that it replaces."""
     replacing, ordered = set(instead.values()), []
     for node in nodes:
         if node in instead:
@@ -136,7 +142,7 @@ def _reader_of(before: Graph, cache: Node) -> Node:
 
 
 def _stands_in_the_way(node: Node, cache: Node) -> str:
-    """Return the reason why an operator must not come before a cache; empty if it may."""
+    """Return the reason why an operator isn't allowed before a cache; "" if it is allowed."""
     declared = node.operator
     if declared.schema.random:
         return "draws random numbers, which would be the same in each epoch: put the cache before it"
@@ -170,7 +176,7 @@ def _refuse(cache: Node, node: Node, why: str) -> RuntimeError:
 
 
 def digest(graph: Graph) -> bytes:
-    """Return a digest of a graph's computation on a record: operators, their arguments, and their connections.
+    """Return a digest of the computation that a graph performs on a record: operators, arguments and connections.
 
     Raises:
         RuntimeError: An argument is an object that can't be compared across runs; the message names the argument.
@@ -182,14 +188,14 @@ def digest(graph: Graph) -> bytes:
 
 
 def _left_out(node: Node) -> Collection[str]:
-    """Return the arguments that don't change the result: the records' location, and an unused seed."""
+    """Return the arguments that don't change the result for a record: its location, and a seed that isn't used."""
     if node.operator.kind == "reader":
         return _OPTIONS | node.operator.schema.paths | _IN_THE_KEY
     return () if node.operator.schema.random else ("seed",)
 
 
 def _value(node: Node, name: str, value: Any) -> Any:
-    if name == "samples":  # of another cache
+    if name == "samples":  # this node reads another cache
         return value.digest
     try:
         return comparable(value)

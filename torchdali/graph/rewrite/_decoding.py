@@ -1,4 +1,4 @@
-"""Fuse decoders with the operators after them into one operator that decodes only the needed region."""
+"""Fuse decoders with the operators after them, so that only the needed region of an image is decoded."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ __all__ = ["fuse_decoding"]
 
 
 def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
-    """Fuse each image decoder with the operators after it on the CPU, as long as these can be part of one program.
+    """Fuse each image decoder with the operators after it on the CPU, as long as they can edit the image's program.
 
-    Each operator must be the only user of the operator before it. Without the native library, only chains that also
-    need fewer pixels in Python are fused. Random numbers are the same, and pixels differ by at most 1.
+    The result of each fused operator must have no other users than the next operator. Without the native library, only
+    the chains in `DecodeChain.OF_WINDOWS` are fused: those that decode fewer pixels even in Python. The random numbers
+    stay the same. Pixels differ by at most 1.
 
     Args:
         graph: The graph.
-        exact: Exclude operators that would add numbers in another order: resizing of mirrored images.
+        exact: Don't fuse an operator if this would change the order in which numbers are added: resizing of mirrored
+            images.
         scaled: See `DecodeChain`.
     """
     users = _sole_users(graph)
@@ -40,7 +42,10 @@ def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
 
 
 def _sole_users(graph: Graph) -> dict[DataNode, Node]:
-    """Return the users of edges that are the first input of one operator and aren't used elsewhere."""
+    """Return for each edge the only node that uses it.
+
+    Edges with several uses, or not used as first input, are skipped.
+    """
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
     first = [(node.inputs[0], node) for node in graph.nodes if node.inputs]
@@ -64,7 +69,14 @@ def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequen
 
 
 def _follow(node: Node, chain: Sequence[Node], before: ImageOptions, exact: bool) -> ImageOptions | None:
-    """Return the options of a chain's programs after adding an operator; None if the operator can't be added."""
+    """Return the options of a chain's programs after adding an operator; None if the operator can't be added.
+
+    Args:
+        node: The operator.
+        chain: The decoder and operators so far; empty if `node` is the first one.
+        before: The options so far.
+        exact: See `fuse_decoding`.
+    """
     edit = _edit(node)
     options = None if edit is None or before.output is not None else edit.options(before)
     if options is None or (node.operator.name in FIRST) is bool(chain):
@@ -76,7 +88,7 @@ def _follow(node: Node, chain: Sequence[Node], before: ImageOptions, exact: bool
 
 
 def _edit(node: Node) -> Edit | None:
-    """Return an operator's edit of programs; None if it needs pixels."""
+    """Return an operator's edit of image programs; None if the operator needs pixels."""
     narrowing: Narrowing | None = node.operator.narrowing
     if narrowing is None or node.device == "gpu" or len(node.outputs) != 1 or node.preserve:
         return None
@@ -89,7 +101,7 @@ def _edit(node: Node) -> Edit | None:
 
 
 def _join_chain(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bool) -> Node:
-    """Copy a chain as one node."""
+    """Create one node that does the work of a chain, in the new graph."""
     first, last = chain[0], chain[-1]
     values: dict[str, DataNode] = {}
     parts = tuple(ChainPart(node.operator.name, dict(node.constants), _add_values(values, node)) for node in chain)
@@ -106,7 +118,15 @@ def _join_chain(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bo
 
 
 def _add_values(values: dict[str, DataNode], node: Node) -> dict[str, str]:
-    """Add the per-sample arguments of a node to its chain's arguments; return their names in the chain."""
+    """Add a node's per-sample arguments to the arguments of its chain.
+
+    Args:
+        values: The chain's arguments by name; the function adds to this dictionary.
+        node: The node.
+
+    Returns:
+        For each per-sample argument of the node, its name among the chain's arguments.
+    """
     names = {name: name if name not in values else f"{name} of {node.name}" for name in node.per_sample}
     values.update((names[name], edge) for name, edge in node.per_sample.items())
     return names

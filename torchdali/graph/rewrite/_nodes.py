@@ -1,4 +1,4 @@
-"""Finding, joining and copying nodes of a graph."""
+"""Find, join and copy nodes of a graph."""
 
 from __future__ import annotations
 
@@ -17,18 +17,28 @@ __all__ = [
 ]  # fmt: skip
 
 DECODERS = {"decoders.image", "decoders.image_crop", "decoders.image_random_crop", "decoders.image_slice"}
-FIRST = {*DECODERS, "_picture"}  # of a chain
+FIRST = {*DECODERS, "_picture"}  # operators with which a chain may begin
 CHAINS = {"_decode_chain", "_random_decode_chain"}
-OWN = {"dtype", "save_attrs"}  # would mean something else, or nothing, in the operator that does both
+OWN = {"dtype", "save_attrs"}  # arguments whose meaning would change, or be lost, in a fused operator
 
 
 def makes_rgb(decoder: Node) -> bool:
-    """Return whether a decoder makes RGB images."""
+    """Return whether a decoder returns RGB images."""
     return bool(decoder.constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB)
 
 
 def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> dict[Node, Node]:
-    """Find nodes of two operators where the second is the only user of the first."""
+    """Find pairs of nodes that can be fused. Return the first node of each pair, by the second.
+
+    In each pair, the second node is the only user of the first node's single output, and both run under the same
+    conditions.
+
+    Args:
+        graph: The graph.
+        first: Name of the first node's operator.
+        second: Name of the second node's operator.
+        devices: Devices of the first and the second node.
+    """
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
     return {
@@ -50,7 +60,7 @@ def arguments_of(node: Node) -> set[str]:
 
 
 def _input_of(node: Node, name: str, devices: tuple[str, str]) -> Node | None:
-    """Return the node before a node, if it has this operator and both run on these devices."""
+    """Return the node whose output is a node's first input, if it runs this operator, and both run on these devices."""
     edge = node.inputs[0]
     before = edge.source if edge is not None else None
     if before is None or before.operator.name != name:
@@ -64,18 +74,24 @@ def scope_of(node: Node) -> tuple[tuple[int, bool | int], ...]:
 
 
 def constants_of(node: Node) -> dict[str, Any]:
-    """Return the constants of a node, without an unused seed."""
+    """Return the constants of a node, without a seed that the operator doesn't use."""
     unused = () if node.operator.schema.random else ("seed",)
     return {k: v for k, v in node.constants.items() if k not in unused}
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes of the user's graph that a node represents: its parts, or the node itself."""
+    """Return the nodes of the user's graph that a node replaces: its parts, or the node itself if it isn't fused."""
     return node.parts or (node,)
 
 
 def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str) -> Graph:
-    """Copy a graph, with each pair of nodes replaced by one node."""
+    """Copy a graph, and replace each pair of nodes by one node.
+
+    Args:
+        graph: The graph.
+        pairs: The first node of each pair, by the second.
+        name: Name of the operator that does the work of both nodes.
+    """
     dropped = set(pairs.values())
     new: dict[DataNode, DataNode] = {}
     nodes = []
@@ -98,8 +114,8 @@ def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = N
 
     Args:
         node: The node.
-        new: The edges of the new graph, by the edges of the old graph. The copy's outputs are added.
-        before: A node whose inputs replace the inputs of `node`.
+        new: Maps edges of the old graph to edges of the new graph. The function adds the node's outputs.
+        before: A node that is fused with `node`: the copy gets its inputs, and the per-sample arguments of both nodes.
     """
     inputs = (before or node).inputs
     per_sample = {**(before.per_sample if before else {}), **node.per_sample}

@@ -1,4 +1,7 @@
-"""Fuse operators on a device, and decoders before them, so that they need fewer pixels or kernel launches."""
+"""Fuse operators on a device with each other or with the decoder before them.
+
+The fused operators compute fewer pixels, or launch fewer kernels.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,11 @@ __all__ = ["decode_windows", "fuse_resizing", "set_shares", "share_decoding"]
 
 
 def set_shares(graph: Graph, device: torch.device | None) -> Graph:
-    """Set for each "mixed" decoder the share of its images that the device's engine decodes; 0 without an engine.
+    """Set, for each "mixed" decoder, the fraction of its images that the device's hardware decoder decodes.
 
-    The engine has only one method of upsampling colors: the first decoder's. The CPU decodes all images of decoders
-    with the other method.
+    Without a hardware decoder, the fraction is 0. A hardware decoder supports only one method of upsampling colors at a
+    time: the method of the first "mixed" decoder in the graph. If another decoder uses the other method, its fraction
+    is 0, and the CPU decodes its images.
     """
     mixed = [node for node in graph.nodes if node.operator.name in _SHAREABLE and node.device == "mixed"]
     if not mixed:
@@ -61,18 +65,19 @@ def _makes_bytes(node: Node) -> bool:
 
 
 def share_decoding(graph: Graph) -> Graph:
-    """Replace decoders of whole images, so that the device's engine decodes its share."""
+    """Replace decoders of whole images that have a fraction above 0, so that the hardware decoder takes part."""
     shared = [node for node in graph.nodes if node.operator.name == "decoders.image" and _is_shared(node)]
     return _with_shares(graph, {node: _ShareDecoder("_decode_share", (node,)) for node in shared})
 
 
 class _ShareDecoder(NamedTuple):
-    """The operator that replaces a decoder, and sends a share of the images to the device's engine.
+    """Replacement of a decoder: an operator that sends a fraction of the images to the device's hardware decoder.
 
     Attributes:
         operator: Name of the new operator.
         originals: The nodes whose constants the operator uses.
-        resize: The node that resizes the images; its arguments come from further outputs of the operator.
+        resize: The node that resizes the images. Further outputs of the new operator become its per-sample arguments.
+            None if there are no further outputs.
         numbers: Names of these arguments.
     """
 
@@ -83,7 +88,7 @@ class _ShareDecoder(NamedTuple):
 
 
 def _with_shares(graph: Graph, shares: Mapping[Node, _ShareDecoder]) -> Graph:
-    """Replace decoders, and connect the arguments of the resizes after them."""
+    """Replace decoders, and connect their further outputs to the resizes after them."""
     if not shares:
         return graph
     new: dict[DataNode, DataNode] = {}
@@ -118,15 +123,15 @@ def _is_shared(node: Node) -> bool:
 def decode_windows(graph: Graph, device: torch.device | None) -> Graph:
     """Decode on the CPU only the region that a resize or a random crop on the device uses."""
     graph = _decode_regions(_decode_random_windows(graph))
-    # On the CPU, different kernels resize whole images and regions, and the results differ.
+    # On the CPU, one kernel resizes whole images and another one resizes regions, and their results differ.
     return graph if device is None or device.type == "cpu" else _decode_seen(graph)
 
 
 def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
-    """Fuse a resize into the crop, mirror and normalization after it: only the crop's region is computed.
+    """Fuse a resize with the crop, mirror and normalization after it, so that only the crop's region is resized.
 
-    On the CPU, the pixels are the same. On a device with batch kernels, only resizes of decoded images are fused, and
-    the pixels are the same up to rounding.
+    On the CPU, the pixels stay the same. On a device with batch kernels, only resizes of decoded images are fused, and
+    the pixels stay the same up to rounding.
     """
     pairs = pairs_of(graph, "resize", "crop_mirror_normalize", ("cpu", "cpu"))
     if device is not None and has_kernels(device):
@@ -136,13 +141,13 @@ def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
 
 
 def _resizes_to_one_size(resize: Node) -> bool:
-    """Return whether a resize takes decoded bytes, returns images of one size, and the kernels have its filters."""
+    """Return whether the kernels can run a resize: of decoded uint8 images, to one size, with their filters."""
     edge = resize.inputs[0]
     before = edge.source if edge is not None else None
     filters = {resize.constants.get(name) for name in ("interp_type", "mag_filter", "min_filter")}
     if before is None or before.device != "mixed" or DALIInterpType.INTERP_NN in filters:
         return False
-    if before.operator.has("shared") and "size" in resize.per_sample:  # the size of the region that a crop keeps
+    if before.operator.has("shared") and "size" in resize.per_sample:  # set by `_decode_seen`: the crop's region
         return True
     size = resize.constants.get("size", [0.0])
     return (
@@ -155,7 +160,7 @@ def _resizes_to_one_size(resize: Node) -> bool:
 
 
 def _normalizes_alike(last: Node) -> bool:
-    """Return whether a `crop_mirror_normalize` returns floats, and crops the same window from images of one size."""
+    """Return whether a `crop_mirror_normalize` returns floats, and crops the same window of all images."""
     arguments = last.operator.arguments(last.constants)
     return (
         last.per_sample.keys() <= {"mirror"}
@@ -192,7 +197,7 @@ _PLACES = {"crop_d", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding"}
 
 
 def _sees_a_part(decoder: Node, resize: Node, crop: Node) -> bool:
-    """Return whether a linear resize of RGB bytes has a constant size, and the crop a constant window."""
+    """Return whether a crop of constant size follows a linear resize of RGB images to a constant size."""
     return (
         makes_rgb(decoder)
         and not (decoder.per_sample or resize.per_sample or decoder.scope)
@@ -205,8 +210,8 @@ def _sees_a_part(decoder: Node, resize: Node, crop: Node) -> bool:
 def _decode_random_windows(graph: Graph) -> Graph:
     """Decode on the CPU only the window of a random crop on the device, and resize the window on the device.
 
-    The window and the pixels are the same, except for the outermost rows and columns, which `resize` computes more
-    exactly. Crops that may read pixels outside their window aren't replaced.
+    The window stays the same, and so do the pixels, except for the outermost rows and columns, which `resize` computes
+    more exactly. A crop that may read pixels outside its window isn't replaced.
     """
     pairs = pairs_of(graph, "decoders.image", "random_resized_crop", ("mixed", "gpu"))
     pairs = {crop: decoder for crop, decoder in pairs.items() if _takes_the_window(crop, decoder)}
@@ -235,7 +240,7 @@ def _decode_random_windows(graph: Graph) -> Graph:
 
 
 def _decode_regions(graph: Graph) -> Graph:
-    """Let the device's engine decode its share of images whole; the resize after it crops the random window."""
+    """Let the hardware decoder decode its images whole, and let the resize after it crop the random window."""
     pairs = pairs_of(graph, "decoders.image_random_crop", "resize", ("mixed", "gpu"))
     shares = {
         decoder: _ShareDecoder("_decode_random_share", (decoder,), resize, _REGIONS)
@@ -246,7 +251,7 @@ def _decode_regions(graph: Graph) -> Graph:
 
 
 def _resizes_to(resize: Node) -> bool:
-    """Return whether a linear resize returns bytes of one size."""
+    """Return whether a linear resize returns uint8 images of one constant size."""
     size = resize.constants.get("size", [0.0])
     return resize.constants.keys() <= {"size", "antialias"} and not resize.per_sample and min(size) > 0
 
@@ -259,7 +264,7 @@ _LEAST = 32  # pixels per side; for smaller sizes, `random_resized_crop` reads p
 
 
 def _takes_the_window(crop: Node, decoder: Node) -> bool:
-    """Return whether a random crop of RGB bytes resizes linearly and reads only pixels of its window."""
+    """Return whether a random crop of RGB images resizes linearly and reads only pixels of its window."""
     size = crop.constants.get("size", ())
     return (
         makes_rgb(decoder)
@@ -273,5 +278,5 @@ def _takes_the_window(crop: Node, decoder: Node) -> bool:
 
 
 def _is_range(values: Any) -> bool:
-    """Return whether an argument is None or a range of positive numbers; the crop raises errors for other values."""
+    """Return whether an argument is None or a range of positive numbers; for other values, the crop raises an error."""
     return values is None or (len(values) == 2 and 0 < values[0] <= values[1])

@@ -1,4 +1,4 @@
-"""Sentences about the parts of a planned graph on the fast path."""
+"""Sentences for `Pipeline.explain` about the fast path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["fast_path", "is_fast"]
 
 
 def is_fast(graph: Graph) -> bool:
-    """Return whether the fast path runs all per-sample operators, from file to batch."""
+    """Return whether the fast path runs all per-sample operators of a graph, from the file to the batch."""
     chains = [stage.chain for stage in plan(graph).stages if stage.chain is not None and not stage.chain.takes_tensors]
     of_samples = [node for chain in chains for node in chain.nodes if node.operator.kind != "reader"]
     are_chains = all(node.operator.name in CHAINS and node.device == "cpu" for node in of_samples)
@@ -21,7 +21,7 @@ def is_fast(graph: Graph) -> bool:
 
 
 def fast_path(graph: Graph) -> list[str]:
-    """State for each image decoder whether it is on the fast path, and which operator prevents it."""
+    """Return one sentence per image decoder: whether it is on the fast path, or which operator prevents it."""
     decoders = [node for node in graph.nodes if parts_of(node)[0].operator.name in DECODERS]
     if not decoders:
         return []
@@ -32,10 +32,12 @@ def fast_path(graph: Graph) -> list[str]:
 
 
 def _decoder_sentence(node: Node, graph: Graph, together: bool) -> str:
-    """Return the sentence for a decoder.
+    """Return the sentence about one decoder.
 
     Args:
-        together: It does several samples in one call.
+        node: The decoder, fused or not.
+        graph: The graph.
+        together: True if the decoder processes several samples in one call.
     """
     engine = node.constants.get("hw_decoder_load", 0.0) > 0
     if node.operator.name not in CHAINS and "encoded" not in node.operator.chunks:
