@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from torchdali.dataloader import _picture_plans
+from tests.helpers import inside
 
 
 @pytest.fixture(autouse=True, scope="session")
 def small_batches() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_picture_plans, "FEW", 0)
-        patch.setattr(_picture_plans, "FEW_MOVED", 0)
+        inside.small_batches(patch, 0, 0)
         yield patch

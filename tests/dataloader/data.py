@@ -14,6 +14,12 @@ from torch.utils.data import ConcatDataset, Dataset, IterableDataset, Subset, Te
 from torchvision.datasets.folder import default_loader
 
 COUNT = 10  # samples of each data set
+LAZY = "images are decoded by torchdali, as far as your transforms need them"  # a note of a loader
+
+
+def is_lazy(image: Any) -> bool:
+    """Return True for an image of torchdali, which Pillow opened; its class is Pillow's after the image is decoded."""
+    return isinstance(image, PIL.Image.Image) and type(image).__module__.startswith("torchdali.")
 
 
 def write_pictures(root: Path) -> list[str]:

@@ -13,9 +13,7 @@ from PIL import Image
 from torchvision import transforms as v1
 from torchvision.transforms import autoaugment, v2
 
-from torchdali.dataloader._chains import compile_transforms
-from torchdali.dataloader._rules import PIL, UNIT, ImageForm, erasing_of, steps_of
-from torchdali.ops._pictures import DrawnTransforms
+from tests.helpers.inside import compiled, drawn
 from torchdali.rng import BatchRng, Rng, prepare
 
 COUNT = 2000
@@ -98,13 +96,21 @@ CASES: dict[str, Case] = {
 }
 
 
+def steps_of(t: Any) -> Any:
+    return compiled(v1.Compose([t, v1.PILToTensor()])).transforms.steps
+
+
+def rectangle_of(t: Any) -> Any:
+    return compiled(v1.Compose([v1.ToTensor(), t])).transforms.ends[0].rectangle
+
+
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize("name", CASES)
 def test_numbers(name: str, module: Any) -> None:
     make, theirs_of, ours_of = CASES[name]
     t = make(module)
-    steps = steps_of(t, ImageForm(PIL, 3))
+    steps = steps_of(t)
     step = steps[0].rows[0][0] if name == "RandomPerspective" else steps[0]
     with torch.random.fork_rng():
         torch.manual_seed(1)
@@ -121,17 +127,17 @@ def test_erasing(module: Any) -> None:
         torch.manual_seed(1)
         call = (lambda: [*t.make_params([TENSOR]).values()]) if module is v2 else (lambda: t.get_params(TENSOR, t.scale, t.ratio, [0.0]))
         theirs = np.array([call()[:4] for _ in range(COUNT)])
-    rectangle = erasing_of(t, ImageForm(UNIT, 3)).rectangle
-    drawn = [rectangle.draw((HEIGHT, WIDTH), rng) for rng in rngs()]
-    ours = np.array([(0, 0, HEIGHT, WIDTH) if each is None else each for each in drawn])
+    rectangle = rectangle_of(t)
+    found = [rectangle.draw((HEIGHT, WIDTH), rng) for rng in rngs()]
+    ours = np.array([(0, 0, HEIGHT, WIDTH) if each is None else each for each in found])
     assert all(distance(*columns) < FAR for columns in zip(ours.T, theirs.T, strict=True))
-    seldom = erasing_of(module.RandomErasing(0.3), ImageForm(UNIT, 3)).rectangle
+    seldom = rectangle_of(module.RandomErasing(0.3))
     assert abs(sum(seldom.draw((HEIGHT, WIDTH), rng) is not None for rng in rngs()) / COUNT - 0.3) < 0.05
 
 
 def test_distortion() -> None:
     t = v2.RandomPhotometricDistort()
-    distortion, permutation = steps_of(t, ImageForm(PIL, 3))
+    distortion, permutation = steps_of(t)
     with torch.random.fork_rng():
         torch.manual_seed(1)
         theirs = [t.make_params([IMAGE]) for _ in range(COUNT)]
@@ -173,7 +179,7 @@ def operations_of(t: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
 ], ids=["RandAugment", "TrivialAugmentWide", "five bins", *(policy.value for policy in v1.AutoAugmentPolicy)])  # fmt: skip
 def test_policies(make: Any, module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     t = make(module)
-    (step,) = steps_of(t, ImageForm(PIL, 3))
+    (step,) = steps_of(t)
     theirs = operations_of(t, monkeypatch)
     if module is v2:  # of a threshold it takes the part
         theirs = Counter({(name, 255.0 * value if name == "Solarize" else value): n for (name, value), n in theirs.items()})
@@ -189,10 +195,10 @@ def test_policies(make: Any, module: Any, monkeypatch: pytest.MonkeyPatch) -> No
 def test_probabilities_of_containers() -> None:
     t = v1.Compose([v1.RandomApply([v1.RandomInvert(1.0)], 0.2), v1.RandomChoice([v1.RandomEqualize(1.0), v1.RandomPosterize(3, 1.0)], [1, 3]),
                     v1.RandomOrder([v1.RandomSolarize(9, 1.0), v1.RandomGrayscale(1.0)]), v1.ToTensor()])
-    chain = compile_transforms(t).transforms
+    chain = compiled(t).transforms
     counts: Counter[Any] = Counter()
     for rng in rngs():
-        names = [step.name for step, _ in DrawnTransforms(chain, (HEIGHT, WIDTH), rng).steps]
+        names = [step.name for step, _ in drawn(chain, (HEIGHT, WIDTH), rng).steps]
         counts.update([*names, tuple(names[-2:])])
     expected = {"invert": 0.2, "equalize": 0.25, "posterize": 0.75, ("solarize", "gray"): 0.5, ("gray", "solarize"): 0.5}
     for each, share in expected.items():

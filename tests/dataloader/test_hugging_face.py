@@ -11,9 +11,8 @@ import pytest
 import torchvision.transforms as v1
 from torch.utils.data import Subset
 
-from tests.dataloader.data import write_pictures
+from tests.dataloader.data import LAZY, write_pictures
 from tests.dataloader.test_loader import both, check_equal
-from torchdali.dataloader._notes import LAZY
 from torchdali.pipeline import native_status
 
 AUGMENT = v1.Compose([v1.RandomResizedCrop(20), v1.RandomHorizontalFlip(), v1.ToTensor()])

@@ -18,8 +18,8 @@ from tests.dataloader.data import Own
 from tests.dataloader.test_chains import BORDERS, FILTERS, ON_IMAGES, ON_TENSORS, Make, after_floats, fill, side, sides
 from tests.dataloader.test_lazy_images import exif, write
 from tests.dataloader.test_own_datasets import epochs, is_equal
+from tests.helpers import inside
 from torchdali import DataLoader
-from torchdali.dataloader import _lazy_images
 
 PER_TEST, QUICK, ALL = 20, 2, 100
 FILES: dict[str, dict[str, Any]] = {
@@ -129,7 +129,7 @@ def batches(kind: Any, dataset: Any) -> Any:
 @pytest.mark.thin(20)
 @pytest.mark.parametrize("part", [*range(QUICK), *(pytest.param(part, marks=pytest.mark.slow) for part in range(QUICK, ALL))])
 def test_random_chains(part: int, paths: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_lazy_images._habit, "several", False)
+    inside.no_lazy_image_before(monkeypatch)
     finished = 0
     for seed in range(part * PER_TEST, (part + 1) * PER_TEST):
         r = random.Random(seed)

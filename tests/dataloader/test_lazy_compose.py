@@ -15,8 +15,8 @@ from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 from tests.dataloader.test_lazy_images import write
+from tests.helpers.inside import lazy_opening
 from torchdali.dataloader import _lazy_compose
-from torchdali.dataloader._lazy_opening import LazyOpening
 from torchdali.pipeline import native_status
 
 pytestmark = pytest.mark.skipif(not native_status().library, reason="decodes by the library")
@@ -122,7 +122,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_tensors_are_those_of_torchvision(paths: list[str], name: str, calls: list[Any]) -> None:
     is_one, transform = CHAINS[name]
     expected = results(transform, paths)
-    with LazyOpening():
+    with lazy_opening():
         check(results(transform, paths), expected)
     assert any(call is not None for call in calls) == is_one
 
@@ -148,7 +148,7 @@ def test_samples_of_several_parts(paths: list[str], name: str) -> None:
         return [[*each.values()] if isinstance(each, dict) else each for each in outcomes]
 
     expected = flat(results(transform, paths, inputs))
-    with LazyOpening():
+    with lazy_opening():
         check(flat(results(transform, paths, inputs)), expected)
 
 
@@ -163,13 +163,13 @@ def test_a_changed_transform_is_seen(paths: list[str]) -> None:
     for change in changes:
         change()
         expected = results(transform, paths)
-        with LazyOpening():
+        with lazy_opening():
             check(results(transform, paths), expected)
 
 
 def test_methods_of_torchvision_are_restored(paths: list[str]) -> None:
     before = v1.Compose.__call__, v2.Compose.forward
-    with LazyOpening():
+    with lazy_opening():
         assert (v1.Compose.__call__, v2.Compose.forward) != before
     assert (v1.Compose.__call__, v2.Compose.forward) == before
 
@@ -179,7 +179,7 @@ def test_another_default_dtype(paths: list[str]) -> None:
     torch.set_default_dtype(torch.float64)
     try:
         expected = results(transform, paths)
-        with LazyOpening():
+        with lazy_opening():
             check(results(transform, paths), expected)
     finally:
         torch.set_default_dtype(torch.float32)
@@ -187,6 +187,6 @@ def test_another_default_dtype(paths: list[str]) -> None:
 
 def test_path_of_files(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jpg", 130, 97)
-    with LazyOpening(), Image.open(path) as image:
+    with lazy_opening(), Image.open(path) as image:
         planes = v1.Compose([v1.ToTensor()])(image)
     assert torch.equal(planes, v1.functional.to_tensor(Image.open(path)))

@@ -22,11 +22,9 @@ from torch.utils.data import Dataset, IterableDataset
 from torchvision.transforms import functional as F
 from torchvision.transforms import v2
 
+from tests.dataloader.data import LAZY, is_lazy
+from tests.helpers.inside import lazy_opening, no_lazy_image_before
 from torchdali import DataLoader
-from torchdali.dataloader import _lazy_images
-from torchdali.dataloader._lazy_images import LazyImage, LazyJpeg
-from torchdali.dataloader._lazy_opening import LazyOpening
-from torchdali.dataloader._notes import LAZY
 from torchdali.ops._pictures import ImageSource
 from torchdali.pipeline import native_status
 
@@ -58,8 +56,7 @@ FILES: dict[str, dict[str, Any]] = {
 @pytest.fixture(autouse=True)
 def without_habit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each test begin as a process that has not loaded an image, and let small ones be lazy."""
-    monkeypatch.setattr(_lazy_images, "_TINY", 0)
-    monkeypatch.setattr(_lazy_images._habit, "several", False)
+    no_lazy_image_before(monkeypatch, smallest=0)
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +157,7 @@ FACTORS = (0, 0.0, 0.25, 1, 1.0, 1.5, 2, 300.0, -0.5, np.float32(0.5), float("na
 def test_methods_and_attributes_are_those_of_pillow(files: dict[str, str], name: str) -> None:
     for path in files.values():
         expected = outcome(METHODS[name], Image.open(path))
-        with LazyOpening():
+        with lazy_opening():
             image = Image.open(path)
             assert outcome(METHODS[name], image) == expected, path
 
@@ -193,19 +190,19 @@ def _chained(image: Image.Image, seed: int) -> Image.Image:
 def test_chains_of_methods(files: dict[str, str], seed: int) -> None:
     for path in files.values():
         expected = _seen(_chained(Image.open(path), seed))
-        with LazyOpening():
+        with lazy_opening():
             assert _seen(_chained(Image.open(path), seed)) == expected, path
 
 
 def test_a_resize_of_a_part_decodes_nothing_before_it_is_looked_at(files: dict[str, str]) -> None:
-    with LazyOpening():
+    with lazy_opening():
         image = Image.open(files["color"])
-        assert type(image) is LazyJpeg
+        assert is_lazy(image)
         part = image.crop((3, 4, 30, 31)).resize((10, 12))
-        assert part.size == (10, 12) and part.getbands() == ("R", "G", "B") and type(part) is LazyImage
+        assert part.size == (10, 12) and part.getbands() == ("R", "G", "B") and is_lazy(part)
         part = F.adjust_hue(v2.functional.adjust_contrast(part, 1.5), 0.1)
-    assert part.size == (10, 12) and type(part) is LazyImage
-    assert part.getpixel((0, 0)) and type(part) is Image.Image and type(image) is LazyJpeg
+    assert part.size == (10, 12) and is_lazy(part)
+    assert part.getpixel((0, 0)) and type(part) is Image.Image and is_lazy(image)
     assert image.getpixel((0, 0)) and type(image) is JpegImageFile
 
 
@@ -216,7 +213,7 @@ def test_of_several_parts_of_an_image_the_whole_is_decoded_once(files: dict[str,
     boxes = ((0, 0, 9, 9), (1, 2, 30, 31), (5, 5, 9, 10))
     plain = Image.open(files["color"])
     for count in (1, 3):  # a part of its own, then the whole of it; of later images the whole at once
-        with LazyOpening():
+        with lazy_opening():
             image = Image.open(files["color"])
         views.clear()
         parts = [image.crop(box) for box in boxes]
@@ -251,7 +248,7 @@ def test_files_of_the_user_are_read_as_far_as_by_pillow(files: dict[str, str]) -
     for path in files.values():
         for trailer in (b"", b"\0" * 200_000, b"\xff\xd9" * 40_000):
             expected = outcomes(path, trailer)
-            with LazyOpening():
+            with lazy_opening():
                 assert outcomes(path, trailer) == expected
 
 
@@ -294,7 +291,7 @@ def test_damaged_files_have_the_errors_and_the_pixels_of_pillow(
         for seed in seeds:
             bad = damaged(data, seed)
             expected = _decode(bad, seed % 4)
-            with LazyOpening():
+            with lazy_opening():
                 assert _decode(bad, seed % 4) == expected, (name, seed)
 
 
@@ -305,7 +302,7 @@ def test_the_guard_against_bombs_is_pillows(files: dict[str, str], most: int | N
     for steps in range(4):
         data = Path(files["color"]).read_bytes()
         expected = _decode(data, steps)
-        with LazyOpening():
+        with lazy_opening():
             assert _decode(data, steps) == expected
 
 
@@ -324,9 +321,9 @@ class Own(Dataset[Any]):
 
     def __getitem__(self, index: int) -> Any:
         with Image.open(self.paths[index]) as image:
-            is_lazy = type(image) is LazyJpeg
+            was_lazy = is_lazy(image)
             image = image.convert("RGB")  # type: ignore[assignment]
-        return self.transform(image), index, is_lazy
+        return self.transform(image), index, was_lazy
 
 
 class Streamed(IterableDataset[Any]):
@@ -437,8 +434,8 @@ def test_an_interrupt_leaves_pillow_as_it_was(files: dict[str, str], method: str
         assert _pillow() is before
         if left > 0:
             break
-    with LazyOpening():
-        assert type(Image.open(files["color"])) is LazyJpeg
+    with lazy_opening():
+        assert is_lazy(Image.open(files["color"]))
     assert 1 < line < 290
 
 
@@ -461,16 +458,16 @@ def _own_opener(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_user_changed_of_pillow_stays(files: dict[str, str], change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Image.open(files["color"])
     change(monkeypatch)
-    with LazyOpening():
-        assert not isinstance(Image.open(files["color"]), LazyImage)
+    with lazy_opening():
+        assert not is_lazy(Image.open(files["color"]))
 
 
 def test_other_threads_get_images_of_pillow(files: dict[str, str]) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    with LazyOpening(), ThreadPoolExecutor(1) as pool:
+    with lazy_opening(), ThreadPoolExecutor(1) as pool:
         assert type(pool.submit(Image.open, files["color"]).result()) is JpegImageFile
-        assert type(Image.open(files["color"])) is LazyJpeg
+        assert is_lazy(Image.open(files["color"]))
 
 
 def test_threads_share_a_lazy_image(files: dict[str, str]) -> None:
@@ -478,7 +475,7 @@ def test_threads_share_a_lazy_image(files: dict[str, str]) -> None:
 
     expected = Image.open(files["color"]).convert("RGB").crop((1, 2, 50, 40)).tobytes()
     for _ in range(20):
-        with LazyOpening():
+        with lazy_opening():
             image = Image.open(files["color"]).convert("RGB")
         with ThreadPoolExecutor(4) as pool:
             assert set(pool.map(lambda each: each.crop((1, 2, 50, 40)).tobytes(), [image] * 8)) == {expected}

@@ -16,12 +16,10 @@ from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import DistributedSampler
 from torchvision.transforms import v2
 
-from tests.dataloader.data import Own
+from tests.dataloader.data import LAZY, Own, is_lazy
 from tests.dataloader.test_lazy_images import write
+from tests.helpers import inside
 from torchdali import DataLoader
-from torchdali.dataloader import _lazy_images
-from torchdali.dataloader._lazy_images import LazyImage
-from torchdali.dataloader._notes import LAZY
 from torchdali.pipeline import native_status
 
 pytestmark = pytest.mark.skipif(not native_status().library, reason="decodes by the library")
@@ -35,7 +33,7 @@ COUNT = 6
 def transformed(image: Any) -> Any:
     """Return the tensor, and whether the image was lazy."""
     image = image.convert("RGB")
-    return TRANSFORM(image), isinstance(image, LazyImage)
+    return TRANSFORM(image), is_lazy(image)
 
 
 def of_table(batch: dict[str, Any]) -> dict[str, Any]:
@@ -168,7 +166,7 @@ def _flat(batch: Any) -> list[Any]:
 def test_batches_are_those_of_torchs_loader(
     tmp_path: Path, paths: list[str], library: Any, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_lazy_images._habit, "several", False)
+    inside.no_lazy_image_before(monkeypatch)
     dataset = library(tmp_path, paths)
     expected = batches(TorchLoader(dataset, batch_size=2, num_workers=workers))
     loader = DataLoader(dataset, batch_size=2, num_workers=workers)
@@ -199,6 +197,6 @@ def accelerate_again(kind: Any, dataset: Any) -> Any:
 
 @pytest.mark.parametrize("make", [lightning_again, accelerate_again], ids=["lightning", "accelerate"])
 def test_loaders_that_libraries_make_again(paths: list[str], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_lazy_images._habit, "several", False)
+    inside.no_lazy_image_before(monkeypatch)
     dataset = Own(lambda index: (transformed(Image.open(paths[index])), index), COUNT)
     check(batches(make(DataLoader, dataset)), batches(make(TorchLoader, dataset)))

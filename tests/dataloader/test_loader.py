@@ -23,6 +23,7 @@ from tests.dataloader.data import (
     ARRAYS,
     COUNT,
     FILES,
+    LAZY,
     SAMPLES,
     Own,
     Several,
@@ -35,7 +36,6 @@ from tests.dataloader.data import (
 )
 from tests.helpers.encoded_images import exif
 from torchdali import DataLoader
-from torchdali.dataloader._notes import LAZY
 from torchdali.pipeline import native_status
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]

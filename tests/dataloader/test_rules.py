@@ -18,7 +18,7 @@ from torchvision.transforms import v2
 
 import torchdali
 from tests.dataloader.data import in_memory, write_pictures
-from torchdali.dataloader._chains import compile_transforms
+from tests.helpers.inside import compiled
 
 Make = Callable[[Any], Any]
 MODULES = pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
@@ -93,7 +93,7 @@ TABLES: dict[str, tuple[Any, bool]] = {
 def test_operations_come_from_the_object(name: str) -> None:
     make, has_rule = TABLES[name]
     module = v2 if name.startswith("v2") else v1
-    assert (compile_transforms(to_tensor(module, make())).transforms is not None) == has_rule
+    assert (compiled(to_tensor(module, make())).transforms is not None) == has_rule
     random = name in ("v1, magnitude", "v2, magnitude", "v2, real magnitude")  # which raise only if drawn
     if not random:
         check(to_tensor(module, make()))
@@ -108,7 +108,7 @@ def test_operations_come_from_the_class(kind: str, m: Any, monkeypatch: pytest.M
     else:
         monkeypatch.setattr(getattr(v1, kind), "_augmentation_space", lambda *_: {"Equalize": (torch.tensor(0.0), False)})
         monkeypatch.setattr(v1.AutoAugment, "_get_policies", lambda *_: [(("Equalize", 1.0, None),) * 2])
-    found = compile_transforms(to_tensor(m, getattr(m, kind)()))
+    found = compiled(to_tensor(m, getattr(m, kind)()))
     assert found.transforms is None and kind in found.unknown
     if kind != "AugMix":  # which mixes by chance
         check(to_tensor(m, getattr(m, kind)()))
@@ -213,7 +213,7 @@ def test_values_of_any_type_have_a_chain_of_plain_numbers_or_none(name: str, m: 
         for value in others(getattr(make(m), attribute)):
             t = make(m)
             setattr(t, attribute, value)
-            found = compile_transforms(to_tensor(m, t))  # raises nothing
+            found = compiled(to_tensor(m, t))  # raises nothing
             count += found.transforms is None
             assert (found.transforms is None) == bool(found.unknown)
             for step in () if found.transforms is None else found.transforms.steps:
@@ -336,7 +336,7 @@ def test_values_of_a_normalization(name: str, m: Any) -> None:
 
 def test_one_number_for_all_channels_is_accelerated() -> None:
     for values in ((0.5, 0.25), (np.float32(0.5), torch.tensor(0.25)), (np.array([0.5] * 3), [0.5])):
-        assert compile_transforms(v1.Compose([v1.ToTensor(), v1.Normalize(*values)])).transforms is not None
+        assert compiled(v1.Compose([v1.ToTensor(), v1.Normalize(*values)])).transforms is not None
     check(v1.Compose([v1.ToTensor(), v1.Normalize(0.5, 0.25)]))
 
 
@@ -377,7 +377,7 @@ class RandomInvert:
                                   lambda m: torch.nn.Sequential(m.RandomApply([m.Compose([RandomInvert()])], 1.0))])  # fmt: skip
 @MODULES
 def test_own_classes_are_called(make: Make, m: Any) -> None:
-    found = compile_transforms(to_tensor(m, make(m)))
+    found = compiled(to_tensor(m, make(m)))
     assert found.transforms is None and "RandomInvert is not a transform of torchvision" in found.unknown
     check(to_tensor(m, make(m)))
 
@@ -387,11 +387,11 @@ def test_a_ratio_of_v2_is_the_one_that_it_draws_from() -> None:
         t = make()
         before = [v2.ToTensor()] if isinstance(t, v2.RandomErasing) else []
         whole = v2.Compose([*before, t, *([] if before else [v2.PILToTensor()])])
-        assert compile_transforms(whole).transforms is not None
+        assert compiled(whole).transforms is not None
         t.ratio = (0.1, 0.2)
-        assert compile_transforms(whole).transforms is None
+        assert compiled(whole).transforms is None
         t._log_ratio = torch.log(torch.tensor(t.ratio))
-        assert compile_transforms(whole).transforms is not None
+        assert compiled(whole).transforms is not None
 
 
 # ---------------------------------------------------------------- borders

@@ -15,8 +15,8 @@ from torchvision.datasets import ImageFolder
 
 from tests.dataloader.data import COUNT, in_memory, rows, write_pictures
 from tests.dataloader.test_loader import check_equal
+from tests.helpers import inside
 from torchdali import DataLoader
-from torchdali.dataloader import _picture_plans
 
 SIZED = v1.Compose([v1.Resize((5, 6)), v1.ToTensor()])
 
@@ -208,7 +208,6 @@ def test_errors_of_indices_are_torchs(datasets: dict[str, Any], kind: str, indic
     (v1.ToTensor(), {"batch_sampler": BatchSampler(SequentialSampler(range(4)), 8, False)}, True),
 ])  # fmt: skip
 def test_small_batches_in_memory_without_workers_are_torchs(transform: Any, arguments: Any, accelerated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_picture_plans, "FEW", 16)
-    monkeypatch.setattr(_picture_plans, "FEW_MOVED", 8)
+    inside.small_batches(monkeypatch, 16, 8)
     loader = DataLoader(in_memory("CIFAR10", transform), **arguments)
     assert accelerated is not ("small batches of images in memory" in loader.notes[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,12 @@ from torchvision import transforms as v1
 from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms.functional import _get_perspective_coeffs
 
+from tests.helpers import inside
 from tests.helpers.encoded_images import encoded, picture, tensor
 from tests.helpers.native import both_ways, needs_native
-from torchdali.dataloader._chains import compile_transforms
-from torchdali.dataloader._rules import PIL, ImageForm, steps_of
 from torchdali.declaration.narrowing import ChainPart, DecodeChain
 from torchdali.declaration.registry import registry
 from torchdali.kernels.native import library
-from torchdali.ops._picture_bends import AffineParams
-from torchdali.ops._picture_policies import _PolicyStep
-from torchdali.ops._pictures import (
-    DrawnTransforms,
-    ImageTransforms,
-    RandomSteps,
-    TensorConversion,
-    _picture,
-)
 from torchdali.rng import BatchRng, Rng
 
 Make = Callable[[Any], Any]
@@ -145,7 +136,7 @@ def fixed(t: Any, drawn: list[Any]) -> Any:
     elif name == "RandomRotation":
         both = one, {"angle": one}
     elif name == "RandomAffine":
-        both = tuple(one), AffineParams(*one)._asdict()
+        both = tuple(one), dict(zip(("angle", "translate", "scale", "shear"), one, strict=True))
     elif name == "RandomPerspective":
         both = one, {"coefficients": _get_perspective_coeffs(*one)}
     elif name == "GaussianBlur":
@@ -169,22 +160,22 @@ def image_of(pixels: np.ndarray) -> Image.Image:
     return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
 
 
-def ours(chain: ImageTransforms, data: torch.Tensor, seed: int) -> np.ndarray:
-    made = _picture.body(data, transforms=chain, rng=Rng(7, (0, seed)))
+def ours(chain: Any, data: torch.Tensor, seed: int) -> np.ndarray:
+    made = registry["_picture"].body(data, transforms=chain, rng=Rng(7, (0, seed)))
     return made.numpy()
 
 
-def one_call(chain: ImageTransforms, sources: list[Any], rngs: Any) -> Any:
+def one_call(chain: Any, sources: list[Any], rngs: Any) -> Any:
     parts = (ChainPart("_picture", {"transforms": chain}),)
     return registry["_random_decode_chain"].chunks["encoded"]({"chain": DecodeChain(parts)})(sources, None, rngs, {}).outputs[0]
 
 
 def compare(make: Make, module: Any, pixels: np.ndarray, seed: int, tolerance: int = 0) -> None:
     t = make(module)
-    found = compile_transforms(module.Compose([t, module.PILToTensor()]), pixels.shape[2])
+    found = inside.compiled(module.Compose([t, module.PILToTensor()]), pixels.shape[2])
     assert found.transforms is not None, found.unknown
     try:
-        walk = DrawnTransforms(found.transforms, pixels.shape[:2], Rng(7, (0, seed)))
+        walk = inside.drawn(found.transforms, pixels.shape[:2], Rng(7, (0, seed)))
         drawn = [each for _, each in walk.steps] + [walk.drawn] * bool(walk.rest)
         expected = module.PILToTensor()(fixed(t, drawn)(image_of(pixels))).numpy().astype(int)
     except (ValueError, RuntimeError) as error:  # torchvision's, of a picture with too few pixels
@@ -231,7 +222,7 @@ def test_a_blur_is_within_one_level(window: Any, module: Any) -> None:
 
 @both_ways
 def test_a_blur_with_too_large_a_window_is_torchvisions_error() -> None:
-    chain = compile_transforms(v1.Compose([v1.GaussianBlur(9), v1.PILToTensor()])).transforms
+    chain = inside.compiled(v1.Compose([v1.GaussianBlur(9), v1.PILToTensor()])).transforms
     with pytest.raises(RuntimeError, match="adding size"):
         ours(chain, torch.tensor(PICTURES["two by three"]), 1)
 
@@ -273,13 +264,13 @@ def both_signs(t: Any, image: Image.Image) -> list[bytes]:
 @both_ways
 def test_each_operation_of_a_policy(name: str, make: Any, module: Any, options: Any) -> None:
     t, pixels = make(module, **options), PICTURES["smooth"]
-    (step,) = steps_of(t, ImageForm(PIL, 3))
-    assert isinstance(step, _PolicyStep)
+    whole = inside.compiled(v1.Compose([t, v1.PILToTensor()])).transforms
+    (step,) = whole.steps
     space = step.space
     for operation in space.names:
         for magnitude in (4, 9):
             drawn = [space.change(operation, magnitude, pixels.shape[:2], negative) for negative in (False, True)]
-            made = {ours(ImageTransforms((Numbers(step, [each]),)), torch.tensor(pixels), 1).tobytes() for each in drawn}
+            made = {ours(replace(whole, steps=(Numbers(step, [each]),), conversion=None), torch.tensor(pixels), 1).tobytes() for each in drawn}
             image = Image.fromarray(pixels)
             expected = both_signs(only(make(module, **options), operation, magnitude, pixels.shape[:2]), image)
             assert sorted(made) == expected, (operation, magnitude)
@@ -323,24 +314,24 @@ ROWS: dict[str, Make] = {
 @needs_native
 def test_rows_of_steps(name: str, module: Any) -> None:
     """Files and pixels become in one call of the library what torchvision makes of images, one step after the other."""
-    found = compile_transforms(module.Compose([*ROWS[name](module), module.ToTensor() if module is v1 else module.PILToTensor()]))
+    found = inside.compiled(module.Compose([*ROWS[name](module), module.ToTensor() if module is v1 else module.PILToTensor()]))
     assert found.transforms is not None, found.unknown
     for seed in range(12):
         source = picture(45 + seed, 71 - 2 * seed)
         data = tensor(encoded(Image.fromarray(source).convert("L") if seed % 4 == 3 else source, "JPEG", quality=92))
         for each in (data, torch.tensor(source)):
-            walk = DrawnTransforms(found.transforms, source.shape[:2], Rng(7, (0, seed)))
+            walk = inside.drawn(found.transforms, source.shape[:2], Rng(7, (0, seed)))
             assert not walk.rest
             result = ours(found.transforms, each, seed)
-            bare = ImageTransforms((), found.transforms.conversion)
-            image = Image.fromarray(ours(ImageTransforms(()), each, seed))
+            bare = replace(found.transforms, steps=())
+            image = Image.fromarray(ours(replace(bare, conversion=None), each, seed))
             expected = ours(bare, torch.tensor(np.array(walk.go_on(image, True)).reshape(*walk.program.size, -1)), seed)
             assert np.array_equal(result, expected)
 
 
 @needs_native
 def test_several_in_one_call_are_those_one_by_one() -> None:
-    chain = compile_transforms(v1.Compose([*ROWS["SimCLR"](v1), v1.ToTensor(), v1.RandomErasing(1.0)])).transforms
+    chain = inside.compiled(v1.Compose([*ROWS["SimCLR"](v1), v1.ToTensor(), v1.RandomErasing(1.0)])).transforms
     sources = [torch.tensor(picture(40, 50)), tensor(encoded(picture(60, 50), "JPEG")), torch.tensor(PICTURES["one channel"]),
                tensor(b"no picture"), None]
     rngs = BatchRng.following(7, 0, len(sources)).samples()
@@ -353,10 +344,10 @@ def test_several_in_one_call_are_those_one_by_one() -> None:
 @both_ways
 def test_files_that_pillow_decodes() -> None:
     """Other formats, and inks, of which the library makes other colors: its steps go on with Pillow's pixels."""
-    chain = compile_transforms(v1.Compose([v1.RandomRotation(20), v1.Resize(33, BICUBIC), v1.PILToTensor()])).transforms
+    chain = inside.compiled(v1.Compose([v1.RandomRotation(20), v1.Resize(33, BICUBIC), v1.PILToTensor()])).transforms
     inks = Image.fromarray(np.dstack([picture(40, 50), picture(40, 50)[::-1, :, :1]]), "CMYK")
     for seed, data in enumerate((encoded(inks, "JPEG"), encoded(picture(40, 50), "PNG"), encoded(PICTURES["one channel"][:, :, 0], "BMP"))):
-        walk = DrawnTransforms(chain, Image.open(io.BytesIO(data)).size[::-1], Rng(7, (0, seed)))
+        walk = inside.drawn(chain, Image.open(io.BytesIO(data)).size[::-1], Rng(7, (0, seed)))
         expected = v1.PILToTensor()(walk.go_on(Image.open(io.BytesIO(data)).convert("RGB"), True))
         assert np.array_equal(ours(chain, tensor(data), seed), expected)
         if library() is not None:
@@ -367,7 +358,7 @@ def test_files_that_pillow_decodes() -> None:
 @both_ways
 def test_a_cache_keeps_what_is_before_the_first_random_step() -> None:
     make = [v1.Resize(40), v1.Grayscale(), v1.RandomRotation(20), v1.ColorJitter(0.3), v1.ToTensor()]
-    chain = compile_transforms(v1.Compose(make)).transforms
+    chain = inside.compiled(v1.Compose(make)).transforms
     before, behind = chain.divide()
     assert [type(step).__name__ for step in before.steps] == ["ResizeStep", "Color"]
     for seed, kind in enumerate(("odd", "smooth", "one channel")):
@@ -386,7 +377,7 @@ def floats(module: Any) -> list[Any]:
 
 
 def erased(module: Any, value: Any, *behind: Any, before: tuple[Any, ...] = ()) -> Any:
-    return compile_transforms(module.Compose([*floats(module), *before, module.RandomErasing(1.0, value=value), *behind])).transforms
+    return inside.compiled(module.Compose([*floats(module), *before, module.RandomErasing(1.0, value=value), *behind])).transforms
 
 
 def fixed_erasing(module: Any, value: Any, window: Any, planes: torch.Tensor) -> torch.Tensor:
@@ -430,7 +421,7 @@ def test_erasing_by_random_values() -> None:
 
 @both_ways
 def test_erasing_of_bytes() -> None:
-    chain = compile_transforms(v2.Compose([v2.ToImage(), v2.RandomErasing(1.0, value=(3, 4, 5)), v2.ToDtype(torch.float32, True)])).transforms
+    chain = inside.compiled(v2.Compose([v2.ToImage(), v2.RandomErasing(1.0, value=(3, 4, 5)), v2.ToDtype(torch.float32, True)])).transforms
     assert not chain.ends
     pixels = torch.tensor(PICTURES["odd"])
     top, left, height, width = chain.steps[0].draw((37, 53), Rng(7, (0, 2)))
@@ -466,9 +457,9 @@ def test_tensors_of_bytes(name: str, module: Any) -> None:
         pytest.skip("v1 resizes floats")
     for seed, kind in enumerate(("odd", "smooth", "dark")):
         t, pixels = AS_BYTES[name](module), PICTURES[kind]
-        found = compile_transforms(module.Compose([module.PILToTensor(), t]))
+        found = inside.compiled(module.Compose([module.PILToTensor(), t]))
         assert found.transforms is not None, found.unknown
-        drawn = [each for _, each in DrawnTransforms(found.transforms, pixels.shape[:2], Rng(7, (0, seed))).steps]
+        drawn = [each for _, each in inside.drawn(found.transforms, pixels.shape[:2], Rng(7, (0, seed))).steps]
         expected = fixed(t, drawn)(module.PILToTensor()(Image.fromarray(pixels))).numpy().astype(int)
         tolerance = 1 if name == "GaussianBlur" else 0
         assert np.abs(ours(found.transforms, torch.tensor(pixels), seed) - expected).max() <= tolerance
@@ -500,21 +491,13 @@ WITHOUT: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", WITHOUT)
 def test_what_has_no_rule_is_left_to_torch(name: str) -> None:
-    found = compile_transforms(v1.Compose(WITHOUT[name]))
+    found = inside.compiled(v1.Compose(WITHOUT[name]))
     assert found.transforms is None and found.unknown
 
 
 def test_channels_of_the_result() -> None:
     for transform, channels in ((v1.Grayscale(), 1), (v1.Grayscale(3), 3), (v1.RandomGrayscale(), 3), (v2.RGB(), 3)):
         for have in (1, 3):
-            chain = compile_transforms(v1.Compose([transform, v1.ToTensor(), v1.Normalize([0.5], [0.5])]), have).transforms
+            chain = inside.compiled(v1.Compose([transform, v1.ToTensor(), v1.Normalize([0.5], [0.5])]), have).transforms
             wanted = have if isinstance(transform, v1.RandomGrayscale) else channels
-            assert chain.conversion == TensorConversion(True, (0.5,), (0.5,), wanted)
-
-
-def test_choices_and_orders() -> None:
-    rows = ((1,), (2, 3), ())
-    chosen = {RandomSteps(rows).choose(Rng(1, (0, k))) for k in range(60)}
-    assert chosen == {(1, 2, 3), (2, 3, 1)}
-    half = RandomSteps(((1,), ()), (0.5, 1.0))
-    assert 20 < sum(half.choose(Rng(1, (0, k))) == (1,) for k in range(60)) < 40
+            assert (chain.conversion.mean, chain.conversion.std, chain.conversion.channels) == ((0.5,), (0.5,), wanted)

@@ -99,6 +99,44 @@ def with_blocks_from(patch: pytest.MonkeyPatch, pool: type, size: int) -> None:
     patch.setattr(pool, "_smallest", size)
 
 
+def compiled(transform: Any, channels: int = 3) -> Any:
+    """Return a dataset's transforms as a `DataLoader` compiles them, for PIL images."""
+    from torchdali.dataloader._chains import compile_transforms
+
+    return compile_transforms(transform, channels)
+
+
+def drawn(transforms: Any, size: tuple[int, int], rng: Any) -> Any:
+    """Draw the random numbers of compiled transforms, for an image."""
+    from torchdali.ops._pictures import DrawnTransforms
+
+    return DrawnTransforms(transforms, size, rng)
+
+
+def lazy_opening() -> Any:
+    """Return a context manager in which Pillow opens JPEGs as in a loader."""
+    from torchdali.dataloader._lazy_opening import LazyOpening
+
+    return LazyOpening()
+
+
+def no_lazy_image_before(patch: pytest.MonkeyPatch, smallest: int | None = None) -> None:
+    """Make lazy images begin as in a new process; images with more pixels than `smallest` are lazy."""
+    from torchdali.dataloader import _lazy_images
+
+    patch.setattr(_lazy_images._habit, "several", False)
+    if smallest is not None:
+        patch.setattr(_lazy_images, "_TINY", smallest)
+
+
+def small_batches(patch: pytest.MonkeyPatch, few: int, few_moved: int) -> None:
+    """Set the smallest batches of images in memory that are accelerated: in general, and if the images are only moved."""
+    from torchdali.dataloader import _picture_plans
+
+    patch.setattr(_picture_plans, "FEW", few)
+    patch.setattr(_picture_plans, "FEW_MOVED", few_moved)
+
+
 def executor_of(pipe: Pipeline) -> Any:
     """Return what runs a pipeline that is built."""
     return pipe._executor
