@@ -14,7 +14,7 @@ import torchdali
 from torchdali.environment import read_number
 from torchdali.execute.affinity import affinity
 from torchdali.execute.workers import placing
-from torchdali.experimental.dynamic import _threads
+from torchdali.experimental.dynamic import get_num_threads
 from torchdali.kernels import native
 from torchdali.plugin.pytorch import loader
 
@@ -33,7 +33,7 @@ CASES: list[tuple[str, Callable[[], Any], str, tuple[str, ...]]] = [
     ("DALI_HOST_BUFFER_GROWTH_FACTOR", BACKEND, "must be a number from 1.0 to 4.0", ("big", "0.5", "nan")),
     ("DALI_BUFFER_GROWTH_FACTOR", BACKEND, "must be a number from 1.0 to 4.0", ("1,5", "5")),
     ("DALI_HOST_BUFFER_SHRINK_THRESHOLD", BACKEND, "must be a number from 0.0 to 1.0", ("half", "2")),
-    ("DALI_NUM_THREADS", _threads.get_num_threads, COUNT, ("four", "0", "-1")),
+    ("DALI_NUM_THREADS", get_num_threads, COUNT, ("four", "0", "-1")),
     ("TORCHDALI_PROCESSES", placing._requested_processes, COUNT, ("many", "0", "-2")),
     ("TORCHDALI_NATIVE_LEVEL", native.status.__wrapped__, "must be an integer of at least 0", ("avx2", "-1")),
     ("DALI_AFFINITY_MASK", lambda: affinity(None), "must be core numbers", ("all", "0,x")),

@@ -12,8 +12,8 @@ from PIL import Image
 from torch import Tensor
 
 from tests.helpers.encoded_images import encoded, exif, picture, tensor
+from tests.helpers.hidden import hidden
 from tests.helpers.native import switched_off
-from torchdali.codecs import _turbo
 from torchdali.codecs.image_crops import decode_crop
 from torchdali.codecs.images import decode
 from torchdali.kernels.native import library
@@ -112,10 +112,9 @@ def test_what_is_always_smooth(decoder: str) -> None:
     assert torch.equal(decode(cut, fancy=False), decode(cut))
 
 
-def test_without_a_decoder_that_repeats_they_are_smooth(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_decoder_that_repeats_they_are_smooth() -> None:
     data = pale(50, 62, subsampling="4:2:0")
     expected = decode(data)
-    monkeypatch.setattr(_turbo, "library", lambda: None)
-    with switched_off():
+    with hidden("simplejpeg"), switched_off():
         assert torch.equal(decode(data, fancy=False), expected)
         assert torch.equal(decode_crop(data, 3, 4, 20, 30, fancy=False), expected[3:23, 4:34])

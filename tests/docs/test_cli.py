@@ -22,7 +22,6 @@ import torchdali
 from torchdali import cli, fn
 from torchdali._commands import benching, doctoring
 from torchdali._commands import training as training_command
-from torchdali._commands.doctoring import CODECS, ComponentState
 from torchdali._commands.startup import torchdali_alias
 from torchdali._demo import pictures, sheet, training
 from torchdali.codecs.images import FORMATS
@@ -172,27 +171,27 @@ def test_help_says_what_a_command_and_its_arguments_are(name: str) -> None:
 # ---------------------------------------------------------------- doctor
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", doctoring.CODECS)
 def test_doctor_tries_a_codec(codec: str) -> None:
     if needed := {"TIFF, 16 bit": "imagecodecs", "JPEG 2000, 16 bit": "cv2"}.get(codec):
         pytest.importorskip(needed, reason=f"needs {needed}")
     finding = doctoring.try_codec(codec)
-    assert finding.state is ComponentState.WORKS, finding
+    assert finding.state is doctoring.ComponentState.WORKS, finding
 
 
 def test_doctor_tries_all_formats() -> None:
-    untried = set(FORMATS) - {codec.partition(",")[0] for codec in CODECS}
+    untried = set(FORMATS) - {codec.partition(",")[0] for codec in doctoring.CODECS}
     assert not untried, f"add a sample to WRITTEN or DEEP in torchdali/_commands/doctoring.py: {untried}"
 
 
 def test_doctor_tells_of_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     status = native_status()
     (found,) = doctoring.native()
-    assert found.state is (ComponentState.MISSING if status.library is None else ComponentState.WORKS), found
+    assert found.state is (doctoring.ComponentState.MISSING if status.library is None else doctoring.ComponentState.WORKS), found
     assert found.text == f"{'not ' * (status.library is None)}used: {status.text}"
     monkeypatch.setattr(doctoring, "native_status", lambda: status._replace(library=None, text="too old", broken=True))
     (found,) = doctoring.native()
-    assert found.state is ComponentState.BROKEN and found.text == "not used: too old"
+    assert found.state is doctoring.ComponentState.BROKEN and found.text == "not used: too old"
 
 
 def test_doctor_tells_of_the_gil(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +206,7 @@ def test_doctor_tells_of_the_gil(monkeypatch: pytest.MonkeyPatch) -> None:
     for gil, text in ((1, "by PYTHON_GIL=1 or -X gil=1"), (None, "module 'cv2' needs it. PYTHON_GIL=0 leaves it off, at your own risk")):
         monkeypatch.setattr(sys, "flags", SimpleNamespace(gil=gil))
         found = doctoring.gil()
-        assert found.state is ComponentState.MISSING and found.text == f"free-threaded Python, but the GIL is on: {text}"
+        assert found.state is doctoring.ComponentState.MISSING and found.text == f"free-threaded Python, but the GIL is on: {text}"
 
 
 def test_doctor_sees_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,12 +214,12 @@ def test_doctor_sees_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         fn.decoders, "image", lambda *a, **k: 255 - torch.as_tensor(decode(*a, **k))
     )
-    assert doctoring.try_codec("PNG").state is ComponentState.BROKEN
+    assert doctoring.try_codec("PNG").state is doctoring.ComponentState.BROKEN
 
 
 def test_doctor_sees_wrong_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fn.decoders, "image", lambda *a, **k: torch.zeros(1, 2, 3))
-    assert doctoring.try_codec("PNG").state is ComponentState.BROKEN
+    assert doctoring.try_codec("PNG").state is doctoring.ComponentState.BROKEN
 
 
 def test_doctor_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +228,7 @@ def test_doctor_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(fn.decoders, "image", decode)
     finding = doctoring.try_codec("TIFF, 16 bit")
-    assert finding.state is ComponentState.MISSING
+    assert finding.state is doctoring.ComponentState.MISSING
     assert finding.text == "needs opencv-python-headless, of the extra image: see above"
 
 
@@ -275,10 +274,10 @@ def test_doctor_names_each_cure_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_doctor_lists_codecs_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = {"PNG": ComponentState.BROKEN, "TIFF, 16 bit": ComponentState.MISSING}
-    monkeypatch.setattr(doctoring, "try_codec", lambda name: doctoring.Finding(name, broken.get(name, ComponentState.WORKS), "why"))
+    broken = {"PNG": doctoring.ComponentState.BROKEN, "TIFF, 16 bit": doctoring.ComponentState.MISSING}
+    monkeypatch.setattr(doctoring, "try_codec", lambda name: doctoring.Finding(name, broken.get(name, doctoring.ComponentState.WORKS), "why"))
     first, *others = doctoring.codecs()
-    assert first.name == f"{len(CODECS) - 2} of {len(CODECS)}" and "JPEG; JPEG, progressive;" in first.text
+    assert first.name == f"{len(doctoring.CODECS) - 2} of {len(doctoring.CODECS)}" and "JPEG; JPEG, progressive;" in first.text
     assert [each.name for each in others] == list(broken)
 
 

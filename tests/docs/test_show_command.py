@@ -14,7 +14,7 @@ import pytest
 
 from tests.helpers.inside import without_alias
 from torchdali import cli
-from torchdali._commands import bar, showing
+from torchdali._commands.bar import Bar
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
@@ -93,7 +93,7 @@ def test_errors(
     script: Path, name: str, arguments: list[str], more: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _write(script.parent, more=more)
-    assert showing.run(f"{script}{name}", arguments, script.with_suffix(".png"), False, None) == 1
+    assert cli.main(["show", f"{script}{name}", *arguments, f"--output={script.with_suffix('.png')}"]) == 1
     said = capsys.readouterr().err
     assert said.startswith("torchdali show: ") and any(part in said for part in message.split("|"))
 
@@ -169,7 +169,7 @@ def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch, str
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     monkeypatch.setattr(sys, "stderr", stream)
-    shown = bar.Bar("images")
+    shown = Bar("images")
     for done in range(1, 5):
         now[0] += 0.05
         shown(done, 4)
@@ -196,7 +196,7 @@ def test_a_data_loader_is_drawn_as_it_is(tmp_path: Path, here: None, capsys: pyt
     more = "from torchdali import DataLoader\npictures = [(np.full((8, 8, 3), 90, np.uint8), 1)] * 8\ntrain = DataLoader(pictures, batch_size=4)"
     path = _write(tmp_path, more=more)
     sheet = tmp_path / "sheet.png"
-    assert showing.run(f"{path}:train", (), sheet, False, None) == 0, capsys.readouterr().err
+    assert cli.main(["show", f"{path}:train", f"--output={sheet}"]) == 0, capsys.readouterr().err
     assert sheet.exists()
-    assert showing.run(f"{path}:train", (), sheet, True, None) == 1
+    assert cli.main(["show", f"{path}:train", f"--output={sheet}", "--each"]) == 1
     assert "--each is of pipelines" in capsys.readouterr().err

@@ -13,8 +13,8 @@ import torch.utils.dlpack
 from tests.helpers.encoded_images import encoded, exif, picture, tensor
 from tests.helpers.native import both_ways
 from torchdali import fn, pipeline_def, types
-from torchdali.codecs._native import library
 from torchdali.errors import PipelineError
+from torchdali.kernels.native import library
 
 
 @functools.cache

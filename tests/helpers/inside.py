@@ -89,9 +89,9 @@ def bodiless_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None
     patch.setattr(ChunkFunction, "_in_turn", noted)
 
 
-def decodes_by_hardware(patch: pytest.MonkeyPatch) -> None:
-    """Have pipelines take every device for one that decodes JPEGs."""
-    patch.setattr("torchdali.graph.rewrite._on_device.available", lambda device: True)
+def decodes_by_hardware(patch: pytest.MonkeyPatch, can: Callable[[Any], bool] = lambda device: True) -> None:
+    """Have pipelines take every device, or those of which a function says so, for one that decodes JPEGs."""
+    patch.setattr("torchdali.graph.rewrite._on_device.available", can)
 
 
 def with_blocks_from(patch: pytest.MonkeyPatch, pool: type, size: int) -> None:

@@ -25,7 +25,7 @@ from torchdali.calls.decorators import operator
 from torchdali.declaration.schema import Data
 from torchdali.formats import recordio, tar, tfrecord
 from torchdali.formats.remote import Remote
-from torchdali.ops._caching import ByteSize
+from torchdali.formats.sizes import ByteSize
 from torchdali.ops._readers.file import FileDataset
 from torchdali.tfrecord import FixedLenFeature, string
 

@@ -16,7 +16,6 @@ from tests.helpers.libraries import evaluate, failure, given
 from torchdali import fn, newaxis, pipeline_def, types
 from torchdali.declaration.registry import registry
 from torchdali.graph import nodes
-from torchdali.ops._subscript import At, New, Range, Rest, _read, _write
 from torchdali.tensors import TensorList
 
 
@@ -82,14 +81,6 @@ def test_an_index_is_a_view() -> None:
     part = at_once(x, (1, slice(1, None, 2), newaxis))
     part.fill_(255)
     assert (x[1, 1::2] == 255).all()
-
-
-def test_index_as_text() -> None:
-    items = [At(0), At(-3), At("n0"), Range(None, None, None), Range(1, "n12", None), Rest()]
-    items += [Range(None, None, -2), Range("n1", None, "n2"), New(""), New("C")]
-    text = _write(items)
-    assert text == "0, -3, n0, :, 1:n12, ..., ::-2, n1::n2, +, +C"
-    assert _read(text) == tuple(items)
 
 
 def test_ellipsis() -> None:

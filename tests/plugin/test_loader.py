@@ -18,7 +18,6 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from tests.helpers.own_process import in_own_process
 from torchdali import Loader, fn, pipeline_def, types
-from torchdali.plugin import _ranks
 
 
 class Squares:
@@ -315,7 +314,7 @@ LAUNCHED = {
 
 @pytest.fixture
 def never_warned(monkeypatch):
-    monkeypatch.setattr(_ranks, "_warned", set())
+    monkeypatch.setattr("torchdali.plugin._ranks._warned", set())
 
 
 @pytest.mark.usefixtures("never_warned")

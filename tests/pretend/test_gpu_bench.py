@@ -13,11 +13,9 @@ from benchmarks import gpu as developers
 from tests.pretend import accelerator
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import cli
-from torchdali._commands import doctoring, gpu
-from torchdali._commands.doctoring import ComponentState
-from torchdali._commands.gpu import PARTS, Measurement, Sizes
+from torchdali._commands import doctoring
 
-SMALL = Sizes(batch=4, batches=2, threads=2, size=24, copied=1 << 10, spin=0)
+SMALL = developers.Sizes(batch=4, batches=2, threads=2, size=24, copied=1 << 10, spin=0)
 ELSEWHERE = {"launches": "counts what torch's profiler sees of CUDA", "path": "test_nvjpeg.py", "operators": "below"}
 
 
@@ -77,9 +75,9 @@ def test_what_was_found_before_a_failure_is_kept(
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    parts = {name: Measurement(gpu.about, 60) for name in ("works", "crashes")} | {"hangs": Measurement(gpu.about, 8)}
+    parts = {name: developers.Measurement(list, 60) for name in ("works", "crashes")} | {"hangs": developers.Measurement(list, 8)}
     out = tmp_path / "found.jsonl"
-    assert gpu.measure(tmp_path, out, parts, "parts_for_test") == 1
+    assert developers.measure(tmp_path, out, parts, "parts_for_test") == 1
     found = [json.loads(line) for line in out.read_text().splitlines()]
     for each in found:
         del each["seconds"]
@@ -91,7 +89,7 @@ def test_what_was_found_before_a_failure_is_kept(
 
 
 def test_each_part_has_its_limit() -> None:
-    assert set(PARTS) <= set(developers.ALL)
+    assert set(developers.PARTS) <= set(developers.ALL)
     assert sum(part.limit for part in developers.ALL.values()) <= 900
 
 
@@ -99,6 +97,6 @@ def test_each_part_has_its_limit() -> None:
 def test_the_doctor_says_what_is_used() -> None:
     with accelerator(devices=2):
         found = {f.name: f for f in doctoring.devices()}
-    assert found["cuda:0"].state is found["cuda:1"].state is ComponentState.WORKS
+    assert found["cuda:0"].state is found["cuda:1"].state is doctoring.ComponentState.WORKS
     assert "Triton" in found["kernels for batches"].text
     assert "threads" in found["mixed decoding"].text

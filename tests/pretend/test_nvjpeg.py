@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -27,14 +28,11 @@ from tests.pretend.streams import Event, Memory, Stamp, Stream, state
 from tests.pretend.tensor import PretendTensor
 from tests.pretend.test_budgets import BUDGETS, define
 from torchdali import fn, pipeline_def
-from torchdali._commands.gpu import Sizes
 from torchdali.codecs import _native, engines
-from torchdali.codecs._native import lots_of
 from torchdali.codecs.engines import NvJpeg
 from torchdali.execute.hardware_decoding import HardwareDecoding
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.sync import CallerQueue
-from torchdali.graph.rewrite import _on_device as rewriting
 from torchdali.kernels.native import library
 
 pytestmark = [
@@ -240,7 +238,7 @@ def test_benchmark_pipelines_have_the_values_of_the_cpu(
     for shares in (False, True):
         before = engine.functions.pretend_batches()
         with accelerator(lag=4) as gpu:
-            monkeypatch.setattr(rewriting, "available", lambda device, shares=shares: shares and device.type == "cuda")
+            decodes_by_hardware(monkeypatch, lambda device, shares=shares: shares and device.type == "cuda")
             found = values(0)
             assert not gpu.report.races, "\n".join(gpu.report.races)
         uses = name not in ("late", "bytes")
@@ -326,15 +324,9 @@ def test_the_share_does_not_depend_on_the_threads(
     files: list[str], threads: int, engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or pixels would: an engine differs from libjpeg by a level."""
-    shares = set()
-
-    def noted(share: float) -> int:
-        shares.add(share)
-        return lots_of(share)
-
-    monkeypatch.setattr(_native, "lots_of", noted)
-    on_device(files, "whole", monkeypatch, batches=1, load=None, num_threads=threads)
-    assert shares == {engines.DEFAULT_SHARE}
+    with mock.patch("torchdali.codecs._native.lots_of", wraps=_native.lots_of) as lots_of:
+        on_device(files, "whole", monkeypatch, batches=1, load=None, num_threads=threads)
+    assert {call.args for call in lots_of.call_args_list} == {(engines.DEFAULT_SHARE,)}
 
 
 @pytest.mark.parametrize("reason", ["no engine", "no library", "another library"])
@@ -383,9 +375,9 @@ def test_the_benchmark_tells_what_the_engine_does(
 ) -> None:
     """`benchmarks.gpu`, part `path`: all that it looks for on a real GPU, and what it says of this one."""
     jpegs = Path(files[0]).parent
-    sizes = Sizes(batch=BATCH, batches=4, threads=2, size=24, copied=1 << 10, spin=0)
+    sizes = developers.Sizes(batch=BATCH, batches=4, threads=2, size=24, copied=1 << 10, spin=0)
     with accelerator(lag=4) as gpu:
-        monkeypatch.setattr(rewriting, "available", lambda device: device.type == "cuda")
+        decodes_by_hardware(monkeypatch, lambda device: device.type == "cuda")
         found = dict(developers.path(jpegs, sizes))
         assert not gpu.report.races, "\n".join(gpu.report.races)
     taken = COUNT - 2 - 5  # neither the PNG and the progressive one, nor the odd ones, which it refuses

@@ -27,6 +27,7 @@ from tests.helpers.containers import (
     write_tar,
     write_tfrecord,
 )
+from tests.helpers.encoded_images import png
 from torchdali import cli, fn, pipeline_def, types
 from torchdali.containers import PackOptions, check, index, pack
 from torchdali.tfrecord import FixedLenFeature, int64, string
@@ -344,11 +345,9 @@ def test_sixteen_bits_stay_sixteen(tmp_path: Path, format: str | None) -> None:
 
 
 def test_colors_of_sixteen_bits(tmp_path: Path) -> None:
-    from torchdali.containers._png import write_png
-
     pixels = np.stack([PHOTO, PHOTO.T[:96, :96].repeat(2, 1)[:, :128], PHOTO[::-1]], -1)
     (tmp_path / "in/a").mkdir(parents=True)
-    (tmp_path / "in/a/0.png").write_bytes(write_png(pixels))
+    (tmp_path / "in/a/0.png").write_bytes(png(pixels, 2, 16))
     report = pack(str(tmp_path / "in"), str(tmp_path / "out"), PackOptions(shorter=48))
     with tarfile.open(report.shards[0]) as archive:
         data = archive.extractfile("000000000.png").read()  # type: ignore[union-attr]

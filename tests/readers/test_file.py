@@ -18,8 +18,6 @@ from torchdali import fn, pipeline_def, types
 from torchdali.codecs import files
 from torchdali.codecs.files import read_file
 from torchdali.codecs.images import ENDINGS, OTHER_ENDINGS
-from torchdali.ops._readers._class_folders import name_filter
-from torchdali.ops._readers.file import _OTHER_LABELS, FileDataset
 
 file_reader = fn.readers.file.body
 
@@ -31,7 +29,7 @@ def make(root: Path, *names: str) -> Path:
     return root
 
 
-def listed(dataset: FileDataset) -> list[tuple[str, int]]:
+def listed(dataset: Any) -> list[tuple[str, int]]:
     (labels,) = dataset.metadata(np.arange(len(dataset)))
     return [(dataset.info(i, output=0), int(label)) for i, label in enumerate(labels)]
 
@@ -78,12 +76,13 @@ def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "patterns", [["*.jpg"], ["*"], ["a*", "*.PNG"], ["[ab].jpg", "*b].jpg"], ["?.jpg"], ["A.jpg"]]
 )
-def test_filters_are_shell_patterns(patterns: list[str], case_sensitive: bool) -> None:
-    matches = name_filter("file_filters", patterns, case_sensitive)
+def test_filters_are_shell_patterns(patterns: list[str], case_sensitive: bool, tmp_path: Path) -> None:
     fold = str if case_sensitive else str.lower
-    for name in ["a.jpg", "A.JPG", "b.jpg", "x.png", "x.PNG", "ab].jpg", "long.jpg", "jpg", ".jpg"]:
-        expected = any(fnmatch.fnmatchcase(fold(name), fold(pattern)) for pattern in patterns)
-        assert matches(name) == expected, name
+    names = [f"{i}/{name}" for i, name in enumerate(["a.jpg", "A.JPG", "b.jpg", "x.png", "x.PNG", "ab].jpg", "long.jpg", "jpg", ".jpg"])]
+    make(tmp_path, "match all/[.jpg", *names)
+    found = file_reader(file_root=str(tmp_path), file_filters=[*patterns, "[[].jpg"], case_sensitive_filter=case_sensitive)
+    expected = [each for each in names if any(fnmatch.fnmatchcase(fold(each[2:]), fold(pattern)) for pattern in patterns)]
+    assert [name for name, _ in listed(found)] == [*expected, "match all/[.jpg"]
 
 
 def test_records_may_be_read_at_once_by_many_threads(tmp_path: Path) -> None:
@@ -351,7 +350,9 @@ def test_labels_of_other_kinds_are_refused_or_warned_of(tmp_path: Path) -> None:
 def test_what_the_error_of_labels_says_works(given: list[Any], expected: list[Any], tmp_path: Path) -> None:
     make(tmp_path, "x.png", "y.png")
     names = [str(tmp_path / name) for name in ("x.png", "y.png")]
-    first, second = re.search(r"pairs: (.*?), and then the files: (.*)", _OTHER_LABELS).groups()  # type: ignore[union-attr]
+    with pytest.raises(TypeError) as raised:
+        labels(1, 1, files=names, labels=[None, None])
+    first, second = re.search(r"pairs: (.*?), and then the files: (.*)", str(raised.value)).groups()  # type: ignore[union-attr]
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
     def pipe() -> Any:
