@@ -1,29 +1,29 @@
-"""The order of an epoch, shards, and a reader's position in them.
+"""The order of an epoch's records, its shards, and a reader's position.
 
-All functions are pure functions of a few integers. Only a `Cursor` has a state, which is these integers. So a
-checkpoint is small, and training can continue anywhere, even with another number of ranks (`reshard`).
+Apart from `Cursor`, everything is a pure function of a few integers. A `Cursor` stores only a few integers, too, so
+checkpoints are small, and training can continue at any position, even with another number of ranks (`reshard`).
 
-**Epochs and shards.** Shard ``k`` of ``n`` contains the positions ``k*N//n .. (k+1)*N//n`` of an epoch's order. In
-epoch ``e``, rank ``k`` reads shard ``(k + e) % n``, or always shard ``k`` with ``stick_to_shard`` or
-``shuffle_after_epoch``. So the ranks together read every record of every epoch exactly once. Without padding, a batch
-may contain samples of two epochs. With ``pad_last_batch``, the last record of the shard is repeated, so all ranks have
-the same number of batches per epoch.
+**Epochs and shards.** Each epoch has an order: a permutation of the N records. Shard ``k`` of ``n`` consists of the
+positions ``k*N//n`` to ``(k+1)*N//n`` of this order. In epoch ``e``, rank ``k`` reads shard ``(k + e) % n``; with
+``stick_to_shard`` or ``shuffle_after_epoch``, it always reads shard ``k``. All ranks together read every record exactly
+once per epoch. Without padding, a batch may contain samples of two epochs. With ``pad_last_batch``, the last record of
+a shard is repeated, so that all ranks have the same number of batches per epoch.
 
-**Shuffling.** Readers have random access, so the whole epoch is shuffled, with a new order in each epoch. The seed
-doesn't affect the set of records in a shard, only their order inside the shard. So ranks with different seeds have
-disjoint shards, as in DALI.
+**Shuffling.** Readers have random access, so the whole epoch is shuffled, and each epoch has a new order. The seed
+affects only the order within a shard. Which records belong to a shard doesn't depend on the seed, so ranks with
+different seeds still read disjoint shards, as in DALI.
 
-**Runs.** Data in object stores is read fastest in ranges of megabytes. With `ShuffleRuns`, a shuffled epoch keeps
-neighboring records together: runs of records are drawn at random from the whole epoch, the runs are divided among the
-ranks, and each rank shuffles the records of a block of runs. One rank reads each run once, except that two ranks read
-a run at the border of their shards.
+**Runs.** Object stores are fastest if a request covers megabytes. `ShuffleRuns` therefore keep neighboring records
+together in a shuffled epoch: A run is a range of consecutive records. The runs are shuffled and divided among the
+ranks. Each rank then joins several runs to a block, and shuffles the records of the block. Each run is read by one
+rank, except for a run at the border of two shards, which two ranks read.
 
-**Long datasets.** Memory doesn't grow with the dataset if it is read in order, or has more than 2**24 records. For
-these, the order is computed only for the requested positions, and a permutation is a cipher on the numbers below its
-size.
+**Long datasets.** For more than 2**24 records, no array of the whole order is stored. The order is computed only for
+the requested positions, and a permutation is a cipher on the numbers below the dataset's size. A dataset that is read
+in order needs no array either.
 
-**Keys.** The key of a sample is (epoch, record). So a record has the same random numbers in an epoch for any number of
-ranks, any batch size and any order.
+**Keys.** The key of a sample is (epoch, record); it determines the sample's random numbers. So a record's random
+numbers in an epoch don't depend on the number of ranks, the batch size or the order.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ __all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "RankShard", "ShuffleRuns", "r
 
 State = dict[str, Any]
 
-# Purposes of permutations: the first word of a key, so that different uses have different random numbers.
+# The first word of a permutation's key is its purpose, so that different purposes have different random numbers.
 _ASSIGN, _WITHIN, _AFTER_EPOCH = 1, 2, 3
 _ROUNDS = 8
-_LONG = 1 << 24  # records; a permutation of more is computed piece by piece
+_LONG = 1 << 24  # number of records; longer orders are computed only for the requested positions
 
 
 class RecordOrder:
@@ -68,7 +68,13 @@ class RecordOrder:
         return self.at(np.arange(start, stop, dtype=np.int64))
 
     def part(self, start: int, stop: int, order: Callable[[Indices], Indices] | None = None) -> RecordOrder:
-        """Return the records between two positions, in another order; stored in an array for a short dataset."""
+        """Return the records of a range of positions as an order.
+
+        Args:
+            start: First position.
+            stop: Position after the last.
+            order: Function that permutes the positions of the range, counted from `start`; None keeps them.
+        """
 
         def at(positions: Indices) -> Indices:
             return self.at(start + (positions if order is None else order(positions)))
@@ -76,7 +82,7 @@ class RecordOrder:
         return RecordOrder(max(0, stop - start), at)._at_hand(len(self))
 
     def _in_blocks(self, runs: ShuffleRuns | None, *key: int) -> RecordOrder:
-        """Return the same records, shuffled inside of each block of positions."""
+        """Shuffle the records within each block of positions."""
         if runs is None:
             return self
         size, block = self._length, runs.block
@@ -92,11 +98,12 @@ class RecordOrder:
         return RecordOrder(size, at)._at_hand(size)
 
     def _at_hand(self, size: int) -> RecordOrder:
+        """Store the order in an array, unless it is a part of more than `_LONG` records."""
         return self if size > _LONG else RecordOrder(self._length, self[:].__getitem__)
 
 
 def _join_orders(parts: Sequence[RecordOrder]) -> RecordOrder:
-    """Return the records of several orders, one after another."""
+    """Concatenate several orders."""
     ends = np.cumsum([len(part) for part in parts])
 
     def at(positions: Indices) -> Indices:
@@ -111,9 +118,10 @@ def _join_orders(parts: Sequence[RecordOrder]) -> RecordOrder:
 
 
 def _permutation(size: int, *key: int) -> Callable[[Indices], Indices]:
-    """Return a permutation of ``0 .. size - 1``, which depends only on the key, as a function of positions.
+    """Return a permutation of ``0 .. size - 1`` as a function of positions.
 
-    RandomState is the only generator whose stream NumPy guarantees not to change.
+    The permutation depends only on `size` and `key`. RandomState is used because NumPy guarantees that its random
+    numbers never change between versions.
     """
     numbers = _numbers(*key)
     if size > _LONG:
@@ -126,10 +134,13 @@ def _numbers(*key: int) -> np.random.RandomState:
 
 
 def _permutation_of_runs(size: int, runs: ShuffleRuns, *key: int) -> Callable[[Indices], Indices]:
-    """Return a permutation of all records that keeps each run together; the last run may be shorter."""
+    """Return a permutation of records that moves whole runs, as a function of positions.
+
+    If `size` is not a multiple of the run length, the last run is shorter.
+    """
     count, rest = divmod(size, runs.run)
     order = _permutation(count, *key, runs.run) if count else _same
-    start = int(_numbers(*key, 0).randint(0, count + 1)) * runs.run  # start of the shorter run
+    start = int(_numbers(*key, 0).randint(0, count + 1)) * runs.run  # new position of the shorter run
 
     def at(positions: Indices) -> Indices:
         last = (positions >= start) & (positions < start + rest)
@@ -143,7 +154,11 @@ def _permutation_of_runs(size: int, runs: ShuffleRuns, *key: int) -> Callable[[I
 
 
 def _encipher(size: int, keys: npt.NDArray[np.uint64], positions: Indices) -> Indices:
-    """Permute ``0 .. size - 1`` by a Feistel network on a number's bits, repeated until the result is below `size`."""
+    """Permute the numbers ``0 .. size - 1``.
+
+    A Feistel network permutes all numbers with the same count of bits. It is applied again until the result is below
+    `size`.
+    """
     bits, numbers = (size - 1).bit_length(), positions.astype(np.uint64)
     outside = np.ones(len(numbers), bool)
     while outside.any():
@@ -163,7 +178,7 @@ def _rounds(bits: int, keys: npt.NDArray[np.uint64], values: npt.NDArray[np.uint
 
 
 def _mix_bits(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Mix the bits of numbers, as the end of SplitMix64 does."""
+    """Mix the bits of each number with the final steps of SplitMix64."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
@@ -171,7 +186,7 @@ def _mix_bits(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Cut:
-    """A change of the number of shards within an epoch, and the position of the old ranks at the change.
+    """A change of the number of shards within an epoch.
 
     Attributes:
         taken: For each old rank, the number of samples of the epoch that it delivered before the change.
@@ -183,11 +198,11 @@ class Cut:
 
 
 class ShuffleRuns(NamedTuple):
-    """The units of a shuffled epoch that keeps neighboring records together.
+    """The units in which an epoch is shuffled if neighboring records stay together.
 
     Attributes:
-        run: Number of consecutive records that are read together.
-        block: Number of records that are shuffled together.
+        run: Number of consecutive records that are read in one request.
+        block: Number of records that are shuffled with each other; several runs.
     """
 
     run: int
@@ -199,9 +214,9 @@ class RankShard(NamedTuple):
 
     Attributes:
         records: The records, in order.
-        length: Number of samples that the rank delivers, without the padding of its last batch: with
-            ``pad_last_batch`` the same for all ranks, otherwise ``len(records)``.
-        filler: The record that padding repeats.
+        length: Number of samples that the rank delivers, before its last batch is filled up. With ``pad_last_batch``,
+            the number is the same for all ranks; otherwise it is ``len(records)``.
+        filler: Index of the record that padding repeats.
     """
 
     records: RecordOrder
@@ -211,15 +226,17 @@ class RankShard(NamedTuple):
 
 @dataclass(frozen=True)
 class EpochOrder:
-    """The order in which one rank reads its records, for every epoch; a pure function.
+    """The order in which one rank reads its records, as a pure function of the epoch.
 
     Args:
         size: Number of records of the dataset.
         options: Shards, padding, shuffling.
         seed: Seed of the order inside a shard (``random_shuffle``).
         runs: The units that keep neighboring records together in shuffled epochs; None shuffles single records.
-        draw: Function that returns the records at some positions of an epoch; None if positions are records.
-        scatters: True if shuffled epochs permute positions. Otherwise `draw` shuffles, and `runs` shuffles blocks.
+        draw: Function that returns the records at the passed positions of an epoch; None if the record at position i is
+            i.
+        scatters: True if this class shuffles the positions. False if `draw` returns records in random order already;
+            then only the records of each block of `runs` are shuffled.
 
     Raises:
         RuntimeError: The dataset is empty, or has fewer records than shards.
@@ -243,7 +260,10 @@ class EpochOrder:
 
     @classmethod
     def of(cls, dataset: Any, options: LoaderOptions, seed: int) -> EpochOrder:
-        """Return the order of a dataset, which may define `runs`, `draw` and `draws_shuffled`."""
+        """Create the order of a dataset.
+
+        The dataset may define `runs`, `draw` and `draws_shuffled`, the opposite of `scatters`.
+        """
         runs, draw = getattr(dataset, "runs", None), getattr(dataset, "draw", None)
         return cls(len(dataset), options, seed, runs, draw, not getattr(dataset, "draws_shuffled", False))
 
@@ -252,12 +272,12 @@ class EpochOrder:
         return self.shard(epoch).records[:]
 
     def shard(self, epoch: int, cuts: Sequence[Cut] = ()) -> RankShard:
-        """Return this rank's part of an epoch.
+        """Return the records of this rank in an epoch.
 
         Args:
             epoch: Number of the epoch, from 0.
-            cuts: Changes of the number of shards in that epoch before this rank joined; only the
-                records remaining after them are divided.
+            cuts: Earlier changes of the number of shards in this epoch. Only the records that were not delivered before
+                these changes are divided among the ranks.
         """
         rest = self._whole(epoch) if self.draw is None else self._draw_order(self.draw, epoch)
         for cut in cuts:
@@ -292,7 +312,7 @@ class EpochOrder:
         return rest.part(start, stop, _permutation(stop - start, _WITHIN, seed, epoch, shard))
 
     def _shuffle(self, *key: int) -> Callable[[Indices], Indices]:
-        """Return a permutation of all records, or of all runs."""
+        """Return a permutation of all records, or one that moves whole runs."""
         return _permutation(self.size, *key) if self.runs is None else _permutation_of_runs(self.size, self.runs, *key)
 
     def _left_over(self, rest: RecordOrder, epoch: int, cut: Cut) -> RecordOrder:
@@ -310,8 +330,8 @@ class Keys(NamedTuple):
 
     Attributes:
         records: Record index of each sample, int64.
-        epochs: Epoch of each sample, int64; (epoch, record) is the sample's key for random numbers.
-        padded: True for each sample that only fills the batch by repeating the last record, bool.
+        epochs: Epoch of each sample, int64. The pair (epoch, record) is the key of the sample's random numbers.
+        padded: True for each sample that repeats the shard's last record to fill the batch, bool.
     """
 
     records: Indices
@@ -320,10 +340,10 @@ class Keys(NamedTuple):
 
 
 class Cursor:
-    """The position of one reader in the endless series of its epochs.
+    """The position of one reader in its endless series of epochs.
 
     Args:
-        order: The records of each epoch.
+        order: The order of each epoch.
 
     Attributes:
         epoch: The epoch of the next sample.
@@ -339,7 +359,7 @@ class Cursor:
         self.taken = count
         self._cuts = {number: of_epoch for number, of_epoch in cuts.items() if number >= epoch}
         self._shard = self.order.shard(epoch, self._cuts.get(epoch, ()))
-        while self._shard.length == 0:  # another number of ranks finished this epoch
+        while self._shard.length == 0:  # before `reshard`, the old ranks had already finished this epoch
             self.epoch += 1
             self._shard = self.order.shard(self.epoch, self._cuts.get(self.epoch, ()))
 
@@ -382,7 +402,7 @@ class Cursor:
             self._move(self.epoch + 1, 0, self._cuts)
 
     def leaves_epoch(self, batch_size: int, epoch: int) -> bool:
-        """Return whether the next batch contains samples of another epoch than `epoch`."""
+        """Return whether the next batch contains samples of an epoch other than `epoch`."""
         straddles = not self.order.options.pad_last_batch and self.remaining() < batch_size
         return self.epoch + straddles != epoch
 
@@ -391,7 +411,7 @@ class Cursor:
         return self._shard.length - self.taken
 
     def state(self) -> State:
-        """Return the position as JSON values: a few integers, independent of the dataset's size."""
+        """Return the position as JSON values; its size doesn't depend on the dataset's size."""
         order = self.order
         runs = {} if order.runs is None else {"runs": list(order.runs)}
         return runs | {
@@ -411,7 +431,7 @@ class Cursor:
         """Continue at a saved position, with the saved seed.
 
         Raises:
-            RuntimeError: The state belongs to another dataset, shard or number of shards.
+            RuntimeError: The state is damaged, or belongs to another dataset, shard or number of shards.
         """
         self._check(state)
         self.order = replace(self.order, seed=state["seed"])
@@ -443,11 +463,11 @@ class Cursor:
 
 
 _FIELDS = ("size", "num_shards", "shard_id", "seed", "epoch", "taken")
-_FAR = 1 << 40  # no epoch or record has this number
+_FAR = 1 << 40  # all epochs and counts are below this limit
 
 
 def _check_form(state: State) -> None:
-    """Check that a saved state has all fields, with possible values.
+    """Check that a saved state has all fields, with valid values.
 
     Raises:
         RuntimeError: A field is missing or wrong; the message names the field.
@@ -486,18 +506,21 @@ def _is_cut(cut: Any) -> bool:
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:
     """Convert the states of all ranks to states for another number of ranks.
 
-    The remaining records of the old ranks' epochs are divided among the new ranks, which together deliver each of these
-    records exactly once. Later epochs are complete.
+    The records that the old ranks had not delivered in their current epochs are divided among the new ranks. Together,
+    the new ranks deliver each of these records exactly once, and then every record of each later epoch.
 
     Args:
         states: Results of `Cursor.state` on the old ranks, in any order.
         num_shards: Number of ranks that continue.
 
+    Returns:
+        One state per new rank, for `Cursor.restore`.
+
     Raises:
         ValueError: The states aren't one state per rank of the same job.
     """
     old = _all_ranks(states)
-    hindmost = min(old, key=lambda state: int(state["epoch"]))  # later ranks have already dropped the cuts
+    hindmost = min(old, key=lambda state: int(state["epoch"]))  # ranks in later epochs have already dropped the cuts
     first, last = hindmost["epoch"], max(state["epoch"] for state in old)
     cuts = {epoch: list(of_epoch) for epoch, of_epoch in hindmost["cuts"].items()}
     for epoch in range(first, last + 1):
@@ -522,7 +545,10 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
 
 
 def _taken_of(state: State, epoch: int) -> int:
-    """Return the number of records that a rank has taken from an epoch; at least all records for a past epoch."""
+    """Return how many samples of an epoch a rank has delivered.
+
+    For an epoch that the rank has finished, return the dataset's size, an upper bound.
+    """
     if state["epoch"] == epoch:
         return int(state["taken"])
     return int(state["size"]) if state["epoch"] > epoch else 0

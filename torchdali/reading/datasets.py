@@ -1,4 +1,4 @@
-"""The common parts of readers: datasets, and the arguments that all readers accept."""
+"""The interface of readers' datasets, and the arguments that all readers accept."""
 
 from __future__ import annotations
 
@@ -22,33 +22,39 @@ __all__ = [
 
 Indices = npt.NDArray[np.int64]
 Read = Callable[..., tuple[torch.Tensor, ...]]
-"""Reads one record: `read` of a data set, without the index."""
+"""Function that reads one record: a dataset's `read` with the index already bound."""
 
 
 class Dataset(Protocol):
     """The records of a reader, with random access.
 
-    Several worker threads call `read` at the same time, so it must be thread-safe. A reader declared with
-    ``metadata=n`` has n more outputs than `read` returns: the results of ``metadata(records) -> tuple[Tensor, ...]``,
-    ``(N, ...)`` for N records. Usually these are labels.
+    Several worker threads call `read` at the same time, so `read` must be thread-safe.
 
-    ``read_many(records, epochs) -> Sequence[Read] | None`` is called when a batch is drawn, some batches ahead. It
-    returns immediately. For each record, it returns a function that replaces `read`, without the index. If reading a
-    record takes long, from a network or another process, `read_many` starts to read it, and the function waits for it.
-    If all records are local files that are read unchanged, `read_many` returns `WholeFiles`, so that threads can read
-    several files in one call. None means that `read` is used. The epochs are for the user's code whose random numbers
-    differ from epoch to epoch.
+    A dataset may define these optional methods and attributes:
 
-    ``identity(index) -> bytes | None`` identifies a record of a local file by values that change with the file: the
-    result of `formats.storage.file_identity`, and the record's position in the file. `fn.cache` needs it. It returns
-    None if the file does not exist; then `read` raises the error. If the index may be omitted, ``identity()``
-    identifies the list of all records, to which a saved position belongs, usually by `file_lists.list_digest`.
+    ``metadata(records) -> tuple[Tensor, ...]`` is required if the reader is declared with ``metadata=n``. For N record
+    indices, it returns n tensors of shape ``(N, ...)``, for example labels. They become the n last outputs of the
+    reader, after the outputs of `read`.
 
-    ``lacks(index, output) -> str`` is defined if a substitute may replace a missing output of a record. It returns the
-    reason for the error message about a batch whose samples differ; empty for other records.
+    ``read_many(records, epochs) -> Sequence[Read] | None`` is called when a batch is scheduled, some batches before the
+    batch is needed. It must return immediately: one function per record, which is then called without arguments in
+    place of `read`. If a record comes from a network or another process, `read_many` starts the transfer, and the
+    function waits for the record. If all records are whole local files, `read_many` returns `WholeFiles`, so that
+    threads can read several files in one call. If `read_many` returns None, `read` is called. ``epochs`` has the epoch
+    of each record, for datasets whose random numbers differ between epochs.
 
-    If a reader is declared with ``writes``, `read` accepts ``out``: a tensor for the first output, or None. It returns
-    ``out`` if it wrote the output there.
+    ``identity(index) -> bytes | None`` identifies the content of a record in a local file, usually by
+    `formats.storage.file_identity` and the record's position in the file. If the file changes, the identity must
+    change. `fn.cache` needs this method. It returns None if the file does not exist; `read` then raises the error.
+    ``identity()`` without an index, if supported, identifies the list of all records, usually by
+    `file_lists.list_digest`. If a saved position is loaded and this identity has changed, torchdali warns.
+
+    ``lacks(index, output) -> str`` is needed if `read` may return a substitute for a missing output. If the record
+    lacks the output, it returns the reason, which is appended to the error about samples of different shapes in a
+    batch; otherwise an empty string.
+
+    If a reader is declared with ``writes``, `read` accepts the argument ``out``: memory for the first output, or None.
+    If `read` writes the output there, it returns ``out`` itself.
     """
 
     def __len__(self) -> int: ...
@@ -60,8 +66,8 @@ class Dataset(Protocol):
     def info(self, index: int) -> str:
         """Return the name of a record for error messages, usually its file.
 
-        If `info` accepts a second argument, ``info(index, output)`` returns the source info of an output's samples, or
-        an empty string.
+        `info` may have a second parameter, ``output``. Then ``info(index, output)`` returns the `source_info` of the
+        record's sample in that output, or an empty string.
         """
         ...
 
@@ -128,7 +134,10 @@ class RecordNames(Sequence[str]):
 
 
 def source_namer(dataset: Any, output: int) -> Callable[[int], str] | None:
-    """Return the function that returns an output's `source_info` for a record; None if nothing is known."""
+    """Return a function from record index to an output's `source_info`, or None.
+
+    None means that the output has no `source_info`.
+    """
     name: Callable[..., str] = dataset.info
     if _takes_output(getattr(name, "__func__", name)):
         return functools.partial(name, output=output)
@@ -141,7 +150,9 @@ def _takes_output(info: Callable[..., str]) -> bool:
 
 
 class WholeFiles(Sequence[Read]):
-    """Records that are whole local files. Code that can read several files in one call uses their paths.
+    """The functions that read a batch's records, if each record is a whole local file.
+
+    Code that can read several files in one call uses the attribute `paths` instead of the functions.
 
     Args:
         records: Indices of the records.
@@ -171,15 +182,22 @@ class WholeFiles(Sequence[Read]):
 
 
 def start_reads(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read]:
-    """Start to read records of a dataset; return a function per record that reads it, or waits for it."""
-    # Runs in the thread that draws batches. The threads that compute batches call the returned functions.
+    """Start to read records of a dataset; return one function per record.
+
+    Each function returns the outputs of its record: it waits for a read that was started, or reads the record itself.
+    """
+    # Runs in the thread that schedules batches. The threads that compute batches call the returned functions.
     read_many = getattr(dataset, "read_many", None)
     reads: Sequence[Read] | None = None if read_many is None else read_many(records, epochs)
     return [functools.partial(dataset.read, record) for record in records] if reads is None else reads
 
 
 def missing_output(dataset: Any, records: Sequence[int], output: int) -> tuple[int, str] | None:
-    """Return the position of the first record that lacks an output, and the dataset's message; None if all have it."""
+    """Find the first record that lacks an output.
+
+    Returns:
+        The record's position in `records`, and the reason that the dataset reports; None if no record lacks the output.
+    """
     lacks = getattr(dataset, "lacks", None)
     if lacks is None:
         return None
@@ -193,28 +211,28 @@ class LoaderOptions:
     """The arguments that all readers share, with DALI's names and defaults.
 
     Args:
-        shard_id: Which shard this reader walks first, ``0 .. num_shards - 1``.
-        num_shards: Into how many shards the epoch is divided.
-        stick_to_shard: Walk the same shard in every epoch; otherwise the shards rotate.
-        pad_last_batch: Repeat the last record until the shard has ``ceil(N / num_shards)`` samples
-            and the last batch is full.
-        random_shuffle: Shuffle every epoch as a whole (within its shard with ``stick_to_shard``).
-        initial_fill: Size of DALI's shuffle window. Accepted; a whole epoch is shuffled here.
-        seed: Seed of the shuffling; -1 and None use the pipeline's.
-        prefetch_queue_depth: Batches that DALI's reader reads ahead of its pipeline. Accepted; here
-            the pipeline's own queue depth decides how much is read ahead.
-        read_ahead: Accepted; whole files are read at once in any case.
-        lazy_init: List the files, or read the index, with the first batch instead of when the pipeline is built.
-        dont_use_mmap: Read files with plain reads, never by mapping them into memory.
-        skip_cached_images: Accepted; nothing is cached between decoder and reader.
-        tensor_init_bytes: First size of DALI's sample buffers. Accepted; sizes are exact here.
-        shuffle_after_epoch: Shuffle all records again for each epoch, in the same way on all ranks
-            and for every pipeline seed; each rank then keeps its shard number.
-        shuffle_after_epoch_seed: Selects another series of these shuffles.
+        shard_id: Index of the shard that this reader reads in the first epoch, ``0 .. num_shards - 1``.
+        num_shards: Number of shards that the records are divided into.
+        stick_to_shard: Read the same shard in every epoch; otherwise read the next shard in each epoch.
+        pad_last_batch: Repeat the shard's last record until the shard has ``ceil(N / num_shards)`` samples, for N
+            records, and the last batch is full.
+        random_shuffle: Shuffle all records in every epoch; with ``stick_to_shard``, only the records of the shard.
+        initial_fill: Size of DALI's shuffle buffer. Accepted without effect: torchdali shuffles whole epochs.
+        seed: Seed of the shuffling; with -1 or None, the pipeline's seed.
+        prefetch_queue_depth: Number of batches that DALI's reader reads ahead. Accepted without effect: the pipeline's
+            own queue depth determines how much torchdali reads ahead.
+        read_ahead: Accepted without effect.
+        lazy_init: List the files or read the index for the first batch, not when the pipeline is built.
+        dont_use_mmap: Read files with ordinary read calls instead of mapping them into memory.
+        skip_cached_images: Accepted without effect: torchdali's decoders have no cache.
+        tensor_init_bytes: Initial size of DALI's sample buffers. Accepted without effect.
+        shuffle_after_epoch: Shuffle all records again for each epoch. The order is the same on all ranks and doesn't
+            depend on the pipeline's seed. Each rank reads the same shard index in every epoch.
+        shuffle_after_epoch_seed: Seed of the shuffling with ``shuffle_after_epoch``.
 
     Raises:
-        RuntimeError: The shuffling modes exclude each other, ``shard_id`` is not one of
-            ``0 .. num_shards - 1``, or a size is not positive.
+        RuntimeError: Two shuffling arguments exclude each other, ``shard_id`` is not in ``0 .. num_shards - 1``, or a
+            size or ``prefetch_queue_depth`` is too small.
         ValueError: ``prefetch_queue_depth`` is negative.
     """
 
@@ -267,7 +285,7 @@ class LoaderOptions:
 
     @property
     def rotates(self) -> bool:
-        """True if a rank walks another shard in each epoch."""
+        """True if a rank reads a different shard in each epoch."""
         return not (self.stick_to_shard or self.shuffle_after_epoch)
 
 

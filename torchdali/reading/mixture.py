@@ -1,11 +1,13 @@
-"""Mixtures: epochs with a fixed number of records from each of several datasets, as a pure function.
+"""Mixtures: epochs with a fixed number of records from each of several datasets.
 
-An epoch interleaves its datasets evenly: record ``j`` of the ``c`` records from a dataset is at ``(j + 1/2) / c`` of
-the epoch, so each batch has about the same proportions as the epoch. A dataset is read without repetition, pass by
-pass, across epochs: if an epoch takes a fifth of a dataset, five epochs read the whole dataset.
+The records of an epoch are a pure function of its number.
 
-Records are numbered consecutively, dataset after dataset. If an epoch takes a record several times, each copy has a
-different number, and so different random numbers.
+An epoch interleaves its datasets evenly, so each batch has about the same proportions as the epoch: if an epoch has
+``c`` records of a dataset, record ``j`` of them is at the fraction ``(j + 1/2) / c`` of the epoch. Each epoch continues
+a dataset where the previous epoch stopped. If an epoch takes a fifth of a dataset, five epochs read every record once.
+
+Records have numbers that continue from one dataset to the next. If an epoch takes a record several times, each copy has
+a different number, and therefore different random numbers.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ __all__ = ["Mixture", "Weight", "epoch_counts"]
 
 
 class Weight(NamedTuple):
-    """The share of one dataset in an epoch. At most one attribute is set; by default, an epoch takes each record once.
+    """The share of one dataset in an epoch.
+
+    At most one attribute is set. By default, an epoch takes each record once.
 
     Attributes:
         proportion: Share of the epoch's samples, relative to the other datasets.
-        repeat: Number of times that an epoch takes each record; may be a fraction.
+        repeat: How often an epoch takes each record; may be a fraction.
         choose: Number of records that an epoch takes.
     """
 
@@ -36,7 +40,7 @@ class Weight(NamedTuple):
     choose: int | None = None
 
     def check(self) -> None:
-        """Check the numbers.
+        """Check the attributes.
 
         Raises:
             ValueError: Several attributes are set, or a number isn't positive.
@@ -55,7 +59,7 @@ def epoch_counts(sizes: Sequence[int], weights: Sequence[Weight], epoch_size: in
     Args:
         sizes: Number of records of each dataset.
         weights: Weight of each dataset.
-        epoch_size: Number of samples of an epoch, with proportions; by default, the number of all records.
+        epoch_size: Number of samples in an epoch, for proportions; by default the number of all records.
 
     Raises:
         ValueError: Only some weights are proportions, `epoch_size` is set without proportions, or a dataset has no
@@ -76,7 +80,7 @@ def epoch_counts(sizes: Sequence[int], weights: Sequence[Weight], epoch_size: in
 
 
 def _apportion(total: int, weights: Sequence[float]) -> list[int]:
-    """Divide a number by weights; the largest remainders are rounded up."""
+    """Divide a number in the ratio of the weights; the shares with the largest remainders are rounded up."""
     shares = [total * weight / sum(weights) for weight in weights]
     counts = [int(share) for share in shares]
     by_remainder = sorted(range(len(shares)), key=lambda i: (counts[i] - shares[i], i))
@@ -86,10 +90,10 @@ def _apportion(total: int, weights: Sequence[float]) -> list[int]:
 
 
 class Mixture:
-    """The records of each epoch; a pure function.
+    """The records of each epoch, as a pure function of the epoch's number.
 
     Args:
-        orders: The order of each dataset, pass by pass.
+        orders: The order of each dataset; one pass over a dataset is an epoch of its order.
         counts: Number of records of each dataset in an epoch.
     """
 
@@ -99,7 +103,7 @@ class Mixture:
         self._starts, self._ends = np.cumsum([0, *sizes[:-1]]), np.cumsum(counts)
         self._total, self._orders = sum(sizes), tuple(orders)
         self._of_pass = lru_cache(2 * len(sizes))(lambda part, number: self._orders[part].shard(number).records)
-        # The samples are numbered dataset by dataset; `argsort` sorts them by their position in the epoch.
+        # The samples of an epoch are numbered dataset by dataset. `argsort` sorts them by their position in the epoch.
         places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
         self._interleaved = np.argsort(places, kind="stable")
 
@@ -107,11 +111,11 @@ class Mixture:
         return len(self._interleaved)
 
     def draw(self, epoch: int, positions: Indices) -> Indices:
-        """Return the numbers of the records at some positions of an epoch."""
+        """Return the numbers of the records at the passed positions of an epoch."""
         samples = self._interleaved[positions]
         parts = np.searchsorted(self._ends, samples, side="right")
         counts, sizes = self._counts[parts], self._sizes[parts]
-        walked = epoch * counts + samples - (self._ends - self._counts)[parts]  # since the first epoch
+        walked = epoch * counts + samples - (self._ends - self._counts)[parts]  # samples since the first epoch
         passes, places = walked // sizes, walked % sizes
         records = np.empty(len(samples), np.int64)
         for part, number in set(zip(parts.tolist(), passes.tolist(), strict=True)):
@@ -122,7 +126,7 @@ class Mixture:
         return records
 
     def locate(self, record: int) -> tuple[int, int]:
-        """Return the dataset of a record's number, and the record's index there."""
+        """Return the index of a record's dataset, and the record's index in this dataset."""
         number = record % self._total
         part = int(np.searchsorted(self._starts, number, side="right")) - 1
         return part, number - int(self._starts[part])

@@ -1,4 +1,4 @@
-"""Sources of batches that aren't readers: their interface, and the pipeline's settings that they need."""
+"""Interface of sources: they provide batches to a pipeline, but aren't readers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ __all__ = ["BatchSource", "SourceBatch", "SourceSettings", "SourceWorkers", "Wor
 T = TypeVar("T")
 
 WorkResult = tuple["tuple[TensorList, ...] | None", Mapping[str, Any]]
-"""Result of a worker process: a batch an output (None at the end of the data), and the place after it."""
+"""Result of a worker process: a batch per output (None at the end of the data), and the source's position after it."""
 
 Work = Callable[[Any], WorkResult]
-"""Answers a request, in a worker process."""
+"""Function that a worker process calls with each request."""
 
 
 class SourceWorkers(Protocol):
-    """The interface of a pipeline's worker processes for one source."""
+    """The worker processes of a pipeline for one source."""
 
     count: int
     seed: int
 
     def submit(self, request: Any) -> Future[WorkResult]:
-        """Queue a request, for which a process runs the source's `work`."""
+        """Queue a request; a worker process calls the source's `work` with it."""
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the processes."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class SourceSettings:
     """Settings of the pipeline that a source needs.
 
     Attributes:
-        batch_size: Largest number of samples of a batch.
-        workers: The worker processes, for a source with `work`.
+        batch_size: Maximum number of samples in a batch.
+        workers: The worker processes of a source with `work`; otherwise None.
     """
 
     batch_size: int
@@ -51,13 +51,14 @@ class SourceSettings:
 
 @dataclass(frozen=True)
 class SourceBatch:
-    """The next batch of a source, taken in the user's thread for the scheduler thread.
+    """The next batch of a source, taken in the user's thread and passed to the scheduler thread.
 
     Attributes:
-        outputs: One `TensorList` per output; empty if the source has ended.
+        outputs: One `TensorList` per output; empty if the source has no more batches.
         state: Position of the source after this batch.
-        error: The error that `next` raises for this batch.
-        is_repeated: True if the source failed and will return the same batch again; other sources must wait for it.
+        error: Exception that `next` must raise for this batch.
+        is_repeated: True if the source raised an exception and will return the same batch again. The other sources must
+            then return their batch again, too.
     """
 
     outputs: tuple[TensorList, ...] = ()
@@ -67,32 +68,33 @@ class SourceBatch:
 
 
 class BatchSource:
-    """A source of batches that is not a reader: the runtime side of a `source` operator.
+    """A source of batches that is not a reader.
 
-    The pipeline calls `open` once, before its threads start. For every batch, it calls `prepare` in the user's thread,
-    and then `next` with the result of `prepare` in the thread that starts batches. Any thread may call `close`, at any
-    time.
+    A `source` operator creates this object when its pipeline is built. The pipeline calls `open` once, before it starts
+    its threads. For each batch, it calls `prepare` in the user's thread, and then passes the result to `next` in the
+    scheduler thread. Any thread may call `close` at any time.
 
     Attributes:
-        work: The function that worker processes run on this source's requests; None without worker processes.
-        stateful: True if one process must run all requests, in order.
+        work: Function that worker processes call with this source's requests; None without worker processes.
+        stateful: True if a single process must handle all requests, in order.
     """
 
     work: Work | None = None
     stateful: bool = False
 
     def open(self, settings: SourceSettings) -> None:
-        """Store the pipeline's settings, and start work that must precede the pipeline's threads."""
+        """Store the pipeline's settings, and do the work that must precede the start of its threads."""
 
     def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
-        """Take the next batch in the user's thread; return None if `next` should take it.
+        """Take the next batch in the user's thread; return None if `next` should take the batch.
 
-        Exceptions of the user's code are part of the result. Only an interrupt of the user's thread is raised. After
-        an interrupt, the same batch is requested again.
+        Exceptions of the user's code are returned in the result. Only an interrupt (Ctrl-C) is raised; the same batch
+        is then requested again.
 
         Args:
-            batch_size: Largest number of samples of the batch.
-            batch: Object that identifies the batch for all sources: a second call with it returns the same data.
+            batch_size: Maximum number of samples in the batch.
+            batch: Object that identifies the batch. If `prepare` is called again with the same object, it must return
+                the same data.
         """
         return None
 
@@ -101,31 +103,37 @@ class BatchSource:
         raise NotImplementedError
 
     def take_back(self, prepared: SourceBatch) -> None:
-        """Take back the work prepared for a batch after the end of the epoch; the second call does nothing."""
+        """Return an unused batch to the source after the end of the epoch.
+
+        A second call with the same batch must have no effect.
+        """
 
     def reset(self, epoch: object = None) -> None:
         """Start the next epoch.
 
         Args:
-            epoch: Object that identifies the epoch: a second call with it does nothing.
+            epoch: Object that identifies the epoch. A second call with the same object must have no effect.
         """
 
     def reseed(self, seed: int) -> None:
-        """Set the seed for random numbers of the user's code in worker processes, see `user_random`."""
+        """Set the seed of the random numbers that the user's code draws in worker processes.
+
+        See `user_random`.
+        """
 
     def state(self) -> dict[str, Any]:
         """Return the position, as JSON values."""
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a position."""
+        """Continue at a position that `state` returned."""
 
     def close(self) -> None:
-        """Release all resources, and make a waiting `next` raise an error."""
+        """Release all resources. If a thread is waiting in `next`, make `next` raise an error."""
 
 
 def wait_for_data(fed: deque[T], changed: queue.SimpleQueue[None], is_closed: Callable[[], bool]) -> T:
-    """Wait until the user's thread has fed something, and return it.
+    """Wait until the user's thread has fed a batch, and return the oldest batch.
 
     Args:
         fed: Fed batches, oldest first.

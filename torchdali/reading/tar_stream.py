@@ -1,4 +1,4 @@
-"""Archives as a stream: samples in one pass, from the first byte on, without an index."""
+"""Read tar archives as a stream: each archive once, from start to end, without an index."""
 
 from __future__ import annotations
 
@@ -18,11 +18,16 @@ from torchdali.formats.urls import is_url
 __all__ = ["TarStream"]
 
 Sample = dict[str, Any]
-_BATCH = 64  # samples that are read ahead in order
+_BATCH = 64  # samples per block without shuffling
 
 
 class _StreamPosition(NamedTuple):
-    """The start of a sample: the index of its archive in the epoch's order, and the offset in the archive."""
+    """Start of a sample.
+
+    Attributes:
+        archive: Position of the sample's archive in the epoch's order.
+        offset: Offset of the sample in the archive.
+    """
 
     archive: int
     offset: int
@@ -31,22 +36,24 @@ class _StreamPosition(NamedTuple):
 class TarStream:
     """Read webdataset archives in one pass, for `fn.readers.stream`.
 
-    An archive is read from its first byte on, an eighth of ``io_ahead`` ahead, each byte once: the first batch comes
-    before the first archive has arrived. A sample is a dictionary of bytes by extension; ``cls`` is a number.
+    Each archive is read once, from start to end. At URLs, an eighth of ``io_ahead`` is requested ahead, so the first
+    batch is ready before the first archive has arrived completely. A sample is a dictionary of bytes by extension; the
+    value of ``cls`` is an int.
 
-    With an index or a manifest, `fn.readers.webdataset` shuffles better and tells the length of an epoch.
+    For archives with an index or a manifest, prefer `fn.readers.webdataset`: it shuffles all samples, and knows the
+    length of an epoch.
 
     Args:
-        paths: Archives, or their URLs.
-        shuffle: Shuffle the archives, and the samples in blocks of ``buffer``.
-        buffer: Samples of a block; two blocks are in memory.
+        paths: Paths of the archives, or their URLs.
+        shuffle: Shuffle the archives, and the samples within each block.
+        buffer: Number of samples in a block; two blocks are in memory.
         seed: Seed of the shuffling.
-        shard_id: Shard id of this rank, from 0.
-        num_shards: Number of ranks: each reads every ``num_shards``-th archive.
-        options: ``io_timeout``, ``io_deadline``, ``cache_dir`` and so on, as for readers.
+        shard_id: Index of this rank, from 0.
+        num_shards: Number of ranks; each rank reads every ``num_shards``-th archive.
+        options: Options for URLs that readers also have: ``io_timeout``, ``io_deadline``, ``cache_dir`` and so on.
 
     Raises:
-        ValueError: there are fewer archives than ranks, or a number is out of range.
+        ValueError: There are fewer archives than ranks, or a number is out of range.
     """
 
     def __init__(
@@ -67,11 +74,11 @@ class TarStream:
 
     @property
     def remotes(self) -> tuple[Remote, ...]:
-        """Connections that read the archives at URLs."""
+        """The connections that read archives at URLs."""
         return () if self._remote is None else (self._remote,)
 
     def set_epoch(self, epoch: int) -> None:
-        """Begin an epoch with the next loop; each epoch has its own order."""
+        """Choose the epoch of the next loop; with `shuffle`, each epoch has its own order."""
         self._epoch, self._place, self._taken = epoch, _StreamPosition(0, 0), 0
 
     def state_dict(self) -> dict[str, int]:
@@ -79,7 +86,7 @@ class TarStream:
         return {"epoch": self._epoch, **self._place._asdict(), "taken": self._taken}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Continue at a saved position with the next loop."""
+        """Make the next loop continue at a saved position."""
         self._epoch, self._taken = state["epoch"], state["taken"]
         self._place = _StreamPosition(state["archive"], state["offset"])
 
@@ -113,7 +120,7 @@ class TarStream:
         return [self._paths[i] for i in order[shard::shards]]
 
     def _walk(self, paths: Sequence[str], place: _StreamPosition) -> Iterator[tuple[_StreamPosition, Sample]]:
-        """Yield the samples after a position; the next archive is opened meanwhile."""
+        """Yield the samples from a position on, with their positions; open the next archive meanwhile."""
         offset, pool = place.offset, self._thread if self._remote is None else self._remote
         coming = None
         for number in range(place.archive, len(paths)):
@@ -131,7 +138,7 @@ class TarStream:
     def _open(self, path: str) -> tar.Archive:
         storage = open_storage(path, remote=self._remote)
         if self._remote is not None:
-            storage.read(0, min(1, storage.size))  # starts to read ahead
+            storage.read(0, min(1, storage.size))  # the first read makes the storage request further blocks ahead
         return tar.Archive(storage)
 
 
