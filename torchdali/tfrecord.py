@@ -1,7 +1,7 @@
-"""Features of TFRecord files: the values that `fn.readers.tfrecord` extracts from each record.
+"""Features of TFRecord files: the values that `fn.readers.tfrecord` extracts.
 
-``FixedLenFeature((), string, "")`` is a file as bytes, ``FixedLenFeature([1], int64, -1)`` a number,
-``VarLenFeature(float32, 0.0)`` as many as the record has.
+Examples: ``FixedLenFeature((), string, "")`` extracts bytes, such as an encoded image. ``FixedLenFeature([1], int64,
+-1)`` extracts one number. ``VarLenFeature(float32, 0.0)`` extracts all numbers of the feature.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ __all__ = ["Feature", "Features", "FixedLenFeature", "VarLenFeature", "float32",
 int64: int = 0
 string: int = 1
 float32: int = 2
-"""The types of features."""
+"""The dtypes of features."""
 
 _NAMES = {int64: "int64", string: "string", float32: "float32"}
 _DEFAULTS: dict[int, tuple[type, ...]] = {int64: (int,), string: (str,), float32: (float,)}
 
 
 class Feature(NamedTuple):
-    """A feature to extract; made by `FixedLenFeature` and `VarLenFeature`.
+    """A feature to extract, created by `FixedLenFeature` or `VarLenFeature`.
 
     Attributes:
-        fixed: The shape is the same in all records.
-        shape: All of it if fixed, otherwise the shape of one of many values.
+        fixed: True if the shape is the same in all records.
+        shape: Shape of the feature if `fixed`; otherwise the shape of a single value.
         dtype: `int64`, `string` or `float32`.
-        default: For records without the feature.
+        default: Value for records without the feature.
     """
 
     fixed: bool
@@ -37,7 +37,7 @@ class Feature(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Name of the type."""
+        """Name of the dtype."""
         return _NAMES[self.dtype]
 
 
@@ -55,16 +55,16 @@ def _feature(fixed: bool, shape: Any, dtype: Any, default: Any) -> Feature:
 
 
 def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: Any, /) -> Feature:
-    """Extract a feature of one shape in all records.
+    """Extract a feature that has the same shape in all records.
 
     Args:
-        shape: ``()`` for a string, which is delivered as 1-D bytes, or for a number.
+        shape: Shape of the output. ``()`` for a single number, or for a string, which is returned as 1-D bytes.
         dtype: `string`, `int64` or `float32`.
-        default_value: For records that do not have it; it comes as a scalar.
+        default_value: Value for records without the feature. A number is returned as a scalar, regardless of `shape`.
 
     Raises:
-        TypeError: shape or type are something else.
-        RuntimeError: the default is not of the type.
+        TypeError: `shape` is not a sequence, or `dtype` is not a feature dtype.
+        RuntimeError: The type of `default_value` doesn't match `dtype`.
     """
     return _feature(True, shape, dtype, default_value)
 
@@ -74,16 +74,17 @@ def VarLenFeature(dtype: int, default_value: Any, /) -> Feature: ...
 @overload
 def VarLenFeature(partial_shape: Sequence[int], dtype: int, default_value: Any, /) -> Feature: ...
 def VarLenFeature(*arguments: Any) -> Feature:
-    """Extract a feature with more or fewer values per record.
+    """Extract a feature whose number of values differs between records.
 
     Args:
-        partial_shape: Shape of one of the values, for example ``[4]`` for boxes; ``[]`` by default.
-        dtype: `string`, `int64` or `float32`.
-        default_value: For records that do not have it; it comes as a scalar.
+        partial_shape: Shape of a single value, for example ``[4]`` for boxes; ``[]`` by default.
+        dtype: `int64` or `float32`. `string` is accepted, but a record that has the feature is an error.
+        default_value: Must match `dtype`. Records without the feature return an empty tensor instead.
 
     Raises:
-        TypeError: another number of arguments, or shape or type are something else.
-        RuntimeError: the default is not of the type.
+        TypeError: The number of arguments is wrong, `partial_shape` is not a sequence, or `dtype` is not a feature
+            dtype.
+        RuntimeError: The type of `default_value` doesn't match `dtype`.
     """
     if len(arguments) == 2:
         return _feature(False, (), *arguments)
@@ -93,14 +94,16 @@ def VarLenFeature(*arguments: Any) -> Feature:
 
 
 class Features(dict[str, Feature]):
-    """The features of a reader by their names."""
+    """A reader's features by name."""
 
     @classmethod
     def from_argument(cls, value: Any) -> Features:
-        """Check the arguments of a reader; saved pipelines hold lists in place of `Feature`s.
+        """Check a reader's `features` argument.
+
+        In saved pipelines, the values are lists in place of `Feature` objects.
 
         Raises:
-            TypeError: no dictionary of features.
+            TypeError: The argument is not a dictionary of features.
         """
         if not isinstance(value, Mapping):
             raise TypeError("features is a dictionary of names and tfrecord.Feature")

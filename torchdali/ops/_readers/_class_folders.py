@@ -1,4 +1,4 @@
-"""Class folders: their files, their labels, and warnings about surprising contents."""
+"""Class folders: list their files, label them, and warn about surprising contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torchdali.formats.urls import shown
 __all__ = ["IMAGE_AND_SOUND", "Match", "in_folders", "name_filter", "warn_of_classes"]
 
 IMAGE_AND_SOUND = ["*" + ending for ending in (*ENDINGS, ".flac", ".ogg", ".wav")]
-# Formats that torchdali decodes, but DALI's filters omit.
+# Extensions of formats that torchdali decodes, but DALI's default `file_filters` omit.
 _DECODED = (*OTHER_ENDINGS, ".mp3", ".aif", ".aiff", ".au", ".opus")
 
 Match = Callable[[str], bool]
@@ -27,13 +27,18 @@ _IS_ENDING = re.compile(r"\*[^*?\[]*").fullmatch
 def name_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) -> Match:
     """Return a function that tests whether a name matches one of several shell patterns.
 
+    Args:
+        argument: Name of the reader's argument, for the error.
+        patterns: The shell patterns.
+        case_sensitive: Distinguish upper and lower case.
+
     Raises:
-        RuntimeError: there are no patterns.
+        RuntimeError: There are no patterns.
     """
     folded = [pattern if case_sensitive else pattern.lower() for pattern in patterns]
     if not folded:
         raise RuntimeError(f"{argument} is empty: no name would match")
-    # Patterns like "*.jpg" are tested with `str.endswith`, which is faster; there may be millions of names.
+    # There may be millions of names, so patterns like "*.jpg" are tested with `str.endswith`, which is faster.
     endings = tuple(p[1:] for p in folded if _IS_ENDING(p))
     others = [fnmatch.translate(p) for p in folded if not _IS_ENDING(p)]
     matches_others = re.compile("|".join(others) if others else "(?!)").match
@@ -46,7 +51,7 @@ def name_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) ->
 
 
 class _Listing:
-    """Collector of the files in class folders.
+    """Collects the files in class folders.
 
     Args:
         root: Folder of the class folders.
@@ -75,16 +80,16 @@ class _Listing:
 def in_folders(
     root: str, matches: Match, chosen: Match | None, remote: Remote | None
 ) -> tuple[list[str], list[int], list[str]]:
-    """Return the files of all class folders, the label of each file, and the names of the folders.
+    """Return the files of all class folders, the label of each file, and the names of the class folders.
 
     Args:
         root: Folder of the class folders.
         matches: Function that returns True for the name of a file to read.
         chosen: Function that returns True for the name of a class folder; None for all folders.
-        remote: Reads URLs; None for a local folder.
+        remote: Connection that reads URLs; None for a local folder.
 
     Raises:
-        RuntimeError: no files were found, or a folder cannot be listed.
+        RuntimeError: There are no files, or a folder cannot be listed.
     """
     contents = _contents if remote is None else remote.contents
     folders, loose = contents(root)
@@ -110,18 +115,23 @@ def in_folders(
 
 
 def _splits(root: str, deeper: Sequence[str]) -> str:
-    """Return advice if the folders are training and validation sets that contain the class folders."""
+    """Return advice for the error if `root` contains training and validation sets instead of class folders.
+
+    Args:
+        root: Folder of the class folders.
+        deeper: Folders inside the class folders.
+    """
     if not deeper:
         return ""
     first = os.path.join(shown(root), os.path.dirname(min(deeper)))
     return f". There are folders in these, such as {min(deeper)!r}: if they are the classes, give {first!r}"
 
 
-_SHOWN = 5  # greatest number of folders in a message
+_SHOWN = 5  # maximum number of folders in a message
 
 
 def warn_of_classes(root: str, folders: Sequence[str], counts: Sequence[int], cure: str) -> None:
-    """Warn about class folders without files and about hidden class folders: as in DALI, both have labels.
+    """Warn about hidden class folders, and about class folders without files: as in DALI, they count as classes.
 
     Args:
         root: Folder of the class folders, for the message.
@@ -160,11 +170,11 @@ def _warn_of_files(root: str, listing: _Listing) -> None:
 
 
 _FEW_FOLDERS = 32  # for fewer folders, threads cost more than they save
-_LISTERS = 16  # number of threads, which mostly wait for the disk or the network
+_LISTERS = 16  # number of threads; many, because they mostly wait for the disk or the network
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return True for a folder. A link to itself or to a missing file counts as a file."""
+    """Return whether an entry is a folder. A link that cannot be resolved counts as a file."""
     try:
         return entry.is_dir()
     except OSError:
@@ -184,5 +194,5 @@ def _contents(path: str) -> tuple[list[str], list[str]]:
 
 
 def _sort_names(names: list[str]) -> list[str]:
-    plain = all(map(str.isascii, names))  # for ASCII names, both orders are equal
+    plain = all(map(str.isascii, names))  # then both sort orders are equal, and the first one is faster
     return sorted(names) if plain else sorted(names, key=os.fsencode)

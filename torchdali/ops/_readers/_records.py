@@ -1,4 +1,4 @@
-"""Records of container files, with consecutive indices over all files."""
+"""Records of container files: the datasets, indices and connections of readers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ Offsets = npt.NDArray[np.int64]
 
 
 class RecordsDataset:
-    """The records of container files, one file after the other. Each subclass parses one format.
+    """The records of container files, with indices that continue from one file to the next.
+
+    Each subclass parses the records of one format.
 
     Args:
         storages: The files.
@@ -41,7 +43,7 @@ class RecordsDataset:
         arguments: Arguments of the reader.
 
     Raises:
-        RuntimeError: the files have no records.
+        RuntimeError: The files have no records.
     """
 
     wrong = "cannot read the record"
@@ -63,7 +65,7 @@ class RecordsDataset:
     is_busy = property(lambda self: self._ranges.is_busy)
 
     def byte_count(self, records: Indices) -> int:
-        """Return the size of records in bytes."""
+        """Return the total size of records in bytes."""
         assert self._ranges is not None
         return self._ranges.byte_count(records)
 
@@ -71,7 +73,7 @@ class RecordsDataset:
         return len(self._files)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start reading remote records; None if all containers are local."""
+        """Start to read remote records; return None if all containers are local."""
         if self._ranges is None:
             return None
         parts = self._ranges.start(records)
@@ -81,10 +83,11 @@ class RecordsDataset:
         """Return the outputs of a record.
 
         Args:
-            part: A pending read of the record; None to read it now.
+            index: Index of the record.
+            part: A pending read of the record; None to read the record now.
 
         Raises:
-            RuntimeError: the record is damaged, or has another format.
+            RuntimeError: The record is damaged, or has another format.
         """
         record = self._bytes(index) if part is None else part.bytes()
         try:
@@ -94,7 +97,12 @@ class RecordsDataset:
             raise RuntimeError(f"{self.wrong} {self.info(index)}: {error}{kind}") from None
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
-        """Return the outputs of a record; ValueError or IndexError if it is damaged."""
+        """Convert the bytes of a record to the outputs.
+
+        Raises:
+            ValueError: The record is damaged.
+            IndexError: The record is damaged.
+        """
         raise NotImplementedError
 
     def _bytes(self, index: int) -> Bytes:
@@ -102,21 +110,24 @@ class RecordsDataset:
         return storage.read(self._offsets.item(index, 0), self._offsets.item(index, 1))
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return a record's identity: its file's identity when opened, and its offset; or the list's identity."""
+        """Return a record's identity: the file's identity when it was opened, and the record's offset and size.
+
+        Without an index, return the identity of the list of files.
+        """
         if index is None:
             return list_digest(_paths(self._storages))
         file = self._identities[self._files.item(index)]
         return None if file is None else file + self._offsets[index].tobytes()
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the file and the offset of a record; "" for all outputs except the first."""
+        """Return the file and the offset of a record; for outputs after the first, an empty string."""
         if output:
             return ""
         return f"{self._storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
 
 
 class Names:
-    """Many short texts in one block of memory."""
+    """A sequence of many short texts, stored in one block of memory."""
 
     def __init__(self, texts: Iterable[bytes]) -> None:
         parts = list(texts)
@@ -130,7 +141,7 @@ class Names:
 def ranges_of(
     storages: Sequence[ByteStorage], files: Indices, places: Indices, arguments: Mapping[str, Any]
 ) -> Ranges | None:
-    """Return the object that requests the records of remote containers; None if all containers are local."""
+    """Return an object that requests records of remote containers; None if all containers are local."""
     remote = next((each for storage in storages if (each := getattr(storage, "remote", None)) is not None), None)
     return None if remote is None else Ranges(remote, storages, files, places, arguments)
 
@@ -140,7 +151,7 @@ def _paths(storages: Sequence[ByteStorage]) -> list[str]:
 
 
 def open_remote(paths: Sequence[str | None], options: Mapping[str, Any]) -> Remote | None:
-    """Return an object that reads URLs; None if no path is a URL.
+    """Return a connection that reads URLs; None if no path is a URL.
 
     Args:
         paths: Paths and URLs.
@@ -153,7 +164,7 @@ def open_remote(paths: Sequence[str | None], options: Mapping[str, Any]) -> Remo
 
 
 class Indexed(NamedTuple):
-    """A container, and its index.
+    """A container and its index.
 
     Attributes:
         storage: The container.
@@ -173,14 +184,14 @@ def open_containers(
     """Open the containers of a reader, and read their indices. Remote containers are opened concurrently.
 
     Args:
-        kind: Kind of the containers, as recorded in manifests.
-        paths: Paths of files, or URLs.
-        index_paths: One path per container, or the path of a manifest.
-        direct: Bypass the system's cache.
+        kind: Name of the container format in manifests.
+        paths: Paths of the containers, or their URLs.
+        index_paths: One path per container, or the path of a single manifest.
+        direct: Bypass the system's file cache.
         options: Arguments of the reader, including the fields of `RemoteOptions`.
 
     Raises:
-        RuntimeError: containers are missing or cannot be opened, or the options contradict each other.
+        RuntimeError: Containers are missing or cannot be opened, or the options contradict each other.
     """
     options = options or {}
     mapped = not options.get("dont_use_mmap", False)
@@ -210,7 +221,7 @@ def open_containers(
 
 
 def _text(path: str, remote: Remote | None) -> str | None:
-    """Read an index; None if the index doesn't exist."""
+    """Read an index; return None if the index doesn't exist."""
     if not path or not (is_url(path) or os.path.exists(path)):
         return None
     with contextlib.suppress(NoSuchObject):
@@ -219,13 +230,13 @@ def _text(path: str, remote: Remote | None) -> str | None:
 
 
 def local_only(**arguments: str | Sequence[str] | None) -> None:
-    """Check that the paths of a reader without support for URLs are local.
+    """Check that all paths are local, for a reader that doesn't support URLs.
 
     Args:
-        arguments: Values of the arguments with paths.
+        arguments: Values of the reader's arguments that are paths.
 
     Raises:
-        RuntimeError: a path is a URL.
+        RuntimeError: A path is a URL.
     """
     for name, value in arguments.items():
         for path in [value] if isinstance(value, str) else value or ():
@@ -237,12 +248,12 @@ def local_only(**arguments: str | Sequence[str] | None) -> None:
 
 
 def over_containers(function: Callable[[Indexed], T], containers: Sequence[Indexed]) -> list[T]:
-    """Call a function on each container; concurrently if remote containers must be scanned."""
+    """Call a function with each container; concurrently if remote containers must be scanned."""
     remote = any(is_url(each.storage.path) and each.text is None for each in containers)
     return in_threads([functools.partial(function, each) for each in containers], _SCANS if remote else 1)
 
 
-_SCANS = 8  # number of concurrent scans, which is low because each scan reads ahead
+_SCANS = 8  # maximum number of concurrent scans; low, because each scan already reads ahead
 
 
 def in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
@@ -261,13 +272,13 @@ def parse_records(
 ) -> T | list[Any]:
     """Return the records of a container, from its index or from a scan.
 
-    An index that doesn't exist is written, unless its path is a URL.
+    If an index doesn't exist, it is created, unless its path is a URL.
 
     Args:
         container: The container.
-        parse: Parses the text of an index; called with the text, the index's path and the container.
-        scan: Yields the records of a container.
-        describe: Converts records to the text of an index.
+        parse: Function that parses an index; called with its text, its path and the container.
+        scan: Function that yields the records of a container.
+        describe: Function that converts records to the text of an index.
     """
     storage, path, text = container
     if text is not None:
@@ -288,7 +299,7 @@ def record_offsets(
     scan: Callable[[ByteStorage], Iterator[tuple[int, int]]],
     describe: Callable[[list[tuple[int, int]]], str],
 ) -> list[Offsets]:
-    """Return the offset and the size of the records of each container; see `parse_records`."""
+    """Return the offset and the size of each container's records; see `parse_records`."""
 
     def offsets(container: Indexed) -> Offsets:
         return np.array(parse_records(container, parse, scan, describe), np.int64).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""LMDB databases of Caffe and Caffe2."""
+"""The readers of LMDB databases that Caffe and Caffe2 wrote."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
 
 class DatabaseDataset(RecordsDataset):
-    """The values of databases, and their keys.
+    """The values of LMDB databases, in the order of their keys.
 
     Args:
         path: Paths of the databases.
-        mapped: Map them into memory.
-        parse: Makes the outputs of a value.
+        mapped: Map the databases into memory; otherwise read them with ordinary read calls.
+        parse: Function that converts a value to the outputs.
     """
 
     def __init__(self, path: Sequence[str], mapped: bool, parse: Parse) -> None:
@@ -44,16 +44,24 @@ class DatabaseDataset(RecordsDataset):
         )
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
-        """Return the outputs of a value; ValueError or IndexError if it is damaged, or not of this form."""
+        """Return the outputs of a value.
+
+        Raises:
+            ValueError: The value is damaged, or doesn't have the expected format.
+            IndexError: The value is damaged.
+        """
         return self._parse(record)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return file and offset of a record; for the first output, database and key."""
+        """Return the name of a record: the database's file and the record's offset in it.
+
+        For the first output, return the path of the database and the record's key instead.
+        """
         return self._keys[index] if output == 0 else super().info(index, output)
 
 
 def _available(count: int) -> int | None:
-    """Return a number of outputs in the form of `Operator.outputs`: None for a single output."""
+    """Convert a number of outputs to the value of `Operator.outputs`: None for one."""
     if count < 1:
         raise RuntimeError("neither image nor label is asked for: the reader would have no output")
     return count if count > 1 else None
@@ -74,19 +82,19 @@ def caffe(
     label_available: bool = True,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(2)]:
-    """Read images and labels of the LMDB databases of Caffe, in the order of their keys.
+    """Read images and labels from Caffe's LMDB databases, in the order of the keys.
 
     Args:
-        path: Paths of the databases: their folders, or the files in them.
-        image_available: Deliver the image.
-        label_available: Deliver the label.
+        path: Paths of the databases: either folders or the data files inside them.
+        image_available: Return the image.
+        label_available: Return the label.
 
     Returns:
-        The data of the record, ``(n,)`` uint8, and its label, ``(1,)`` int32, or ``(0,)`` if it has none.
+        The image data, ``(n,)`` uint8, and the label, ``(1,)`` int32, or ``(0,)`` if the record has no label.
 
     Raises:
-        RuntimeError: a database cannot be read or is empty, or nothing is asked for. While running: a record is
-            damaged.
+        RuntimeError: A database cannot be read or is empty, or both ``image_available`` and ``label_available`` are
+            False. While the pipeline runs: a record is damaged.
     """
 
     def parse(record: Bytes) -> tuple[Tensor, ...]:
@@ -123,27 +131,28 @@ def caffe2(
     additional_inputs: int = 0,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(2)]:
-    """Read the tensors of the LMDB databases of Caffe2, in the order of their keys.
+    """Read tensors from Caffe2's LMDB databases, in the order of the keys.
 
-    A record is a row of tensors: image, label (two for weighted labels), additional inputs, box.
+    A record is a list of tensors in this order: image, label (labels and weights for type 3), additional inputs, box.
 
     Args:
-        path: Paths of the databases: their folders, or the files in them.
-        image_available: Records begin with an image.
-        label_type: 0: one label; 1: the indices of the positive labels; 2: a number for each label; 3: the indices of
-            the positive labels, and their weights; 4: no label.
+        path: Paths of the databases: either folders or the data files inside them.
+        image_available: The records begin with an image.
+        label_type: Format of the labels. 0: one label. 1: the indices of the positive labels. 2: one number per
+            possible label. 3: the indices of the positive labels, and a weight per index. 4: no label.
         num_labels: Number of possible labels, for the types 1 and 3.
-        bbox: Records end with a box.
-        additional_inputs: Number of further tensors.
+        bbox: The records end with a box.
+        additional_inputs: Number of tensors between labels and box.
 
     Returns:
-        The image, ``(n,)`` uint8 encoded or ``(h, w, c)`` as it was stored. The label: ``(1,)`` int32 or float32 (0);
-        ``(num_labels,)`` int32 of zeros and ones (1); the numbers (2); numbers of labels, int32, and weights, float32
-        (3). Further tensors ``(n,)`` int32 or float32. The box, ``(4,)`` int32.
+        The image: ``(n,)`` uint8 if it is stored encoded, otherwise pixels in the stored shape. The label, depending on
+        ``label_type``: ``(1,)`` int32 or float32 (0); ``(num_labels,)`` int32, 1 for positive labels and 0 for the rest
+        (1); the stored numbers (2); ``(k,)`` int32 indices and ``(k,)`` float32 weights (3). The additional inputs,
+        each ``(n,)`` int32 or float32. The box, ``(4,)`` int32.
 
     Raises:
-        RuntimeError: a database cannot be read or is empty, or an argument is wrong. While running: a record is
-            damaged, or has other tensors.
+        RuntimeError: A database cannot be read or is empty, or an argument is wrong. While the pipeline runs: a record
+            is damaged, or its tensors don't match the arguments.
     """
     if not _SINGLE <= label_type <= _NONE:
         raise RuntimeError(f"unsupported label type {label_type}: it is 0 to 4")

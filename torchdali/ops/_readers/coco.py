@@ -1,4 +1,4 @@
-"""Images with the annotations of COCO."""
+"""The reader of images with COCO annotations."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ __all__ = ["COCODataset", "coco"]
 
 
 class COCODataset:
-    """Images, their boxes and labels, and masks.
+    """Images with their boxes and labels, and masks if requested.
 
     Args:
         annotations: Annotations of all images.
-        root: Where the images are.
-        masks: ``"polygons"``, ``"coordinates"`` (polygons whose bounds count coordinates, the deprecated form),
-            ``"pixels"`` or "".
-        image_ids: Deliver the id of the image, too.
+        root: Folder of the images.
+        masks: Format of the masks: ``"polygons"``, ``"coordinates"``, ``"pixels"`` or "" for none. ``"coordinates"`` is
+            the deprecated form of ``"polygons"``: a polygon's bounds count coordinates instead of vertices.
+        image_ids: Return the image's id, too.
         mapped: Map large files into memory.
-        files: Identity of the files of the annotations.
+        files: Identity of the annotation files.
 
     Raises:
-        RuntimeError: no images were found.
+        RuntimeError: The annotations contain no images.
     """
 
     def __init__(
@@ -57,14 +57,22 @@ class COCODataset:
         return len(self._annotations.names)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of image and annotations, and the image's index there; or the list's identity."""
+        """Return the identity of a record; without an index, the identity of the list.
+
+        A record's identity consists of the identities of the image file and the annotation files, and of the record's
+        index.
+        """
         if index is None:
             return list_digest(self._annotations.names)
         identity = file_identity(self.info(index))
         return None if identity is None else identity + self._files + b" %d" % index  # a file may be listed twice
 
     def read(self, index: int) -> tuple[Tensor, ...]:
-        """Return the outputs of an image; RuntimeError if it cannot be read, or masks cannot be drawn."""
+        """Return the outputs of an image.
+
+        Raises:
+            RuntimeError: The image cannot be read, or its masks cannot be drawn.
+        """
         annotations = self._annotations
         begin, end = self._boxes[index], self._boxes[index + 1]
         labels = annotations.labels[begin:end].copy()
@@ -92,7 +100,10 @@ class COCODataset:
         return torch.from_numpy(drawn[..., None])
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of an image; for the pixels, its name."""
+        """Return the path of an image.
+
+        For the first output, return the image's file name in the annotations; for other outputs, an empty string.
+        """
         if output is None:
             return os.path.join(self._root, self._annotations.names[index])
         return "" if output else self._annotations.names[index]
@@ -140,35 +151,39 @@ def coco(
     image_ids: bool = False,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(3)]:
-    """Read images with boxes, labels and masks of COCO.
+    """Read images with COCO boxes, labels and masks.
 
     Args:
         file_root: Folder of the images.
-        annotations_file: JSON of the annotations.
-        preprocessed_annotations: Folder of saved annotations, in place of JSON.
-        save_preprocessed_annotations: Save the annotations, to be read faster.
-        save_preprocessed_annotations_dir: Folder for the preprocessed annotations.
-        images: Names of the images to read, in this order; otherwise all in the order of their ids.
+        annotations_file: JSON file of the annotations.
+        preprocessed_annotations: Folder of annotations that ``save_preprocessed_annotations`` saved; replaces
+            ``annotations_file``.
+        save_preprocessed_annotations: Save the annotations in a form that is faster to read.
+        save_preprocessed_annotations_dir: Folder to save the annotations in.
+        images: File names of the images to read, in this order; by default all images in the order of their ids.
         ltrb: If True, boxes are left, top, right, bottom; otherwise left, top, width, height.
         ratio: If True, coordinates are fractions of the image's size; otherwise pixels.
-        size_threshold: Boxes whose width or height in pixels is smaller are skipped.
-        skip_empty: Leave out images without annotations.
-        include_iscrowd: Annotations of crowds count.
-        avoid_class_remapping: If True, labels are the ids of categories; otherwise their places in the file, from 1.
-        polygon_masks: Deliver the polygons of the masks.
-        masks: Like ``polygon_masks``, but counts coordinates instead of vertices; deprecated.
-        pixelwise_masks: Deliver masks, drawn from polygons and run-length codes.
-        image_ids: Deliver the id of the image.
+        size_threshold: Skip boxes with a smaller width or height, in pixels.
+        skip_empty: Skip images without annotations.
+        include_iscrowd: Include annotations that are marked as crowds.
+        avoid_class_remapping: If True, labels are the category ids; otherwise positions in the file's list of
+            categories, counted from 1.
+        polygon_masks: Return the masks as polygons.
+        masks: Deprecated. Like ``polygon_masks``, but a polygon's bounds count coordinates instead of vertices.
+        pixelwise_masks: Return the masks as pixels, drawn from polygons and run-length codes.
+        image_ids: Return the image's id.
 
     Returns:
-        The bytes of the image, ``(n,)`` uint8; boxes, ``(k, 4)`` float32; labels, ``(k,)`` int32. With polygons, two
-        more: ``(p, 3)`` int32, each with the index of its box, of its first vertex and of the vertex after its last;
-        and the vertices, ``(v, 2)`` float32. Or masks, ``(H, W, 1)`` int32: the largest label whose mask covers the
-        pixel, or 0. The id, ``(1,)`` int32.
+        The encoded image, ``(n,)`` uint8; the boxes, ``(k, 4)`` float32; the labels, ``(k,)`` int32. With
+        ``polygon_masks``, two more outputs: the polygons, ``(p, 3)`` int32, each with the index of its box, the index
+        of its first vertex, and the index after its last vertex; and the vertices, ``(v, 2)`` float32. With
+        ``pixelwise_masks``, one more output, ``(H, W, 1)`` int32: for each pixel, the largest label whose mask covers
+        the pixel, or 0. With ``image_ids``, the id, ``(1,)`` int32.
 
     Raises:
-        RuntimeError: annotations cannot be read, no images were found, or arguments exclude each other. While
-            running: an image cannot be read, or a mask cannot be drawn. ValueError: a box has not four numbers.
+        RuntimeError: The annotations cannot be read, contain no images, or arguments exclude each other. While the
+            pipeline runs: an image cannot be read, or a mask cannot be drawn.
+        ValueError: A box doesn't have four numbers.
     """
     only_of_json = {
         "annotations_file": annotations_file, "skip_empty": skip_empty, "ratio": ratio, "ltrb": ltrb, "images": images,

@@ -1,4 +1,4 @@
-"""Readers of Python datasets: map-style datasets of PyTorch and Hugging Face, and sequences."""
+"""The reader of Python datasets: map-style PyTorch datasets, Hugging Face datasets, sequences."""
 
 from __future__ import annotations
 
@@ -36,18 +36,20 @@ from torchdali.tensors import TensorList
 __all__ = ["MapStyle", "PythonDataset", "as_tensor", "dataset", "is_image", "value_of"]
 
 Row = tuple[Tensor, ...]
-_PARTS = 2  # parts per worker: more than one, so that a slow worker does not delay a batch
-_SEVERAL = 8  # records per call of __getitems__ in a worker
+_PARTS = 2  # requests per worker and batch: more than one, so that a slow worker does not delay the batch
+_SEVERAL = 8  # records per call of `__getitems__` in a worker
 
 
 # ---------------------------------------------------------------- values
 
 
 def as_tensor(value: Any) -> Tensor:
-    """Convert a value of a sample to a tensor. A Python float becomes float64; a list of floats becomes float32.
+    """Convert a value of a sample to a tensor.
+
+    A Python float becomes float64; a list of floats becomes float32.
 
     Raises:
-        TypeError: the value's type can't be converted.
+        TypeError: The value's type can't be converted.
     """
     if isinstance(value, Tensor):
         return _of_tensor(value)
@@ -82,13 +84,13 @@ def _of_array(array: Any) -> Tensor:
 
 
 def is_image(value: Any) -> bool:
-    """Return True for a PIL image. This function doesn't import Pillow."""
+    """Return whether a value is a PIL image, without importing Pillow."""
     pillow = sys.modules.get("PIL.Image")
     return pillow is not None and isinstance(value, pillow.Image)
 
 
 def _of_image(image: Any) -> Tensor:
-    """Return pixels ``(H, W, C)``. For an image with a palette, return the palette's indices, as torchvision does."""
+    """Return the pixels ``(H, W, C)``; for a palette image, the palette's indices, as torchvision does."""
     pixels = _of_array(np.array(image.convert("L") if image.mode == "1" else image))
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
@@ -103,7 +105,7 @@ class MapStyle:
         dataset: A dataset with ``len`` and an item for each index from 0.
 
     Raises:
-        TypeError: the dataset has no ``len`` or no items.
+        TypeError: The dataset has no ``len`` or no ``__getitem__``.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -127,7 +129,7 @@ class MapStyle:
 
     @cached_property
     def first(self) -> Any:
-        """The first sample, whose structure all samples must have."""
+        """The first sample; all samples must have its structure."""
         if not len(self.users_dataset):
             raise RuntimeError(f"the dataset, a {type(self.users_dataset).__name__}, is empty")
         return self.users_dataset[0]
@@ -143,13 +145,13 @@ class MapStyle:
         return leaves_of_sample(self.first, as_tensor) if features is None else leaves_of_features(features)
 
     def leaves(self, columns: Sequence[str] | None) -> list[NestedValue]:
-        """Return the values of a sample that are outputs.
+        """Return the values of a sample that become outputs.
 
         Args:
             columns: Names of the values; None for all values.
 
         Raises:
-            RuntimeError: a column doesn't exist.
+            RuntimeError: A column doesn't exist.
         """
         if columns and not isinstance(self.first, Mapping):
             raise RuntimeError(
@@ -159,7 +161,7 @@ class MapStyle:
 
 
 def _disable_decoding(dataset: Any) -> Any:
-    """Make a Hugging Face dataset return images and audio encoded, as stored; return other datasets unchanged."""
+    """Make a Hugging Face dataset return images and audio encoded; return other datasets unchanged."""
     module = sys.modules.get("datasets")
     if module is None or features_of(dataset) is None:
         return dataset
@@ -171,7 +173,7 @@ def _disable_decoding(dataset: Any) -> Any:
 
 
 def _label_features(dataset: Any) -> dict[str, Any]:
-    """Return the columns of a Hugging Face dataset that contain labels with names."""
+    """Return the label columns of a Hugging Face dataset: those with class names."""
     module = sys.modules.get("datasets")
     if module is None or not isinstance(dataset, module.Dataset):
         return {}
@@ -184,18 +186,18 @@ class _Read:
     Args:
         dataset: The dataset.
         leaves: The values to return for each sample.
-        count: Length of each sample if samples are tuples; None otherwise.
+        count: Length of each sample if samples are tuples; otherwise None.
     """
 
     def __init__(self, dataset: Any, leaves: Sequence[NestedValue], count: int | None) -> None:
         self.dataset, self._leaves, self._count = dataset, leaves, count
 
     def rows(self, records: list[int], epochs: list[int]) -> list[Row | Exception]:
-        """Return for each record its values, or the exception that reading it raised."""
+        """Return the values of each record, or the exception that was raised while reading it."""
         samples: list[Any] = []
         if _reads_several(self.dataset):
             seed_sample(epochs[0], records[0])
-            with contextlib.suppress(Exception):  # reading one by one then finds the record that raises
+            with contextlib.suppress(Exception):  # then, the records are read one by one, to find the one that raises
                 answer = self.dataset.__getitems__(records)
                 samples = [] if isinstance(answer, Mapping) else list(answer)
         if len(samples) == len(records):
@@ -217,7 +219,12 @@ class _Read:
             return error
 
     def __call__(self, request: tuple[list[int], list[int]]) -> WorkResult:
-        """Return the values of records as batches, and a dict of exceptions by index. Worker processes call this."""
+        """Read records in a worker process.
+
+        Returns:
+            One `TensorList` per value, without the records that raised; and a dictionary whose key ``"errors"`` has the
+            exceptions by position.
+        """
         rows = self.rows(*request)
         errors = {i: _picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}
         sound = [row for row in rows if not isinstance(row, Exception)]
@@ -226,12 +233,12 @@ class _Read:
 
 
 def _reads_several(dataset: Any) -> bool:
-    """Return True if a dataset has ``__getitems__``, which reads several records in one call, as in PyTorch."""
+    """Return whether a dataset has ``__getitems__``, PyTorch's method that reads several records in one call."""
     return bool(getattr(dataset, "__getitems__", None))
 
 
 def value_of(leaf: NestedValue, sample: Any) -> Tensor:
-    """Return a value of a sample as a tensor. An error names the value and a remedy."""
+    """Return a value of a sample as a tensor. The error names the value and a remedy."""
     kind: type[Exception] = RuntimeError
     try:
         return leaf.tensor(sample, as_tensor)
@@ -257,13 +264,17 @@ def _picklable(error: Exception) -> Exception:
 
 
 class _RecordBatch:
-    """Records that one request reads."""
+    """The records that one request reads."""
 
     def __init__(self, future: Future[Any]) -> None:
         self._future = future
 
     def row(self, place: int) -> Row:
-        """Wait for the values of a record, and return them; re-raise the dataset's exception."""
+        """Wait for a record, and return its values.
+
+        Raises:
+            Exception: The exception that the dataset raised for this record.
+        """
         row = self._rows[place]
         if isinstance(row, Exception):
             raise row
@@ -271,8 +282,8 @@ class _RecordBatch:
 
     @cached_property
     def _rows(self) -> list[Row | Exception]:
-        # Several threads request rows of a batch, and all wait here. Two threads may unpack the answer; the rows of
-        # both threads are views of the same answer, so it doesn't matter which thread's rows are used.
+        # Several threads request rows of a batch, and all wait here. Two threads may unpack the result simultaneously.
+        # The rows of both are views of the same result, so it doesn't matter whose rows are cached.
         answer = self._future.result()
         if isinstance(answer, list):
             return answer
@@ -284,20 +295,20 @@ class _RecordBatch:
 
 
 class PythonDataset:
-    """Records of a dataset, which a separate thread or worker processes read ahead of the pipeline.
+    """Records of a dataset that are read ahead of the pipeline, by one thread or by worker processes.
 
     Args:
         source: The dataset.
         leaves: The values to return for each sample.
-        workers: Number of processes; 0 for the thread.
+        workers: Number of worker processes; 0 for the thread.
     """
 
     def __init__(self, source: MapStyle, leaves: Sequence[NestedValue], workers: int) -> None:
         self._source, self._leaves, self._workers = source, leaves, workers
         self._read = _Read(source.users_dataset, leaves, len(source.first) if isinstance(source.first, tuple) else None)
         self._processes: SourceWorkers | None = None
-        # A single thread: few datasets are thread-safe, and PyTorch's loaders use one thread per process. The thread's
-        # queue preserves the order of the batches, no matter which batch a thread of the pipeline waits for.
+        # A single thread, because few datasets are thread-safe: PyTorch's loaders use one thread per process, too. The
+        # thread handles requests in the order of the batches, whichever batch a thread of the pipeline waits for.
         self._thread = DaemonPool(1, "torchdali-dataset")
 
     def start_processes(self, start: Callable[[Work, int], SourceWorkers]) -> SourceWorkers | None:
@@ -309,7 +320,7 @@ class PythonDataset:
         return len(self._source)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start reading records; return one function per record, which waits for the record's values."""
+        """Start to read records; return one function per record, which waits for the record's values."""
         size, reads = max(1, self._size_of_part(len(records))), list[Read]()
         for start in range(0, len(records), size):
             subset = list(records[start : start + size])
@@ -321,8 +332,8 @@ class PythonDataset:
         together = _reads_several(self._source.users_dataset)
         if self._processes is None:
             return count if together else 1
-        # The first record of a `__getitems__` call seeds the random numbers of the call. So the size of a part must
-        # not depend on the number of workers.
+        # The first record of a `__getitems__` call determines the seed of the whole call. So the number of records per
+        # call must not depend on the number of workers.
         return _SEVERAL if together else -(-count // (_PARTS * self._workers))
 
     def _submit(self, records: list[int], epochs: list[int]) -> Future[Any]:
@@ -331,7 +342,11 @@ class PythonDataset:
         return self._thread.submit(self._read.rows, records, epochs)
 
     def read(self, index: int) -> Row:
-        """Return the values of a record; re-raise the dataset's exception."""
+        """Return the values of a record.
+
+        Raises:
+            Exception: The exception that the dataset raised for this record.
+        """
         (read,) = self.read_many([index], [0])
         return read()
 
@@ -344,7 +359,7 @@ class PythonDataset:
         return classes or (labels[0] if len(labels) == 1 else ())
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return a description of a record for the first output; "" for the other outputs."""
+        """Return a description of a record; for outputs after the first, an empty string."""
         return "" if output else f"record {index} of {type(self._source.users_dataset).__name__}"
 
 
@@ -379,30 +394,35 @@ def dataset(
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read a Python dataset: a map-style PyTorch dataset, a Hugging Face dataset, or a sequence.
 
-    The first sample, or a Hugging Face dataset's features, determines the structure of all samples. Each value of a
-    tuple is an output. Each column of a dictionary is an output, and the call returns a dictionary. Any other sample
-    is one output. Nested dictionaries are split in the same way, and a list of dictionaries becomes a list for each
-    key. An empty list has the dtype and the axes of the column's other lists: ``(0, 4)`` for boxes. One thread, or
-    worker processes, call the dataset ahead of the pipeline, for a whole batch at a time if it has ``__getitems__``.
+    DALI doesn't have this reader.
 
-    Values become tensors: arrays and numbers as `torch.tensor` converts them; PIL images ``(H, W, C)`` in the layout
-    HWC (the palette's indices, if there is a palette); bytes and text ``(n,)`` uint8. Images and audio of a Hugging
-    Face dataset stay encoded, for `decoders.image` and `decoders.audio`, unless the dataset has a transform.
+    **Outputs.** All samples must have the same structure, which the first sample or a Hugging Face dataset's features
+    determine. If samples are tuples, each value is an output. If samples are dictionaries, each column is an output,
+    and the call returns a dictionary. Otherwise, the sample is the single output. A nested dictionary is split into its
+    values in the same way. A list of dictionaries becomes one list per key; an empty list has the dtype and axes of the
+    column's other lists, for example ``(0, 4)`` for boxes.
 
-    Not in DALI.
+    **Values.** Arrays and numbers are converted as by `torch.tensor`. PIL images become ``(H, W, C)`` with the layout
+    HWC; images with a palette become the palette's indices. Bytes and text become ``(n,)`` uint8. Images and audio of a
+    Hugging Face dataset stay encoded, for `decoders.image` and `decoders.audio`, unless the dataset has a transform.
+
+    **Threads.** One thread, or worker processes, read batches before the pipeline needs them. If the dataset has
+    ``__getitems__``, it is called with several indices.
 
     Args:
         dataset: A dataset with ``len`` and an item for each index from 0.
-        columns: Keys of the dictionaries to return, in this order; all by default. ``"objects.bbox"`` is a key of a
-            nested dictionary.
+        columns: Keys of the dictionaries to return, in this order; all by default. ``"objects.bbox"`` is the key
+            ``bbox`` of the nested dictionary ``objects``.
         layouts: Layouts of the outputs.
-        workers: Number of processes that read; they get the dataset as ``py_start_method`` says, forked or pickled.
-        pure: Worker processes of the pipeline may read from copies of the dataset: its samples depend only on the index
-            and on `torchdali.Shared` values. Otherwise it stays in the main process.
+        workers: Number of worker processes that read. ``py_start_method`` determines whether they are forked, or
+            receive the dataset pickled.
+        pure: True if samples depend only on the index and on `torchdali.Shared` values. Then, worker processes of the
+            pipeline may read from copies of the dataset. Otherwise, only the main process reads.
 
     Raises:
-        TypeError: the dataset doesn't have a length, or items. RuntimeError: it is empty, has not these columns, or an
-            argument is wrong. While running: the dataset's exceptions; TypeError for a value that is not a tensor.
+        TypeError: The dataset has no length or no items. While the pipeline runs: a value cannot become a tensor.
+        RuntimeError: The dataset is empty, lacks one of the columns, or an argument is wrong. Exceptions of the dataset
+            are raised while the pipeline runs.
     """
     leaves = dataset.leaves(columns)
     if workers < 0:

@@ -1,4 +1,4 @@
-"""The reader of files in class folders or in lists."""
+"""The reader of files that are stored in class folders or listed."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ _IS_POSIX = os.sep == "/"
 
 
 class ListedFiles:
-    """Records that are files, with their listed paths and the folder of relative paths.
+    """Records that are whole files.
 
     Args:
         paths: One path per record.
-        root: Folder of relative paths.
-        remote: Reads URLs; None if all files are local.
+        root: Folder that relative paths start from.
+        remote: Connection that reads URLs; None if all files are local.
 
     Raises:
-        RuntimeError: no files were found.
+        RuntimeError: There are no files.
+        ValueError: `remote` has a ``shuffle_window``.
     """
 
     def __init__(self, paths: Sequence[str], root: str, remote: Remote | None = None) -> None:
@@ -51,23 +52,23 @@ class ListedFiles:
 
     @property
     def remotes(self) -> tuple[Remote, ...]:
-        """Connections that read the files at URLs."""
+        """The connections that read files at URLs."""
         return () if self._remote is None else (self._remote,)
 
     @property
     def is_busy(self) -> bool:
-        """True if requests wait for earlier requests to end."""
+        """True if new requests must wait for earlier requests to end."""
         return self._remote is not None and self._remote.is_busy
 
     def byte_count(self, records: Indices) -> int:
-        """Estimate the total size of files in bytes from the mean size of the files read so far."""
+        """Estimate the total size of files in bytes, from the mean size of the files that were read so far."""
         return 0 if self._remote is None else int(len(records) * self._remote.mean_size)
 
     def __len__(self) -> int:
         return len(self._paths)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a file, or of the list of all files."""
+        """Return the identity of a file; without an index, the identity of the list of files."""
         if index is None:
             return list_digest(self._paths)
         path = self._path(index)
@@ -75,14 +76,17 @@ class ListedFiles:
 
     def _path(self, index: int) -> str:
         path = self._paths[index]
-        if path.startswith("/") if _IS_POSIX else os.path.isabs(path):  # quick: runs for each file with the GIL held
+        if path.startswith("/") if _IS_POSIX else os.path.isabs(path):  # must be fast: holds the GIL, once per file
             return path
         if self._remote is not None and is_url(path):
             return path
         return self._folder + path
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of a file; for the first output, the listed path; for other outputs, ""."""
+        """Return the full path of a file.
+
+        For the first output, return the path as it was listed; for other outputs, an empty string.
+        """
         if output is None:
             return shown(self._path(index))
         return "" if output else self._paths[index]
@@ -94,14 +98,14 @@ class FileDataset(ListedFiles):
     Args:
         paths: One path per record.
         labels: One label per record.
-        root: Folder of relative paths.
-        mapped: Map the files into memory; otherwise read them.
-        remote: Reads URLs; None if all files are local.
+        root: Folder that relative paths start from.
+        mapped: Map the files into memory; otherwise read them with ordinary read calls.
+        remote: Connection that reads URLs; None if all files are local.
         classes: Names of the labels from 0; empty if unknown.
-        file_list: Path of the list that contains the paths; empty without a list.
+        file_list: Path of the text file that listed the paths; empty if there is none.
 
     Raises:
-        RuntimeError: no files were found, or a label does not fit int32.
+        RuntimeError: There are no files, or a label does not fit int32.
     """
 
     def __init__(
@@ -122,7 +126,7 @@ class FileDataset(ListedFiles):
         self._mapped, self.classes, self._file_list = mapped, classes, file_list
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read]:
-        """Start reading remote files; return one function per record, which returns the file."""
+        """Start to read remote files; return one function per record, which returns the file."""
         if self._remote is None:
             return WholeFiles(records, self._path, self.read)
         started = {record: self._start(self._remote, record) for record in dict.fromkeys(records)}
@@ -136,7 +140,8 @@ class FileDataset(ListedFiles):
         """Return the bytes of a file.
 
         Args:
-            part: A pending read of the file; None to read it now.
+            index: Index of the record.
+            part: A pending read of the file; None to read the file now.
         """
         try:
             return (read_whole(self._path(index), self._remote, part, self._mapped),)
@@ -148,9 +153,9 @@ class FileDataset(ListedFiles):
             raise
 
     def byte_counts(self) -> list[int]:
-        """Return the size of each file in bytes; 0 for a file that cannot be read, for which `read` raises the error.
+        """Return the size of each file in bytes; one request per file at a URL.
 
-        Each file at a URL needs a request.
+        The size of a file that cannot be read is 0; `read` raises the error.
         """
         paths = map(self._path, range(len(self)))
         return list(map(_size, paths)) if self._remote is None else self._remote.map(self._remote_size, paths)
@@ -177,11 +182,14 @@ def read_whole(
     """Return the bytes of a whole file.
 
     Args:
-        remote: Reads URLs; None if all files are local.
-        part: A pending read of a file at a URL; None to request it now.
+        path: Path or URL of the file.
+        remote: Connection that reads URLs; None if all files are local.
+        part: A pending read of the file at the URL; None to request the file now.
+        mapped: Map a large local file into memory.
+        direct: If not ``mapped``, bypass the system's file cache.
 
     Raises:
-        RuntimeError: the file cannot be read, or is empty with ``mapped``.
+        RuntimeError: The file cannot be read, or it is empty and ``mapped`` is True.
     """
     if remote is None or not is_url(path):
         return read_file(path, mapped=mapped, direct=direct)
@@ -196,10 +204,10 @@ class Labels(list[int]):
 
     @classmethod
     def from_argument(cls, value: Any) -> Labels:
-        """Convert labels to integers; fractions are truncated, as in DALI.
+        """Convert labels to integers; fractions are truncated with a warning, as in DALI.
 
         Raises:
-            TypeError: a label is not a number.
+            TypeError: A label is not a number.
         """
         values = value.tolist() if hasattr(value, "tolist") else list(value)
         if wrong := [each for each in values if not isinstance(each, (int, float))][:1]:
@@ -232,28 +240,31 @@ def file(
 ) -> Annotated[Dataset, OutputCount(2)]:
     """Read files and labels.
 
-    One of three arguments selects the files. With only ``file_root``, each direct subfolder is a class, even if no file
-    in it matches; classes are numbered in the order of their names' bytes. ``file_list`` is a text file with lines
-    ``path label``. ``files`` is a list of paths; without ``labels``, the labels are the files' indices.
+    The files are selected in one of three ways:
+
+    - ``file_root`` alone: the files in the direct subfolders. Each subfolder is a class, even if none of its files
+      matches ``file_filters``. Classes are numbered in the order of their names' bytes.
+    - ``file_list``: the files that a text file lists, with lines ``path label``.
+    - ``files``: a list of paths. Without ``labels``, each file's label is its index.
 
     Args:
-        file_root: Folder or URL that contains class folders; with ``files`` or ``file_list``, the folder of relative
-            paths. The default folder of relative paths in a ``file_list`` is the list's own folder.
+        file_root: Folder or URL that contains class folders; with ``files`` or ``file_list``, the folder that relative
+            paths start from. By default, relative paths in a ``file_list`` start from the list's own folder.
         files: Paths, or URLs.
-        labels: Labels, one per file.
+        labels: Labels, one per file of ``files``.
         file_list: A text file with lines ``path label``; labels are integers from 0.
-        file_filters: Shell patterns of file names; has an effect only if ``file_root`` selects the files.
-        dir_filters: Shell patterns of folder names; has an effect only if ``file_root`` selects the files. Other
-            folders get no label.
+        file_filters: Shell patterns of file names; used only if ``file_root`` selects the files.
+        dir_filters: Shell patterns of class folders; used only if ``file_root`` selects the files. Folders that don't
+            match are skipped, and don't count as classes.
         case_sensitive_filter: Make the patterns case-sensitive.
 
     Returns:
         The bytes of the file, ``(n,)`` uint8, and the label, ``(1,)`` int32.
 
     Raises:
-        RuntimeError: no argument selects files, ``files`` and ``file_list`` are both passed, there are no files, or a
-            folder or list cannot be read; or, while the pipeline runs, a file cannot be read, or is empty (unless
-            ``dont_use_mmap``).
+        RuntimeError: No argument selects files, ``files`` and ``file_list`` are both passed, there are no files, or a
+            folder or list cannot be read. While the pipeline runs: a file cannot be read, or is empty (only an error
+            without ``dont_use_mmap``).
     """
     _check(file_root, files, labels, file_list)
     mapped = not options.get("dont_use_mmap", False)
@@ -312,7 +323,7 @@ def _read_list(path: str) -> tuple[list[str], list[int]]:
 
 
 def _lines(path: str) -> list[tuple[int, str]]:
-    """Return the lines that are not empty, each with its line number from 1."""
+    """Return the non-empty lines of a text file, each with its line number from 1."""
     return [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
 
 

@@ -1,4 +1,4 @@
-"""FITS files: images of astronomy."""
+"""The reader of FITS files: astronomical images."""
 
 from __future__ import annotations
 
@@ -26,20 +26,23 @@ from torchdali.reading.datasets import Dataset, LoaderOptions
 
 __all__ = ["FitsDataset", "fits"]
 
-_warning = ForkSafeLock()  # all threads share the filters of warnings
+_warning = ForkSafeLock()  # all threads share Python's warning filters
 
 
 class FitsDataset(ListedFiles):
     """Images of FITS files.
 
+    A FITS file is a list of header-data units (HDUs), each with an image or a table.
+
     Args:
         paths: Paths of the files.
-        root: Prefix of relative paths.
-        indices: Indices of the images that are read from each file, from 1.
-        dtypes: Output dtypes; none for the types in the file.
+        root: Folder that relative paths start from.
+        indices: Numbers of the HDUs to read from each file, from 1.
+        dtypes: Output dtypes; empty for the dtypes in the files.
 
     Raises:
-        RuntimeError: no files were found. MissingExtraError: astropy is not installed.
+        RuntimeError: There are no files.
+        MissingExtraError: astropy is not installed.
     """
 
     def __init__(
@@ -56,14 +59,15 @@ class FitsDataset(ListedFiles):
         """Return the images of a file.
 
         Raises:
-            RuntimeError: it is damaged, or lacks one of the images. OSError: it cannot be read.
+            RuntimeError: The file is damaged, or lacks one of the images.
+            OSError: The file cannot be read.
         """
         path = self.info(index)
         data = read_file(path).numpy()
         content = io.BytesIO(data.data)
         try:
             with _warning, warnings.catch_warnings():
-                warnings.simplefilter("error")  # a truncated file is only warned about
+                warnings.simplefilter("error")  # astropy only warns about truncated files
                 with self._fits.open(content, memmap=False, lazy_load_hdus=True) as units:
                     self._check_compressed(content, units)
                     images = [self._image(units, number) for number in self._indices]
@@ -76,7 +80,7 @@ class FitsDataset(ListedFiles):
         return tuple(image.to(dtype) for image, dtype in zip(images, self._dtypes, strict=True))
 
     def _check_compressed(self, content: io.BytesIO, units: Any) -> None:
-        """Check headers of compressed images: if one is wrong, astropy's decoders can end the process."""
+        """Check the headers of compressed images: some wrong headers make astropy crash the process."""
         numbers = [n for n in self._indices if isinstance(_unit(units, n), self._fits.CompImageHDU)]
         if numbers:
             options = {"memmap": False, "disable_image_compression": True}
@@ -102,7 +106,7 @@ def _unit(units: Any, number: int) -> Any:
         raise ValueError(f"no HDU {number}: tried to move past end of file") from None
 
 
-# For each number of bits of a pixel, the sizes in bytes that Rice's coder may use besides 4.
+# By bits per pixel: the item sizes in bytes that Rice compression may use in addition to 4.
 _SMALL = {8: (1,), 16: (2,)}
 
 
@@ -126,7 +130,7 @@ def _check_header(header: Any) -> None:
 
 
 def _check_tiles(table: Any) -> None:
-    """Check the first words of each tile, which say how long it is."""
+    """Check the size that is stored in each compressed tile."""
     header = table.header
     if header["ZCMPTYPE"] not in ("HCOMPRESS_1", "PLIO_1"):
         return
@@ -138,7 +142,7 @@ def _check_tiles(table: Any) -> None:
     for content, place in zip(table.data["COMPRESSED_DATA"], places, strict=True):
         extents = np.minimum(image - tile * np.array(place), tile)
         if not len(content):
-            continue  # it is in another column
+            continue  # the tile is stored in another column
         if header["ZCMPTYPE"] == "PLIO_1":
             words = [int(word) for word in content[:5]]
             fits = words[1:3] == [7, -100] and len(words) == 5
@@ -166,23 +170,25 @@ def fits(
     dtypes: list[Any] | None = None,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read images of FITS files, plain or compressed, by the package astropy (extra ``astronomy``), on the CPU.
+    """Read images of FITS files, plain or compressed, with the package astropy (extra ``astronomy``).
+
+    Files are decoded on the CPU.
 
     Args:
-        file_root: Folder of the files, or base of relative paths.
-        file_filter: Shell pattern of the names of files to take; only with just ``file_root``.
-        files: Paths.
-        file_list: A text file with a path a line.
-        hdu_indices: Numbers of the header-data units whose images are read, one per output; the primary unit is 1.
+        file_root: Folder of the files; with ``files`` or ``file_list``, the folder that relative paths start from.
+        file_filter: Shell pattern of file names; has an effect only if neither ``files`` nor ``file_list`` is passed.
+        files: Paths of the files.
+        file_list: A text file with one path per line.
+        hdu_indices: Numbers of the header-data units to read, one output per unit; the primary unit is 1.
         dtypes: Dtypes of the outputs; by default the files' dtypes.
 
     Returns:
-        The image of each unit, with the axes in NumPy's order: the last axis of FITS comes first. Values that have a
-        scale in the file come scaled.
+        The image of each unit. The axes are in NumPy's order: the last axis in FITS is the first. If the file defines a
+        scale for the values, the values are scaled.
 
     Raises:
-        RuntimeError: no argument names files, there are no files, or arguments exclude each other. While running: a
-            file cannot be read, or lacks one of the images.
+        RuntimeError: No argument selects files, there are no files, or arguments exclude each other. While the pipeline
+            runs: a file cannot be read, or lacks one of the images.
         MissingExtraError: astropy is not installed.
     """
     if min(hdu_indices, default=0) < 1:

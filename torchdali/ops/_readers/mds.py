@@ -1,4 +1,7 @@
-"""MDS, the format of mosaicml-streaming: https://docs.mosaicml.com/projects/streaming/en/stable/fundamentals/dataset_format.html."""
+"""The reader of MDS, the format of mosaicml-streaming.
+
+Format: https://docs.mosaicml.com/projects/streaming/en/stable/fundamentals/dataset_format.html.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,15 @@ _NUMBERS = {"int": np.dtype("<i8"), **{name: np.dtype(name).newbyteorder("<") fo
 
 
 class MDSDataset(RecordsDataset):
-    """Samples of shards.
+    """Samples of MDS shards.
 
     Args:
-        storages, offsets, arguments: Arguments of `RecordsDataset`.
-        fields: Size of each column; None if it differs from sample to sample.
-        parsers: For each column's index, the function that makes a tensor of its bytes; in the order of the outputs.
+        storages: The shards.
+        offsets: Offset and size of the samples of each shard; see `RecordsDataset`.
+        fields: Size of each column in bytes; None if the size differs from sample to sample.
+        parsers: For each output, the index of its column, and the function that converts the column's bytes to a
+            tensor.
+        arguments: Arguments of the reader.
     """
 
     wrong = "cannot read the sample"
@@ -47,7 +53,11 @@ class MDSDataset(RecordsDataset):
         self._fields, self._parsers = fields, parsers
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
-        """Return the columns of a sample; ValueError if it is damaged."""
+        """Return the requested columns of a sample.
+
+        Raises:
+            ValueError: The sample is damaged.
+        """
         own = sum(size is None for size in self._fields)
         sizes = iter(record[: 4 * own].view("<u4").tolist() if len(record) >= 4 * own else [])
         ends = [4 * own]
@@ -88,21 +98,22 @@ def mds(
     columns: list[str],
     **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read samples of MDS shards, as mosaicml-streaming writes them, by random access. Not in DALI.
+    """Read samples of MDS shards, which mosaicml-streaming writes, by random access.
 
-    A call returns a dictionary of outputs, by column. Opening a shard at an URL takes one small request.
+    DALI doesn't have this reader. A call returns a dictionary with one output per column. To open a shard at a URL
+    takes one small request.
 
     Args:
         path: Folder of ``index.json``, or its URL.
         columns: Columns to return.
 
     Returns:
-        For ``bytes``, ``str``, ``json``, ``jpeg`` and ``png`` the bytes, ``(n,)`` uint8; for numbers and arrays their
-        values.
+        The bytes, ``(n,)`` uint8, of columns with the encodings ``bytes``, ``str``, ``json``, ``jpeg`` and ``png``; the
+        values of numbers and arrays.
 
     Raises:
-        RuntimeError: the index or a shard cannot be read, shards are compressed or differ in their columns, a column
-            does not exist or has another encoding. While running: a sample is damaged.
+        RuntimeError: The index or a shard cannot be read, shards are compressed or differ in their columns, or a column
+            does not exist or has an unsupported encoding. While the pipeline runs: a sample is damaged.
     """
     remote = open_remote([path], options)
     place = f"{path.rstrip('/')}/index.json" if is_url(path) else os.path.join(path, "index.json")

@@ -1,4 +1,4 @@
-"""A mixture of readers, in which each reader delivers a fixed share of an epoch."""
+"""The reader of mixtures: several readers, each with a fixed share of an epoch."""
 
 from __future__ import annotations
 
@@ -26,21 +26,23 @@ __all__ = ["MixedDataset", "WeightedReader", "mixture"]
 
 @dataclass(frozen=True, init=False, repr=False)
 class WeightedReader:
-    """A reader in a mixture, with its share of an epoch. See `fn.readers.mixture`.
+    """A reader of a mixture, and its share of an epoch. See `fn.readers.mixture`.
+
+    Pass at most one of `proportion`, `repeat` and `choose`.
 
     Args:
         reader: A reader of `fn`, for example ``fn.readers.webdataset``.
         proportion: Weight of the reader in an epoch, relative to the proportions of the other readers.
-        repeat: Number of times that an epoch contains each record: 2 for each record twice, 0.5 for half of the
-            records.
+        repeat: How often an epoch contains each record: 2 for each record twice, 0.5 for half of the records.
         choose: Number of the reader's records in an epoch.
-        arguments: Arguments of the reader, for example ``paths``. Shuffling and shards are arguments of the mixture.
+        arguments: Arguments of the reader, for example ``paths``. Pass arguments for shuffling and shards to the
+            mixture instead.
 
     Raises:
         TypeError: `reader` isn't a reader of `fn`.
-        ValueError: several shares are passed, a share is not positive, or an argument belongs to the mixture or can't
+        ValueError: Several shares are passed, a share is not positive, or an argument belongs to the mixture or can't
             be used in a mixture.
-        Exception: the reader's own errors for its arguments.
+        Exception: The errors that the reader raises for its arguments.
     """
 
     name: str
@@ -88,12 +90,12 @@ class WeightedReader:
 
 
 class MixedDataset:
-    """The records of several datasets, with consecutive indices over all datasets.
+    """The records of several datasets, with indices that continue from one dataset to the next.
 
     Args:
-        datasets: Datasets of the readers.
-        labels: For each dataset, True if its last output is from its `metadata`.
-        mixture: The records of each epoch.
+        datasets: The readers' datasets.
+        labels: For each dataset, True if its last output comes from its `metadata`.
+        mixture: Determines the records of each epoch.
         draws_shuffled: True if the mixture itself shuffles the records.
     """
 
@@ -107,7 +109,7 @@ class MixedDataset:
 
     @property
     def is_busy(self) -> bool:
-        """True if requests wait for earlier requests to end."""
+        """True if new requests must wait for earlier requests to end."""
         return any(remote.is_busy for remote in self.remotes)
 
     def byte_count(self, records: Indices) -> int:
@@ -123,7 +125,7 @@ class MixedDataset:
         return len(self._mixture)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start reading records; return one function per record, which returns the record's outputs."""
+        """Start to read records; return one function per record, which returns the record's outputs."""
         places = [self._mixture.locate(record) for record in records]
         reads: list[Any] = [None] * len(records)
         for part, dataset in enumerate(self._datasets):
@@ -146,7 +148,7 @@ class MixedDataset:
         return row
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a record's file, or of the list of all files; see `Dataset`."""
+        """Return the identity of a record; without an index, the identity of the lists of all datasets."""
         if index is None:
             return b"".join(list_identity(each) or bytes(8) for each in self._datasets)
         part, own = self._mixture.locate(index)
@@ -155,7 +157,7 @@ class MixedDataset:
         return found
 
     def info(self, index: int) -> str:
-        """Return the description of a record from its own dataset."""
+        """Return the name of a record in its own dataset."""
         part, own = self._mixture.locate(index)
         name: str = self._datasets[part].info(own)
         return name
@@ -201,36 +203,35 @@ def mixture(
     epoch_size: int | None = None,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read several datasets as one, each with a fixed share of every epoch. Not in DALI.
+    """Read several datasets as one, each with a fixed share of every epoch.
+
+    DALI doesn't have this reader.
 
     ::
 
-        images, labels = fn.readers.mixture(
-            sources=[
-                WeightedReader(fn.readers.file, proportion=3, file_root="photos"),
-                WeightedReader(fn.readers.webdataset, proportion=1, paths=shards, ext=["jpg", "cls"]),
-            ],
-            random_shuffle=True,
-        )
+        images, labels = fn.readers.mixture( sources=[ WeightedReader(fn.readers.file, proportion=3,
+        file_root="photos"), WeightedReader(fn.readers.webdataset, proportion=1, paths=shards, ext=["jpg", "cls"]), ],
+        random_shuffle=True, )
 
-    An epoch continues each dataset where the previous epoch stopped: if an epoch reads a fifth of a dataset, five
-    epochs read the whole dataset once. Resuming and the division among ranks are as exact as with one reader.
+    In each dataset, an epoch continues where the previous epoch stopped. If an epoch reads a fifth of a dataset, five
+    epochs read every record of the dataset once. Resuming, and the division among ranks, are as exact as for one
+    reader.
 
     Args:
         sources: The readers, each a `torchdali.WeightedReader`. All readers must have the same outputs.
-        stratified: With ``random_shuffle``, shuffle the records of each dataset, and interleave the datasets, so that
-            the shares hold in each batch. Otherwise the whole epoch is shuffled, and the shares hold in batches only
+        stratified: Only with ``random_shuffle``. If True, the datasets are shuffled separately and then interleaved, so
+            every batch has the requested shares. If False, the whole epoch is shuffled, so batches have the shares only
             on average.
-        epoch_size: Number of samples in an epoch, with proportions; by default the number of records.
+        epoch_size: Number of samples in an epoch, for readers with proportions; by default the number of all records.
 
     Returns:
         The outputs of the first reader.
 
     Raises:
-        TypeError: a source isn't a `WeightedReader`.
-        ValueError: the shares contradict each other, a source's share is less than one sample, or the sources have
+        TypeError: A source isn't a `WeightedReader`.
+        ValueError: The shares contradict each other, a source's share is less than one sample, or the sources have
             different numbers of outputs.
-        Exception: a reader's own errors.
+        Exception: The errors that a reader raises.
     """
     shuffles = bool(options.get("random_shuffle"))
     if options.get("shuffle_after_epoch"):

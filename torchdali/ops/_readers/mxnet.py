@@ -1,4 +1,4 @@
-"""RecordIO files of MXNet."""
+"""The reader of MXNet's RecordIO files."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ __all__ = ["RecordIODataset", "mxnet"]
 
 
 class RecordIODataset(RecordsDataset):
-    """Images and their labels."""
+    """Images and labels of RecordIO files."""
 
     wrong = "invalid RecordIO file:"
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
-        """Return image and labels of a record; ValueError if it is damaged."""
+        """Return the image and the labels of a record.
+
+        Raises:
+            ValueError: The record is damaged.
+        """
         return tuple(map(torch.from_numpy, recordio.image(recordio.content(record))))
 
 
@@ -35,18 +39,19 @@ def mxnet(
     index_path: list[FilePath] | None = None,
     **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Annotated[Dataset, OutputCount(2)]:
-    """Read images and labels of the RecordIO files of MXNet.
+    """Read images and labels of MXNet's RecordIO files.
 
     Args:
         path: Paths of the files, or their URLs.
-        index_path: Paths of the index files, or of one manifest (``torchdali index --manifest``). Without it, the
-            files are scanned when the pipeline is built. A missing index is written, but not to a URL.
+        index_path: Paths of the index files, or the path of one manifest (see ``torchdali index --manifest``). Without
+            `index_path`, the files are scanned when the pipeline is built. If an index file doesn't exist, it is
+            created, except at a URL.
 
     Returns:
-        The bytes of the image, ``(n,)`` uint8, and the labels, ``(k,)`` float32.
+        The encoded image, ``(n,)`` uint8, and the labels, ``(k,)`` float32.
 
     Raises:
-        RuntimeError: a file or index cannot be read. While running: a record is damaged.
+        RuntimeError: A file or index cannot be read. While the pipeline runs: a record is damaged.
     """
     containers = open_containers("mxnet", path, index_path, options=options)
     offsets = record_offsets(containers, recordio.parse_index, recordio.scan, recordio.index_text)

@@ -1,4 +1,4 @@
-"""Manifests of NeMo, with the recordings that they name."""
+"""The reader of recordings that NeMo manifests list."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = ["NemoDataset", "nemo_asr"]
 
 
 class NemoDataset:
-    """Recordings, with rate, text and index if these are asked for.
+    """Recordings, with sample rate, text and index if requested.
 
     Args:
         entries: The recordings.
         decoding: Arguments of `codecs.audio.decode_part`.
-        rate: Deliver the sample rate.
-        text: Deliver the text.
-        index: Deliver the index in the manifest.
+        rate: Return the sample rate.
+        text: Return the text.
+        index: Return the recording's index in the manifest.
 
     Raises:
-        RuntimeError: there are none.
+        RuntimeError: There are no recordings.
     """
 
     def __init__(
@@ -49,7 +49,10 @@ class NemoDataset:
         return len(self._entries)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a recording, and its manifest entry; or the identity of the list of all."""
+        """Return the identity of a recording; without an index, the identity of the list.
+
+        A recording's identity consists of the file's identity and the manifest entry.
+        """
         if index is None:
             return list_digest([entry.path for entry in self._entries])
         entry = self._entries[index]
@@ -60,7 +63,8 @@ class NemoDataset:
         """Return the outputs of a recording.
 
         Raises:
-            DecodeError: it cannot be decoded, or begins beyond its end. OSError: it cannot be read.
+            DecodeError: The file cannot be decoded, or the recording begins after the file's end.
+            OSError: The file cannot be read.
         """
         entry = self._entries[index]
         try:
@@ -77,7 +81,7 @@ class NemoDataset:
         return tuple(outputs)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of a recording; nothing for outputs, as in DALI, which delivers decoded samples."""
+        """Return the path of a recording; for outputs an empty string, as in DALI."""
         return self._entries[index].path if output is None else ""
 
 
@@ -106,10 +110,10 @@ def nemo_asr(
     sample_rate: float = -1.0,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(3)]:
-    """Read recordings and their texts, as manifests of NeMo list them.
+    """Read the recordings and texts that NeMo manifests list.
 
-    A manifest has one JSON object per line, with ``audio_filepath``, and if needed ``offset`` and ``duration`` in
-    seconds and ``text``. Lines without a path are skipped, with a warning.
+    A manifest has one JSON object per line: ``audio_filepath``, and optionally ``offset`` and ``duration`` in seconds,
+    and ``text``. Lines without ``audio_filepath`` are skipped with a warning.
 
     Args:
         manifest_filepaths: Paths of the manifests.
@@ -118,19 +122,20 @@ def nemo_asr(
         max_duration: Skip longer recordings, in seconds; 0 for no limit.
         min_duration: Skip shorter recordings, in seconds.
         quality: Quality of resampling, from 0 to 100.
-        read_idxs: Deliver the index of the recording among the recordings of its manifest that are used.
-        read_sample_rate: Deliver the sample rate of the file, even if the samples were resampled.
-        read_text: Deliver the text.
-        sample_rate: Sample rate of the output, in Hz. Audio with another rate is resampled, unless this is 0 or
-            less.
+        read_idxs: Return the recording's index. The index counts the recordings of one manifest, without skipped ones.
+        read_sample_rate: Return the file's sample rate; resampling doesn't change this output.
+        read_text: Return the text.
+        sample_rate: Sample rate of the output, in Hz. Audio with another rate is resampled. 0 or less disables
+            resampling.
 
     Returns:
-        ``(samples,)``, or ``(samples, channels)`` without ``downmix``; the sample rate, a float32 scalar; the text,
-        ``(n,)`` uint8 in UTF-8; the index, ``(1,)`` int64.
+        The samples, ``(samples,)``, or ``(samples, channels)`` without ``downmix``; the sample rate, a float32 scalar;
+        the text, ``(n,)`` uint8 in UTF-8; the index, ``(1,)`` int64.
 
     Raises:
-        RuntimeError: a manifest cannot be read, names no recording within the limits, or has a value of another type;
-            an argument is wrong. While running: a recording cannot be read or decoded, or begins beyond its end.
+        RuntimeError: A manifest cannot be read, lists no recording within the limits, or has a value of a wrong type;
+            or an argument is wrong. While the pipeline runs: a recording cannot be read or decoded, or begins after the
+            file's end.
     """
     if not manifest_filepaths:
         raise RuntimeError("manifest_filepaths can not be empty")

@@ -1,4 +1,4 @@
-"""Readers of NumPy arrays in files, and of regions of arrays."""
+"""The reader and the decoder of NumPy's `.npy` files."""
 
 from __future__ import annotations
 
@@ -32,28 +32,29 @@ _WINDOW = {
     "roi_start": "start", "rel_roi_start": "rel_start", "roi_end": "end", "rel_roi_end": "rel_end",
     "roi_shape": "shape", "rel_roi_shape": "rel_shape",
 }  # fmt: skip
-_SMALL = 1 << 18  # greatest size in bytes of a file that is always read as a whole
-npy.HEAD = 1 << 16  # bytes of a remote file that are read first: transferring them takes less time than another request
+_SMALL = 1 << 18  # bytes; files up to this size are always read as a whole
+npy.HEAD = 1 << 16  # bytes of the first request for a remote file: often enough, so that no second request is needed
 _Window = tuple[list[int], list[int], list[int]]
 _Parts = tuple[PendingBytes, ...]
 
 
 class NumpyDataset(ListedFiles):
-    """Arrays in files, or regions of these arrays.
+    """Arrays in files, or a region of each array.
 
     Args:
         paths: Paths of the files.
         root: Folder that relative paths start from.
-        region: Arguments of the region, named as in `slice_window`.
+        region: Arguments of the region, named as in `slice_window`; empty for whole arrays.
         axes: Axes of the region; empty for all axes.
-        policy: Policy for regions that reach outside.
+        policy: Policy for regions that reach outside the array.
         fill: Value of elements outside the array.
         mapped: Map large files into memory.
-        direct: Bypass the system's cache.
-        remote: Reads URLs; None if all files are local.
+        direct: Bypass the system's file cache.
+        remote: Connection that reads URLs; None if all files are local.
+        from_folder: The paths were listed from a folder.
 
     Raises:
-        RuntimeError: no files were found.
+        RuntimeError: There are no files.
     """
 
     def __init__(
@@ -68,13 +69,16 @@ class NumpyDataset(ListedFiles):
         self._fill = torch.tensor([fill], dtype=torch.float32)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start reading remote files, or the parts that contain the regions; None if all files are local."""
+        """Start to read remote files; for regions, only the needed rows. Return None if all files are local."""
         if self._remote is None:
             return None
         return [partial(self.read, record, parts=self._start(self._remote, self._path(record))) for record in records]
 
     def _start(self, remote: Remote, url: str) -> _Parts:
-        """Start reading a remote file. With a region, read the file's head first, and then the part with the region."""
+        """Start to read a remote file.
+
+        For a region, read the file's head first, and then the slab of rows that contains the region.
+        """
         if not is_url(url):
             return ()
         if not self._region:
@@ -100,7 +104,10 @@ class NumpyDataset(ListedFiles):
         return read_whole(self._path(index), self._remote, parts[0] if parts else None, self._mapped, self._direct)
 
     def _read_into(self, index: int, out: Tensor) -> bool:
-        """Read an array directly into `out` if its header equals an earlier array's header; return True if it does."""
+        """Read an array directly into `out` and return True, if that is possible.
+
+        It is possible if the file's header equals the header of the array that was read first.
+        """
         usual = self._usual
         if usual is None or self._direct:
             return False
@@ -116,12 +123,13 @@ class NumpyDataset(ListedFiles):
         """Return an array, or its region.
 
         Args:
+            index: Index of the record.
             out: Memory for the result.
-            parts: Pending reads: the file; or the file's head, and the part with the region.
+            parts: Pending reads of a remote file: the whole file; or its head and the slab that contains the region.
             varying: Arguments of the region with one value per sample.
 
         Raises:
-            RuntimeError: the file cannot be read or isn't an array, or the region reaches outside.
+            RuntimeError: The file cannot be read or isn't an array, or the region reaches outside the array.
         """
         whole = not self._region and not varying
         if whole and out is not None and self._read_into(index, out):
@@ -140,12 +148,13 @@ class NumpyDataset(ListedFiles):
         array = npy.array(content)
         if self._usual is None:
             what = npy.header(content)
-            # A single assignment, so that header and description always belong together, even with several threads.
+            # Both are set in a single assignment, so that threads never see the bytes of one header with another's
+            # fields.
             self._usual = content[: what.offset].tobytes(), what
         return array
 
     def _cut(self, index: int, region: Mapping[str, Any], parts: _Parts) -> Tensor:
-        """Return a region. Only the rows around the region are read, unless they are most of the file."""
+        """Return a region. Only the slab of rows around the region is read, unless it is most of the file."""
         part = None
         if len(parts) == 2:
             part = self._take_region(*parts, region)
@@ -165,14 +174,17 @@ class NumpyDataset(ListedFiles):
     def _take_region(
         self, head: PendingBytes, content: PendingBytes, region: Mapping[str, Any]
     ) -> tuple[Tensor, _Window]:
-        """Return the part of a remote file with the region, and the region's window in the part."""
+        """Return the slab of a remote file that contains the region, and the region's window in the slab."""
         what = npy.header(head.bytes())
         window = self._window(what.shape, region)
         slab = npy.slab(what, *window)
         return npy.tensor(slab.what, content.bytes()), _inside(slab, window)
 
     def _from_disk(self, path: str, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
-        """Return the part of a file with the region, and the region's window in it; None to read the whole file."""
+        """Return the slab of a local file that contains the region, and the region's window in the slab.
+
+        Return None if the whole file should be read.
+        """
         storage = PlainFile(path)
         if storage.size <= _SMALL:
             return None
@@ -186,13 +198,17 @@ class NumpyDataset(ListedFiles):
         return array, _inside(slab, window)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of a file; for an output, the listed path, in a folder with ``./`` as in DALI."""
+        """Return the path of a file.
+
+        For an output, return the path relative to the root; for files of a listed folder it starts with ``./``, as in
+        DALI.
+        """
         name = super().info(index, output)
         return f"./{name}" if output is not None and self._from_folder and not is_url(name) else name
 
 
 def _inside(slab: npy.Slab, window: _Window) -> _Window:
-    """Convert a window of an array to a window of a slab of the array."""
+    """Convert a window of an array to the same window relative to a slab of the array."""
     axes, starts, extents = window
     moved = [start - slab.first * (axis == slab.axis) for axis, start in zip(axes, starts, strict=True)]
     return axes, moved, extents
@@ -222,30 +238,32 @@ def numpy(
     """Read arrays that `numpy.save` wrote, or a region of each array.
 
     Args:
-        file_root: Folder or URL of the files; with ``files`` or ``file_list``, the folder of relative paths.
+        file_root: Folder or URL of the files; with ``files`` or ``file_list``, the folder that relative paths start
+            from.
         file_filter: Shell pattern of file names; has an effect only if neither ``files`` nor ``file_list`` is passed.
         files: Paths, or URLs.
         file_list: A text file with one path per line.
-        roi_start: Start of the region: one value per axis, or one value for all axes; 0 by default.
+        roi_start: Start of the region: one value per axis in ``roi_axes``, or one value for all; 0 by default.
         rel_roi_start: Start of the region as a fraction of the array's extent.
         roi_end: End of the region, exclusive; by default the end of the array.
         rel_roi_end: End of the region as a fraction of the extent.
-        roi_shape: Shape of the region: one value per axis, or one value for all axes.
+        roi_shape: Shape of the region: one value per axis in ``roi_axes``, or one value for all.
         rel_roi_shape: Shape of the region as a fraction of the extent.
         roi_axes: Axes of the region, all by default; other axes stay whole.
-        out_of_bounds_policy: Policy for regions that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
+        out_of_bounds_policy: Policy for regions that reach outside the array: ``"error"``, ``"pad"`` or
+            ``"trim_to_shape"``.
         fill_value: Value outside the array, for ``"pad"``.
         cache_header_information: Accepted, without effect.
         register_buffers: Accepted, without effect.
-        use_o_direct: Bypass the system's cache; needs ``dont_use_mmap``.
+        use_o_direct: Bypass the system's file cache; requires ``dont_use_mmap``.
 
     Returns:
         The array, in C order.
 
     Raises:
-        RuntimeError: no argument selects files, there are no files, or arguments exclude each other; or, while the
-            pipeline runs, a file cannot be read or isn't an array of a dtype that PyTorch supports, or a region reaches
-            outside.
+        RuntimeError: No argument selects files, there are no files, or arguments exclude each other. While the pipeline
+            runs: a file cannot be read, isn't an array of a dtype that PyTorch supports, or has a region that reaches
+            outside the array.
     """
     mapped = not options.get("dont_use_mmap", False)
     if mapped and use_o_direct:
@@ -282,7 +300,11 @@ def listed_files(
     listed: str | None,
     remote: Remote | None = None,
 ) -> tuple[str, list[str]]:
-    """Return the root folder and the paths that the reader's arguments select."""
+    """Return the root folder, and the paths of the files that a reader's arguments select.
+
+    Raises:
+        RuntimeError: No argument selects files, two arguments exclude each other, or a folder or list cannot be read.
+    """
     if files is not None and listed is not None:
         raise RuntimeError("give either files or file_list, not both")
     try:
@@ -307,13 +329,13 @@ def decode_numpy(data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dt
 
     Args:
         data: The bytes of the file, ``(n,)`` uint8.
-        dtype: Output dtype: values are rounded and saturated. By default the array's dtype.
+        dtype: Output dtype; values are rounded and clamped to its range. By default the array's dtype.
 
     Returns:
         The array, in C order.
 
     Raises:
-        RuntimeError: the bytes are not an array, or there are too few or too many bytes.
+        RuntimeError: The bytes are not an array, or are too few or too many for the array's shape.
     """
     try:
         content = data.contiguous().numpy()

@@ -1,4 +1,4 @@
-"""Frames in folders: a sequence consists of images of one folder."""
+"""The reader of frame sequences: several images of a folder form a sequence."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class SequenceDataset:
     """Sequences of frames.
 
     Args:
-        sequences: Paths of the frames, for each record.
-        image_type: Color space, by its name in `DALIImageType`.
-        mapped: Map the files into memory; otherwise they are read.
+        sequences: For each record, the paths of the frames.
+        image_type: Name of the color space in `DALIImageType`.
+        mapped: Map the files into memory; otherwise read them with ordinary read calls.
 
     Raises:
-        RuntimeError: no sequences were found.
+        RuntimeError: There are no sequences.
     """
 
     def __init__(self, sequences: Sequence[Sequence[str]], image_type: str = "RGB", mapped: bool = True) -> None:
@@ -43,7 +43,10 @@ class SequenceDataset:
         return len(self._sequences)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of each frame of a record, or of the list of the first ones."""
+        """Return the identities of all frames of a record.
+
+        Without an index, return the identity of the list: the digest of the first frames' paths.
+        """
         if index is None:
             return list_digest([frames[0] for frames in self._sequences])
         identities = [file_identity(path) for path in self._sequences[index]]
@@ -53,7 +56,7 @@ class SequenceDataset:
         """Return the decoded frames, ``(F, H, W, C)``.
 
         Raises:
-            RuntimeError: they differ in shape.
+            RuntimeError: A frame cannot be decoded, or the frames differ in shape.
         """
         paths = self._sequences[index]
         frames = [decode(read_file(path, mapped=self._mapped), output_type=self._image_type) for path in paths]
@@ -66,7 +69,7 @@ class SequenceDataset:
         return (torch.stack(frames),)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of the first frame; nothing for the sample, as in DALI: it is of several files."""
+        """Return the path of the first frame; for the output an empty string, as in DALI."""
         return self._sequences[index][0] if output is None else ""
 
 
@@ -80,21 +83,24 @@ def sequence(
     stride: int = 1,
     **options: Annotated[Any, shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read sequences of frames that are stored in folders as images, ordered by their names.
+    """Read sequences of frames that are stored as images, one folder per video.
+
+    The names of the images determine the order of the frames.
 
     Args:
-        file_root: Folder of folders; each holds the frames of one video. Files other than images are skipped.
+        file_root: Folder that contains the folders of frames. Files other than images are skipped.
         image_type: Color space: RGB, BGR, GRAY, or ANY_DATA, which keeps the channels of the files.
-        sequence_length: Frames of a sequence.
-        step: Frames from the beginning of one sequence to the beginning of the next.
-        stride: Frames from one frame of a sequence to the next.
+        sequence_length: Number of frames in a sequence.
+        step: Number of frames from the start of a sequence to the start of the next sequence.
+        stride: Number of frames from one frame of a sequence to the next.
 
     Returns:
-        ``(F, H, W, C)`` uint8.
+        The frames, ``(F, H, W, C)`` uint8.
 
     Raises:
-        RuntimeError: no folder has enough frames, ``image_type`` is YCbCr, or a number is not positive. While
-            running: a file cannot be decoded, or the frames of a sequence differ in shape.
+        RuntimeError: No folder has enough frames, ``image_type`` is YCbCr, or a number is not positive. While the
+            pipeline
+            runs: a file cannot be decoded, or the frames of a sequence differ in shape.
     """
     for name, value in (("sequence_length", sequence_length), ("step", step), ("stride", stride)):
         if value < 1:

@@ -1,4 +1,4 @@
-"""A source of samples from iterable datasets of PyTorch, mosaicml, litdata, Hugging Face and webdataset."""
+"""Read samples of iterable datasets: PyTorch's, mosaicml's, litdata's, Hugging Face's, webdataset's."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from torchdali.tensors import TensorList
 
 __all__ = ["IterableStyle", "SampleStream", "stream"]
 
-_END = object()  # returned at the end of an iterator
+_END = object()  # marks the end of an iterator
 
 
 class IterableStyle:
-    """The user's stream, and the structure of its samples.
+    """The user's stream (an iterable dataset), and the structure of its samples.
 
     Args:
         dataset: An iterable of samples. Each iteration must start from the first sample.
 
     Raises:
-        TypeError: the dataset isn't iterable, or can be iterated only once.
+        TypeError: The dataset isn't iterable, or can be iterated only once.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -48,10 +48,10 @@ class IterableStyle:
 
     @cached_property
     def _begun(self) -> tuple[Any, list[Iterator[Any]]]:
-        """The first sample, and the iterator that yielded it; no iterator if the dataset has items by index."""
+        """The first sample, and the iterator that yields it again; no iterator if it was read by index."""
         self.set_epoch(0)
         if _length(self.users_dataset) and hasattr(self.users_dataset, "__getitem__"):
-            return self.users_dataset[0], []  # an iteration here would prevent mosaicml's stream from resuming
+            return self.users_dataset[0], []  # after an iteration here, mosaicml's stream could not be resumed
         iterator = iter(self.users_dataset)
         for first in iterator:
             return first, [itertools.chain([first], iterator)]
@@ -59,35 +59,39 @@ class IterableStyle:
 
     @property
     def first(self) -> Any:
-        """The first sample, whose structure all samples must have."""
+        """The first sample; all samples must have its structure."""
         return self._begun[0]
 
     def set_epoch(self, number: int) -> None:
-        """Call the stream's `set_epoch` with the number of the next pass, if it has this method."""
+        """Call the stream's `set_epoch`, if it has this method.
+
+        Args:
+            number: Number of the next pass over the stream, from 0.
+        """
         if hasattr(self.users_dataset, "set_epoch"):
             self.users_dataset.set_epoch(number)
 
     def begin(self) -> Iterator[Any]:
-        """Return an iterator from the first sample on; reuse the iterator that `first` has started."""
+        """Return an iterator that starts at the first sample; use the iterator that `first` has started, if any."""
         return self._begun[1].pop() if self._begun[1] else iter(self.users_dataset)
 
     def leaves(self, columns: Sequence[str] | None) -> list[NestedValue]:
-        """Return the values of a sample that are outputs.
+        """Return the values of a sample that become outputs.
 
         Args:
             columns: Names of the values; None for all values.
 
         Raises:
-            RuntimeError: a column doesn't exist.
+            RuntimeError: A column doesn't exist.
         """
         leaves = leaves_of_sample(self.first, as_tensor)
         return chosen(leaves, columns) if columns else leaves
 
     def place(self, taken: int) -> Any:
-        """Return the position from the stream's `state_dict`; 0 if the stream has no state.
+        """Return the stream's position from its `state_dict`; 0 if the stream cannot save its position.
 
         Args:
-            taken: Number of samples since the last start.
+            taken: Number of samples since the stream was last started.
         """
         state_dict = getattr(self.users_dataset, "state_dict", None)
         if state_dict is None or not hasattr(self.users_dataset, "load_state_dict"):
@@ -112,7 +116,7 @@ def _length(dataset: Any) -> int:
 
 
 def _without_decoding(dataset: Any) -> Any:
-    """Make a Hugging Face stream return images and audio encoded, as stored; return other streams unchanged."""
+    """Make a Hugging Face stream return images and audio encoded; return other streams unchanged."""
     module = sys.modules.get("datasets")
     if module is not None and isinstance(dataset, module.IterableDataset) and dataset.features is not None:
         return dataset.decode(False)
@@ -120,7 +124,7 @@ def _without_decoding(dataset: Any) -> Any:
 
 
 class SampleStream(BatchSource):
-    """A source of a stream's batches, which the thread that starts batches reads.
+    """A source that reads batches from a stream, in the scheduler thread.
 
     Args:
         samples: The stream.
@@ -135,18 +139,18 @@ class SampleStream(BatchSource):
         self._samples, self._leaves, self._layouts, self._epoch_size = samples, leaves, layouts, epoch_size
         self._iterator: Iterator[Any] | None = None
         self._begun: object = None
-        self._drawn: list[Any] = []  # samples of the current batch; not empty after an exception
+        self._drawn: list[Any] = []  # samples of an unfinished batch, after the stream raised an exception
         self._start_at(0, 0, 0, 0, 0)
 
     @property
     def remotes(self) -> Sequence[Any]:
-        """Remote connections of the stream, for statistics of their requests."""
+        """Connections to object stores that the stream uses, for statistics of their requests."""
         remotes: Sequence[Any] = getattr(self._samples.users_dataset, "remotes", ())
         return remotes
 
     def _start_at(self, epoch: int, sample: int, passes: int, taken: int, place: Any) -> None:
         self._epoch, self._sample, self._passes, self._taken, self._place = epoch, sample, passes, taken, place
-        self._since, self._ended = 0, False  # number of samples from the current iterator
+        self._since, self._ended = 0, False  # `_since` is the number of samples from the current iterator
         self._position = passes, taken, place  # the position before the samples in `_drawn`
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
@@ -165,11 +169,14 @@ class SampleStream(BatchSource):
         return tuple(TensorList.from_samples(list(column), layout) for column, layout in columns)
 
     def _take(self, count: int) -> None:
-        """Draw samples until `_drawn` has `count` samples or the epoch ends. A call after an exception resumes."""
+        """Read samples until `_drawn` has `count` samples or the epoch ends.
+
+        If the stream raises an exception, the samples read so far stay in `_drawn`, and the next call continues.
+        """
         while len(self._drawn) < count and not self._ended:
             if self._iterator is None:
                 self._iterator = self._begin()
-            # Don't call `iter` on the iterator: some streams then start again.
+            # Don't use `for`: it calls `iter` on the iterator, which makes some streams start again.
             sample = next(self._iterator, _END)
             if sample is not _END:
                 self._taken, self._since = self._taken + 1, self._since + 1
@@ -189,12 +196,15 @@ class SampleStream(BatchSource):
             dataset.load_state_dict(copy.deepcopy(self._place))
             return iter(dataset)
         iterator = iter(dataset) if self._passes or self._taken else self._samples.begin()
-        for _ in range(self._taken):  # the stream has no state: skip the earlier samples
+        for _ in range(self._taken):  # the stream cannot load a position: skip the earlier samples
             next(iterator, None)
         return iterator
 
     def reset(self, epoch: object = None) -> None:
-        """Start the next epoch, at the start of the stream; with `epoch_size`, at the next sample of the stream."""
+        """Start the next epoch.
+
+        Without `epoch_size`, the stream starts again from its first sample. With `epoch_size`, it continues.
+        """
         if epoch is not None and self._begun is epoch:
             return
         self._begun, self._epoch, self._sample = epoch, self._epoch + 1, 0
@@ -203,7 +213,7 @@ class SampleStream(BatchSource):
             self._iterator, self._passes, self._taken, self._place, self._ended = None, self._epoch, 0, 0, False
 
     def state(self) -> dict[str, Any]:
-        """Return the position after the last batch, including the stream's own state if it has one."""
+        """Return the position after the last batch, including the state of the stream itself, if it has one."""
         passes, taken, place = self._position if self._drawn else (self._passes, self._taken, self._place)
         return {
             "epoch": self._epoch, "sample": self._sample, "passes": passes, "taken": taken,
@@ -211,17 +221,17 @@ class SampleStream(BatchSource):
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue at a position.
+        """Continue at a saved position.
 
         Raises:
-            ValueError: the position is damaged.
+            ValueError: The position is damaged.
         """
         numbers: Any
         *numbers, ended = [state.get(name) for name in ("epoch", "sample", "passes", "taken", "ended")]
         if not all(type(number) is int and number >= 0 for number in (*numbers, ended)) or "place" not in state:
             raise ValueError(f"the checkpoint of a stream is damaged: {dict(state)!r}")
         epoch, sample, passes, taken = numbers
-        if not sample + passes + taken:  # the start of an epoch: its number is the number of passes
+        if not sample + passes + taken:  # at the start of an epoch, the number of passes is the epoch's number
             passes = epoch
         self._iterator, self._drawn = None, []
         self._start_at(epoch, sample, passes, taken, state["place"])
@@ -257,33 +267,34 @@ def stream(
     layouts: list[str] | None = None,
     epoch_size: int | None = None,
 ) -> Annotated[BatchSource, OutputCount(1)]:
-    """Read samples from a stream that another library fetches. Not in DALI.
+    """Read samples from a stream: a dataset that is iterated instead of indexed.
 
-    A stream is any iterable PyTorch dataset: mosaicml's or litdata's `StreamingDataset`, a Hugging Face
-    `IterableDataset`, a `webdataset.WebDataset`, a `torchdali.TarStream`, or a PyTorch `DataLoader` over any of these
-    with ``batch_size=None``, whose worker processes then fetch the samples. Values become tensors as in
-    `readers.dataset`; return encoded images from the stream, and decode them in the pipeline.
+    DALI doesn't have this operator. Supported streams are iterable PyTorch datasets: mosaicml's or litdata's
+    `StreamingDataset`, a Hugging Face `IterableDataset`, a `webdataset.WebDataset`, or a `torchdali.TarStream`. To read
+    in worker processes, pass a PyTorch `DataLoader` over one of these with ``batch_size=None``. Values become tensors
+    as in `readers.dataset`. For speed, let the stream return encoded images, and decode them in the pipeline.
 
-    The stream shuffles, and divides samples among ranks. If it has ``state_dict()`` and ``load_state_dict()``, its
-    position is part of the pipeline's state. Otherwise, resuming reads the earlier samples again. ``set_epoch(n)`` is
-    called before each pass, from 0.
+    The stream itself shuffles, and divides samples among ranks. If it has ``state_dict()`` and ``load_state_dict()``,
+    its position is part of the pipeline's state. Otherwise, the earlier samples are read again when training resumes.
+    ``set_epoch(n)`` is called before each pass over the stream, with n from 0.
 
     Args:
-        dataset: Iterable of samples: tuples, dictionaries or single values, all with the structure of the first sample.
+        dataset: Iterable of samples: tuples, dictionaries or single values. All must have the structure of the first
+            sample.
         columns: Keys of the dictionaries to return, in this order; all keys by default.
         layouts: Layouts of the outputs.
-        epoch_size: Number of samples in an epoch on this rank. The stream is repeated, and the next epoch continues
-            where this epoch stopped, so that all ranks have equally many batches. By default, an epoch ends with the
-            stream.
+        epoch_size: Number of samples in an epoch on this rank, so that all ranks have equally many batches. The stream
+            is repeated as needed, and each epoch continues where the previous epoch stopped. By default, an epoch ends
+            with the stream.
 
     Returns:
         The values of each sample; for dictionaries, a dictionary of outputs.
 
     Raises:
-        TypeError: ``dataset`` is not a stream, or can be read only once; or, while the pipeline runs, a value can't
+        TypeError: ``dataset`` is not a stream, or can be iterated only once. While the pipeline runs: a value can't
             become a tensor.
-        RuntimeError: the stream is empty, or an argument is invalid.
-        Exception: while the pipeline runs, the stream's own exceptions.
+        RuntimeError: The stream is empty, or an argument is invalid.
+        Exception: While the pipeline runs, the exceptions that the stream raises.
     """
     leaves = dataset.leaves(columns)
     if layouts and len(layouts) != len(leaves):

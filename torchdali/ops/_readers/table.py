@@ -30,12 +30,18 @@ from torchdali.reading.groups import GroupOrder
 __all__ = ["LanceDataset", "TableDataset", "table"]
 
 _WINDOW = 256 << 20  # bytes whose rows are shuffled together
-_KEPT = 64 << 20  # bytes of groups that stay in memory, in addition to two windows
-_THREADS = 4  # number of threads that read groups of local files ahead
+_KEPT = 64 << 20  # bytes of row groups that stay in memory, in addition to two windows
+_THREADS = 4  # number of threads that read row groups of local files ahead
 
 
 class _Group(NamedTuple):
-    """Rows that one call reads: the number of rows, the size in bytes, and the function that reads the rows."""
+    """A row group: rows of a file that are read in one call.
+
+    Attributes:
+        rows: Number of rows.
+        size: Size in bytes.
+        load: Function that reads the rows.
+    """
 
     rows: int
     size: int
@@ -109,7 +115,10 @@ def _parquet_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[
 
 
 def _arrow_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[_Group], Any]:
-    """Map an Arrow file or an Arrow stream, as Hugging Face writes it, into memory."""
+    """Map an Arrow file, or an Arrow stream, into memory as a single group.
+
+    Hugging Face writes Arrow streams.
+    """
     if not isinstance(storage, MappedFile):
         raise RuntimeError(f"Arrow files are mapped into memory: download {storage.path} first, or write parquet")
     arrow, ipc = _pyarrow("pyarrow"), _pyarrow("pyarrow.ipc")
@@ -130,14 +139,14 @@ def _check_columns(path: str, names: Sequence[str], columns: Sequence[str]) -> N
 
 
 class _PendingRows:
-    """Rows of a pending part of a table."""
+    """Rows of a table that were requested, and may not have arrived yet."""
 
     def __init__(self, future: Future[Any], columns: Sequence[str]) -> None:
         self._future, self._names = future, columns
         self._columns: list[Any] = []
 
     def row(self, index: int) -> tuple[Tensor, ...]:
-        """Wait for the part, and return the values of a row."""
+        """Wait for the rows, and return the values of one row."""
         if not self._columns:
             table = self._future.result()
             self._columns = [table.column(name).combine_chunks() for name in self._names]
@@ -145,7 +154,10 @@ class _PendingRows:
 
 
 def _tensor(name: str, scalar: Any) -> Tensor:
-    """Convert a value of a column to a tensor; for Hugging Face images and audio, return the encoded bytes."""
+    """Convert a value of a column to a tensor.
+
+    Hugging Face stores an image or audio as a dictionary with encoded bytes; return these bytes.
+    """
     if hasattr(scalar, "as_buffer"):
         data = scalar.as_buffer()
         return torch.from_numpy(np.frombuffer(b"" if data is None else data, np.uint8).copy())
@@ -165,14 +177,14 @@ def _tensor(name: str, scalar: Any) -> Tensor:
 
 
 class TableDataset:
-    """Rows of files, which are read group by group.
+    """Rows of files, which are read row group by row group.
 
     Args:
         paths: Paths of the files.
-        groups: Groups of all files, in the files' order.
-        columns: Columns that are outputs.
+        groups: Row groups of all files, in the files' order.
+        columns: Columns that become outputs.
         arguments: Arguments of the reader.
-        remote: Reads URLs; None if all files are local.
+        remote: Connection that reads URLs; None if all files are local.
     """
 
     draws_shuffled = True
@@ -204,18 +216,18 @@ class TableDataset:
 
     @property
     def is_busy(self) -> bool:
-        """True if groups wait for the reads of earlier groups."""
+        """True if new row groups must wait for the reads of earlier groups."""
         return self._pool.waiting > _THREADS
 
     def byte_count(self, records: Indices) -> int:
-        """Estimate the size of rows in bytes from the mean size of a row."""
+        """Estimate the total size of rows in bytes, from the mean size of a row."""
         return int(len(records) * self._mean)
 
     def __len__(self) -> int:
         return int(self._ends[-1])
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start reading the groups of rows; return one function per row, which returns the row's values."""
+        """Start to read the row groups of the requested rows; return one function per row, which returns its values."""
         return [partial(self.read, record, *self._place(record)) for record in records]
 
     def _place(self, record: int) -> tuple[_PendingRows, int]:
@@ -233,15 +245,16 @@ class TableDataset:
         """Return the values of a row.
 
         Args:
+            index: Index of the row.
             rows: The row's pending group; None to request the group now.
-            place: The row's index in the group.
+            place: Index of the row in the group.
         """
         if rows is None:
             rows, place = self._place(index)
         return rows.row(place)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the name of a row; empty for all outputs but the first."""
+        """Return the name of a row; for outputs after the first, an empty string."""
         return "" if output else f"row {index} of {shown(self._paths[0])}{', ...' if len(self._paths) > 1 else ''}"
 
     def identity(self) -> bytes | None:
@@ -253,8 +266,8 @@ class LanceDataset:
     """Rows of a Lance dataset, with random access.
 
     Args:
-        path: Path or URL of the dataset. pylance reads the URL itself.
-        columns: Columns that are outputs.
+        path: Path or URL of the dataset. pylance itself reads URLs.
+        columns: Columns that become outputs.
     """
 
     def __init__(self, path: str, columns: Sequence[str]) -> None:
@@ -271,7 +284,7 @@ class LanceDataset:
         return int(self._size)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start reading rows with one call; return one function per row, which returns the row's values."""
+        """Start to read rows with a single call; return one function per row, which returns its values."""
         unique = sorted(set(records))
         take = partial(self._data.take, unique, columns=self._columns)
         rows, places = _PendingRows(self._pool.submit(take), self._columns), {each: i for i, each in enumerate(unique)}
@@ -282,7 +295,7 @@ class LanceDataset:
         return self.read_many([index], [0])[0]()
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the name of a row; empty for all outputs but the first."""
+        """Return the name of a row; for outputs after the first, an empty string."""
         return "" if output else f"row {index} of {shown(self._path)}"
 
     def identity(self) -> bytes | None:
@@ -301,12 +314,15 @@ def table(
     columns: list[str],
     **options: Annotated[Any, shares(LoaderOptions), shares(RemoteOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read rows of parquet, Arrow and Lance. Not in DALI.
+    """Read rows of parquet files, Arrow files or a Lance dataset.
 
-    A call returns a dictionary with one output per column. pyarrow reads parquet row groups ahead; with
-    ``random_shuffle``, row groups are drawn at random, the ranks divide the row groups, and the rows of
-    ``shuffle_window`` (256 MB by default) are shuffled together. Arrow files (``.arrow``, ``.feather``) are mapped into
-    memory. pylance reads a single Lance dataset (``.lance``) row by row.
+    DALI doesn't have this reader. A call returns a dictionary with one output per column.
+
+    - **Parquet**: pyarrow reads row groups ahead. With ``random_shuffle``, the row groups are shuffled and divided
+      among the ranks, and each rank shuffles the rows of several groups together: of as many as fit in
+      ``shuffle_window``, 256 MB by default.
+    - **Arrow** (``.arrow``, ``.feather``): the files are mapped into memory.
+    - **Lance** (a single ``.lance``): pylance reads the rows of a batch with random access.
 
     Args:
         paths: Paths of the files, or the URLs of parquet files or of one Lance dataset.
@@ -317,9 +333,9 @@ def table(
         arrays for lists of numbers.
 
     Raises:
-        MissingExtraError: pyarrow or pylance is missing (extra ``columns``).
-        RuntimeError: a file cannot be read, has another format, or lacks a column.
-        TypeError: while the pipeline runs, a value can't become a tensor, for example a null.
+        MissingExtraError: pyarrow or pylance is not installed (extra ``columns``).
+        RuntimeError: A file cannot be read, has another format, or lacks a column.
+        TypeError: While the pipeline runs, a value can't become a tensor, for example a null.
     """
     if not paths:
         raise RuntimeError("paths is empty: pass at least one file")

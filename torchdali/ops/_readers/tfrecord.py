@@ -1,4 +1,4 @@
-"""TFRecord files, and the features of their records."""
+"""The reader of TFRecord files, which extracts features of the records."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ Extract = Callable[[Bytes, "format.FeatureValue | None"], Tensor]
 
 
 class TFRecordDataset(RecordsDataset):
-    """The features of records.
+    """Records of TFRecord files, of which some features are extracted.
 
     Args:
-        storages, offsets: Where they are, see `RecordsDataset`.
+        storages: The files.
+        offsets: Offset and size of the records of each file; see `RecordsDataset`.
         features: The features to extract, by name.
-        verify: Check the check sums of each record that is read.
+        verify: Verify both checksums of each record that is read.
         arguments: Arguments of the reader.
     """
 
@@ -47,7 +48,12 @@ class TFRecordDataset(RecordsDataset):
         self._extract = [_extractor(name, feature) for name, feature in features.items()]
 
     def parse(self, record: Bytes) -> tuple[Tensor, ...]:
-        """Return the features of a record; ValueError or IndexError if it is damaged, or lacks a requested feature."""
+        """Return the features of a record.
+
+        Raises:
+            ValueError: The record is damaged, or a value doesn't match its feature.
+            IndexError: The record is damaged.
+        """
         begin, end = format.payload(record)
         if self._verify:
             format.verify(record)
@@ -55,7 +61,10 @@ class TFRecordDataset(RecordsDataset):
         return tuple(take(record, value) for take, value in zip(self._extract, values, strict=True))
 
     def lacks(self, index: int, output: int) -> str:
-        """Say that a record does not have a feature whose default has other axes than its values."""
+        """Return a message if the record lacks the feature and got a scalar that doesn't fit into the batch.
+
+        Otherwise, return an empty string.
+        """
         name, feature = list(self._features.items())[output]
         default = self.read(index)[output]
         if feature.kind == "string" or default.ndim or (feature.fixed and not feature.shape):
@@ -84,25 +93,27 @@ def tfrecord(
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read features of the records of TFRecord files.
 
-    A call returns a dictionary of outputs, one per feature.
+    A call returns a dictionary with one output per feature.
 
     Args:
         path: Paths of the files, or their URLs.
-        index_path: Paths of the index files, or of one manifest (``torchdali index --manifest``). Without it, the
-            files are scanned when the pipeline is built. A missing index is written, but not to a URL.
-        features: Names of features, and their types: see `torchdali.tfrecord`.
-        use_o_direct: Read without the system's cache; needs ``dont_use_mmap``.
-        verify: Check the check sums of each record, by google-crc32c (extra ``checksums``).
+        index_path: Paths of the index files, or the path of one manifest (see ``torchdali index --manifest``). Without
+            `index_path`, the files are scanned when the pipeline is built. If an index file doesn't exist, it is
+            created, except at a URL.
+        features: The features to extract, by name; see `torchdali.tfrecord`.
+        use_o_direct: Bypass the system's file cache; requires ``dont_use_mmap``.
+        verify: Verify the checksums of each record with google-crc32c (extra ``checksums``).
 
     Returns:
-        Of a string its bytes, ``(n,)`` uint8. Numbers are int64 or float32: with ``FixedLenFeature`` in its shape,
-        padded with the default; with ``VarLenFeature`` ``(n, *partial_shape)``. For records without the feature
-        the default: a number as a scalar, a string as its bytes.
+        For each feature, its value. A string is ``(n,)`` uint8. Numbers are int64 or float32: a ``FixedLenFeature`` has
+        its shape, and missing numbers at the end are filled with the default; a ``VarLenFeature`` is ``(n,
+        *partial_shape)``. If a record lacks the feature, a string is the default's bytes, a ``FixedLenFeature`` is the
+        default as a scalar, and a ``VarLenFeature`` is empty.
 
     Raises:
-        MissingExtraError: google-crc32c is missing. RuntimeError: a file or index cannot be read. While running: a
-            record is damaged, has more values than the shape, values of another type, or more strings than one are
-            asked for.
+        MissingExtraError: google-crc32c is not installed.
+        RuntimeError: A file or index cannot be read. While the pipeline runs: a record is damaged; or a feature has
+            another dtype, or more values than its shape, or is a list of strings.
     """
     if verify:
         format.masked_crc32c(b"")  # so that a missing package is an error here, not a bad sample
@@ -149,8 +160,8 @@ def _number_extractor(name: str, feature: Feature) -> Extract:
 
     def extract(record: Bytes, value: format.FeatureValue | None) -> Tensor:
         if value is None or not value.kind:
-            # A feature of any length gets no values, as in TensorFlow, so that the record fits into a batch with
-            # others. DALI has a scalar there, and its batch fails.
+            # A `VarLenFeature` gets an empty tensor, as in TensorFlow, so that the record fits into a batch with other
+            # records. DALI returns a scalar, which makes its batch fail.
             return torch.from_numpy(np.array(feature.default, dtype) if feature.fixed else np.empty(empty, dtype))
         _check_kind(name, feature, value)
         values = value.floats() if dtype is np.float32 else np.array(value.integers(), dtype)
@@ -162,7 +173,7 @@ def _number_extractor(name: str, feature: Feature) -> Extract:
 
 
 def _fit_shape(name: str, feature: Feature, values: Any, count: int) -> Any:
-    """Pad values to the shape; a feature of any length must have a multiple of its values."""
+    """Fill a `FixedLenFeature` with its default; check the number of values of a `VarLenFeature`."""
     if not feature.fixed:
         if count == 0 or len(values) % count:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Readers of video clips."""
+"""The readers of video clips."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ class VideoDataset:
         clips: Clips of all files.
         fill: Pixel value of frames that do not exist.
         files: Opens the files.
-        labels: True to return the label of the file.
-        numbers: Frame numbers to return: "scalar" for the first frame's, "sequence" for all frames', or "none".
-        times: True to return the time at which each frame is shown, in seconds.
+        labels: Return the label of the file.
+        numbers: Frame numbers to return: ``"scalar"`` for the number of the first frame, ``"sequence"`` for the numbers
+            of all frames, or ``"none"``.
+        times: Return the time at which each frame is shown, in seconds.
         finish: Function that is applied to the frames; None to return the frames unchanged.
 
     Raises:
-        RuntimeError: no clips were found.
+        RuntimeError: There are no clips.
     """
 
     def __init__(
@@ -62,16 +63,20 @@ class VideoDataset:
         return len(self._clips)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return a clip's identity: its file's identity and its frames; or the identity of the list of files."""
+        """Return a clip's identity: the file's identity, and the frames.
+
+        Without an index, return the identity of the list of files.
+        """
         if index is None:
             return list_digest(list(dict.fromkeys(clip.path for clip in self._clips)))
         identity = file_identity(self._clips[index].path)
         return None if identity is None else identity + repr(self._clips[index]).encode("utf-8", "surrogateescape")
 
     def read(self, index: int, **varying: Any) -> tuple[Tensor, ...]:
-        """Return the frames ``(F, H, W, C)``, and the label, frame numbers and times that were requested.
+        """Return the frames ``(F, H, W, C)``, and the requested metadata: label, frame numbers, times.
 
         Args:
+            index: Index of the clip.
             varying: Arguments of ``finish`` with one value per sample.
         """
         clip = self._clips[index]
@@ -94,12 +99,12 @@ class VideoDataset:
         return outputs
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the listed path of the file for the first output; "" for the other outputs."""
+        """Return the path of the clip's file; for outputs after the first, an empty string."""
         return "" if output else self._clips[index].path
 
 
 def _numbers(value: str) -> str:
-    """Return the normalized value of ``enable_frame_num``; a bool, as in older versions, arrives as text."""
+    """Return the normalized value of ``enable_frame_num``; older versions accepted a bool, which arrives as text."""
     return {"True": "scalar", "False": "none"}.get(value, value)
 
 
@@ -130,24 +135,24 @@ def selection(
     step: int = -1,
     stride: int = 1,
 ) -> None:
-    """Arguments that select the files and the frames of a sequence.
+    """Arguments that select the files, and the frames of a sequence.
 
     Args:
-        adjust_orientation: Rotate frames as the container's metadata requires, as for videos from phones. DALI doesn't
-            have this argument, and keeps the stored orientation.
-        enable_frame_num: Also return frame numbers, int32: ``"scalar"`` (or True) the first frame's, ``"sequence"``
-            all frames', ``"none"`` (or False) no numbers.
+        adjust_orientation: Rotate frames as the container's metadata requires, for example in videos from phones. DALI
+            doesn't have this argument, and keeps the stored orientation.
+        enable_frame_num: Also return frame numbers, int32. ``"scalar"`` or True: the number of the first frame.
+            ``"sequence"``: the numbers of all frames. ``"none"`` or False: no numbers.
         enable_timestamps: Also return the times at which frames are shown, in seconds from the first frame, float64.
-        fast: Don't interpolate chroma: up to three times as fast, but pixels differ by one or two levels on average.
-            DALI doesn't have this argument.
+        fast: Don't interpolate chroma. Decoding is up to three times as fast, but pixels differ by one or two levels on
+            average. DALI doesn't have this argument.
         file_list: A text file with lines ``path label [start [end]]``.
         file_root: Folder that contains one folder of videos per class.
         filenames: Paths of the videos.
-        image_type: RGB, or YCbCr as coded.
+        image_type: RGB, or YCbCr for the coded values.
         labels: Labels, one per file of ``filenames``.
         sequence_length: Number of frames in a sequence.
-        step: Number of frames from the start of a sequence to the start of the next sequence; if negative, the number
-            of frames that a sequence spans.
+        step: Number of frames from the start of a sequence to the start of the next sequence. If negative, a sequence
+            starts where the previous one ends.
         stride: Number of frames from one frame of a sequence to the next.
     """
 
@@ -202,25 +207,26 @@ def experimental_video(
     uniform_sample: bool = False,
     **arguments: Annotated[Any, shares(selection), shares(LoaderOptions)],
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read frame-exact clips of videos with the package av (extra ``video``).
+    """Read clips of videos with exact frame positions, by the package av (extra ``video``).
 
     Args:
-        file_list_format: Unit of the start and end in ``file_list``: ``"timestamps"`` in seconds, or ``"frames"``;
-            negative frames count from the end.
-        file_list_include_end: Accepted; as in DALI, the end of a range is exclusive.
-        file_list_rounding: Rounding of a time between two frames: ``"start_down_end_up"``, ``"start_up_end_down"``,
-            ``"all_up"`` or ``"all_down"``.
+        file_list_format: Unit of the start and end in ``file_list``: ``"timestamps"`` in seconds, or ``"frames"``.
+            Negative frame numbers count from the end.
+        file_list_include_end: Accepted without effect: as in DALI, the end of a range is exclusive.
+        file_list_rounding: How to round a start and an end that are between two frames: ``"start_down_end_up"``,
+            ``"start_up_end_down"``, ``"all_up"`` or ``"all_down"``.
         fill_value: Value of frames that do not exist: one value, or one value per channel.
-        pad_mode: Frames after the last frame of a video, as in `decoders.video`; ``"none"`` returns only complete
-            sequences.
-        uniform_sample: Return one sequence per video, of equally spaced frames from the first to the last frame.
+        pad_mode: How to fill sequences that reach beyond the end of a video; see `decoders.video`. ``"none"`` returns
+            only complete sequences.
+        uniform_sample: Return one sequence per video: equally spaced frames from the first to the last frame.
 
     Returns:
-        ``(F, H, W, 3)`` uint8; if requested, followed by the label ``(1,)`` int32, the frame numbers and the times.
+        The frames, ``(F, H, W, 3)`` uint8; if requested, followed by the label ``(1,)`` int32, the frame numbers and
+        the times.
 
     Raises:
-        RuntimeError: no argument or several arguments select the files; no sequences were found; an argument is
-            unknown or not positive; or, while the pipeline runs, a frame cannot be decoded.
+        RuntimeError: No argument or several arguments select the files; there are no sequences; or an argument is
+            unknown or not positive. While the pipeline runs: a frame cannot be decoded.
         MissingExtraError: av is not installed.
     """
     if file_list_format not in _BOUNDS:
@@ -247,16 +253,16 @@ def legacy_options(
     """Arguments for the conversion of frames, and for the format of ``file_list``.
 
     Args:
-        additional_decode_surfaces: Accepted, without effect.
+        additional_decode_surfaces: Accepted without effect.
         channels: Number of channels; must be 3.
         dtype: Output dtype: uint8 or float32.
-        file_list_frame_num: The start and end in ``file_list`` are frame numbers instead of seconds; negative numbers
+        file_list_frame_num: The start and end in ``file_list`` are frame numbers instead of seconds. Negative numbers
             count from the end.
-        file_list_include_preceding_frame: A range starts with the frame that is visible at its start time; otherwise
-            with the first frame that is shown after it.
-        normalized: Scale values to 0 to 1; has an effect only with float32.
+        file_list_include_preceding_frame: If True, a range begins with the frame that is visible at the start time. If
+            False, it begins with the first frame that is shown at or after the start time.
+        normalized: Scale float32 values to 0 to 1; without effect for uint8.
         pad_sequences: Pad the last sequence of a file with frames of zeros; otherwise the sequence is skipped.
-        skip_vfr_check: Accepted; frame rates may vary.
+        skip_vfr_check: Accepted without effect: frame rates may vary.
     """
 
 
@@ -288,10 +294,11 @@ def video(
     """Read clips of videos with the package av (extra ``video``); see `experimental.readers.video`.
 
     Returns:
-        ``(F, H, W, 3)``; if requested, followed by the label ``(1,)`` int32, the frame numbers and the times.
+        The frames, ``(F, H, W, 3)``; if requested, followed by the label ``(1,)`` int32, the frame numbers and the
+        times.
 
     Raises:
-        RuntimeError: see `experimental.readers.video`; also, the dtype or the number of channels is unsupported.
+        RuntimeError: As for `experimental.readers.video`; or the dtype or the number of channels is unsupported.
     """
     return _legacy(arguments)
 
@@ -310,10 +317,11 @@ def video_resize(
     """Read clips of videos, and resize their frames; see `readers.video` and `resize`.
 
     Returns:
-        ``(F, h, w, 3)``; if requested, followed by the label ``(1,)`` int32, the frame numbers and the times.
+        The frames, ``(F, h, w, 3)``; if requested, followed by the label ``(1,)`` int32, the frame numbers and the
+        times.
 
     Raises:
-        RuntimeError: see `readers.video` and `resize`.
+        RuntimeError: See `readers.video` and `resize`.
     """
     names = {*argument_names(sizing), *argument_names(resampling)} - {"dtype"}
     constants = {name: value for name, value in arguments.items() if name in names}

@@ -1,4 +1,7 @@
-"""Webdataset: tar archives, in which files with the same name and different extensions form a sample."""
+"""The reader of webdataset archives.
+
+In these tar archives, files with the same name and different extensions form a sample.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +38,15 @@ _DTYPES = (
 
 
 class WebDataset:
-    """Samples of archives.
+    """Samples of webdataset archives. Each file of a sample is a component.
 
     Args:
         storages: The archives.
         files: Index of each sample's archive.
-        places: Offset and size of each output, ``(N, outputs, 2)``; an offset of -1 for a missing component.
+        places: Offset and size of each output's component, ``(N, outputs, 2)``; an offset of -1 for a missing
+            component.
         dtypes: Dtypes of the outputs.
-        names: Names of the members: all outputs of the first sample, then of the second sample, and so on.
+        names: File names of the components: all outputs of the first sample, then of the second sample, and so on.
         arguments: Arguments of the reader.
     """
 
@@ -69,7 +73,7 @@ class WebDataset:
     is_busy = property(lambda self: self._ranges.is_busy)
 
     def byte_count(self, records: Indices) -> int:
-        """Return the size of samples in bytes."""
+        """Return the total size of samples in bytes."""
         assert self._ranges is not None
         return self._ranges.byte_count(records)
 
@@ -77,14 +81,17 @@ class WebDataset:
         return len(self._files)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start reading remote samples; None if all archives are local."""
+        """Start to read remote samples; return None if all archives are local."""
         if self._ranges is None:
             return None
         parts = self._ranges.start(records)
         return [partial(self.read, record, part) for record, part in zip(records, parts, strict=True)]
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return a sample's identity: its archive's, and its components' offsets; or the identity of all archives."""
+        """Return a sample's identity: the archive's identity, and the components' offsets and sizes.
+
+        Without an index, return the identity of the list of archives.
+        """
         if index is None:
             return list_digest([storage.path for storage in self._storages])
         file = self._identities[self._files.item(index)]
@@ -94,10 +101,12 @@ class WebDataset:
         """Return the components of a sample.
 
         Args:
-            pending: Pending reads of the components, with None for a missing component; None to read them now.
+            index: Index of the sample.
+            pending: Pending reads, one per component, with None for a missing component. If `pending` itself is None,
+                the components are read now.
 
         Raises:
-            RuntimeError: a component cannot be read, or its size is not a multiple of its dtype's size.
+            RuntimeError: A component cannot be read, or its size is not a multiple of its dtype's size.
         """
         if pending is not None:
             parts = [_nothing() if part is None else torch.from_numpy(part.bytes()) for part in pending]
@@ -119,7 +128,11 @@ class WebDataset:
         return part.view(dtype)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the archive and the offset of a sample; for an output, also the member's name, or "" if missing."""
+        """Return the archive of a sample, and the sample's offset.
+
+        For an output, return archive, offset and file name of the component, or an empty string for a missing
+        component.
+        """
         if output is not None:
             return self._component_info(index, output)
         offsets = [offset for offset in self._places[index, :, 0].tolist() if offset != MISSING]
@@ -156,26 +169,27 @@ def webdataset(
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read samples of tar archives in the webdataset format.
 
-    Consecutive files whose paths are equal up to the first dot of the file name form a sample. The text after that dot
-    is the extension.
+    Consecutive files form a sample if their paths are equal up to the first dot of the file name. The text after that
+    dot is the extension.
 
     Args:
         paths: Paths of the archives, or their URLs.
-        ext: Extension of each output, or several extensions separated by ``;``; the first one in the archive is used.
-        index_paths: Paths of the index files, one per archive, or of one manifest (``torchdali index --manifest``).
-            Without index files, the archives are scanned when the pipeline is built. A missing index file is written,
-            unless its path is a URL.
-        missing_component_behavior: Handling of samples that lack a component: ``"empty"`` (or ``""``) returns an
-            empty tensor, ``"skip"`` skips the sample, ``"error"`` raises.
+        ext: Extension of each output, or several extensions separated by ``;``. If a sample has several of them, the
+            first matching file in the archive is returned.
+        index_paths: Paths of the index files, one per archive, or the path of one manifest (see ``torchdali index
+            --manifest``). Without ``index_paths``, the archives are scanned when the pipeline is built. If an index
+            file doesn't exist, it is created, except at a URL.
+        missing_component_behavior: Handling of samples that lack a component: ``"empty"`` (or ``""``) returns an empty
+            tensor, ``"skip"`` skips the sample, ``"error"`` raises an error.
         dtypes: Dtype of each output's bytes; uint8 by default.
         case_sensitive_extensions: Make the extensions case-sensitive.
 
     Returns:
-        The bytes of each output, ``(n,)``, with the output's dtype.
+        The bytes of each output, viewed as the output's dtype, ``(n,)``.
 
     Raises:
-        RuntimeError: an archive or index cannot be read, a sample lacks a component (``"error"``), no samples were
-            found, or an argument is invalid; or, while the pipeline runs, the size of a component is not a multiple of
+        RuntimeError: An archive or index cannot be read, a sample lacks a component (with ``"error"``), there are no
+            samples, or an argument is invalid. While the pipeline runs: the size of a component is not a multiple of
             its dtype's size.
     """
     groups = [_extensions(group, case_sensitive_extensions) for group in ext]
@@ -239,7 +253,7 @@ def _checked_dtype(value: Any) -> torch.dtype:
 def _open_archive(
     container: Indexed, groups: Sequence[frozenset[str]], policy: str, fold: Callable[[str], str]
 ) -> tuple[ByteStorage, npt.NDArray[np.int64], list[str]]:
-    """Return the storage of an archive, and the result of `_places`."""
+    """Open an archive; return its storage, and the offsets, sizes and file names that `_places` returns."""
     storage = container.storage
     if not container.path:
         archive = tar.Archive(storage)
@@ -256,7 +270,7 @@ def _places(
     policy: str,
     fold: Callable[[str], str],
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return the offset and the size of each sample's outputs, and the names of their members."""
+    """Return the offset and size of each sample's outputs, and the file names of their components."""
     rows: list[list[tuple[int, int]]] = []
     members: list[str] = []
     ambiguous: set[int] = set()
@@ -306,7 +320,11 @@ def _check_extensions(
     groups: Sequence[frozenset[str]],
     policy: str,
 ) -> None:
-    """Warn if no file in an archive has a requested extension; raise an error unless missing components are empty."""
+    """Warn if no file of an archive has a requested extension.
+
+    Raises:
+        RuntimeError: In the same case, if the policy isn't "empty".
+    """
     if not samples or any(offset != MISSING for row in rows for offset, _ in row):
         return
     there = sorted({extension for sample in samples for extension, *_ in sample})
@@ -321,7 +339,7 @@ def _check_extensions(
 
 
 def _warn_of_torn_samples(storage: ByteStorage, samples: Sequence[Sequence[tar.Component]]) -> None:
-    """Warn about samples whose members are not adjacent in the archive. As in DALI, each part becomes a sample."""
+    """Warn about samples whose files are not adjacent in the archive: each group of adjacent files becomes a sample."""
     keys = Counter(tar.split_name(sample[0][3])[0] for sample in samples if sample[0][3])
     torn = [key for key, count in keys.items() if count > 1]
     if torn:
@@ -331,7 +349,7 @@ def _warn_of_torn_samples(storage: ByteStorage, samples: Sequence[Sequence[tar.C
         )
 
 
-_SHOWN = 8  # greatest number of extensions in a message
+_SHOWN = 8  # maximum number of extensions in a message
 
 
 def _is_complete(row: Sequence[tuple[int, int]]) -> bool:
