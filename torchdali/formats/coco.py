@@ -1,6 +1,6 @@
-"""COCO annotations: boxes, labels and masks of images, from JSON.
+"""COCO annotations: boxes, labels and masks of images, from a JSON file.
 
-Format of the JSON: https://cocodataset.org/#format-data.
+The format is described at https://cocodataset.org/#format-data.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Form:
     """Options for the content and format of annotations.
 
     Attributes:
-        images: Names of the images in the requested order; None for all images, in the order of their ids.
+        images: File names of the images in the requested order; None for all images, in the order of their ids.
         ltrb: Boxes are left, top, right, bottom; otherwise left, top, width, height.
-        ratio: Coordinates are relative to the image's size.
-        size_threshold: Skip boxes whose width or height is smaller than this, in pixels.
+        ratio: Coordinates are fractions of the image's size.
+        size_threshold: Skip boxes with a smaller width or height, in pixels.
         skip_empty: Skip images without annotations.
         include_iscrowd: Include annotations of crowds.
-        avoid_class_remapping: Labels are the ids of categories, not the categories' positions, counted from 1.
+        avoid_class_remapping: Labels are the category ids; otherwise positions in the list of categories, from 1.
         polygons: Collect polygons.
         masks: Store the data from which masks are drawn.
     """
@@ -60,9 +60,10 @@ class Outlines:
 
     Attributes:
         polygon_counts: Number of polygons of each image.
-        polygons: ``(P, 3)``: mask, first vertex and end (exclusive) of the vertices, counted within the image.
+        polygons: ``(P, 3)``: the index of the polygon's box, its first vertex, and the end (exclusive) of its vertices;
+            all counted within the image.
         vertex_counts: Number of vertices of each image.
-        vertices: ``(V, 2)``.
+        vertices: ``(V, 2)``, x and y.
     """
 
     polygon_counts: npt.NDArray[np.int64]
@@ -72,12 +73,16 @@ class Outlines:
 
     @classmethod
     def none(cls, images: int) -> Outlines:
-        """Return an object without polygons for a number of images."""
+        """Return an object for images that have no polygons.
+
+        Args:
+            images: Number of images.
+        """
         counts = np.zeros(images, np.int64)
         return cls(counts, np.empty((0, 3), np.int32), counts, np.empty((0, 2), np.float32))
 
     def of(self, image: int) -> tuple[Ints, Floats]:
-        """Return polygons and vertices of an image."""
+        """Return copies of the polygons and vertices of an image."""
         polygons, vertices = self._starts
         return (
             self.polygons[polygons[image] : polygons[image + 1]].copy(),
@@ -96,15 +101,15 @@ class Annotations:
     """The concatenated annotations of all images.
 
     Attributes:
-        names: Names of the images.
+        names: File names of the images.
         ids: Ids of the images.
         counts: Number of boxes of each image.
         boxes: ``(N, 4)``.
         labels: ``(N,)``.
         outlines: Polygons.
         sizes: Height and width of each image.
-        segmentations: For each image, one item per box, from which the box's mask is drawn: polygons, a run-length code
-            or None.
+        segmentations: For each image, a list with one item per box, from which the box's mask is drawn: polygons, a
+            run-length code or None.
     """
 
     names: list[str]
@@ -118,11 +123,11 @@ class Annotations:
 
 
 def parse(path: str, form: Form) -> Annotations:
-    """Read annotations from JSON.
+    """Read annotations from a JSON file.
 
     Raises:
-        RuntimeError: the file cannot be read, isn't COCO JSON, or contains a number that is not finite.
-        ValueError: a box does not have four numbers.
+        RuntimeError: The file cannot be read, isn't COCO JSON, or contains a number that is not finite.
+        ValueError: A box does not have four numbers.
     """
     try:
         with _without_collections():
@@ -139,7 +144,7 @@ def parse(path: str, form: Form) -> Annotations:
 
 @contextlib.contextmanager
 def _without_collections() -> Iterator[None]:
-    """Disable the garbage collector, which would repeatedly traverse millions of new objects."""
+    """Disable the garbage collector while millions of objects are created: it would traverse them repeatedly."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -161,7 +166,7 @@ def _read(path: str) -> Mapping[str, Any]:
         text = file.read()
     try:
         data = json.loads(text)
-    except ValueError as error:  # also raised for an integer with too many digits
+    except ValueError as error:  # not JSON, or an integer with too many digits
         raise _no_json(path, error) from None
     return data if isinstance(data, dict) else {}
 
@@ -182,7 +187,7 @@ def _boxes(listed: list[Any]) -> npt.NDArray[np.float64]:
     flat = itertools.chain.from_iterable(boxes)
     try:
         numbers = np.fromiter(flat, np.float64, 4 * len(boxes)).reshape(-1, 4)
-    except ValueError as error:  # words
+    except ValueError as error:  # a string instead of a number
         raise TypeError(f"bbox: {error}") from None
     is_finite = _are_finite(numbers).all(1)
     if not is_finite.all():
@@ -192,7 +197,7 @@ def _boxes(listed: list[Any]) -> npt.NDArray[np.float64]:
     return numbers
 
 
-_MOST = float(np.finfo(np.float32).max) / 4  # so that sums and differences are float32, too
+_MOST = float(np.finfo(np.float32).max) / 4  # so that sums and differences don't overflow float32 either
 
 
 def _are_finite(numbers: npt.NDArray[Any]) -> Mask:
@@ -210,11 +215,11 @@ def _check_ids(images: Iterable[Any]) -> None:
 
 
 class _Collector:
-    """Collects the annotations of the chosen images.
+    """Collects the annotations of the selected images.
 
     Args:
         data: The parsed JSON.
-        form: How they are delivered.
+        form: Which annotations to collect, and their format.
     """
 
     def __init__(self, data: Mapping[str, Any], form: Form) -> None:
@@ -231,7 +236,7 @@ class _Collector:
         kept = np.flatnonzero(self._counts(listed, boxes))
         self._listed, self._boxes = [listed[place] for place in kept.tolist()], boxes[kept]
         of = np.array([places[annotation["image_id"]] for annotation in self._listed], np.int64)
-        # Numbers of 16 bits are sorted several times as fast.
+        # NumPy sorts 16-bit numbers several times as fast as 64-bit numbers.
         order = np.argsort(of.astype(np.min_scalar_type(len(places))), kind="stable")
         ends = np.searchsorted(of[order], np.arange(len(places)), "right")
         parts = np.split(order, ends[:-1]) if len(places) else []
@@ -250,7 +255,7 @@ class _Collector:
         return counts
 
     def collect(self) -> Annotations:
-        """Return the annotations of the images."""
+        """Return the annotations of the selected images."""
         form = self._form
         if form.skip_empty:
             self._images = [i for i in self._images if len(self._by_image[i["id"]])]
@@ -309,13 +314,18 @@ def _file_name(image: Any) -> str:
 
 
 def _make_outlines(segmentations: Iterable[list[Any]], sizes: list[tuple[int, int]] | None) -> Outlines:
-    """Make polygons of the segmentations of images, with vertices as parts of their sizes if there are any."""
+    """Collect the polygons of all images.
+
+    Args:
+        segmentations: For each image, a list with one item per box.
+        sizes: Height and width of each image; vertices are divided by them. None for vertices in pixels.
+    """
     rows: list[list[float]] = []
     masks: list[int] = []
     ends: list[int] = []
     for of_image in segmentations:
         for mask, segmentation in enumerate(of_image):
-            if isinstance(segmentation, list):  # runs are not outlines
+            if isinstance(segmentation, list):  # run-length codes have no polygons
                 rows += segmentation
                 masks += [mask] * len(segmentation)
         ends.append(len(rows))
@@ -333,7 +343,7 @@ def _make_outlines(segmentations: Iterable[list[Any]], sizes: list[tuple[int, in
 
 
 def _vertices(rows: list[list[float]]) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return the numbers of vertices of polygons, and all vertices."""
+    """Return the number of vertices of each polygon, and all vertices ``(V, 2)``."""
     if set(map(type, rows)) - {list}:
         raise TypeError("segmentation: a polygon is a list of numbers")
     sizes = np.fromiter(map(len, rows), np.int64, len(rows))
@@ -343,7 +353,7 @@ def _vertices(rows: list[list[float]]) -> tuple[npt.NDArray[np.int64], Floats]:
     try:
         with np.errstate(over="ignore"):
             numbers = np.fromiter(flat, np.float32, int(sizes.sum()))
-    except ValueError as error:  # words
+    except ValueError as error:  # a string instead of a number
         raise TypeError(f"segmentation: {error}") from None
     if not _are_finite(numbers).all():
         raise _NotFiniteError("a vertex of a segmentation's polygon")

@@ -1,8 +1,8 @@
 """COCO masks from polygons and run-length codes.
 
-The run-length codes, their compressed text and the filling of polygons follow the reference implementation,
-``maskApi.c`` in https://github.com/cocodataset/cocoapi: an outline is traced in steps of a fifth of a pixel. A pixel is
-inside if the outline crosses the pixel's column above the pixel an odd number of times.
+The run-length codes, their compressed text, and the filling of polygons follow the reference implementation,
+``maskApi.c`` in https://github.com/cocodataset/cocoapi. A polygon's outline is traced in steps of a fifth of a pixel. A
+pixel is inside if, in the pixel's column, the outline passes an odd number of times above the pixel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 __all__ = ["Mask", "draw", "fill_polygon", "fill_runs", "uncompress"]
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
-"""``(H, W)``."""
+"""A mask, ``(H, W)`` bool."""
 
 Steps: TypeAlias = npt.NDArray[np.int64]
 """Coordinates along an outline, in fifths of a pixel."""
@@ -30,15 +30,15 @@ _STEPS = 1 << 20  # maximum number of steps of an outline that are processed tog
 
 
 def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Draw the masks of an image, ``(H, W)``: each pixel is the largest label whose mask covers it, or 0.
+    """Draw the masks of an image, ``(H, W)``: the value of a pixel is the largest label whose mask covers it, or 0.
 
     Args:
         size: Height and width of the image.
-        segmentations: Polygons, a run-length code or None for each box.
+        segmentations: For each box, its mask: polygons, a run-length code or None.
         labels: Labels of the boxes.
 
     Raises:
-        ValueError: the image is empty or too large, or a mask is invalid or has another size.
+        ValueError: The image is empty or too large, or a mask is invalid or has another size.
     """
     height, width = size
     if height < 1 or width < 1 or height * width > _MOST_PIXELS:
@@ -68,10 +68,10 @@ def _mask(segmentation: Any, height: int, width: int) -> Mask:
 
 
 def fill_runs(runs: Sequence[int], height: int, width: int) -> Mask:
-    """Fill a mask by alternating runs of zeros and ones, column by column.
+    """Create a mask from the lengths of alternating runs of zeros and ones, column by column.
 
     Raises:
-        ValueError: a run is negative, or the runs are longer than the mask.
+        ValueError: A run is negative, or the runs are longer than the mask.
     """
     lengths = np.array(runs, np.int64)
     if len(lengths) and (lengths.min() < 0 or lengths.max() > height * width or lengths.sum() > height * width):
@@ -83,12 +83,13 @@ def fill_runs(runs: Sequence[int], height: int, width: int) -> Mask:
 
 
 def uncompress(text: str) -> list[int]:
-    """Decode compressed text to runs. A character has six bits; from the fourth run on, differences are stored.
+    """Decode the compressed text of a run-length code to the lengths of the runs.
 
-    The differences refer to the second last run.
+    Each character has six bits: five bits of a number, and a bit that says whether the number continues. From the
+    fourth run on, the number is the difference from the second last run.
 
     Raises:
-        ValueError: the text ends within a number, or a number is too long.
+        ValueError: The text ends within a number, or a number is too long.
     """
     runs: list[int] = []
     value = shift = 0
@@ -108,10 +109,10 @@ def uncompress(text: str) -> list[int]:
 
 
 def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Mask:
-    """Fill a polygon of vertices ``(n, 2)``, x and y in pixels."""
+    """Create a mask from a polygon with the vertices ``(n, 2)``, x and y in pixels."""
     turns = np.zeros(height * width, np.int64)
     if len(points):
-        limit = _SCALE * 4 * (height + width)  # points far outside do not affect pixels inside
+        limit = _SCALE * 4 * (height + width)  # clip vertices that are so far outside that pixels don't change
         corners = np.clip(_SCALE * points.astype(np.float64) + 0.5, -limit, limit).astype(np.int64)
         for u, v in _outline(corners):
             turns += _crossings(u, v, height, width)
@@ -120,7 +121,7 @@ def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Ma
 
 
 def _crossings(u: Steps, v: Steps, height: int, width: int) -> Steps:
-    """Count how often a part of the outline crosses each column of pixels at each row."""
+    """Count how often a section of the outline crosses each column of pixels at each row."""
     steps = np.flatnonzero(u[1:] != u[:-1]) + 1
     x = (np.where(u[steps] < u[steps - 1], u[steps], u[steps] - 1) + 0.5) / _SCALE - 0.5
     y = (np.minimum(v[steps], v[steps - 1]) + 0.5) / _SCALE - 0.5
@@ -131,7 +132,10 @@ def _crossings(u: Steps, v: Steps, height: int, width: int) -> Steps:
 
 
 def _outline(corners: Steps) -> Iterator[tuple[Steps, Steps]]:
-    """Trace the edges in steps along the longer axis; yield parts, each starting at the end of the previous part."""
+    """Trace the edges of a polygon in steps along the longer axis.
+
+    Yield sections of the outline. Each section begins with the last position of the previous section.
+    """
     ends = np.roll(corners, -1, 0)
     counts = np.abs(ends - corners).max(1) + 1
     blocks = np.cumsum(counts) // _STEPS
@@ -143,7 +147,7 @@ def _outline(corners: Steps) -> Iterator[tuple[Steps, Steps]]:
 
 
 def _walk_edges(starts: Steps, ends: Steps, counts: Steps) -> Steps:
-    """Return all positions on some edges, ``(2, n)``."""
+    """Return all positions on edges of a polygon, ``(2, n)``."""
     extent = np.abs(ends - starts)
     flat = extent[:, 0] >= extent[:, 1]
     axis = np.where(flat, 0, 1)  # the longer axis

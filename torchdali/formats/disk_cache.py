@@ -1,4 +1,4 @@
-"""A folder of byte strings by key, of bounded size, that several processes share."""
+"""A cache of byte strings in a folder of limited size that several processes share."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from torchdali.formats.shared_folder import FileLock, open_folder, open_own, rea
 
 __all__ = ["DiskCache"]
 
-_FULL = 0.9  # share of the size that remains in use after old entries were removed
+_FULL = 0.9  # old entries are removed until this share of the maximum size is in use
 _PATIENCE, _PAUSE = 30.0, 0.01  # seconds: maximum wait for another process's download, and pause between attempts
-_NAME = 64  # characters of a digest
-_CHUNK = 1 << 16  # bytes of a string per checksum
+_NAME = 64  # number of characters of a file name, which is a digest
+_CHUNK = 1 << 16  # number of bytes that one checksum covers
 _SUM = struct.Struct("<I")
-_TOTAL = struct.Struct("<QI")  # bytes of all strings, and a checksum of that number
+_TOTAL = struct.Struct("<QI")  # size of all strings in bytes, and a checksum of that number
 
 
 class DiskCache:
-    """Byte strings in a folder, whose size is limited.
+    """A cache of byte strings in a folder of limited size.
 
-    When the folder is full, the cache removes entries that were last used before this process opened it, but no entries
-    that this run used. When these fill the folder, nothing more is stored: if the data is twice as large as the cache,
-    each epoch finds half of the data in the cache. With least-recently-used replacement, it would find a tenth.
+    When the folder is full, the cache removes entries that were last used before this process opened it. Entries that
+    were used since then are not removed. If they fill the folder, nothing more is stored. So if the data is twice as
+    large as the cache, each epoch finds half of the data in the cache; with least-recently-used replacement, it would
+    find a tenth.
 
-    A string is stored completely or not at all; a damaged string counts as missing. Other programs' files in the folder
-    are not touched.
+    A string is stored completely or not at all. A damaged string counts as missing. Files of other programs in the
+    folder are not touched.
 
     Args:
         folder: Path of the folder; created if it does not exist, accessible only to its owner.
@@ -44,7 +45,7 @@ class DiskCache:
         is_full: True if nothing more is stored.
 
     Raises:
-        RuntimeError: the folder cannot be created, or belongs to another user.
+        RuntimeError: The folder cannot be created, or belongs to another user.
     """
 
     def __init__(self, folder: str, size: int) -> None:
@@ -53,7 +54,7 @@ class DiskCache:
         self._path, self._size = os.path.join(os.path.abspath(folder), "torchdali"), size
         self._lock = FileLock(os.path.join(self._path, "lock"), by_opening=True)
         self._warned = self.is_full = False
-        self._since = time.time_ns() - 1_000_000_000  # the resolution of file times is coarse
+        self._since = time.time_ns() - 1_000_000_000  # a second earlier, because file times have a coarse resolution
         try:
             self._folder = open_folder(self._path, own=True)
             self._downloads = open_own("downloads", os.O_RDWR | os.O_CREAT, self._folder)
@@ -68,8 +69,15 @@ class DiskCache:
                 os.close(getattr(self, name))
 
     def get(self, key: str, start: int = 0, count: int | None = None) -> bytes | None:
-        """Return the string of a key, or a part of it; None if the string is missing or damaged."""
-        # This needs no lock: a file gets its name when it is complete, and a file that is removed meanwhile stays open.
+        """Return bytes of a key's string; None if the string is missing or damaged.
+
+        Args:
+            key: The key.
+            start: Offset of the returned bytes in the string.
+            count: Number of returned bytes; None for all bytes from `start` on.
+        """
+        # No lock is needed: a file has its name only when it is complete, and an open file can be read after its
+        # removal.
         name = _name(key)
         try:
             with open(open_own(name, os.O_RDONLY, self._folder), "rb", buffering=0) as file:
@@ -84,7 +92,10 @@ class DiskCache:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Store a string, unless the string is too large, the cache or disk is full, or the lock isn't available."""
+        """Store the string of a key.
+
+        Do nothing if the string is too large, the cache or the disk is full, or the lock isn't available.
+        """
         size = _sealed_size(len(data))
         if self.is_full or size > self._size:
             return
@@ -120,13 +131,16 @@ class DiskCache:
 
     @contextlib.contextmanager
     def downloading(self, key: str) -> Iterator[None]:
-        """Let only one process of the machine download a key's string; others wait up to `_PATIENCE` seconds."""
+        """While the block runs, prevent other processes of this machine from downloading the same key's string.
+
+        Other processes wait up to `_PATIENCE` seconds.
+        """
         import fcntl
 
         place = int(_name(key)[:12], 16)
         deadline = time.monotonic() + _PATIENCE
         locked = False
-        with contextlib.suppress(OSError):  # a file system without locks
+        with contextlib.suppress(OSError):  # the file system may not support locks
             while not locked and time.monotonic() < deadline:
                 try:
                     fcntl.lockf(self._downloads, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
@@ -141,7 +155,7 @@ class DiskCache:
 
     @contextlib.contextmanager
     def _hold_lock(self) -> Iterator[int]:
-        """Prevent other threads and processes from writing."""
+        """Prevent other threads and processes from writing while the block runs."""
         descriptor = open_own("lock", os.O_RDWR | os.O_CREAT, self._folder)
         try:
             with self._lock.hold(descriptor):
@@ -150,7 +164,10 @@ class DiskCache:
             os.close(descriptor)
 
     def _total(self, lock: int) -> int:
-        """Return the size of all strings from the lock file; if it is missing or damaged there, compute it again."""
+        """Return the size of all strings.
+
+        The lock file stores this number. If it has no valid number, compute the size.
+        """
         known = os.pread(lock, _TOTAL.size, 0)
         if len(known) == _TOTAL.size:
             total, check = _TOTAL.unpack(known)
@@ -165,13 +182,16 @@ class DiskCache:
         for used, size, name in entries:
             if used >= self._since or total + count <= self._size * _FULL:
                 break
-            with contextlib.suppress(FileNotFoundError):  # another process removed the damaged entry
+            with contextlib.suppress(FileNotFoundError):  # another process may have removed a damaged entry
                 os.unlink(name, dir_fd=self._folder)
             total -= size
         return total
 
     def _entries(self) -> Iterator[tuple[int, int, str]]:
-        """Yield time of the last use, size and name of each string, and of incomplete files after a crash."""
+        """Yield the time of the last use, the size and the name of each file.
+
+        The files are the strings, and incomplete files that a crash left.
+        """
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 is_ours = len(entry.name) == _NAME or entry.name.endswith(".part")
@@ -193,7 +213,7 @@ def _reason(error: OSError) -> str:
 
 
 def _name(key: str) -> str:
-    """Return the file name of a key; it depends on the version of the file format."""
+    """Return the file name of a key's string. Another version of the file format has other names."""
     return hashlib.sha256(b"form 2\n" + key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -209,7 +229,10 @@ def _sealed_size(size: int) -> int:
 
 
 def _add_checksums(name: str, data: bytes) -> Iterator[Any]:
-    """Yield the chunks of a string, each followed by its checksum, so that parts of the string can be verified."""
+    """Yield the chunks of a string, each followed by its checksum.
+
+    A checksum per chunk allows to verify a part of the string.
+    """
     view = memoryview(data)
     for number in range(_chunks(len(view))):
         chunk = view[number * _CHUNK : (number + 1) * _CHUNK]
@@ -218,18 +241,18 @@ def _add_checksums(name: str, data: bytes) -> Iterator[Any]:
 
 
 def _sum(chunk: memoryview, name: str, size: int, number: int) -> bytes:
-    """Return a checksum that differs for each chunk, string and length."""
+    """Return the checksum of a chunk. It depends on the string's name and size, and on the chunk's number."""
     return _SUM.pack(zlib.crc32(chunk, zlib.crc32(f"{name} {size} {number}".encode())))
 
 
 def _verify_checksums(descriptor: int, name: str, start: int, count: int | None) -> bytes | None:
-    """Read a string, or a part of it; None if it is damaged."""
+    """Read a string or a part of it, and verify the checksums; return None if the string is damaged."""
     sealed, step = os.fstat(descriptor).st_size, _CHUNK + _SUM.size
     size = sealed - -(-sealed // step) * _SUM.size
     if size < 0 or _sealed_size(size) != sealed:
         return None
     stop = size if count is None else min(start + count, size)
-    # An empty string also has a chunk, whose checksum verifies the length.
+    # An empty string has a chunk, too. Its checksum verifies that the string is empty.
     first = min(start // _CHUNK, _chunks(size) - 1)
     last = max(first + 1, _chunks(stop))
     view = np.empty(min(last * step, sealed) - first * step, np.uint8).data

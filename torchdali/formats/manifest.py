@@ -1,9 +1,11 @@
 """Manifests: one file with the sizes, ETags and indices of all shards of a dataset.
 
-With a manifest, a reader opens any number of shards without further requests. The format is JSON: ``{"form": 1, "kind":
-"webdataset",
-"shards": {"a.tar": {"size": 512, "etag": "...", "changed": "...", "index": "v1.2 ..."}}}``; the index is the text of
-an index file.
+With a manifest, a reader opens any number of shards without further requests. The file is JSON::
+
+    {"form": 1, "kind": "webdataset", "shards": {"a.tar": {"size": 512, "etag": "...", "changed": "...", "index": "v1.2
+    ..."}}}
+
+``index`` is the text of an index file.
 """
 
 from __future__ import annotations
@@ -24,24 +26,29 @@ _FORM = 1
 
 
 class ManifestShard(NamedTuple):
-    """A shard in a manifest: its version, and the text of its index."""
+    """A shard in a manifest.
+
+    Attributes:
+        version: Size, ETag and time of the shard.
+        text: Text of the shard's index.
+    """
 
     version: ObjectVersion
     text: str
 
 
 def is_manifest(path: str) -> bool:
-    """Return whether an index path is the path of a manifest."""
+    """Return whether the path of an index is the path of a manifest: it ends in ``.json``."""
     return path.partition("?")[0].endswith(".json")
 
 
 class Manifest:
-    """The shards of a dataset, by the last part of their names.
+    """The shards of a dataset, by file name.
 
     Args:
-        kind: Kind of the containers: ``"webdataset"``, ``"tfrecord"`` or ``"mxnet"``.
-        shards: Shards by name.
-        path: Path from which the manifest was read.
+        kind: Format of the containers: ``"webdataset"``, ``"tfrecord"`` or ``"mxnet"``.
+        shards: Shards by file name.
+        path: Path of the file that the manifest was read from, for error messages.
     """
 
     def __init__(self, kind: str, shards: Mapping[str, ManifestShard], path: str = "") -> None:
@@ -51,7 +58,7 @@ class Manifest:
         """Return the shard of a path or URL.
 
         Raises:
-            RuntimeError: the manifest doesn't have the shard.
+            RuntimeError: The manifest doesn't have the shard.
         """
         name = os.path.basename(path.partition("?")[0] if is_url(path) else path)
         if name not in self.shards:
@@ -65,10 +72,18 @@ class Manifest:
 
     @classmethod
     def read(cls, path: str, kind: str, remote: Remote | None) -> Manifest:
-        """Read a manifest; from the cache if there is a cache that has the current version.
+        """Read a manifest.
+
+        If the reader has a ``cache_dir``, the manifest at a URL is cached there.
+
+        Args:
+            path: Path of the manifest, or its URL.
+            kind: Expected format of the containers.
+            remote: Connection that reads URLs.
 
         Raises:
-            RuntimeError: the manifest cannot be read, is damaged, or has another format or kind of containers.
+            RuntimeError: The manifest cannot be read, is damaged, or has another version or another format of
+                containers.
         """
         if is_url(path) and remote is not None and remote.options.cache_dir is not None:
             text = remote.read(path, version=remote.info(path)).tobytes().decode("utf-8", "surrogateescape")

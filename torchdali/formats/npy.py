@@ -1,4 +1,7 @@
-"""Arrays of NumPy in the form of `numpy.save`: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html."""
+"""NumPy arrays in the format of `numpy.save`.
+
+Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _KINDS = {  # NumPy type codes without the byte order, and their torch dtypes
 }  # fmt: skip
 _LONGEST_HEADER = 1 << 16
 HEAD = _LONGEST_HEADER + 12
-"""Bytes of a file in which the header ends."""
+"""Number of bytes at the start of a file that always contain the whole header."""
 _USUAL = re.compile(
     rb"\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \((|\d+,|\d+(?:, ?\d+)+,?)\), ?\}\s*"
 )
@@ -34,7 +37,14 @@ _parsing = ForkSafeLock()
 
 
 class NpyHeader(NamedTuple):
-    """Description of an array: dtype, shape, memory order, and offset of the data."""
+    """Description of an array.
+
+    Attributes:
+        dtype: Dtype of the elements.
+        shape: Shape of the array.
+        fortran: True if the array is stored in Fortran order.
+        offset: Offset of the elements in the file.
+    """
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -43,10 +53,10 @@ class NpyHeader(NamedTuple):
 
 
 def header(data: Bytes) -> NpyHeader:
-    """Read the header of an array.
+    """Read the header of a file.
 
     Raises:
-        ValueError: the data is not an array, or its dtype does not exist in torch.
+        ValueError: The data is not an array, or its dtype does not exist in torch.
     """
     head = data[:12].tobytes()
     if head[:6] != _MAGIC or len(head) < 12:
@@ -83,17 +93,19 @@ def _fields(text: bytes) -> Any:
     if usual is not None:
         shape = tuple(int(extent) for extent in usual[3].split(b",") if extent)
         return {"descr": usual[1].decode("latin1"), "fortran_order": usual[2] == b"True", "shape": shape}
-    # Readers call this in several threads. In CPython 3.11, parsing in two threads at the same time sometimes fails:
+    # Several threads may be here at the same time, but in CPython 3.11, parsing then sometimes fails:
     # https://github.com/python/cpython/issues/106905
     with _parsing:
         return ast.literal_eval(text.decode("latin1").strip())
 
 
 def array(data: Bytes) -> Tensor:
-    """Return an array as a tensor that shares its memory; an array in Fortran order becomes a transposed view.
+    """Return the array of a file as a tensor that shares its memory.
+
+    An array in Fortran order becomes a transposed view.
 
     Raises:
-        ValueError: the data is not an array, is truncated, or has a dtype that does not exist in torch.
+        ValueError: The data is not an array, is truncated, or has a dtype that does not exist in torch.
     """
     what = header(data)
     check_size(what, len(data))
@@ -101,7 +113,11 @@ def array(data: Bytes) -> Tensor:
 
 
 def check_size(what: NpyHeader, size: int) -> None:
-    """Raise ValueError if a file of `size` bytes is too short for an array."""
+    """Check that a file of `size` bytes is long enough for its array.
+
+    Raises:
+        ValueError: The file is too short.
+    """
     if _size(what) > size - what.offset:
         raise ValueError(f"an array of {_size(what)} bytes has {size - what.offset}")
 
@@ -111,7 +127,7 @@ def _size(what: NpyHeader) -> int:
 
 
 def tensor(what: NpyHeader, content: Bytes) -> Tensor:
-    """Return the elements of an array as a tensor, which shares the memory if the elements are aligned."""
+    """Return the elements of an array as a tensor; it shares their memory if the elements are aligned."""
     if content.ctypes.data % what.dtype.itemsize:
         content = content.copy()  # torch requires aligned elements
     flat = torch.from_numpy(content).view(what.dtype) if len(content) else torch.empty(0, dtype=what.dtype)
@@ -121,13 +137,13 @@ def tensor(what: NpyHeader, content: Bytes) -> Tensor:
 
 
 class Slab(NamedTuple):
-    """A contiguous part of an array: a range of its outermost axis.
+    """A contiguous range of an array's outermost axis.
 
     Attributes:
-        what: Description of the part as an array.
-        axis: The outermost axis: the first axis; in Fortran order, the last axis.
-        first: Start of the part on this axis.
-        size: Size of the part, in bytes.
+        what: Description of the slab as an array of its own.
+        axis: Index of the outermost axis: the first axis; in Fortran order, the last axis.
+        first: Start of the slab on this axis.
+        size: Size of the slab in bytes.
     """
 
     what: NpyHeader
@@ -137,7 +153,7 @@ class Slab(NamedTuple):
 
 
 def slab(what: NpyHeader, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Slab:
-    """Return the contiguous part that contains a window; the whole array if the window reaches outside.
+    """Return the smallest slab that contains a window; the whole array if the window reaches outside.
 
     Args:
         what: The array.

@@ -1,9 +1,9 @@
-"""MXNet RecordIO files: records in one or several parts, each an image with its labels.
+"""MXNet RecordIO files: each record is an image with its labels.
 
-A part consists of a magic number, a word with the part's kind (3 bits) and length, and the content, padded to a
-multiple of four bytes. An image record starts with ``flag, label, id, id2``; if flag is not 0, it is the number of
-labels that follow.
-https://mxnet.apache.org/versions/1.9.1/api/architecture/note_data_loading
+A record is stored in one or several chunks. A chunk consists of a magic number, a 32-bit word with the chunk's position
+in the record (3 bits) and its length (29 bits), and the content, padded to a multiple of four bytes. An image record
+starts with ``flag, label, id, id2``. If ``flag`` is not 0, it is the number of labels that follow, and ``label`` is
+unused. https://mxnet.apache.org/versions/1.9.1/api/architecture/note_data_loading
 """
 
 from __future__ import annotations
@@ -30,10 +30,15 @@ _LENGTH = (1 << 29) - 1
 
 
 def parse_index(text: str, path: str, storage: ByteStorage) -> npt.NDArray[np.int64]:
-    """Return offset and size of the records, ``(N, 2)``: each record ends at the next record in the file.
+    """Return offset and size of each record, ``(N, 2)``. A record ends where the next record in the file starts.
+
+    Args:
+        text: Content of the index.
+        path: Path of the index, for error messages.
+        storage: The RecordIO file.
 
     Raises:
-        RuntimeError: the index is empty, or has an offset outside of the file.
+        RuntimeError: The index is empty, or has an offset outside of the file.
     """
     words = text.split()[1::2]
     try:
@@ -54,7 +59,7 @@ def scan(storage: ByteStorage) -> Iterator[tuple[int, int]]:
     """Yield offset and size of each record.
 
     Raises:
-        RuntimeError: the file is damaged.
+        RuntimeError: The file is damaged.
     """
     at = start = 0
     while at < storage.size:
@@ -80,10 +85,10 @@ def index_text(records: Sequence[tuple[int, int]]) -> str:
 
 
 def content(record: Bytes) -> Bytes:
-    """Return the content of a record; several parts are joined by the magic number.
+    """Return the content of a record; several chunks are joined with the magic number between them.
 
     Raises:
-        ValueError: the record is damaged.
+        ValueError: The record is damaged.
     """
     kind, begin, end = _part(record, 0)
     if kind == _WHOLE:
@@ -113,10 +118,10 @@ def _part(record: Bytes, at: int) -> tuple[int, int, int]:
 
 
 def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
-    """Return the image and the labels of a record.
+    """Return the encoded image of a record, ``(n,)`` uint8, and its labels, ``(k,)`` float32.
 
     Raises:
-        ValueError: the record is too short.
+        ValueError: The record is too short.
     """
     if len(data) < _HEADER.size:
         raise ValueError(f"record payload length: {len(data)} bytes, minimum is {_HEADER.size} bytes")
@@ -133,10 +138,10 @@ def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
 
 
 def write_record(file: BinaryIO, data: bytes) -> int:
-    """Write a record and return the number of written bytes.
+    """Write a record; return the number of written bytes.
 
     Raises:
-        ValueError: the record has 512 MiB or more.
+        ValueError: The record has 512 MiB or more.
     """
     if len(data) > _LENGTH:
         raise ValueError(f"a record has less than {_LENGTH + 1} bytes, not {len(data)}")
@@ -146,7 +151,14 @@ def write_record(file: BinaryIO, data: bytes) -> int:
 
 
 def write_image(file: BinaryIO, data: bytes, labels: Sequence[float], number: int = 0) -> int:
-    """Write an image with one or more labels; return the number of written bytes."""
+    """Write an image with one or more labels; return the number of written bytes.
+
+    Args:
+        file: The RecordIO file.
+        data: The encoded image.
+        labels: The labels.
+        number: The ``id`` of the record.
+    """
     if len(labels) == 1:
         return write_record(file, _HEADER.pack(0, labels[0], number, 0) + data)
     values = np.asarray(labels, "<f4").tobytes()

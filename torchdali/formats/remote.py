@@ -1,8 +1,8 @@
-"""Read bytes from object stores: ranges of objects at fsspec URLs, by many simultaneous requests.
+"""Read byte ranges of objects at fsspec URLs, with many simultaneous requests.
 
 A failed request is repeated after a growing pause; a request that takes too long counts as failed. Data can be cached
-in a folder that several processes share. Credentials come from the sources that fsspec and its packages search
-(environment, configuration files), never from arguments; messages show a URL without its user, password and query.
+in a folder that several processes share. Credentials come only from the sources that fsspec and its packages search
+(environment, configuration files), never from arguments. Messages show a URL without its user, password and query.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ T = TypeVar("T")
 Bytes = npt.NDArray[np.uint8]
 
 _EARLY = SizeOrNone(256_000_000)  # bytes that are requested early
-_PRICE = 0.4  # dollars for a million GET requests, as Amazon lists it for S3 Standard
-_UNEXPLAINED = (400, 403)  # HTTP statuses whose HEAD response has no error code; a GET response has one
+_PRICE = 0.4  # dollars per million GET requests: Amazon's list price for S3 Standard
+_UNEXPLAINED = (400, 403)  # for these HTTP statuses, only the response to a GET request contains an error code
 _LONGEST_PAUSE = 4.0  # seconds between two attempts
 # For small sequential reads: bytes per block, blocks per request, and files read at the same time.
 _BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8
 
 
 class NoSuchObject(RuntimeError):
-    """A store has no object of the requested name."""
+    """The store has no object of the requested name."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,19 @@ class RemoteOptions:
 
     Args:
         io_concurrency: For URLs: maximum number of simultaneous requests.
-        io_deadline: For URLs: seconds after which a request that keeps failing is an error.
-        io_retries: For URLs: maximum number of repetitions of a request within the deadline; None for no maximum.
-        io_timeout: For URLs: seconds without any byte after which a request has failed.
-        io_hedge: For URLs: send a request twice if it takes three times as long as usual; the first answer counts.
-        io_ahead: For URLs: bytes of the next batches that are requested early, like ``"256MB"``, independent of the
-            pipeline's queue; 0 requests only the queue's batches.
-        shuffle_window: For containers, with ``random_shuffle``: number of bytes in which records are shuffled, like
-            ``"256MB"``. Ranges of 4 MB from the whole dataset are drawn at random, and each is one request. None
-            shuffles single records, with one request per record.
-        cache_dir: For URLs: folder that caches the data; processes of one user may share it.
-        cache_size: Maximum size of the cache in bytes. When the cache is full, it removes data of older runs, but keeps
-            the data that this run cached first.
+        io_deadline: For URLs: seconds after which a failed request isn't repeated any more, but raises an error.
+        io_retries: For URLs: maximum number of repetitions of a request; None for any number within the deadline.
+        io_timeout: For URLs: a request fails if no byte arrives for this many seconds.
+        io_hedge: For URLs: send a request a second time if it takes three times as long as usual, and use the first
+            response.
+        io_ahead: For URLs: number of bytes to request ahead, like ``"256MB"``, in addition to the batches in the
+            pipeline's queue. 0 requests only the batches in the queue.
+        shuffle_window: For containers, with ``random_shuffle``: read ranges of 4 MB in random order, one request per
+            range, and shuffle the records of several ranges together: of as many ranges as fit in this number of bytes,
+            like ``"256MB"``. None shuffles single records, with one request per record.
+        cache_dir: For URLs: folder for cached data; several processes of a user may share the folder.
+        cache_size: Maximum size of the cache in bytes. A full cache removes data that was last used before this run. If
+            that isn't enough, further data isn't cached.
 
     Raises:
         ValueError: an option is too small.
@@ -92,7 +93,7 @@ class RemoteOptions:
 
     @property
     def limits(self) -> RequestLimits:
-        """The limits that are passed to the store packages."""
+        """The limits on requests that the store packages must respect."""
         return RequestLimits(self.io_concurrency, self.io_timeout, _bounded_client)
 
 
@@ -103,7 +104,7 @@ def _bounded_client() -> dict[str, Any]:
 
 
 class PendingBytes(NamedTuple):
-    """Requested bytes that may not have arrived yet.
+    """Bytes that were requested, and may not have arrived yet.
 
     Attributes:
         future: Future of a range that contains the bytes.
@@ -121,7 +122,7 @@ class PendingBytes(NamedTuple):
 
 
 class Remote:
-    """Connection of one reader to object stores.
+    """A reader's connections to object stores.
 
     Args:
         options: Limits of requests, repetitions, and the cache.
@@ -137,7 +138,7 @@ class Remote:
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
         self._hedge = Hedge(self.options.io_concurrency) if self.options.io_hedge else None
-        self._bytes, self._count = 1 << 17, 1  # sums over the objects that were read; start with a guess
+        self._bytes, self._count = 1 << 17, 1  # total size and number of the objects read; the start value is a guess
         self._requests, self._received, self._repeated = 0, 0, 0
         self._pinned: dict[str, ObjectVersion] = {}
         self._renewed: set[tuple[int, str]] = set()
@@ -145,7 +146,7 @@ class Remote:
 
     @property
     def mean_size(self) -> float:
-        """Mean size of the objects that were read, in bytes."""
+        """Mean size of the objects that were read so far, in bytes."""
         return self._bytes / self._count
 
     @property
@@ -157,7 +158,7 @@ class Remote:
         self, url: str, start: int = 0, count: int | None = None, version: ObjectVersion | None = None,
         exact: bool = False,
     ) -> PendingBytes:  # fmt: skip
-        """Start reading a range, or a whole object; see `read`."""
+        """Start to read a range or a whole object; see `read` for the arguments."""
         future = self._pool.submit(self.read, url, start, count, version, exact)
         return PendingBytes(future, 0, FAR if count is None else count)
 
@@ -165,16 +166,20 @@ class Remote:
         self, url: str, start: int = 0, count: int | None = None, version: ObjectVersion | None = None,
         exact: bool = False,
     ) -> Bytes:  # fmt: skip
-        """Read a range, or a whole object.
+        """Read a range or a whole object.
 
         Args:
+            url: URL of the object.
+            start: Offset of the range.
+            count: Number of bytes; None for all bytes from `start` on.
             version: Expected version of the object; a different version is an error.
-            exact: Cache exactly this range; otherwise cache the large blocks that contain the range.
+            exact: Cache exactly this range. If False, the whole large blocks that contain the range are read and
+                cached.
 
         Raises:
-            NoSuchObject: the object does not exist.
-            StoreError: the store fails, or the object was replaced.
-            RuntimeError: the object cannot be read.
+            NoSuchObject: The object does not exist.
+            StoreError: The store fails, or the object was replaced.
+            RuntimeError: The object cannot be read.
         """
         data: Any
         version = version or self._pinned.get(url)
@@ -189,7 +194,7 @@ class Remote:
         return np.asarray(_Owned(data))
 
     def head(self, url: str, count: int) -> tuple[Bytes, ObjectVersion]:
-        """Read the first `count` bytes of an object, or all if it is smaller, and its version."""
+        """Return the first `count` bytes of an object, and its version; all bytes of a smaller object."""
 
         def get() -> tuple[bytes, ObjectVersion]:
             system, path = self._system(url)
@@ -201,7 +206,7 @@ class Remote:
         return np.frombuffer(bytearray(data), np.uint8), version
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
-        """Call a function that sends requests in a thread of the pool."""
+        """Run a function that sends requests, in a thread of the pool."""
         return self._pool.submit(function)
 
     def _from_blocks(self, cache: DiskCache, url: str, start: int, count: int, version: ObjectVersion) -> bytes:
@@ -217,7 +222,15 @@ class Remote:
         self, cache: DiskCache, url: str, start: int, count: int | None, version: ObjectVersion | None, first: int,
         part: int | None,
     ) -> bytes:  # fmt: skip
-        """Return a part of an object from the cache; read the object into the cache first if it is missing."""
+        """Return bytes of an object from the cache.
+
+        The unit of the cache is the range `start`, `count` of the object. If the cache doesn't have this range, it is
+        read into the cache first.
+
+        Args:
+            first: Offset of the returned bytes in the range.
+            part: Number of returned bytes; None for all bytes of the range from `first` on.
+        """
         kind = "" if version is None else f"{version.etag or version.changed}\n{version.size}"
         key = f"{url}\n{kind}\n{start}\n{count}"
         data = cache.get(key, first, part)
@@ -243,7 +256,10 @@ class Remote:
         return future.result()[first : None if part is None else first + part]
 
     def _fetch(self, url: str, start: int, count: int | None, version: ObjectVersion | None) -> Any:
-        """Return a buffer: bytes, or an obstore buffer without other references."""
+        """Read a range or object from the store.
+
+        Return bytes, or a buffer of obstore that nothing else refers to.
+        """
 
         def get() -> Any:
             if count is not None and count > urls.MAX_BYTES:
@@ -265,7 +281,10 @@ class Remote:
         return data
 
     def _system(self, url: str) -> tuple[Any, str]:
-        """Return the file system of a URL, which all threads share per server or bucket, and the path in it."""
+        """Return the file system of a URL, and the object's path in that file system.
+
+        All threads share one file system per server or bucket.
+        """
         place_name = self._place(url)
         with self._lock:
             if place_name not in self._systems:
@@ -317,7 +336,7 @@ class Remote:
         return self._repeat(url, ask)
 
     def identity(self, url: str) -> bytes | None:
-        """Return the identity of an object's current version. From then on, other versions are errors.
+        """Return the identity of the object's current version; later, other versions are errors.
 
         The identity is None if the object does not exist, or if the store sends neither an ETag nor a time.
         """
@@ -329,7 +348,7 @@ class Remote:
         return self._pinned[url].identity(url)
 
     def summary(self, samples: int) -> str:
-        """Return one line of text about requests, bytes and their price.
+        """Return a line of text with the number of requests and bytes, and their price.
 
         Args:
             samples: Number of delivered samples.
@@ -342,10 +361,12 @@ class Remote:
         )
 
     def contents(self, url: str) -> tuple[list[str], list[str]]:
-        """List the folders and the objects in a folder, both sorted by the bytes of their names.
+        """List a folder: the names of its folders, and of its objects.
+
+        Both lists are sorted by the names' bytes.
 
         Raises:
-            RuntimeError: the folder cannot be listed.
+            RuntimeError: The folder cannot be listed.
         """
 
         def ask() -> Names:
@@ -355,7 +376,7 @@ class Remote:
         return sorted(folders, key=_encode_url), sorted(objects, key=_encode_url)
 
     def map(self, function: Callable[[str], T], objects: Iterable[str]) -> list[T]:
-        """Call a function that sends requests for each of several URLs, in the threads of the pool."""
+        """Call a function for each URL in the threads of the pool; the function may send requests."""
         return [future.result() for future in [self._pool.submit(function, each) for each in objects]]
 
     def write(self, url: str, content: bytes) -> None:
@@ -379,7 +400,10 @@ class Remote:
 
 
 def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
-    """Return the error of a request; errors that a caller may treat as a broken sample are not a `StoreError`."""
+    """Return the error for a failed request.
+
+    It is a `StoreError`, unless the caller may treat the object as a bad sample: a missing or too large object.
+    """
     error, status = failure.reason, failure.status
     text = str(error).partition("\n")[0]
     reason = urls.shown_in_text(f"{type(error).__name__}: {text}")
@@ -406,7 +430,7 @@ def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
 
 
 class _Owned:
-    """Exposes the memory of a buffer that has no other references as a writable array."""
+    """A writable NumPy view of a buffer that nothing else refers to."""
 
     def __init__(self, buffer: Any) -> None:
         self._buffer, view = buffer, np.frombuffer(buffer, np.uint8)
@@ -422,7 +446,7 @@ def _part(data: Any, start: int, count: int) -> Any:
 
 
 FAR = 1 << 62
-"""More bytes than there are."""
+"""A number of bytes that is larger than any object."""
 
 
 _PLACE = re.compile(r"[^:]+://[^/]*/").match
@@ -445,7 +469,7 @@ class RemoteFile:
     Args:
         remote: Connection that reads the object.
         url: URL of the object.
-        version: Version to read; if None, the current version is requested from the store.
+        version: Version to read; with None, the store is asked for the current version.
     """
 
     def __init__(self, remote: Remote, url: str, version: ObjectVersion | None = None) -> None:
@@ -465,7 +489,10 @@ class RemoteFile:
         return self.version.identity(self._url)
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a range. If it is small, the blocks that contain it are stored, and the next blocks are read ahead."""
+        """Return a range.
+
+        A small range is read by whole blocks. The blocks are stored, and following blocks are requested ahead.
+        """
         check_range(self, offset, count)
         first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
         if count > _BLOCK * (self._ahead if first in self._blocks else 1):
@@ -486,7 +513,7 @@ class RemoteFile:
             return self._blocks[number]
 
     def _request(self, number: int) -> None:
-        """Request a block; after reads in order, also the next blocks, several in one request."""
+        """Request a block. After blocks that were read in order, request following blocks, too, several per request."""
         bounds, end = [number, number + 1], max(1, -(-self.size // _BLOCK))
         if number == 0 or number - 1 in self._blocks:
             bounds += range((number // _TOGETHER + 1) * _TOGETHER, number + self._ahead + _TOGETHER, _TOGETHER)
@@ -501,7 +528,7 @@ class RemoteFile:
             self._blocks.popitem(last=False)
 
     def start(self, offset: int, count: int, exact: bool = False) -> PendingBytes:
-        """Start reading a range; see `Remote.read`."""
+        """Start to read a range; see `Remote.read`."""
         check_range(self, offset, count)
         return self.remote.start(self._url, offset, count, self.version, exact)
 

@@ -1,4 +1,4 @@
-"""Repeat failed requests: this module decides which errors are temporary, how long to wait, and when to stop."""
+"""Repeat failed requests: decide which errors are temporary, how long to wait, and when to stop."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _REFUSALS = (
     FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError, ImportError,
     ValueError, TypeError,
 )  # fmt: skip
-_PASSING = (408, 425, 429)  # HTTP statuses below 500 for which a repetition may succeed
+_PASSING = (408, 425, 429)  # the HTTP statuses from 400 to 499 after which a repetition may succeed
 _EXPIRED = re.compile(r"\b(ExpiredToken\w*|RequestExpired|TokenRefreshRequired|RequestTimeTooSkewed)\b").search
-_STATUS = re.compile(r"status code: (\d{3})\b").search  # format of obstore's messages
-_FIRST_GUESS, _PATIENCE = 0.1, 3  # usual seconds per request; multiple of it that counts as slow
+_STATUS = re.compile(r"status code: (\d{3})\b").search  # how obstore's messages state the HTTP status
+_FIRST_GUESS, _PATIENCE = 0.1, 3  # estimated seconds per request; multiple of the usual time that counts as slow
 _PAUSE = 0.05  # seconds before the first repetition
-_RANDOM = random.Random()  # does not change the user's random state
+_RANDOM = random.Random()  # separate, so that the user's random state doesn't change
 
 
 class GaveUp(Exception):
@@ -51,14 +51,14 @@ def repeat(
     """Send a request until it succeeds.
 
     Args:
-        request: Sends the request.
-        deadline: Seconds after which a failed request is not sent again.
-        retries: Maximum number of repetitions; None for no maximum.
-        longest: Maximum seconds between two attempts, unless the server requests more.
-        renew: Called if the credentials have expired.
+        request: Function that sends the request.
+        deadline: Number of seconds after which a failed request is not sent again.
+        retries: Maximum number of repetitions; None for any number.
+        longest: Maximum number of seconds between two attempts, unless the server requests more.
+        renew: Function that is called if the credentials have expired.
 
     Raises:
-        GaveUp: the store refuses the request, or the deadline or the number of repetitions is reached.
+        GaveUp: The store refuses the request, or the deadline or the number of repetitions is reached.
     """
     end = time.monotonic() + deadline
     for attempt in itertools.count(1):
@@ -78,7 +78,9 @@ def repeat(
 
 
 class Hedge:
-    """Send a request again, in another connection, if it takes much longer than usual; the first answer counts.
+    """Sends a request again, over another connection, if it takes much longer than usual.
+
+    The first successful response is used.
 
     Args:
         threads: Maximum number of simultaneous requests.
@@ -89,7 +91,7 @@ class Hedge:
         self._usual = _FIRST_GUESS
 
     def send(self, request: Callable[[], T]) -> T:
-        """Send a request; it fails only if both attempts fail."""
+        """Send a request, and a second time if the first one is slow. Raises an error only if all attempts fail."""
         began = time.monotonic()
         sent = [self._pool.submit(request)]
         if not wait(sent, _PATIENCE * self._usual).done:
@@ -105,7 +107,7 @@ class Hedge:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status of an error from its cause, its response or its message; None if there is none."""
+    """Return the HTTP status of an error, from its cause, its response or its message; None if there is none."""
     for each in (error, error.__cause__):
         status = getattr(each, "status", None) or _response(each).get("HTTPStatusCode")
         if isinstance(status, int) and status:
@@ -128,7 +130,7 @@ def _is_refused(error: Exception, status: int | None) -> bool:
         return 400 <= status < 500 and status not in _PASSING
     cause = error.__cause__
     if isinstance(error, FileNotFoundError) and (isinstance(cause, OSError) or _is_of_client(cause)):
-        return isinstance(cause, _REFUSALS)  # fsspec reports a missing file for every failed HEAD
+        return isinstance(cause, _REFUSALS)  # fsspec raises FileNotFoundError for every failed HEAD request
     return isinstance(error, _REFUSALS)
 
 
@@ -137,7 +139,10 @@ def _is_of_client(error: BaseException | None) -> bool:
 
 
 def _pause(error: Exception, attempt: int, longest: float) -> float:
-    """Return the seconds to wait: the server's Retry-After, otherwise about twice the previous pause."""
+    """Return the number of seconds to wait.
+
+    This is the server's Retry-After; without Retry-After, about twice the previous pause.
+    """
     for each in (error, error.__cause__):
         headers = getattr(each, "headers", None) or _response(each).get("HTTPHeaders") or {}
         after = next((value for name, value in dict(headers).items() if name.lower() == "retry-after"), "")

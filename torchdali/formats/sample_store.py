@@ -1,11 +1,12 @@
-"""Tensors by key, in a file that only grows: in memory or on disk, shared by threads and processes.
+"""A store that maps keys to tensors, in memory or on disk, shared by threads and processes.
 
-There are two files. The *data* file has the concatenated samples; the *index* file has one entry per sample, with the
-sample's offset and checksums. A sample is written before its entry, under a lock; the entries determine the end of the
-data. So a killed process can only leave unused bytes after that end, which the next sample overwrites.
+A store has two files. The *data* file has the samples, one after another; a sample is the tensors of one key. The
+*index* file has one entry per sample, with its key, offset, size and checksum. A sample is written before its entry,
+under a lock, and the data ends where the last entry's sample ends. So if a process is killed while it writes, it leaves
+only unused bytes after that end, which the next sample overwrites.
 
-The files' content is verified: a sample counts as missing if its entry refers to bytes after the end of the data, or if
-its bytes do not represent tensors.
+Files are not trusted: a sample counts as missing if its entry refers to bytes after the end of the data file, or if its
+bytes do not represent tensors.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ __all__ = ["DiskStore", "MemoryStore", "SampleStore", "decode_tensors", "disk_st
 
 Tensors = tuple[torch.Tensor, ...]
 _Stretch = tuple[int, int, int]
-"""Offset and size in the data, and check sum."""
+"""Offset and size of a sample in the data file, and its checksum."""
 
 _ENTRY = struct.Struct("<16sQQI")  # key, offset, size, checksum of the sample
 _SUM = struct.Struct("<I")  # checksum of the entry
 _LENGTH = _ENTRY.size + _SUM.size
 _HEADER = b"torchdali samples, form 1".ljust(_LENGTH, b"\n")
-_ALIGNED = 64  # bytes; tensors start at multiples of this
+_ALIGNED = 64  # bytes; tensors start at multiples of this number
 _BLOCK = _LENGTH << 14  # bytes of the index that are read in one call
 _LARGEST_INDEX = _LENGTH << 24
 
 
 class SampleStore:
-    """Tensors by key.
+    """A store that maps keys to tensors.
 
     Args:
         data: Descriptor of the data file.
@@ -51,8 +52,8 @@ class SampleStore:
         limit: Maximum size of the data in bytes.
 
     Attributes:
-        name: Location, for messages.
-        index_name: Name of the index file, which is locked, for messages.
+        name: Location of the store, for messages.
+        index_name: Name of the index file, for messages.
         bound: Name of the limit, for messages.
         is_full: True after a write failed, for example because the disk is full; nothing more is stored then.
     """
@@ -82,8 +83,8 @@ class SampleStore:
         return os.pread(self._index, len(_HEADER), 0)
 
     def get(self, key: bytes) -> Tensors | None:
-        """Return the tensors of a key; None if the key has no tensors, or if they are damaged."""
-        # This needs no lock: an entry is added or removed in one step, and the bytes to which it refers never change.
+        """Return the tensors of a key; None if the store doesn't have them, or if they are damaged."""
+        # No lock is needed: an entry is added or removed atomically, and the bytes that it refers to never change.
         place = self._places.get(key)
         if place is None:
             with contextlib.suppress(OSError):
@@ -101,12 +102,15 @@ class SampleStore:
         raise NotImplementedError
 
     def forget(self, key: bytes) -> None:
-        """Let the next `put` of a key replace its value."""
+        """Remove a key, so that the next `put` replaces its tensors."""
         with self._lock:
             self._places.pop(key, None)
 
     def put(self, key: bytes, tensors: Sequence[torch.Tensor]) -> bool:
-        """Store tensors, unless the key has tensors; return False if the store is full or the lock isn't available."""
+        """Store the tensors of a key, unless the store has them already.
+
+        Return False if the store is full, or if the lock isn't available.
+        """
         parts = encode_tensors(tensors)
         size = sum(map(len, parts))
         if self.is_full or self._end + size > self.limit:
@@ -149,14 +153,14 @@ class SampleStore:
         )
 
     def _tell(self, text: str) -> None:
-        """Warn once. The warning names the line that created the cache, since this method runs in other threads."""
+        """Warn once. This method runs in other threads, so the warning names the line that created the cache."""
         if not self._warned:
             self._warned = True
             with warnings_on(*self._place):
                 warn(text)
 
     def _give_up(self, error: OSError, size: int) -> None:
-        """Store nothing more, and warn about the reason."""
+        """Stop storing samples, and warn about the reason."""
         if not self.is_full:
             self.is_full = True
             self._tell(
@@ -165,7 +169,7 @@ class SampleStore:
             )
 
     def _cure(self, error: OSError) -> str:
-        """Return the advice for the message."""
+        """Return the end of the warning: how to solve the problem."""
         return ""
 
     @contextlib.contextmanager
@@ -190,21 +194,21 @@ class SampleStore:
 
     def _take(self, block: bytes) -> None:
         """Add the entries in a block of the index."""
-        count, end = len(block) // _LENGTH, os.fstat(self._data).st_size  # the data is written before its entry
+        count, end = len(block) // _LENGTH, os.fstat(self._data).st_size  # a sample is written before its entry
         self._read_to += count * _LENGTH
-        if block.count(0) == len(block):  # a hole
+        if block.count(0) == len(block):  # zeros: a hole in the file
             return
         for start in range(0, count * _LENGTH, _LENGTH):
             entry, check = block[start : start + _ENTRY.size], block[start + _ENTRY.size : start + _LENGTH]
             if zlib.crc32(entry) != _SUM.unpack(check)[0]:
-                continue  # damaged on disk
+                continue  # the entry is damaged
             key, offset, size, of_sample = _ENTRY.unpack(entry)
             if offset + size <= end:
                 self._places[key] = offset, size, of_sample
                 self._end = max(self._end, offset + size)
 
     def __contains__(self, key: bytes) -> bool:
-        """Return whether a key has tensors, according to the entries that this process has read."""
+        """Return whether the store has a key, according to the entries that this process has read so far."""
         return key in self._places
 
     def __len__(self) -> int:
@@ -214,15 +218,19 @@ class SampleStore:
 
     @property
     def bytes(self) -> int:
-        """Size of the data."""
+        """Size of the data in bytes."""
         self._catch_up()
         return self._end
 
 
 class MemoryStore(SampleStore):
-    """Tensors in memory that is shared with child processes and freed when the last process ends.
+    """A store in memory, which child processes share, and which is freed when the last process ends.
 
-    Callers must not write to the views that `get` returns.
+    Callers must not write to the tensors that `get` returns: they are views of the store's memory.
+
+    Args:
+        limit: Maximum size of the data in bytes.
+        descriptors: Descriptors of the data and the index of an existing store; None to create a store.
     """
 
     name, index_name = "memory", "the index of a cache in memory"
@@ -240,12 +248,15 @@ class MemoryStore(SampleStore):
             ) from None
 
     def share(self) -> tuple[int, DescriptorPlace, DescriptorPlace]:
-        """Return the arguments of `join` for another process; valid while this process has the store open."""
+        """Return the arguments with which another process can `join` the store.
+
+        They are valid as long as this process has the store open.
+        """
         return self.limit, share(self._data), share(self._index)
 
     @classmethod
     def join(cls, limit: int, data: DescriptorPlace, index: DescriptorPlace) -> MemoryStore:
-        """Open a store that another process of this machine shares."""
+        """Open the store of another process on this machine, with the results of `share`."""
         return cls(limit, (open_shared(data), open_shared(index)))
 
     def _sample(self, place: _Stretch) -> torch.Tensor:
@@ -254,15 +265,15 @@ class MemoryStore(SampleStore):
 
 
 class DiskStore(SampleStore):
-    """Tensors in two files of a folder, which several processes of one user may use at the same time.
+    """A store in two files of a folder, which several processes of a user may use at the same time.
 
     Args:
         folder: Path of the folder; created if it does not exist.
-        stem: The first part of the files' names.
-        limit: Maximum size of the data in bytes; None for all free space except a tenth of the disk.
+        stem: Start of the files' names.
+        limit: Maximum size of the data in bytes. None allows all free space, except a tenth of the disk.
 
     Raises:
-        RuntimeError: the folder or the files cannot be created, or existing files are not a cache.
+        RuntimeError: The folder or the files cannot be created, or existing files are not a cache.
     """
 
     def __init__(self, folder: str, stem: str, limit: int | None) -> None:
@@ -283,13 +294,13 @@ class DiskStore(SampleStore):
         super().__init__(data, index, limit)
 
     def _sample(self, place: _Stretch) -> torch.Tensor | None:
-        """Read a sample; None if it is damaged."""
+        """Read a sample; return None if the sample is damaged."""
         offset, size, check = place
         try:
             sample = torch.empty(size, dtype=torch.uint8)
             view = sample.numpy().data
             whole = read_into(self._data, view, offset)
-        except (OSError, RuntimeError):  # the disk, or no memory for an entry's claimed size
+        except (OSError, RuntimeError):  # a disk error, or not enough memory for the size in the entry
             return None
         return sample if whole and zlib.crc32(view) == check else None
 
@@ -313,7 +324,10 @@ _opening = ForkSafeLock()
 
 
 def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
-    """Return the store of a folder; an open store is reused, since a file lock belongs to the whole process."""
+    """Return the store of a folder.
+
+    Within a process, the same store is returned again while it is open, since a file lock belongs to the whole process.
+    """
     with _opening:
         key = os.path.realpath(folder), stem
         store = _stores.get(key)
@@ -323,7 +337,7 @@ def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
 
 
 def _write(descriptor: int, data: Any, offset: int) -> None:
-    """Write all bytes at an offset, in several calls if needed."""
+    """Write all bytes at an offset, with several calls if needed."""
     left = memoryview(data)
     while len(left):
         count = os.pwrite(descriptor, left, offset)
@@ -339,7 +353,10 @@ _DTYPES = (
 
 
 def encode_tensors(tensors: Sequence[torch.Tensor]) -> list[Any]:
-    """Return tensors as pieces of bytes: dtypes and shapes, then each tensor's values, at multiples of 64 bytes."""
+    """Convert tensors to a list of byte buffers, to be written one after another.
+
+    The first buffer has the dtypes and shapes. The values of each tensor follow, starting at a multiple of 64 bytes.
+    """
     head = [struct.pack("<B", len(tensors))]
     values: list[Any] = []
     for tensor in tensors:
@@ -355,7 +372,7 @@ def _padding(size: int) -> bytes:
 
 
 def decode_tensors(sample: torch.Tensor) -> Tensors | None:
-    """Return the tensors of a sample as views of it: the inverse of `encode_tensors`; None for invalid bytes."""
+    """Return the tensors that `encode_tensors` has converted, as views of their bytes; None for invalid bytes."""
     data = sample.numpy().data
     place, kinds = 1, []
     try:

@@ -1,8 +1,8 @@
-"""Files in folders that other users may also write to.
+"""Safe access to files in folders that other users may also write to.
 
 A name in a shared folder may be a link to another file, a pipe without a writer, or a file of another user that stays
-locked. This module opens only regular files that belong to this user and have one name, replaces files only when the
-new data is complete, and waits only a few seconds for a lock.
+locked. Therefore, this module opens only regular files that belong to this user and have a single name, replaces a file
+only when the new content is complete, and waits only a few seconds for a lock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
     "write_whole",
 ]  # fmt: skip
 
-_ROOT = 0  # root can read and write all files anyway
+_ROOT = 0  # files of root are trusted, since root can change all files anyway
 PATIENCE = 3.0  # seconds to wait for a lock
 _SHORTEST, _LONGEST = 0.0002, 0.002  # seconds between two attempts
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
@@ -33,15 +33,18 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN | _NO_LINK
 
 
 def open_folder(path: str, *, own: bool) -> int:
-    """Open a folder; if it doesn't exist, create it with access only for this user.
+    """Open a folder; create it if it doesn't exist, with access only for this user.
 
     Args:
         path: Path of the folder.
-        own: The folder's name was chosen by torchdali, not by the user: it must not be a link, and must belong to this
-            user.
+        own: True if torchdali chose the folder's name, not the user. The folder must then belong to this user, and must
+            not be a link.
+
+    Returns:
+        A descriptor of the folder.
 
     Raises:
-        OSError: the folder cannot be opened or created.
+        OSError: The folder cannot be opened or created.
     """
     os.makedirs(path, 0o700, exist_ok=True)
     if own and os.path.islink(path):
@@ -61,8 +64,12 @@ def open_own(name: str, flags: int, folder: int) -> int:
         flags: Flags of `os.open`.
         folder: Descriptor of the folder.
 
+    Returns:
+        A descriptor of the file.
+
     Raises:
-        OSError: the file doesn't exist, isn't a regular file, has a second name, or belongs to another user.
+        OSError: The file doesn't exist, isn't a regular file, has a second name (a hard link), or belongs to another
+            user.
     """
     try:
         descriptor = os.open(name, flags | _CAREFUL, 0o600, dir_fd=folder)
@@ -81,7 +88,7 @@ def open_own(name: str, flags: int, folder: int) -> int:
 
 @contextlib.contextmanager
 def close_on_error(descriptor: int) -> Iterator[None]:
-    """Close a descriptor if the block raises."""
+    """Close a descriptor if the block raises an exception."""
     try:
         yield
     except BaseException:
@@ -96,7 +103,7 @@ def _check_owner(descriptor: int, folder: int, name: str | None = None) -> None:
 
 
 def _owner_of_new_files(folder: int) -> int | None:
-    """Return the owner of new files in a folder: on network drives, the owner may be another user."""
+    """Return the owner of files that this user creates in a folder; on network drives, this may be another user."""
     name = _unused_name()
     try:
         descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
@@ -114,22 +121,24 @@ def _unused_name() -> str:
 
 
 def open_named(path: str) -> BinaryIO:
-    """Open a user's file for reading. It may be a link or belong to another user, but must not be a named pipe.
+    """Open a file that the user named, for reading.
+
+    The file may be a link or belong to another user, but must not be a named pipe: it might never have a writer.
 
     Raises:
-        OSError: the file cannot be opened, or is a pipe, which might never have a writer.
+        OSError: The file cannot be opened, or is a named pipe.
     """
-    is_of_a_shell = path.startswith(("/dev/", "/proc/"))  # <(command)
+    is_of_a_shell = path.startswith(("/dev/", "/proc/"))  # the shell replaces `<(command)` by a pipe in these folders
     if stat.S_ISFIFO(os.stat(path).st_mode) and not is_of_a_shell:
         raise OSError(errno.EINVAL, "it is a pipe", path)
     return open(path, "rb")
 
 
 def new_file(path: str, _flags: int = 0) -> int:
-    """Create a new file for writing; an ``opener`` for `open`.
+    """Create a new file for writing; to be passed as ``opener`` to `open`.
 
     Raises:
-        FileExistsError: the path exists.
+        FileExistsError: The path exists.
     """
     return os.open(path, _NEW, 0o666)
 
@@ -137,18 +146,20 @@ def new_file(path: str, _flags: int = 0) -> int:
 def write_whole(
     name: str, pieces: Iterable[Any], *, folder: int | None = None, mode: int | None = None, lasting: bool = False
 ) -> None:
-    """Write a new file, then rename it over the old file, so that a full disk or a crash keeps the old file intact.
+    """Write a new file, and then rename it over the old file.
+
+    After a crash, or if the disk is full, the old file is intact.
 
     Args:
-        name: Name in `folder`; a path if `folder` is None.
+        name: Name of the file in `folder`; a path if `folder` is None.
         pieces: Content of the file.
-        folder: Descriptor of a folder.
-        mode: Permissions; if None, the permissions of the replaced file if it belongs to this user, else the umask's
-            default.
+        folder: Descriptor of the folder.
+        mode: Permissions. None keeps the permissions of the old file if it belongs to this user; otherwise the umask
+            determines them.
         lasting: Wait until the data is on the disk.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: The file cannot be written.
     """
     beside = os.path.join(os.path.dirname(name), _unused_name())
     descriptor = os.open(beside, _NEW, 0o666 if mode is None else mode, dir_fd=folder)
@@ -175,7 +186,7 @@ def _copy_mode(name: str, descriptor: int) -> None:
 
 
 def read_into(descriptor: int, memory: memoryview, offset: int) -> bool:
-    """Fill memory from a file; return whether the file had enough bytes."""
+    """Fill memory with bytes of a file; return whether the file has enough bytes."""
     while len(memory):
         count = os.preadv(descriptor, [memory], offset)
         if not count:
@@ -185,7 +196,7 @@ def read_into(descriptor: int, memory: memoryview, offset: int) -> bool:
 
 
 def room(error: OSError, folder: str) -> str:
-    """Describe a folder's free space, and the remedy, if an error is about space."""
+    """If an error is about missing space, describe the free space in a folder and the remedy; otherwise return ""."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return ""
     try:
@@ -196,11 +207,14 @@ def room(error: OSError, folder: str) -> str:
 
 
 class FileLock:
-    """The lock of a file. `hold` waits for it a few seconds; after a timeout, it does not wait until the lock was free.
+    """The lock of a file.
+
+    `hold` waits a few seconds for the lock. After a timeout, later calls don't wait any more until one of them gets the
+    lock.
 
     Args:
         name: Name of the file, for the warning.
-        by_opening: The lock belongs to the open file (flock(2)), not to the process (lockf(3)).
+        by_opening: If True, the lock belongs to the opened file (flock(2)); if False, to the process (lockf(3)).
     """
 
     def __init__(self, name: str, by_opening: bool = False) -> None:
@@ -209,11 +223,11 @@ class FileLock:
 
     @contextlib.contextmanager
     def hold(self, descriptor: int) -> Iterator[None]:
-        """Hold the lock.
+        """Hold the lock while the block runs.
 
         Raises:
-            TimeoutError: another process holds the lock; the first time, there is also a warning.
-            OSError: the file cannot be locked.
+            TimeoutError: Another process holds the lock. The first time, a warning is issued, too.
+            OSError: The file cannot be locked.
         """
         import fcntl
 

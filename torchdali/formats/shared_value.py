@@ -1,4 +1,4 @@
-"""Values that a program changes and that functions in worker processes can read."""
+"""Values that the main process changes and that functions in worker processes can read."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ _makes_copies = False
 class Shared:
     """A number or an array that the main process and its worker processes share.
 
-    A function declared with ``pure=True`` may read a shared value. Pass the value to the operator as an argument: then
-    each epoch of a reader sees the value that the program set before the epoch's first batch. Setting an array isn't
-    atomic: a function that runs at the same time may see some old and some new elements.
+    A function that is declared with ``pure=True`` may read a shared value, which must be passed to the operator as an
+    argument. If the program sets the value before the first batch of an epoch, the reader's whole epoch sees the new
+    value.
+
+    Setting an array isn't atomic: a function that runs at the same time may see some old and some new elements.
 
     Args:
-        value: A bool, an int, a float, or an array or tensor on the CPU. Later values must fit its shape and dtype.
+        value: A bool, an int, a float, or an array or tensor on the CPU. Later values must have the same shape, and a
+            dtype that can be cast to this value's dtype.
 
     Raises:
-        TypeError: the value has another type.
+        TypeError: The value has another type.
     """
 
     def __init__(self, value: Any) -> None:
@@ -52,9 +55,10 @@ class Shared:
         """The current value: a number, or a new tensor.
 
         Raises:
-            RuntimeError: a worker process reads a copy that it created itself, by importing the module again.
-            TypeError: the new value's dtype does not fit.
-            ValueError: the new value has another shape.
+            RuntimeError: This is a worker process's own copy, which was created when the process imported the module
+                again.
+            TypeError: The new value's dtype does not fit.
+            ValueError: The new value has another shape.
         """
         if self._is_copy:
             raise RuntimeError(
@@ -96,6 +100,9 @@ def _join(place: DescriptorPlace, shape: tuple[int, ...], dtype: torch.dtype, is
 
 
 def begin_copies() -> None:
-    """Mark all values that this process creates from now on as copies, made by modules that are imported again."""
+    """Mark all values that this process creates from now on as copies.
+
+    A worker process calls this function before it imports the user's modules again.
+    """
     global _makes_copies
     _makes_copies = True

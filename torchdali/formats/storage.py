@@ -1,4 +1,7 @@
-"""Files of records, which are read by ranges, from mapped memory if possible."""
+"""Files and objects whose bytes are read by ranges.
+
+Local files are mapped into memory, or read with ordinary read calls. Objects at URLs are read by requests.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,13 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
 class ByteStorage(Protocol):
-    """Bytes that are read by ranges; several threads may read at the same time.
+    """A file or an object whose bytes are read by ranges; several threads may read at the same time.
 
     Attributes:
         path: Path for error messages.
         size: Size in bytes.
-        identity: Identity of the file when it was opened (see `file_identity`), or of an object's version; None if it
-            is unknown.
+        identity: Identity of the file when it was opened (see `file_identity`), or of the object's version; None if
+            unknown.
     """
 
     path: str
@@ -43,16 +46,16 @@ class ByteStorage(Protocol):
     def identity(self) -> bytes | None: ...
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a range; the result may be a view of the file's memory.
+        """Return a range of bytes; the result may be a view of the file's memory.
 
         Raises:
-            RuntimeError: the range is not inside the file, or cannot be read.
+            RuntimeError: The range is not inside the file, or cannot be read.
         """
         ...
 
 
 class MappedFile:
-    """A file mapped into memory; `read` returns a view of it.
+    """A file that is mapped into memory; `read` returns views of this memory.
 
     Args:
         path: Path of the file.
@@ -65,11 +68,16 @@ class MappedFile:
 
     @property
     def identity(self) -> bytes:
-        """Identity of the file that was opened."""
+        """Identity of the file when it was opened."""
         return _identity(self.path, self._status)
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a view of a range; RuntimeError if the file was truncated, since access could crash the process."""
+        """Return a view of a range.
+
+        Raises:
+            RuntimeError: The range is not inside the file; or the file was truncated, so that access could crash the
+                process.
+        """
         end = offset + count
         if offset < 0 or count < 0 or end > self.size:
             check_range(self, offset, count)
@@ -94,7 +102,7 @@ if sys.platform == "win32":
 
 else:
     _usual = platform.machine() in ("x86_64", "aarch64")
-    _NO_RESERVE = getattr(  # without this flag, the system refuses files larger than main memory
+    _NO_RESERVE = getattr(  # without this flag, the system refuses to map files larger than main memory
         mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" and _usual else 0
     )
 
@@ -113,7 +121,10 @@ def _identity(path: str, status: os.stat_result) -> bytes:
 
 
 def file_identity(path: str) -> bytes | None:
-    """Return path, device, inode, size and times of change of a file; None if the file does not exist."""
+    """Return a file's path, device, inode, size, and modification and change times as bytes.
+
+    Return None if the file does not exist.
+    """
     try:
         return _identity(path, os.stat(path))
     except OSError:
@@ -123,7 +134,7 @@ def file_identity(path: str) -> bytes | None:
 def _map(path: str, size: int) -> Bytes:
     if not size:
         return np.empty(0, np.uint8)
-    try:  # unlike `mmap`, this keeps no descriptor open; there may be thousands of shards
+    try:  # unlike `mmap`, this keeps no descriptor open, which matters for thousands of shards
         mapped = torch.from_file(path, shared=False, size=size, dtype=torch.uint8)
         return mapped.numpy()
     except (RuntimeError, UnicodeError):  # `from_file` does not support all names
@@ -132,11 +143,11 @@ def _map(path: str, size: int) -> Bytes:
 
 
 class PlainFile:
-    """A file that is read, not mapped; each `read` returns new memory.
+    """A file that is read with ordinary read calls; each `read` returns new memory.
 
     Args:
         path: Path of the file.
-        direct: Bypass the system's cache if the file system supports this.
+        direct: Bypass the system's file cache if the file system supports this.
     """
 
     def __init__(self, path: str, direct: bool = False) -> None:
@@ -145,7 +156,7 @@ class PlainFile:
 
     @property
     def identity(self) -> bytes:
-        """Identity of the file that was opened."""
+        """Identity of the file when it was opened."""
         return _identity(self.path, self._status)
 
     def read(self, offset: int, count: int) -> Bytes:
@@ -171,7 +182,7 @@ _PAGE = 4096
 
 
 def _read_pages(path: str, flags: int, offset: int, count: int) -> Bytes:
-    """Read whole pages into page-aligned memory, as direct reads require."""
+    """Read whole pages into page-aligned memory, which direct reads require."""
     start = offset // _PAGE * _PAGE
     length = -(-(offset + count - start) // _PAGE) * _PAGE
     memory = np.empty(length + _PAGE, np.uint8)
@@ -198,17 +209,17 @@ def open_storage(
     path: str, *, mapped: bool = True, direct: bool = False, remote: Remote | None = None,
     version: ObjectVersion | None = None,
 ) -> ByteStorage:  # fmt: skip
-    """Open a file or an object of records.
+    """Open a local file, or an object at a URL.
 
     Args:
-        path: Path of a file, or a URL.
-        mapped: Map the file into memory; otherwise each record is read.
-        direct: If not ``mapped``, bypass the system's cache if the file system supports this.
+        path: Path of the file, or a URL.
+        mapped: Map the file into memory; otherwise read each range.
+        direct: If not ``mapped``, bypass the system's file cache if the file system supports this.
         remote: Connection that reads URLs.
         version: Version of the object at a URL, if known.
 
     Raises:
-        RuntimeError: the file does not exist, or cannot be read.
+        RuntimeError: The file or object does not exist, or cannot be read.
     """
     if is_url(path):
         return RemoteFile(remote or Remote(), path, version)
@@ -216,14 +227,16 @@ def open_storage(
 
 
 def read_text(path: str, remote: Remote | None = None) -> str:
-    """Return a small text file, for example an index, without a byte order mark.
+    r"""Return the content of a small text file, for example an index.
+
+    A byte order mark is removed, and line ends become ``\n``.
 
     Args:
         path: Path of the file, or its URL.
         remote: Connection that reads URLs.
 
     Raises:
-        RuntimeError: the file cannot be read, or is not a text file in an ASCII-compatible encoding.
+        RuntimeError: The file cannot be read, or is not a text file in an ASCII-compatible encoding.
     """
     if is_url(path):
         data = read_url(path, remote)
@@ -240,7 +253,11 @@ def read_text(path: str, remote: Remote | None = None) -> str:
 
 
 def exists(path: str) -> bool:
-    """Return whether a file, or an object at a URL, exists; a failing store is an error."""
+    """Return whether a file, or an object at a URL, exists.
+
+    Raises:
+        RuntimeError: The store fails.
+    """
     if not is_url(path):
         return os.path.exists(path)
     try:
@@ -251,12 +268,12 @@ def exists(path: str) -> bool:
 
 
 def described_storage(storage: ByteStorage, but: str = "") -> str:
-    """Describe a file by its first bytes; see `describe_content`."""
+    """Describe the type of a file by its first bytes, for error messages; see `describe_content`."""
     return describe_content(storage.read(0, min(HEAD, storage.size)), but)
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a small text file, completely or not at all."""
+    """Write a small text file atomically: other readers see all of it or nothing."""
     content = text.encode("utf-8", "surrogateescape")
     if is_url(path):
         Remote().write(path, content)

@@ -1,7 +1,7 @@
-"""Requests to stores by fsspec's packages; for S3, Google Cloud and Azure by obstore if it is installed.
+"""Send requests to object stores with fsspec's packages.
 
-The packages are configured not to repeat requests: `retries` does this. They report an error if nothing arrives on a
-connection for some seconds.
+For S3, Google Cloud and Azure, obstore is used if it is installed. The packages are configured not to repeat requests,
+since `retries` does this. They report an error if no byte arrives on a connection for some seconds.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class ObjectVersion(NamedTuple):
     """One version of an object.
 
     Attributes:
-        size: Size in bytes; None if the store doesn't send it.
-        etag: ETag; empty if the store has no ETags.
-        changed: Time of the last change, in the store's format.
+        size: Size in bytes; None if the store doesn't send the size.
+        etag: ETag; empty if the store doesn't send one.
+        changed: Time of the last change, in the store's own format.
     """
 
     size: int | None = None
@@ -42,7 +42,7 @@ class ObjectVersion(NamedTuple):
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> ObjectVersion:
-        """Return the version in a store's metadata, whose keys depend on the package."""
+        """Return the version that a store's metadata describes; the keys of the metadata depend on the package."""
         etag = next((str(facts[name]) for name in ("ETag", "etag", "e_tag", "md5Hash") if facts.get(name)), "")
         times = ("LastModified", "Last-Modified", "last_modified", "mtime", "created")
         changed = next((str(facts[name]) for name in times if facts.get(name)), "")
@@ -51,7 +51,11 @@ class ObjectVersion(NamedTuple):
         return cls(None if size is None else int(size), etag, changed)
 
     def check(self, now: ObjectVersion) -> None:
-        """Raise `Replaced` if another version differs in a value that both versions have."""
+        """Check that another version is the same, as far as both versions have the values.
+
+        Raises:
+            Replaced: A value differs.
+        """
         same = ("etag",) if self.etag and now.etag else ("changed",)
         for name in ("size", *same):
             before, after = getattr(self, name), getattr(now, name)
@@ -59,18 +63,27 @@ class ObjectVersion(NamedTuple):
                 raise Replaced(f"its {name} was {before} and is {after}")
 
     def identity(self, url: str) -> bytes | None:
-        """Return bytes that identify the version; None if the store sends neither ETag nor time."""
+        """Return bytes that identify the version; None if the store sends neither an ETag nor a time."""
         mark = self.etag or self.changed
         return f"{url}\0{mark}\0{self.size}".encode("utf-8", "surrogateescape") if mark else None
 
     @property
     def condition(self) -> str | None:
-        """ETag for `If-Match`; None without an ETag, or if it is weak: weak ETags may not change with the bytes."""
+        """ETag for `If-Match`; None if the store sends no ETag, or only a weak one.
+
+        A weak ETag may stay the same when the object's bytes change.
+        """
         return None if not self.etag or self.etag.startswith("W/") else self.etag
 
 
 class RequestLimits(NamedTuple):
-    """Maximum number of simultaneous requests, seconds without any byte until a timeout, HTTP client settings."""
+    """Limits on requests, and settings of the HTTP client.
+
+    Attributes:
+        concurrency: Maximum number of simultaneous requests.
+        timeout: Seconds without any byte after which a request fails.
+        client: Function that returns further settings of the HTTP client.
+    """
 
     concurrency: int
     timeout: float
@@ -81,7 +94,9 @@ def open_system(url: str, limits: RequestLimits, renewed: bool = False) -> Any:
     """Open the file system of a URL.
 
     Args:
-        renewed: Read the credentials again.
+        url: URL of an object.
+        limits: Limits on requests.
+        renewed: Read the credentials again instead of reusing an open file system.
     """
     scheme = _OBSTORE.get(url.partition("://")[0])
     registry, conf = importlib.import_module("fsspec.registry"), importlib.import_module("fsspec.config").conf
@@ -112,7 +127,7 @@ def _obstore_settings(scheme: str, limits: RequestLimits) -> dict[str, Any]:
     settings: dict[str, Any] = {"client_options": options, "retry_config": {"max_retries": 0}}
     profile = not {"AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE"} & set(os.environ)
     if scheme == "s3" and profile and importlib.util.find_spec("boto3") is not None:
-        with contextlib.suppress(Exception):  # without boto3's credentials, obstore uses the machine's
+        with contextlib.suppress(Exception):  # if boto3 has no credentials, obstore uses the machine's credentials
             provider = importlib.import_module("obstore.auth.boto3").Boto3CredentialProvider()
             provider()  # the provider renews expiring credentials and supports profiles
             settings["credential_provider"] = provider
@@ -120,7 +135,7 @@ def _obstore_settings(scheme: str, limits: RequestLimits) -> dict[str, Any]:
 
 
 def _client(limits: RequestLimits) -> dict[str, Any]:
-    """Return the settings of fsspec's HTTP client, including the user's settings."""
+    """Return the settings of fsspec's HTTP client: the user's settings and those of this module."""
     aiohttp = importlib.import_module("aiohttp")
     conf = importlib.import_module("fsspec.config").conf
     quiet = aiohttp.ClientTimeout(total=None, sock_connect=limits.timeout, sock_read=limits.timeout)
@@ -131,7 +146,15 @@ def _client(limits: RequestLimits) -> dict[str, Any]:
 
 
 def call(system: Any, timeout: float, name: str, *arguments: Any, **named: Any) -> Any:
-    """Call a method of a file system, with a time limit if it is asynchronous."""
+    """Call a method of a file system.
+
+    Args:
+        system: The file system.
+        timeout: Time limit in seconds; only asynchronous file systems support it.
+        name: Name of the method.
+        arguments: Positional arguments of the method.
+        named: Keyword arguments of the method.
+    """
     if not system.async_impl:
         return getattr(system, name)(*arguments, **named)
     return _run(system, timeout, getattr(system, f"_{name}")(*arguments, **named))
@@ -147,10 +170,15 @@ def _run(system: Any, timeout: float | None, coroutine: Any) -> Any:
 def get(
     system: Any, path: str, start: int, count: int | None, version: ObjectVersion | None, timeout: float
 ) -> tuple[Any, ObjectVersion]:
-    """Read a range, or a whole object, in one request.
+    """Read a range or a whole object with one request.
 
     Args:
+        system: The file system.
+        path: Path of the object.
+        start: Offset of the range.
+        count: Number of bytes; None for the whole object.
         version: The version to read; None for any version.
+        timeout: Seconds without any byte after which the request fails.
 
     Returns:
         A buffer, and the version that the store sent.
@@ -169,15 +197,15 @@ def get(
         return body, ObjectVersion.of(body.headers)
     if count is None and system.async_impl:
         return bytes(call(system, 3 * timeout, "cat_file", path)), ObjectVersion()
-    end = urls.MAX_BYTES + 1 if count is None else start + count  # one byte more than accepted
-    slow = 3 * timeout + (count or 0) / 1e6  # these packages don't notice silence
+    end = urls.MAX_BYTES + 1 if count is None else start + count  # one byte more than allowed, to detect larger objects
+    slow = 3 * timeout + (count or 0) / 1e6  # limits the total time: these packages don't notice if no bytes arrive
     return bytes(call(system, slow, "cat_file", path, start=start, end=end)), ObjectVersion()
 
 
 def _get_by_obstore(
     system: Any, path: str, start: int, count: int | None, version: ObjectVersion | None
 ) -> tuple[Any, ObjectVersion]:
-    """Read in this thread: an event loop would take twice the CPU time."""
+    """Read with obstore, in this thread: an event loop would take twice the CPU time."""
     bucket, name = system._split_path(path)
     options: dict[str, Any] = {} if version is None or version.condition is None else {"if_match": version.condition}
     if count is not None:
@@ -189,7 +217,13 @@ def _get_by_obstore(
 
 
 def _check_process() -> None:
-    """Raise an error in a forked process: it lacks the parent's obstore threads, so requests would never finish."""
+    """Check that this process was not forked from a process that has used obstore.
+
+    Obstore's threads don't exist in the forked process, so its requests would never finish.
+
+    Raises:
+        NotImplementedError: The process was forked from a process that has used obstore.
+    """
     global _obstore_process
     if _obstore_process not in (0, os.getpid()):
         raise NotImplementedError(
@@ -214,11 +248,15 @@ async def _get_by_s3fs(
 # ---------------------------------------------------------------- listings
 
 Names = tuple[set[str], set[str]]
-"""Of folders, and of objects."""
+"""Names of folders, and names of objects."""
 
 
 def list_names(system: Any, path: str, timeout: float) -> Names:
-    """List a folder. Except on web servers, this takes about one request per thousand names, without a time limit."""
+    """List a folder: the names of its folders, and of its objects.
+
+    Stores need about one request per thousand names, so there is no time limit. Web servers need a single request,
+    which must finish within `timeout` seconds.
+    """
     if hasattr(system, "_iterdir"):  # s3fs returns entries page by page
         listed: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _stream_names, system, path)
         return listed
@@ -227,7 +265,7 @@ def list_names(system: Any, path: str, timeout: float) -> Names:
     names: Names = set(), set()
     for entry in entries:
         _add(entry, path, names)
-    system.invalidate_cache(path)  # one copy is enough for a million names
+    system.invalidate_cache(path)  # the file system's own copy would double the memory for a million names
     return names
 
 
@@ -247,7 +285,7 @@ async def _stream_names(system: Any, path: str) -> Names:
 
 
 def _add(entry: Any, path: str, names: Names) -> None:
-    """Add the name of a folder's entry; skip the folder itself, which some stores list, too."""
+    """Add the name of a folder's entry. Some stores list the folder itself, too, which is skipped."""
     name = entry["name"].rstrip("/")
     if name != path.rstrip("/"):
         names[0 if entry["type"] == "directory" else 1].add(name.rpartition("/")[2])

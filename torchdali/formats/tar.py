@@ -1,4 +1,4 @@
-"""Members of tar archives (ustar, GNU and pax headers), and the webdataset samples that consist of them.
+"""Tar archives (with ustar, GNU and pax headers): their files, and webdataset samples that consist of files.
 
 Formats: POSIX.1-2017, `pax`; https://www.gnu.org/software/tar/manual/html_node/Standard.html;
 https://github.com/webdataset/webdataset.
@@ -29,11 +29,18 @@ __all__ = [
 _LONGEST_NAME = 1 << 20
 
 Component = tuple[str, int, int, str]
-"""Extension, offset and size of the content, and name of a member."""
+"""A file of a sample: its extension, the offset and size of its content, and its name."""
 
 
 class Member(NamedTuple):
-    """A file in an archive; its headers start at the offset `start`."""
+    """A file in an archive.
+
+    Attributes:
+        name: Path of the file in the archive.
+        offset: Offset of the content.
+        size: Size of the content in bytes.
+        start: Offset of the file's first header.
+    """
 
     name: str
     offset: int
@@ -53,7 +60,7 @@ _WITHOUT_CONTENT = (b"1", b"2", b"3", b"4", b"5", b"6")
 
 
 class _Before(NamedTuple):
-    """Values of the extension headers that precede a member's own header."""
+    """Values of the extension headers, which precede the header of a file."""
 
     name: str = ""
     link: str = ""
@@ -61,7 +68,7 @@ class _Before(NamedTuple):
     records: Records = ()
 
     def then(self, kind: bytes, text: bytes) -> _Before:
-        """Return the values after one more header."""
+        """Return the values after another extension header."""
         if kind == b"L":
             return self._replace(name=_decode_name(text))
         if kind == b"K":
@@ -73,13 +80,16 @@ class _Before(NamedTuple):
 
 
 class Archive:
-    """An archive, as a `ByteStorage` of its files; expanded sparse files have offsets after the archive's end.
+    """A tar archive, as a `ByteStorage` of its files.
+
+    Sparse files are stored in pieces. This storage shows each of them as a contiguous file whose offset is after the
+    end of the archive.
 
     Args:
         storage: Storage of the archive.
 
     Attributes:
-        left_out: Offset and description (name and kind) of each member that is not a file.
+        left_out: For each skipped entry that is not a file, its offset and a description (name and type).
     """
 
     def __init__(self, storage: ByteStorage) -> None:
@@ -87,17 +97,17 @@ class Archive:
         self.left_out: list[tuple[int, str]] = []
         self._storage = storage
         self._files: dict[str, Member] = {}
-        self._starts = [0]  # offsets at which parts start
-        self._parts = [(storage.size, 0)]  # lengths of the parts, and their offsets in the file
+        self._starts = [0]  # the offset of each piece in this storage; the archive itself is the first piece
+        self._parts = [(storage.size, 0)]  # the length of each piece, and its offset in the archive
 
     @property
     def remote(self) -> Remote | None:
-        """Connection that reads the archive if it is at a URL, else None."""
+        """Connection that reads the archive; None for a local archive."""
         return getattr(self._storage, "remote", None)
 
     @property
     def storage(self) -> ByteStorage:
-        """Storage from which the members are read: the archive's own storage if no member is sparse."""
+        """Storage for the offsets of the files: the archive's own storage, or this one if there are sparse files."""
         return self._storage if len(self._starts) == 1 else self
 
     @property
@@ -106,12 +116,12 @@ class Archive:
         return self._storage.identity
 
     def place(self, offset: int) -> int:
-        """Convert an offset in this storage to an offset in the archive file."""
+        """Convert an offset in this storage to an offset in the archive."""
         part = bisect_right(self._starts, offset) - 1
         return self._parts[part][1] + min(offset - self._starts[part], self._parts[part][0])
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a range; the holes of sparse files are filled with zeros."""
+        """Return a range of bytes; the holes of sparse files are zeros."""
         end = offset + count
         if end <= self._storage.size or offset < 0 or end > self.size:
             return self._storage.read(offset, count)
@@ -124,13 +134,13 @@ class Archive:
         return data
 
     def members(self, start: int = 0) -> Iterator[Member]:
-        """Yield the files in order; for a hard link, yield the earlier file to which it points.
+        """Yield the files in order. For a hard link, yield the earlier file that it refers to.
 
         Args:
-            start: Offset of a member's first header.
+            start: Offset of the first header of a file.
 
         Raises:
-            RuntimeError: the archive is damaged, or ends within a member.
+            RuntimeError: The archive is damaged, or ends within a file.
         """
         try:
             yield from self._members(start)
@@ -164,7 +174,7 @@ class Archive:
             start = start if kind in _BEFORE else at
 
     def _file(self, header: bytes, data: int, length: int, before: _Before) -> tuple[Member, int]:
-        """Return a file, and the offset at which its `length` stored bytes start."""
+        """Return a file, and the offset of its `length` stored bytes."""
         name = before.name or _name(header)
         sparse = sparse_of_header(self._storage, header, data) if header[156:157] == b"S" else None
         if sparse is not None:
@@ -178,7 +188,7 @@ class Archive:
         return Member(name, self._expand(sparse), sparse.size), data
 
     def _expand(self, sparse: Sparse) -> int:
-        """Add a sparse file's parts to this storage; return the file's offset."""
+        """Add the pieces of a sparse file to this storage; return the file's offset."""
         offset, place = self.size, sparse.start
         self.size += sparse.size
         for start, length in [(0, 0), *sparse.extents]:
@@ -192,7 +202,7 @@ class Archive:
         return member
 
     def _other(self, header: bytes, at: int, before: _Before) -> Iterator[Member]:
-        """Yield the file to which a hard link points; record members that are not files."""
+        """Yield the file that a hard link refers to; record an entry that is not a file in `left_out`."""
         kind, name, target = header[156:157], before.name or _name(header), before.link or _decode_name(header[157:257])
         file = self._files.get(posixpath.normpath(target)) if kind == _LINK else None
         if file is not None:
@@ -232,7 +242,7 @@ def _name(header: bytes) -> str:
 
 
 def _pax(text: bytes) -> Iterator[tuple[str, str]]:
-    """Read the records of a pax header: ``length key=value`` and a line feed."""
+    """Yield the keys and values of a pax header, which consists of lines ``length key=value``."""
     at, end = 0, len(text.rstrip(b"\0"))
     while at < end:
         space = text.find(b" ", at, at + 9)
@@ -257,13 +267,13 @@ def _size(records: dict[str, str], size: int) -> int:
 
 
 def split_name(path: str) -> tuple[str, str]:
-    """Return key and extension: the file's name before and after its first dot."""
+    """Split a path at the first dot of its file name, into key and extension."""
     dot = path.find(".", path.rfind("/") + 1)
     return (path, "") if dot < 0 else (path[:dot], path[dot + 1 :])
 
 
 def group(members: Iterable[Member]) -> Iterator[list[Component]]:
-    """Yield samples: consecutive members with the same key. Hidden files and files without an extension are skipped."""
+    """Yield samples: consecutive files with the same key. Hidden files and files without an extension are skipped."""
     last, sample = "", list[Component]()
     for member in members:
         key, extension = split_name(member.name)
@@ -279,7 +289,7 @@ def group(members: Iterable[Member]) -> Iterator[list[Component]]:
 
 
 def samples(archive: Archive) -> Iterator[list[Component]]:
-    """Yield the samples of an archive; at the end, warn about skipped members that are not files."""
+    """Yield the samples of an archive; at the end, warn about skipped entries that are not files."""
     yield from group(archive.members())
     if archive.left_out:
         warn(
@@ -307,7 +317,7 @@ def indexed_samples(storage: ByteStorage) -> Iterator[list[Component]]:
     """Yield the samples of an archive for its index.
 
     Raises:
-        RuntimeError: the archive has a sparse member, which an index cannot describe.
+        RuntimeError: The archive has a sparse file, which an index cannot describe.
     """
     for sample in samples(Archive(storage)):
         for _, offset, size, name in sample:
@@ -324,10 +334,15 @@ _TEMPLATE = {3: "<ext> <offset> <size>", 4: "<ext> <offset> <size> <filename>"}
 
 
 def parse_index(text: str, path: str, storage: ByteStorage) -> list[list[Component]]:
-    """Return the samples of an archive from the text of its index, which must have the version 1.1 or 1.2.
+    """Return the samples of an archive from the text of its index, which must have version 1.1 or 1.2.
+
+    Args:
+        text: Content of the index.
+        path: Path of the index, for error messages.
+        storage: The archive.
 
     Raises:
-        RuntimeError: the index is malformed, or does not fit the archive.
+        RuntimeError: The index is malformed, or does not fit the archive.
     """
     lines = text.split("\n")
     try:
@@ -379,10 +394,12 @@ def _component(words: list[str], width: int, storage: ByteStorage) -> Component:
 
 
 def index_text(samples: list[list[Component]]) -> str:
-    """Return the text of an index in version 1.2; if a name has spaces, in version 1.1, which has no names.
+    """Return the text of an index in version 1.2.
+
+    If a file name contains a space, return version 1.1, which has no names.
 
     Raises:
-        RuntimeError: an extension is empty or contains spaces.
+        RuntimeError: An extension is empty or contains a space.
     """
     spaces = next((p for sample in samples for p in sample if len(p[0].split()) != 1), None)
     if spaces is not None:
@@ -401,7 +418,7 @@ def write_member(file: BinaryIO, name: str, content: bytes) -> int:
     """Write a file to an archive, without owner and time; return the number of written bytes.
 
     Raises:
-        ValueError: the name is empty or longer than 100 bytes.
+        ValueError: The name is empty or longer than 100 bytes.
     """
     encoded = os.fsencode(name)
     if not 0 < len(encoded) <= 100:

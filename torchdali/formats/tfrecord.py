@@ -1,8 +1,8 @@
 """TFRecord files: records of any length, usually one `tf.train.Example` each.
 
-A record consists of its length (8 bytes), a checksum of the length, the payload, and a checksum of the payload
-(https://www.tensorflow.org/tutorials/load_data/tfrecord). An index is a text file of lines ``offset size``, where size
-is the size of the whole record.
+A record consists of its payload's length (8 bytes), a checksum of the length, the payload, and a checksum of the
+payload (https://www.tensorflow.org/tutorials/load_data/tfrecord). An index is a text file with one line ``offset size``
+per record; the size includes length and checksums.
 """
 
 from __future__ import annotations
@@ -42,10 +42,15 @@ Offsets = npt.NDArray[np.int64]
 
 
 def parse_index(text: str, path: str, storage: ByteStorage | None = None) -> Offsets:
-    """Return offset and size of the records, ``(N, 2)``, from the text of an index.
+    """Return offset and size of each record, ``(N, 2)``, from the text of an index.
+
+    Args:
+        text: Content of the index.
+        path: Path of the index, for error messages.
+        storage: Unused; other formats' functions need it.
 
     Raises:
-        RuntimeError: the text is empty, or isn't an index.
+        RuntimeError: The text is empty, or isn't an index.
     """
     words = text.split()
     try:
@@ -58,10 +63,10 @@ def parse_index(text: str, path: str, storage: ByteStorage | None = None) -> Off
 
 
 def scan(storage: ByteStorage) -> Iterator[tuple[int, int]]:
-    """Yield offset and size of each record, read from the lengths in the file.
+    """Yield offset and size of each record, computed from the lengths in the file.
 
     Raises:
-        RuntimeError: a record reaches beyond the end.
+        RuntimeError: A record reaches beyond the end of the file.
     """
     at = 0
     while at < storage.size:
@@ -90,7 +95,7 @@ def payload(record: Bytes) -> tuple[int, int]:
     """Return start and end of a record's payload.
 
     Raises:
-        ValueError: the record's length differs from the index's.
+        ValueError: The length in the record contradicts the size in the index.
     """
     available = len(record) - HEADER - FOOTER
     length = _LENGTH.unpack_from(record.data)[0] if len(record) >= HEADER else -1
@@ -106,8 +111,8 @@ def verify(record: Bytes) -> None:
     """Verify both checksums of a record.
 
     Raises:
-        ValueError: a checksum is wrong.
-        MissingExtraError: google-crc32c is missing (extra ``checksums``).
+        ValueError: A checksum is wrong.
+        MissingExtraError: google-crc32c is not installed (extra ``checksums``).
     """
     begin, end = payload(record)
     for name, start, stop, place in (("length", 0, 8, 8), ("payload", begin, end, end)):
@@ -116,7 +121,7 @@ def verify(record: Bytes) -> None:
 
 
 def masked_crc32c(data: Any) -> int:
-    """Return a CRC-32C as TFRecord stores it: rotated by 15 bits, plus a constant."""
+    """Return the checksum of data in TFRecord's form: CRC-32C, rotated by 15 bits, plus a constant."""
     try:
         crc: int = importlib.import_module("google_crc32c").value(bytes(data))
     except ImportError:
@@ -128,7 +133,7 @@ def masked_crc32c(data: Any) -> int:
 
 
 class FeatureValue:
-    """The values of one feature in an example: start and end of its list, and its kind.
+    """The values of one feature in an example, as a range of the record's bytes.
 
     Attributes:
         kind: ``"string"``, ``"float32"`` or ``"int64"``; "" for a feature without values.
@@ -140,7 +145,7 @@ class FeatureValue:
         self._data, self.kind, self._begin, self._end = data, kind, begin, end
 
     def strings(self) -> list[tuple[int, int]]:
-        """Return start and end of each string in the record."""
+        """Return start and end of each string in the record's bytes."""
         data, at, end = self._data, self._begin, self._end
         if at < end and data[at] == _STRING:  # the common case of one string
             length, begin = varint(data, at + 1, end)
@@ -149,11 +154,11 @@ class FeatureValue:
         return [(b, e) for n, kind, b, e in fields(data, at, end) if n == 1 and kind == BYTES]
 
     def floats(self) -> npt.NDArray[np.float32]:
-        """Return the numbers, packed or not."""
+        """Return the float32 values; they may be stored packed or one by one."""
         return read_floats(self._data, self._numbers())
 
     def integers(self) -> list[int]:
-        """Return the numbers, packed or not."""
+        """Return the int64 values; they may be stored packed or one by one."""
         return read_integers(self._data, self._numbers())
 
     def _numbers(self) -> list[Field]:
@@ -173,10 +178,13 @@ def find(data: memoryview, begin: int, end: int, names: Mapping[bytes, int]) -> 
         data: The record.
         begin: Start of the example in the record.
         end: End of the example in the record.
-        names: Keys, each with its index in the result.
+        names: Names of the features, each with its index in the result.
+
+    Returns:
+        The features; None for features that the example lacks.
 
     Raises:
-        ValueError: the bytes aren't a `tf.train.Example`.
+        ValueError: The bytes aren't a `tf.train.Example`.
     """
     values: _Values = [None] * len(names)
     for number, kind, at, stop in fields(data, begin, end):
@@ -189,7 +197,7 @@ def features(data: memoryview, begin: int, end: int) -> dict[str, FeatureValue]:
     """Return all features of an example, by name.
 
     Raises:
-        ValueError: the bytes aren't a `tf.train.Example`.
+        ValueError: The bytes aren't a `tf.train.Example`.
     """
     values: dict[str, FeatureValue] = {}
     for number, kind, at, stop in fields(data, begin, end):
@@ -202,7 +210,10 @@ def features(data: memoryview, begin: int, end: int) -> dict[str, FeatureValue]:
 
 
 def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], values: _Values) -> None:
-    """Find features in the entries (key and feature) of `tf.train.Features`; the last entry of a name counts."""
+    """Find features among the entries of `tf.train.Features`; each entry is a key and a feature.
+
+    If a key occurs several times, its last entry counts.
+    """
     while at < end:
         if data[at] != _STRING:
             raise ValueError(f"byte {at} does not begin an entry of tf.train.Features")
@@ -232,7 +243,7 @@ def _find_entry(data: memoryview, at: int, end: int, names: Mapping[bytes, int],
 
 
 def _feature(data: memoryview, at: int, end: int) -> FeatureValue:
-    """Read the rest of an entry: a feature, which is one of three kinds of list."""
+    """Read the second field of an entry: a feature, which is a list of strings, floats or integers."""
     if at < end and data[at] == _VALUE:
         length, at = varint(data, at + 1, end)
         if at + length == end:
@@ -259,10 +270,10 @@ def _kind_of(data: memoryview, at: int, end: int) -> FeatureValue:
 
 
 def write_record(file: BinaryIO, content: bytes) -> int:
-    """Write a record and return the number of written bytes.
+    """Write a record; return the number of written bytes.
 
     Raises:
-        MissingExtraError: google-crc32c is missing (extra ``checksums``).
+        MissingExtraError: google-crc32c is not installed (extra ``checksums``).
     """
     length = _LENGTH.pack(len(content))
     file.write(length + struct.pack("<I", masked_crc32c(length)))
@@ -275,7 +286,7 @@ Value = bytes | Sequence[bytes] | Sequence[int] | Sequence[float]
 
 
 def write_example(features: Mapping[str, Value]) -> bytes:
-    """Write a `tf.train.Example` of strings, int64 and float32 lists."""
+    """Return a `tf.train.Example` with lists of bytes, int64 or float32 values."""
     entries = (
         write_bytes(1, write_bytes(1, name.encode()) + write_bytes(2, _write_feature(value)))
         for name, value in features.items()
