@@ -1,4 +1,4 @@
-"""Read containers and files once, and list the broken files and records."""
+"""Read containers and files once, and list broken files and records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class Problem(NamedTuple):
     """A broken file or record.
 
     Attributes:
-        offset: Offset of the record in its file; None for the file as a whole.
+        path: Path of the file.
+        offset: Offset of the record in the file; None if the problem concerns the whole file.
+        message: Description of the problem.
     """
 
     path: str
@@ -39,12 +41,12 @@ class Problem(NamedTuple):
 
 
 class CheckedRecord(NamedTuple):
-    """Result of checking a record, or a part of a sample.
+    """Result of checking a record, or one file of a webdataset sample.
 
     Attributes:
-        offset: Offset in the file; -1 for the file as a whole.
+        offset: Offset in the container; -1 if the result concerns the whole container.
         problem: Description of the problem; "" if there is none.
-        begins: True if this is the first part of a sample.
+        begins: True if a new sample begins here.
     """
 
     offset: int
@@ -58,18 +60,18 @@ CheckedRecords = Iterator[CheckedRecord]
 def check(
     paths: Sequence[str], decode: bool = True, progress: Progress | None = None
 ) -> tuple[list[Problem], dict[str, int]]:  # fmt: skip
-    """Read files, and all files in folders: containers, arrays and images.
+    """Check containers, arrays and images.
 
     Args:
-        paths: Paths of files, folders and databases, or their URLs.
+        paths: Paths of files, folders and databases, or their URLs. All files in folders are checked.
         decode: Decode images, too.
-        progress: Called with the number of checked bytes and the number of all bytes.
+        progress: Function that is called with the number of checked bytes and the number of all bytes.
 
     Returns:
-        The problems in the files' order; and the numbers of samples, files, and files of unknown formats.
+        The problems, in the files' order; and the numbers of samples, of files, and of files with unknown formats.
 
     Raises:
-        RuntimeError: a path does not exist.
+        RuntimeError: A path does not exist.
     """
     files = [file for path in paths for file in _files(path)]
     sizes = [os.path.getsize(file) if os.path.exists(file) else 0 for file in files]
@@ -91,7 +93,7 @@ def check(
 
 
 def _class_problems(root: str) -> Iterator[Problem]:
-    """Yield the empty and the hidden folders next to class folders, since `readers.file` treats them as classes."""
+    """Yield the empty and hidden folders among class folders, since `readers.file` treats them as classes."""
     names = {e.name: os.listdir(e.path) for e in sorted(os.scandir(root), key=lambda e: e.name) if e.is_dir()}
     endings = {name: {os.path.splitext(each)[1].lower() for each in inside} for name, inside in names.items()}
     images = {name: bool(extensions & IMAGES) for name, extensions in endings.items()}
@@ -122,7 +124,7 @@ def _files(path: str) -> Iterator[str]:
 
 
 def _objects(remote: Remote, url: str) -> Iterator[str]:
-    """List a folder of a store at any depth."""
+    """Yield the URLs of all objects in a store's folder and its subfolders."""
     folders, names = remote.contents(url)
     if not folders and not names:
         raise RuntimeError(f"there is nothing at {shown(url)}")
@@ -145,7 +147,7 @@ def _kind(path: str) -> _Check | None:
 
 
 def _report_exceptions(path: str, kind: _Check, decode: bool) -> CheckedRecords:
-    """Yield the results of a check; an exception becomes a problem of the file."""
+    """Yield the results of a check; an exception becomes a problem of the whole file."""
     try:
         yield from kind(open_storage(path, mapped=False), decode)
     except (RuntimeError, OSError, ValueError) as error:
@@ -153,7 +155,7 @@ def _report_exceptions(path: str, kind: _Check, decode: bool) -> CheckedRecords:
 
 
 def _wrong(function: Callable[[], object]) -> str:
-    """Call a function and return the text of its exception; "" if there is none."""
+    """Call a function; return the text of its exception, or "" if it raises none."""
     try:
         function()
     except Exception as error:

@@ -1,7 +1,8 @@
-"""Encode images again while packing: photos as JPEG or WebP, and other images without loss.
+"""Encode images again when they are packed: photos as JPEG or WebP, other images without loss.
 
-Images with a palette, with few values or with large areas of few colors (label maps), and 16-bit images aren't photos.
-Shrinking label maps and palette images mixes no values, and 16-bit images keep all bits.
+These images don't count as photos: images with a palette, with few values or with large areas of few colors (label
+maps, drawings), and 16-bit images. Label maps and palette images are shrunk without mixing values. 16-bit images keep
+all bits.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from torchdali.containers._png import write_png
 __all__ = ["FORMATS", "EncodedImage", "encode", "psnr"]
 
 FORMATS = {"jpeg": "jpg", "webp": "webp", "raw": "npy"}
-_SAME = 100.0  # dB, for equal pixels
-_FEW = 64  # largest number of values of a gray image that counts as a label map
+_SAME = 100.0  # dB, the PSNR of equal pixels
+_FEW = 64  # a gray image with at most this number of different values counts as a label map
 _FEW_COLORS = 256
-_AREAS = 0.8  # share of pixels that equal their neighbor, in images with large areas of one color
+_AREAS = 0.8  # an image has large areas of one color if at least this share of pixels equal their left neighbor
 
 Pixels = npt.NDArray[Any]
 
@@ -37,7 +38,7 @@ class EncodedImage(NamedTuple):
         extension: File extension of the new format.
         content: The encoded bytes.
         pixels: The pixels that were encoded.
-        is_photo: True if it was encoded with loss.
+        is_photo: True if the image was encoded with loss.
     """
 
     extension: str
@@ -51,8 +52,9 @@ class _Opened(NamedTuple):
 
     Attributes:
         pixels: ``(H, W, C)``, uint8 or uint16; palette indices if the image has a palette.
-        is_map: True if the values are labels, which must not be averaged.
-        palette, alpha: See `write_png`.
+        is_map: True if the values are labels or palette indices, which must not be averaged.
+        palette: See `write_png`.
+        alpha: See `write_png`.
     """
 
     pixels: Pixels
@@ -61,7 +63,7 @@ class _Opened(NamedTuple):
     alpha: bytes = b""
 
     def colors(self) -> Pixels:
-        """Look up the colors of palette indices, ``(H, W, 3)``."""
+        """Return the colors of palette indices, ``(H, W, 3)``."""
         palette = np.zeros((256, 3), np.uint8)
         entries = np.frombuffer(self.palette, np.uint8).reshape(-1, 3)
         palette[: len(entries)] = entries
@@ -78,16 +80,16 @@ def encode(content: bytes, shorter: int | None, format: str | None, quality: int
     """Encode an image again, to shrink it or to convert it to another format.
 
     Args:
-        content: The image's bytes.
-        shorter: Shrink larger images until the shorter side has this number of pixels; None keeps all sizes.
+        content: The encoded image.
+        shorter: Shrink larger images so that their shorter side has this number of pixels; None keeps all sizes.
         format: One of `FORMATS`; None to encode only shrunk images: photos as JPEG, other images as PNG.
         quality: Quality of JPEG and WebP.
 
     Returns:
-        The new image; None if the image's bytes must be kept.
+        The new image; None if the encoded image should be used unchanged.
 
     Raises:
-        RuntimeError: the image cannot be decoded.
+        RuntimeError: The image cannot be decoded.
     """
     opened = _open(content, format)
     if opened is None:
@@ -117,7 +119,11 @@ def _encode(opened: _Opened, format: str | None, quality: int) -> EncodedImage:
 
 
 def _open(content: bytes, format: str | None) -> _Opened | None:
-    """Decode an image; None if it must be kept because it has more than 16 bits or more than four channels."""
+    """Decode an image.
+
+    Return None if `format` is None and the image has more than 16 bits or more than four channels: it is used
+    unchanged.
+    """
     data = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
     header = peek_header(data)
     if header.format == "JPEG":
@@ -144,7 +150,7 @@ def _with_palette(content: bytes) -> _Opened | None:
             return None
         image = ImageOps.exif_transpose(opened)
         places = np.array(image)[:, :, None]
-    except Exception:  # Pillow raises many classes; other decoders decode the image or raise the error
+    except Exception:  # Pillow raises many classes; the caller then uses another decoder, which raises any error
         return None
     alpha = image.info.get("transparency", b"")
     if isinstance(alpha, int):
@@ -153,7 +159,7 @@ def _with_palette(content: bytes) -> _Opened | None:
 
 
 def _is_map(pixels: Pixels) -> bool:
-    """Return whether an image is a label map or a drawing (few values, or large areas of few colors), not a photo."""
+    """Return whether an image is a label map or a drawing: it has few values, or large areas of few colors."""
     channels = pixels.shape[2]
     if channels == 1 and len(np.unique(pixels)) <= _FEW:
         return True
@@ -166,7 +172,7 @@ def _is_map(pixels: Pixels) -> bool:
 
 
 def psnr(encoded: EncodedImage) -> float:
-    """Return the PSNR of an encoded image, in dB."""
+    """Return the PSNR of an encoded image in dB."""
     data = torch.from_numpy(np.frombuffer(encoded.content, np.uint8).copy())
     again = np.asarray(fn.decoders.image(data))
     error = float(np.mean((encoded.pixels.astype(np.float32) - again) ** 2))

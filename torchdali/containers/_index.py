@@ -1,4 +1,4 @@
-"""Index files of containers."""
+"""Create index files and manifests of containers: TFRecord, webdataset and RecordIO files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torchdali.ops._readers._records import Indexed, open_containers, over_conta
 __all__ = ["KINDS", "Progress", "index", "index_path", "manifest"]
 
 Progress = Callable[[int, int], None]
-"""Called with what is done, and how much there is, in bytes or in samples."""
+"""Function that is called with the amount of finished work and of all work, in bytes, samples or shards."""
 
 
 def _end_of_sample(sample: Any) -> int:
@@ -29,7 +29,13 @@ def _end_of_record(record: Any) -> int:
 
 
 class _ContainerFormat(NamedTuple):
-    """Functions for one container format: scan a container, return the end of a record, write an index's text."""
+    """Functions for one container format.
+
+    Attributes:
+        scan: Yields the records of a container.
+        end: Returns the offset after a record.
+        text: Converts a list of records to the text of an index.
+    """
 
     scan: Callable[[ByteStorage], Iterator[Any]]
     end: Callable[[Any], int]
@@ -42,14 +48,14 @@ _KINDS = {
     "mxnet": _ContainerFormat(recordio.scan, _end_of_record, recordio.index_text),
 }
 KINDS = tuple(_KINDS)
-"""Containers that have index files."""
+"""Names of the container formats that have index files."""
 
 _ENDING = {"tfrecord": ".tfrecord", "webdataset": ".tar", "mxnet": ".rec"}
 _ENDINGS = (".tar", ".rec", ".tfrecord", ".tfrecords")
 
 
 def index_path(path: str, folder: str | None = None) -> str:
-    """Return the path of a container's index: next to it, or in another folder."""
+    """Return the path of a container's index, in the container's folder or in another folder."""
     for ending in _ENDINGS:
         path = path.removesuffix(ending)
     return f"{path}.idx" if folder is None else os.path.join(folder, f"{os.path.basename(path)}.idx")
@@ -65,13 +71,13 @@ def index(
         path: Path of the container, or its URL.
         folder: Folder of the index; the container's folder by default.
         force: Replace an existing index.
-        progress: Called with the number of scanned bytes and the number of all bytes.
+        progress: Function that is called with the number of scanned bytes and the number of all bytes.
 
     Returns:
         The path of the index, and the number of samples.
 
     Raises:
-        RuntimeError: the container is damaged or empty, or the index exists and `force` is False.
+        RuntimeError: The container is damaged or empty, or the index exists and `force` is False.
     """
     scan, end, text = _KINDS[kind]
     target = index_path(path, folder)
@@ -93,20 +99,22 @@ def index(
 
 
 def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | None = None) -> tuple[str, int]:
-    """Write one manifest of all shards of a dataset, with which a reader opens the shards without further requests.
+    """Write the manifest of a dataset: one file with the indices of all shards.
+
+    With a manifest, a reader can open all shards without further requests.
 
     Args:
         kind: One of `KINDS`.
-        paths: Paths of the shards, or their URLs. Index files next to the shards are used; shards without an index are
-            scanned.
+        paths: Paths of the shards, or their URLs. Index files in the shards' folders are used; shards without an index
+            are scanned.
         target: Path of the manifest, or its URL; must end in ``.json``.
-        progress: Called with the number of processed shards and the number of all shards.
+        progress: Function that is called with the number of processed shards and the number of all shards.
 
     Returns:
         The path of the manifest, and the number of samples.
 
     Raises:
-        RuntimeError: a shard is damaged, two shards have the same name, or the target does not end in ``.json``.
+        RuntimeError: A shard is damaged, two shards have the same file name, or `target` does not end in ``.json``.
     """
     if not target.endswith(".json"):
         raise RuntimeError(f"the manifest's name must end in .json, got {shown(target)!r}")

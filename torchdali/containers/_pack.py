@@ -1,8 +1,8 @@
-"""Pack images into shards of webdataset or TFRecord, with their indices.
+"""Pack images into webdataset or TFRecord shards, with an index for each shard.
 
-The content of all shards is planned before the first shard is written; the plan is stored in ``pack.json``, next to the
-shards. A shard gets its final name when it is complete. So a stopped run can be continued, and the shards have the same
-bytes as in a run without a stop.
+The content of all shards is planned before the first shard is written. The plan is stored next to the shards, in
+``pack.json``. A shard gets its final name only when it is complete. So a stopped run can be continued, and the shards
+are the same, byte for byte, as without a stop.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from torchdali.formats.urls import is_url, shown
 __all__ = ["PackOptions", "Packed", "pack"]
 
 _PLAN = "pack.json"
-_TRIED = 32  # images that are encoded to estimate the size of all images
-_COMPARED = 10  # the PSNR is computed for one in this many images
+_TRIED = 32  # number of images that are encoded to estimate the size of all images
+_COMPARED = 10  # the PSNR is computed for every tenth image
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,19 @@ class PackOptions:
     """Format of the packed samples.
 
     Attributes:
-        to: ``"webdataset"`` or ``"tfrecord"``.
+        to: Format of the shards: ``"webdataset"`` or ``"tfrecord"``.
         shard_size: Approximate size of a shard in bytes.
-        shorter: Shrink larger images until their shorter side has this number of pixels.
+        shorter: Shrink larger images so that their shorter side has this number of pixels.
         format: Format of the images: ``"jpeg"``, ``"webp"`` or ``"raw"`` (pixels in the format of `numpy.save`). None
-            keeps images unchanged unless they are shrunk, and encodes shrunk images as JPEG. Images other than photos
-            are encoded without loss, as PNG: palettes, label maps and other images with few values, and 16-bit images;
-            if `format` is None, also gray images and images with alpha.
+            keeps images unchanged, but encodes shrunk images as JPEG. Images other than photos are encoded losslessly
+            as PNG: palette images, label maps, other images with few values, and 16-bit images. If `format` is None,
+            gray images and images with alpha are encoded as PNG, too.
         quality: Quality of JPEG and WebP, 1 to 100.
-        skip: Skip samples that cannot be read or decoded; for this, every image is decoded. Otherwise an unreadable
-            sample, an unreadable image header and an image that cannot be encoded again are errors.
+        skip: Decode every image, and skip samples that cannot be read or decoded. If False, not every image is decoded,
+            and a sample that cannot be read, has an unreadable image header or cannot be encoded again is an error.
 
     Raises:
-        RuntimeError: an option is unknown or out of range.
+        RuntimeError: An option is unknown or out of range.
     """
 
     to: str = "webdataset"
@@ -90,13 +90,13 @@ class Packed:
     Attributes:
         samples: Number of samples that this run wrote.
         shards: Paths of all shards.
-        kept: Number of shards that an earlier run had written.
+        kept: Number of shards that earlier runs wrote.
         read: Size in bytes of the samples that this run read.
         written: Size in bytes of the shards that this run wrote.
         seconds: Duration of the run.
-        psnr: PSNR of some of the images that were encoded again, in dB.
+        psnr: PSNR in dB of every tenth image that was encoded again with loss.
         lossless: Number of images that were encoded again without loss.
-        skipped: The skipped samples, each with the reason.
+        skipped: For each skipped sample, its name and the reason.
     """
 
     samples: int = 0
@@ -131,7 +131,9 @@ def pack(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Packed:
-    """Pack a folder of class folders, or containers, into shards; continue a run that was stopped.
+    """Pack a folder of class folders, or containers, into shards.
+
+    If a run with the same source, target and options was stopped, it is continued.
 
     Args:
         source: A folder of class folders; a webdataset (``.tar``), TFRecord or RecordIO (``.rec``) file, or a folder or
@@ -139,10 +141,11 @@ def pack(
         target: A folder, or its URL.
         options: Format of the shards.
         jobs: Number of shards that are written at the same time.
-        progress: Called with the number of processed samples and the number of all samples.
+        progress: Function that is called with the number of processed samples and the number of all samples.
 
     Raises:
-        RuntimeError: the source cannot be read, or the target has shards of another source or with other options.
+        RuntimeError: The source cannot be read, no sample can be packed, or the target has shards of another source or
+            with other options.
     """
     options = options or PackOptions()
     opened = open_source(source)
@@ -167,14 +170,14 @@ def _pack(
     work.report.seconds = time.perf_counter() - began
     work.report.skipped.sort()
     if not work.report.shards:
-        target.remove(_PLAN)  # so that another run with other files can begin
+        target.remove(_PLAN)  # so that the folder can be used for another source or with other options
         count, first = len(work.report.skipped), work.report.skipped[0]
         raise RuntimeError(f"no sample of {source} can be packed: all {count} failed, the first one: {first}")
     return work.report
 
 
 class _ShardFolder:
-    """Target folder of the shards; for a URL, complete files are uploaded.
+    """Target folder of the shards. If the target is a URL, shards are written to a temporary folder, and uploaded.
 
     Args:
         path: Path of the folder, or its URL.
@@ -190,7 +193,7 @@ class _ShardFolder:
             os.makedirs(self.folder, exist_ok=True)
         self._names = set(os.listdir(self.folder) if self._remote is None else self._list_shards(self._remote))
         for name in self._names if self._remote is None else ():
-            if re.fullmatch(r"shard-\d{6,}\.\S+\.part", name):  # left by a killed run
+            if re.fullmatch(r"shard-\d{6,}\.\S+\.part", name):  # an unfinished shard of a killed run
                 os.unlink(os.path.join(self.folder, name))
         return self
 
@@ -213,7 +216,10 @@ class _ShardFolder:
         return f"{self.path.rstrip('/')}/{name}" if self._remote is not None else os.path.join(self.path, name)
 
     def publish(self, unfinished: str, name: str) -> None:
-        """Rename or upload a complete file: after a crash, the next run keeps files with final names."""
+        """Rename or upload a complete file to its final name.
+
+        After a crash, the next run keeps files with final names.
+        """
         if self._remote is None:
             os.replace(unfinished, self.at(name))
             return
@@ -229,7 +235,7 @@ class _ShardFolder:
 
 
 def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
-    """Return number, first sample and end (exclusive) of each shard."""
+    """Return the number, the first sample and the end (exclusive) of each shard."""
     ends = [*starts[1:], count]
     return [(number, *each) for number, each in enumerate(zip(starts, ends, strict=True))]
 
@@ -238,7 +244,10 @@ def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
 
 
 def _plan(source: SampleSource, target: _ShardFolder, options: PackOptions) -> list[int]:
-    """Return the first sample of each shard: from an earlier run's plan, else from a new plan, which is stored."""
+    """Return the first sample of each shard.
+
+    Use an earlier run's plan if there is one; otherwise make a plan and store it.
+    """
     path = target.at(_PLAN)
     form = {"source": _digest(source), "options": asdict(options)}
     try:
@@ -296,7 +305,7 @@ def _starts(sizes: npt.NDArray[Any], most: int) -> list[int]:
 
 
 class _PackState:
-    """State that the threads of a run share."""
+    """The state that all threads of a run share."""
 
     def __init__(
         self, source: SampleSource, target: _ShardFolder, options: PackOptions, progress: Progress | None
@@ -306,7 +315,7 @@ class _PackState:
         self._progress, self._lock, self._samples = progress, threading.Lock(), 0
 
     def shard(self, number: int, start: int, stop: int) -> str | None:
-        """Write a shard, unless it exists, and return its path; None if all of its samples are skipped."""
+        """Write a shard, unless it exists; return its path, or None if all of its samples are skipped."""
         ending, write, index_text = _WRITERS[self.options.to]
         name = f"shard-{number:06}"
         path = self.target.at(f"{name}{ending}")
@@ -331,7 +340,7 @@ class _PackState:
         return path
 
     def _sample(self, index: int) -> Sample | None:
-        """Read and encode a sample; None if it is skipped."""
+        """Read a sample and encode its image; return None if the sample is skipped."""
         if self.stopped:
             raise RuntimeError("stopped")
         packed = encoded = None
@@ -399,7 +408,10 @@ _WRITERS: dict[str, tuple[str, Callable[[BinaryIO, Any], list[Any]], Callable[[A
 
 
 def _features(sample: Sample) -> dict[str, Any]:
-    """Return the features of a sample: ``image``, ``label`` if it is a number, and other parts by extension."""
+    """Return the features of a sample: ``key``, ``image``, and the other parts by extension.
+
+    ``cls`` becomes the int64 feature ``label`` if it is a number.
+    """
     features: dict[str, Any] = {"key": sample.key.encode()}
     for place, (extension, content) in enumerate(sample.parts):
         if place == sample.image:
@@ -415,18 +427,22 @@ def _features(sample: Sample) -> dict[str, Any]:
 
 
 def _check_image(sample: Sample, whole: bool) -> None:
-    """Read the header of an image, or decode the whole image; RuntimeError if that fails."""
+    """Read the header of an image, or decode the whole image; raise RuntimeError if it is damaged."""
     if sample.image is None:
         return
     extension, content = sample.parts[sample.image]
     if extension != UNKNOWN and f".{extension}" not in IMAGES:
-        return  # a sound, a video, an array
+        return  # not an image, but audio, a video or an array
     data = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
     _ = fn.decoders.image(data, output_type=types.ANY_DATA) if whole else fn.peek_image_shape(data)
 
 
 def _encode_image(sample: Sample, options: PackOptions) -> tuple[Sample, EncodedImage | None]:
-    """Return a sample with its image encoded according to the options, and the image if it was encoded again."""
+    """Encode a sample's image according to the options.
+
+    Returns:
+        The sample, and the encoded image; if the image isn't encoded again, the unchanged sample and None.
+    """
     if sample.image is None:
         return sample, None
     image = encode(sample.parts[sample.image][1], options.shorter, options.format, options.quality)

@@ -1,4 +1,4 @@
-"""Describe a folder of images: sizes, formats, classes, mean and deviation, and broken files."""
+"""Describe a folder of images: sizes, formats, classes, mean and standard deviation, and broken files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,23 @@ from torchdali.containers._index import Progress
 
 __all__ = ["Statistics", "statistics"]
 
-_AT_ONCE = 1024  # maximum number of files that are queued for the threads
+_AT_ONCE = 1024  # maximum number of files in the threads' queue
 _LISTED = 20  # maximum number of classes and of broken files that are printed
 
 
 class _ImageStatistics(NamedTuple):
-    """Statistics of one decoded image; mean and mean square are per channel, for pixels from 0 to 1."""
+    """Statistics of one decoded image.
+
+    Attributes:
+        path: Path of the file.
+        size: Size of the file in bytes.
+        format: Format of the image.
+        channels: Number of channels in the file.
+        height: Height in pixels.
+        width: Width in pixels.
+        mean: Mean of red, green and blue, for pixels from 0 to 1.
+        square: Mean of the squares of red, green and blue.
+    """
 
     path: str
     size: int
@@ -40,23 +51,23 @@ class _ImageStatistics(NamedTuple):
 
 @dataclass(frozen=True)
 class Statistics:
-    """Result of `statistics`; it prints as a table.
+    """Result of `statistics`; `str` formats it as a table.
 
     Attributes:
         root: The folder.
         images: Number of images that could be decoded.
-        size: Size of these images' files in bytes.
+        size: Total size of these images' files in bytes.
         formats: Number of images per format.
         channels: Number of images per number of channels in the file.
         heights: Minimum, median and maximum.
         widths: Minimum, median and maximum.
-        classes: Number of images in each folder directly below `root` whose name does not begin with a dot, including
-            the folder's subfolders.
-        deeper: Number of images in these subfolders.
-        left_out: Image files that are not examined, since readers skip their extensions.
+        classes: Number of images in each class folder, including its subfolders. The class folders are the folders
+            directly in `root` whose names don't begin with a dot.
+        deeper: Number of images in subfolders of class folders.
+        left_out: Image files that were not examined, since readers skip their extensions by default.
         misnamed: Files with the extension of another format, each with its actual format.
-        mean: Mean of red, green and blue, for pixels from 0 to 1; all images have the same weight.
-        std: Standard deviation of red, green and blue; same scale and weights as `mean`.
+        mean: Mean of red, green and blue, for pixels from 0 to 1; each image has the same weight.
+        std: Standard deviation of red, green and blue, with the scale and weights of `mean`.
         problems: The files that cannot be decoded.
     """
 
@@ -133,15 +144,15 @@ def _numbers(values: Sequence[float]) -> str:
 
 
 def statistics(root: str | os.PathLike[str], threads: int = 4, progress: Progress | None = None) -> Statistics:
-    """Decode all images below a folder once, and describe them.
+    """Decode all images in a folder and its subfolders once, and describe them.
 
     Args:
         root: Path of the folder.
         threads: Number of threads that decode images.
-        progress: Called with the number of examined images and the number of all images.
+        progress: Function that is called with the number of examined images and the number of all images.
 
     Raises:
-        RuntimeError: the folder does not exist or contains no image.
+        RuntimeError: The folder does not exist or contains no images.
     """
     root = os.fspath(root)
     names = list(_visible_files(root))
@@ -216,7 +227,7 @@ class _Summary:
             self._misnamed.append((image.path, image.format))
 
     def statistics(self) -> Statistics:
-        """Return the result; the classes are all folders directly below the root, including empty folders."""
+        """Return the result. All folders directly in the root are classes, even empty ones."""
         count = len(self._heights)
         mean = self._means / max(1, count)
         red, green, blue = mean.tolist()
