@@ -1,7 +1,7 @@
 """Convert the pixels of a file to the requested output type and dtype.
 
-The pixels are ``(H, W, C)`` in the dtype of the file: uint8, uint16 or float32 with full scale 255, 65535 or 1. Unlike
-a cast, the conversion rescales: 100 becomes 25700 in uint16, 0.392157 in float.
+The pixels are ``(H, W, C)`` in the dtype of the file: uint8, uint16 or float32 with a full scale of 255, 65535 or 1.
+The conversion rescales, unlike a cast: the uint8 value 100 becomes 25700 in uint16, and 0.392157 in float32.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DTYPES = (
 
 
 class Weights(NamedTuple):
-    """Fixed-point luma: ``(red * R + green * G + blue * B + offset) >> shift``."""
+    """Fixed-point weights for gray: ``(red * R + green * G + blue * B + offset) >> shift``."""
 
     red: int
     green: int
@@ -39,7 +39,7 @@ class Weights(NamedTuple):
     shift: int
 
 
-_BAND = 1 << 18  # values that are converted in one step
+_BAND = 1 << 18  # maximum number of values that are converted at a time
 
 _GRAY_FLOAT = (0.299, 0.587, 0.114)
 
@@ -54,10 +54,10 @@ def to_output(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Wei
     """Convert pixels to an output type and a dtype.
 
     Args:
-        pixels: The file's pixels ``(H, W, C)``; one or two channels are gray (and alpha).
+        pixels: The file's pixels ``(H, W, C)``. One channel is gray; two channels are gray and alpha.
         output_type: One of `OUTPUT_TYPES`. ANY_DATA keeps the channels; other types drop alpha.
         dtype: Dtype of the result.
-        weights: Weights for the conversion of this format's colors to gray; None for floating point with rounding.
+        weights: Weights for this format's conversion to gray; None for floating point with rounding.
 
     Returns:
         ``(H, W, 1 or 3)``, or ``(H, W, C)`` for ANY_DATA.
@@ -69,7 +69,7 @@ def to_output(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Wei
     rows = max(1, _BAND // (width * channels))
     if height <= rows:
         return _convert(pixels, output_type, dtype, weights)
-    out = torch.empty((height, width, out_channels), dtype=dtype)  # bands keep intermediate results small
+    out = torch.empty((height, width, out_channels), dtype=dtype)  # convert in bands, for small intermediate results
     for top in range(0, height, rows):
         band = slice(top, top + rows)
         out[band] = _convert(pixels[band], output_type, dtype, weights)
@@ -88,14 +88,14 @@ def _convert(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Weig
 
 
 def rescale(pixels: Tensor, dtype: torch.dtype) -> Tensor:
-    """Convert to another dtype: full scale becomes full scale, with rounding and saturation."""
+    """Convert to another dtype, from full scale to full scale; values are rounded and clamped."""
     if pixels.dtype == dtype:
         return pixels
     return convert(pixels.float() * _ratio(dtype, pixels.dtype), dtype)
 
 
 def _ratio(to: torch.dtype, source: torch.dtype) -> Tensor:
-    """Divide the full scales in single precision, as DALI does."""
+    """Return the ratio of full scales, divided in single precision as in DALI."""
     return torch.tensor(full_scale(to), dtype=torch.float32) / full_scale(source)
 
 
@@ -109,7 +109,13 @@ def _three_channels(pixels: Tensor) -> Tensor:
 
 
 def gray(pixels: Tensor, weights: Weights | None = None, *, rounded: bool = True) -> Tensor:
-    """Convert to one gray channel in the pixels' dtype; without `weights`, `rounded` chooses rounding or truncation."""
+    """Convert to one gray channel in the pixels' dtype.
+
+    Args:
+        pixels: ``(H, W, C)``.
+        weights: Fixed-point weights; None for floating point.
+        rounded: Without `weights`: round the result if True, truncate it if False.
+    """
     if pixels.shape[2] < 3:
         return pixels[:, :, :1].contiguous()
     if weights is None or pixels.dtype == torch.float32:
@@ -121,13 +127,16 @@ def gray(pixels: Tensor, weights: Weights | None = None, *, rounded: bool = True
 
 
 def _weighted_sum(pixels: Tensor, weights: tuple[float, float, float]) -> Tensor:
-    """Compute a weighted sum of three channels; each product is rounded to single precision before the addition."""
+    """Return a weighted sum of three channels; each product is rounded to single precision before the addition."""
     red, green, blue = (pixels[:, :, i] * weights[i] for i in range(3))
     return red.add_(green).add_(blue)
 
 
 def _ycbcr(pixels: Tensor, dtype: torch.dtype) -> Tensor:
-    """Convert to ITU-R BT.601 YCbCr with limited range: luma ``16 .. 235``, chroma around 128, scaled to `dtype`."""
+    """Convert to ITU-R BT.601 YCbCr with limited range.
+
+    In uint8, luma is 16 to 235, and chroma is centered at 128; other dtypes are scaled.
+    """
     ratio = torch.tensor(full_scale(dtype) / full_scale(pixels.dtype), dtype=torch.float32)
     middle = 0.5 if dtype.is_floating_point else (full_scale(dtype) + 1) / 2
     colors = pixels.float()

@@ -1,8 +1,8 @@
-"""The image formats: `FORMATS` lists how each is recognized, read and decoded.
+"""The image formats: `FORMATS` says how each format is recognized, read and decoded.
 
-Decoders return the pixels of the file, ``(H, W, C)``, in the file's dtype and orientation, before any conversion. The
-library for each format is the fastest library whose results match DALI's and that survives damaged data. torchvision's
-PNG decoder is not used: it crashes the process on damaged pixel data.
+Decoders return the pixels of the file, ``(H, W, C)``, in the file's dtype and orientation, before any conversion. Each
+format is decoded by the fastest library whose results match DALI's and that survives damaged data. torchvision's PNG
+decoder is not used, since damaged pixel data crashes the process in it.
 """
 
 from __future__ import annotations
@@ -64,14 +64,16 @@ class Format(NamedTuple):
     """An image format.
 
     Attributes:
-        name: Name in `ImageHeader.format` and error messages.
-        endings: Endings of the names of files of this format; readers list files with these endings.
-        matches: Returns whether a file with these first 12 bytes has this format.
-        header: Reads size, channels and depth; raises ``ValueError``, ``IndexError`` or ``struct.error`` if the header
-            is damaged.
-        decode: ``decode(data, view, header, output_type)``: from the encoded bytes, as a tensor and as a view of the
-            same memory, to the pixels of the file. For damaged data, it may raise any exception of the libraries.
-        gray: ``gray(header, pixels)``: the fixed-point weights with which DALI computes gray; None for floating point.
+        name: Name in `ImageHeader.format` and in error messages.
+        endings: File extensions of this format; readers list files with these extensions.
+        matches: Function that returns whether a file with these first 12 bytes has this format.
+        header: Function that reads size, channels and depth. For a damaged header, it raises ``ValueError``,
+            ``IndexError`` or ``struct.error``.
+        decode: Function ``decode(data, view, header, output_type)`` that returns the pixels of the file. ``data`` is
+            the encoded file as a tensor, ``view`` the same memory as a memoryview. For damaged data, any exception may
+            be raised.
+        gray: Function ``gray(header, pixels)`` that returns the fixed-point weights by which DALI converts the pixels
+            to gray, or None if DALI uses floating point.
     """
 
     name: str
@@ -83,7 +85,11 @@ class Format(NamedTuple):
 
 
 def read_header(view: memoryview) -> ImageHeader:
-    """Parse the header of an image of any supported format, and check the size in the header."""
+    """Parse the header of an image, and check the size in the header.
+
+    Raises:
+        DecodeError: The format is unknown, the header is damaged, or the image is too large.
+    """
     head = bytes(view[:12])
     format = next((format for format in FORMATS.values() if format.matches(head)), OTHERS)
     try:
@@ -96,15 +102,15 @@ def read_header(view: memoryview) -> ImageHeader:
 
 
 def decode_file(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
-    """Decode to the pixels of the file; a JPEG is decoded to gray if `output_type` is ``"GRAY"``.
+    """Decode to the pixels of the file; if `output_type` is ``"GRAY"``, a JPEG is decoded to gray.
 
-    Raises RuntimeError, OSError, ValueError and others for damaged data.
+    Damaged data may raise any exception: RuntimeError, OSError, ValueError and others.
     """
     return FORMATS.get(header.format, OTHERS).decode(data, view, header, output_type)
 
 
 def gray_weights(header: ImageHeader, pixels: Tensor) -> Weights | None:
-    """Return the weights with which DALI converts the pixels of a file to gray; None for floating point."""
+    """Return the weights by which DALI converts a file's pixels to gray; None if DALI uses floating point."""
     return FORMATS.get(header.format, OTHERS).gray(header, pixels)
 
 
@@ -123,7 +129,7 @@ def _jpeg(data: Tensor, view: memoryview, header: ImageHeader, output_type: str)
 
 
 def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
-    """Decode without torchvision: libjpeg converts to gray; CMYK is not converted to RGB."""
+    """Decode a JPEG without torchvision: libjpeg converts to gray; CMYK is not converted to RGB."""
     from PIL.JpegImagePlugin import JpegImageFile
 
     with JpegImageFile(io.BytesIO(without_exif(view))) as image:
@@ -134,11 +140,13 @@ def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
 
 
 def _from_inks(pixels: Tensor, adobe: bool, most: int = 255) -> Tensor:
-    """Convert inks to RGB: multiply the light that each ink transmits by black's, rounding down.
+    """Convert CMYK to RGB: ``color = light of the ink * light of black / most``, rounded down.
+
+    The light of an ink is the amount that it transmits.
 
     Args:
         pixels: ``(H, W, 4)``.
-        adobe: The values are light, as Adobe stores them; otherwise ink.
+        adobe: True if the values are light, as Adobe stores them; False if they are ink.
         most: The largest value (full scale).
     """
     wide = torch.int32 if most == 255 else torch.int64
@@ -151,7 +159,7 @@ def _png(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) 
     is_opaque = output_type != "ANY_DATA"
     color = essential[25]
     if header.depth in (8, 16) and (color in (0, 2) or (color == 6 and is_opaque)):
-        # OpenCV is faster than Pillow, which stores four bytes per pixel; if OpenCV fails, Pillow decodes the image.
+        # OpenCV is faster than Pillow, since Pillow stores RGB with four bytes per pixel. If OpenCV fails, use Pillow.
         pixels = decode_bytes_by_opencv(essential, color == 0, header.depth == 16)
         if pixels is not None and pixels.shape[:2] == (header.height, header.width):
             return pixels
@@ -161,7 +169,10 @@ def _png(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) 
 
 
 def _essential_chunks(view: memoryview) -> bytes | memoryview:
-    """Keep the critical PNG chunks and check their checksums; copy only if other chunks must be removed."""
+    """Return a PNG without its optional chunks, and verify the checksums of the critical chunks.
+
+    Data is copied only if there are chunks to remove.
+    """
     parts = [view[:8]]
     for kind, start, length in png_chunks(view):
         if kind[0] < ord("a"):
@@ -174,9 +185,9 @@ def _essential_chunks(view: memoryview) -> bytes | memoryview:
 
 
 def _png_16(encoded: bytes | memoryview, header: ImageHeader) -> Tensor:
-    """Decode 16 bits per channel, although Pillow keeps only the upper half: call it twice.
+    """Decode 16 bits per channel by two calls of Pillow: each call returns only one half of the bits.
 
-    Gray with alpha is decoded as 8-bit RGBA, which has the same bytes.
+    Gray with alpha has two channels of 16 bits; Pillow decodes it as 8-bit RGBA, whose four bytes are the same.
     """
     if header.channels == 1:
         return _pillow("Png", encoded, header)
@@ -215,17 +226,17 @@ def _jpeg2000(data: Tensor, view: memoryview, header: ImageHeader, output_type: 
 def _jpeg2000_samples(view: memoryview, header: ImageHeader, inks: int | None) -> Tensor:
     if header.depth > 8 and header.channels > 1:  # Pillow's values overflow for two channels
         if inks is not None and bytes(view[inks : inks + 4]) == b"\0\0\0\x0c":
-            colors = b"\0\0\0\x10"  # sRGB: OpenCV refuses inks
+            colors = b"\0\0\0\x10"  # claim that the colors are sRGB: OpenCV rejects CMYK
             view = memoryview(b"".join((view[:inks], colors, view[inks + 4 :])))
         return decode_opencv(view, "JPEG 2000 of more than 8 bits")
     pixels = _pillow("Jpeg2K", view, header)
-    if pixels.dtype == torch.uint16 and header.depth < 16:  # Pillow stretches, DALI does not
+    if pixels.dtype == torch.uint16 and header.depth < 16:  # Pillow scales values to 16 bits, DALI does not
         return (pixels.to(torch.int32) >> (16 - header.depth)).to(torch.uint16)
     return pixels
 
 
 def _tiff(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
-    from torchdali.codecs._tiff import Directory, decode_tiff  # it imports Pillow
+    from torchdali.codecs._tiff import Directory, decode_tiff  # imported late, because it imports Pillow
 
     return torch.from_numpy(decode_tiff(view, Directory(view)))
 
@@ -238,7 +249,7 @@ def _bmp(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) 
 
 
 def _pnm(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
-    """Decode a PNM file. As in DALI, the values of binary files are not stretched to full scale."""
+    """Decode a PNM file. As in DALI, the values of binary files are not scaled to the dtype's range."""
     if view[1] in b"123":
         return _pillow("Ppm", view, header)
     start, width, height, largest = pnm_fields(view)
@@ -254,12 +265,12 @@ def _pnm(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) 
     return torch.from_numpy(values.astype(np.uint16 if largest == 65535 else np.uint8))
 
 
-_HOLDERS = (b"\0\0\1\0", b"\0\0\2\0", b"icns", b"BLP")  # icons, textures: their images are files of other formats
+_HOLDERS = (b"\0\0\1\0", b"\0\0\2\0", b"icns", b"BLP")  # icons and textures, which contain files of other formats
 _HELD = re.compile(b"\x89PNG\r\n\x1a\n|\xff\x4f\xff\x51")
 
 
 def _check_held(view: memoryview) -> None:
-    """Check the size of images inside of a file: Pillow allocates their memory without a check."""
+    """Check the size of each image file inside of a file: Pillow would allocate its memory without a check."""
     for place in _HELD.finditer(view):
         format = next(format for format in FORMATS.values() if format.matches(place[0]))
         try:
@@ -300,15 +311,18 @@ def _pillow(
     unpack: str | None = None,
     opaque: bool = False,
 ) -> Tensor:
-    """Decode by one plugin of Pillow, called directly, without format detection and without warnings about the size.
+    """Decode with a Pillow plugin, called directly: without format detection, and without warnings about the size.
 
     Args:
-        unpack: Pillow's raw mode, which selects the bytes of the samples.
+        plugin: Name of the plugin.
+        data: The encoded file.
+        header: Header of the file; its size must match Pillow's.
+        unpack: Pillow's raw mode, which selects the bytes of each value.
         opaque: Drop the alpha channel of RGBA images.
     """
     module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
     with getattr(module, f"{plugin}ImageFile")(open_bytes(data)) as image:
-        if image.size != (header.width, header.height):  # the size that was checked
+        if image.size != (header.width, header.height):  # only the header's size was checked against the limit
             raise ValueError("the headers contradict each other")
         if unpack:
             image.tile = [(*tile[:3], unpack) for tile in image.tile]
@@ -320,17 +334,17 @@ def _opaque(pixels: Array) -> Array:
 
 
 def _tensor(image: Any, change: Callable[[Array], Array] | None = None) -> Tensor:
-    """Return Pillow's pixels as ``(H, W, C)``; a palette is applied."""
+    """Return the pixels of a PIL image as ``(H, W, C)``; palette indices are converted to colors."""
     if image.mode == "P":
         entries = np.array(image.getpalette("RGB"), np.uint8).reshape(-1, 3)
-        palette = np.zeros((256, 3), np.uint8)  # colors beyond the entries of the file are black
+        palette = np.zeros((256, 3), np.uint8)  # indices without an entry in the file's palette are black
         palette[: len(entries)] = entries
         return torch.from_numpy(pillow_pixels(image, palette.__getitem__))
     pixels = pillow_pixels(image, change)
     if pixels.dtype == np.bool_:
         pixels = np.not_equal(pixels.view(np.uint8), 0, out=pixels).view(np.uint8)
         pixels *= np.uint8(255)
-    elif pixels.dtype != np.uint8:  # 16 bits; Pillow before 11 stores them as 32 bits
+    elif pixels.dtype != np.uint8:  # 16-bit values, which Pillow before 11 stores in 32 bits
         pixels = pixels.astype(np.uint16, copy=False)
     return torch.from_numpy(pixels if pixels.ndim == 3 else pixels[:, :, None])
 
@@ -381,14 +395,14 @@ FORMATS = {
 """The formats, in the order in which they are tried."""
 
 OTHERS = Format("unknown", (), lambda head: True, _others_header, _others)
-"""Those that Pillow alone knows."""
+"""The other formats, which are decoded by Pillow's format detection."""
 
 ENDINGS = tuple(ending for format in FORMATS.values() for ending in format.endings)
-"""Endings of the names of images; files with others are found only by a pattern that the user gives."""
+"""File extensions of images. Readers find files with other extensions only by a pattern that the user passes."""
 
 OTHER_ENDINGS = (
     ".gif", ".avif", ".avifs", ".tga", ".qoi", ".dds", ".ico", ".cur", ".icns", ".psd", ".pcx", ".dcx", ".sgi", ".rgb",
     ".blp", ".ftc", ".ftu", ".ras", ".xbm", ".xpm", ".fli", ".flc", ".pxr", ".gbr", ".jpe", ".jfif", ".dib", ".j2k",
     ".j2c", ".jpc", ".jpf", ".jpx",
 )  # fmt: skip
-"""Endings of the names of images that are decoded, too, and that these patterns do not take."""
+"""Extensions of files that can be decoded, but are not in `ENDINGS`."""

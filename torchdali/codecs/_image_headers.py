@@ -1,7 +1,7 @@
-"""Headers of image files: size, channels, depth, orientation.
+"""Parse the headers of image files: size, channels, depth, orientation.
 
-All functions read a `memoryview` and allocate no image memory, so that an absurd size in a header is detected before
-memory is reserved for the image. Depths are bits per channel; sizes refer to the stored image, before orientation.
+All functions read a `memoryview` and allocate no memory for the image. So an absurd size in a header is detected before
+memory is reserved. Depths are bits per channel. Sizes refer to the stored image, before it is turned upright.
 """
 
 from __future__ import annotations
@@ -45,9 +45,15 @@ __all__ = [
 class ImageHeader(NamedTuple):
     """The values in the header of an image file.
 
-    `channels` counts the channels of ANY_DATA: a palette counts as three (in BMP as one if all its entries are gray),
-    an alpha plane as one. `depth` of a BMP is 32 if its pixels have 32 bits in bit fields. `orientation` is the EXIF
-    orientation, 1 to 8. `frame` is the offset of a JPEG's frame header.
+    Attributes:
+        format: Name of the format.
+        height: Height of the stored image.
+        width: Width of the stored image.
+        channels: Number of channels that decoding to ANY_DATA returns. A palette image has three channels, but a BMP
+            with a gray palette has one. An alpha plane is a channel.
+        depth: Bits per channel. For a BMP with 32-bit pixels in bit fields, this is 32.
+        orientation: EXIF orientation, 1 to 8.
+        frame: Offset of a JPEG's frame header.
     """
 
     format: str
@@ -69,28 +75,40 @@ _ALREADY = ": is it a decoded image? Behind the proxy, ImageFolder(..., loader=s
 
 
 def encoded_view(data: Tensor) -> memoryview:
-    """Return encoded bytes as a one-dimensional view; ValueError unless the tensor is contiguous uint8."""
+    """Return encoded bytes as a one-dimensional memoryview.
+
+    Raises:
+        ValueError: The tensor is not contiguous uint8, or has the shape of an image.
+    """
     if data.dtype != torch.uint8 or not data.is_contiguous():
         raise ValueError(f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}")
     if data.dim() != 1:
-        data = flat(data)  # a torch operation, which releases the GIL, so it is skipped for flat tensors
+        data = flat(data)  # skipped for flat tensors, because torch operations release the GIL
     return data.numpy().data
 
 
 def flat(data: Tensor) -> Tensor:
-    """Return encoded bytes as a one-dimensional tensor; ValueError if the tensor has the shape of an image."""
+    """Return encoded bytes as a one-dimensional tensor.
+
+    Raises:
+        ValueError: The tensor has the shape of an image.
+    """
     if data.ndim == 3 and data.shape[-1] in (1, 3, 4) and min(data.shape[:2]) > 1:
         raise ValueError(f"encoded data of the shape {tuple(data.shape)}{_ALREADY}")
     return data.reshape(-1)
 
 
 def failure(reason: str, format: str, view: memoryview) -> DecodeError:
-    """Build the error for unreadable bytes: the reason, the detected format, the size."""
+    """Build the error for undecodable bytes: it states the reason, the detected format and the size."""
     return DecodeError(f"cannot decode image: {reason} (format {format}, {len(view)} bytes)")
 
 
 def check_size(height: int, width: int, channels: int, format: str, view: memoryview) -> None:
-    """Raise `DecodeError` if an image is empty, exceeds the limits, or is too large for the number of bytes."""
+    """Check the size in a header.
+
+    Raises:
+        DecodeError: The image is empty, exceeds the limits, or is too large for the number of encoded bytes.
+    """
     values = height * width * channels
     if height <= 0 or width <= 0 or channels <= 0:
         raise failure(f"the image has no pixels ({width} x {height})", format, view)
@@ -104,22 +122,26 @@ def check_size(height: int, width: int, channels: int, format: str, view: memory
         raise failure(f"{claim} for {len(view)} bytes", format, view)
 
 
-# Markers that begin a frame header: SOF0-SOF15 without DHT (C4), JPG (C8) and DAC (CC).
+# Markers of frame headers: SOF0 to SOF15. The codes C4 (DHT), C8 (JPG) and CC (DAC) are other markers.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _TABLES = frozenset((0xC4, 0xDB, 0xDD, 0xE0, 0xE2, 0xED, 0xFE))  # segments that are skipped
 _EXIF = b"Exif\0\0"
 
 
 def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
-    """Return height, width, components, offset of the EXIF block (0: none), Adobe's mark, offset of the frame header.
+    """Read a JPEG's markers up to the frame header.
 
     This function runs before every JPEG is decoded; it takes one or two microseconds for a typical file.
+
+    Returns:
+        Height, width, number of components, offset of the EXIF block (0 without EXIF), whether there is an Adobe
+        marker, and offset of the frame header.
     """
     position, end, exif, adobe = 2, len(view) - 9, 0, False
     while position < end:
         marker = view[position + 1]
         if view[position] != 0xFF or marker == 0xFF:
-            position += 1  # fill bytes, or other bytes between segments, which decoders skip, too
+            position += 1  # a fill byte, or another byte between segments, which decoders skip, too
             continue
         if marker in _TABLES:
             position += 2 + (view[position + 2] << 8 | view[position + 3])
@@ -144,14 +166,17 @@ def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
 
 
 _SCAN = re.compile(b"\xff\xda")
-_SCAN_BYTES = 10  # header and data of the smallest scan
+_SCAN_BYTES = 10  # size of the smallest scan, with its header
 
 
 def _check_scans(view: memoryview) -> None:
-    """Reject a progressive JPEG with too many scans: each scan covers the whole image, so decoding would take too long.
+    """Reject a progressive JPEG that has too many scans.
+
+    Each scan covers the whole image, so decoding many scans would take too long.
 
     Raises:
-        DecodeError: the JPEG has more than ``DALI_MAX_JPEG_SCANS`` scans (environment variable, 256 by default).
+        DecodeError: The JPEG has more scans than the environment variable ``DALI_MAX_JPEG_SCANS`` allows, 256 by
+            default.
     """
     if len(view) <= MOST_SCANS * _SCAN_BYTES:
         return
@@ -172,7 +197,12 @@ def jpeg_header(view: memoryview) -> ImageHeader:
 
 
 def jpeg_orientation(view: memoryview, exif: int) -> int:
-    """Return the orientation from the EXIF block that `jpeg_frame` found at `exif` (0: none)."""
+    """Return the EXIF orientation of a JPEG.
+
+    Args:
+        view: The encoded JPEG.
+        exif: Offset of the EXIF block that `jpeg_frame` found, or 0.
+    """
     if not exif:
         return 1
     length = view[exif - 8] << 8 | view[exif - 7]
@@ -180,7 +210,7 @@ def jpeg_orientation(view: memoryview, exif: int) -> int:
 
 
 def without_exif(view: memoryview) -> bytes:
-    """Copy a JPEG without its EXIF blocks; Pillow warns if they are damaged."""
+    """Return a copy of a JPEG without its EXIF blocks, so that Pillow doesn't warn about damaged blocks."""
     encoded = bytes(view)
     while exif := jpeg_frame(memoryview(encoded))[3]:
         length = encoded[exif - 8] << 8 | encoded[exif - 7]
@@ -189,7 +219,7 @@ def without_exif(view: memoryview) -> bytes:
 
 
 def exif_orientation(tiff: memoryview) -> int:
-    """Return the orientation, 1 to 8, from an EXIF block (a small TIFF); 1 if it is damaged."""
+    """Return the orientation, 1 to 8, from an EXIF block, which is a small TIFF file; 1 if the block is damaged."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(bytes(tiff[:4]), "")
     try:
         (offset,) = struct.unpack_from(order + "I", tiff, 4)
@@ -205,7 +235,11 @@ def exif_orientation(tiff: memoryview) -> int:
 
 
 def png_chunks(view: memoryview) -> Iterator[tuple[bytes, int, int]]:
-    """Yield type, start and length of the data of each PNG chunk; ValueError without an IEND."""
+    """Yield the type of each PNG chunk, and the start and length of its data.
+
+    Raises:
+        ValueError: The IEND chunk is missing.
+    """
     position, kind = 8, b""
     while kind != b"IEND":
         if position + 12 > len(view):
@@ -229,7 +263,7 @@ def _png_orientation(view: memoryview) -> int:
         for kind, start, length in png_chunks(view):
             if kind == b"eXIf":
                 return exif_orientation(view[start : start + length])
-    except ValueError:  # truncated: the size is known, and decoding raises the error
+    except ValueError:  # truncated: decoding raises the error
         pass
     return 1
 
@@ -256,7 +290,7 @@ def bmp_header(view: memoryview) -> ImageHeader:
 
 
 def bmp_masks(view: memoryview) -> tuple[int, ...] | None:
-    """Return the bit masks of red, green, blue and possibly alpha; None unless a pixel has 16 or 32 bits."""
+    """Return the bit masks of red, green, blue and, if present, alpha; None unless a pixel has 16 or 32 bits."""
     (size,) = struct.unpack_from("<I", view, 14)
     depth, compression = struct.unpack_from("<HI", view, 28) if size >= 40 else (0, 0)
     if depth not in (16, 32):
@@ -315,7 +349,8 @@ _CMYK = struct.pack(">I", 12)
 def jpeg2000_inks(view: memoryview) -> int | None:
     """Return the offset of the four bytes that declare CMYK colors; None if the image has other colors.
 
-    The bytes are an enumerated color space of JP2, or part of a color profile. The first color description counts.
+    The bytes are either JP2's number for CMYK, or the name in a color profile. Only the first color description is
+    used.
     """
     boxes = bytes(view[: 0 if view[0] == 0xFF else _codestream(view)])
     found = _COLR.search(boxes)
@@ -347,7 +382,7 @@ def pnm_header(view: memoryview) -> ImageHeader:
 
 
 def pnm_fields(view: memoryview) -> tuple[int, int, int, int]:
-    """Return the offset of the pixels, the width, the height and the largest value of a PNM file."""
+    """Return the offset of the pixels, the width, the height and the largest possible value of a PNM file."""
     numbers: list[int] = []
     position, count = 2, 2 if view[1] in b"14" else 3
     while len(numbers) < count:
@@ -367,7 +402,7 @@ def pnm_fields(view: memoryview) -> tuple[int, int, int, int]:
 
 
 def tiff_header(view: memoryview) -> ImageHeader:
-    from torchdali.codecs._tiff import Directory  # it imports Pillow
+    from torchdali.codecs._tiff import Directory  # imported late, because it imports Pillow
 
     directory = Directory(view)
     width, height = directory.tile

@@ -1,7 +1,8 @@
-"""JPEG decoding by the native library of the fast path: headers, files and several samples in one call.
+"""JPEG decoding by the native library: many headers, files or images per call.
 
-`kernels.native` loads the library and defines the call for one sample. Images that the library refuses are decoded by
-the common path, which raises the errors. So no function of this module raises for bad data.
+`kernels.native` loads the library and defines the call for one sample. If the library refuses an image, this module
+reports that without an error. The image must then take the common path, which uses other decoders and raises the
+errors. So no function of this module raises for bad data.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ __all__ = [
 ]  # fmt: skip
 
 Files = npt.NDArray[Any]
-"""Files in memory, of the dtype `ENCODED`."""
+"""Structures that describe encoded files in memory, with the dtype `ENCODED`."""
 
 _Header = ctypes.c_int32 * 4
 
@@ -54,35 +55,43 @@ _SMALL_ROOM = 1 << 17  # bytes reserved per file if the files are small
 
 
 class _Memory(threading.local):
-    """A thread's memory for files: valid until the thread reads the next files."""
+    """A thread's buffer for files: the content is valid until the thread reads the next files."""
 
     files = np.empty(0, np.uint8)
     address = 0
 
 
 class Table(NamedTuple):
-    """Rows of a structure of the library, and their address: asking NumPy for it takes longer than the call."""
+    """An array of C structures for the library, and its address.
+
+    The address is stored because requesting it from NumPy takes longer than the library call.
+    """
 
     rows: Files
     address: int
 
     @classmethod
     def of(cls, count: int, dtype: np.dtype[Any]) -> Table:
-        """Return a table of `count` rows of zeros."""
+        """Return a table of `count` rows, filled with zeros."""
         memory = _buffer(count * dtype.itemsize)()
         return cls(np.frombuffer(memory, dtype), ctypes.addressof(memory))
 
     def pick(self, indices: Array) -> Table:
-        """Copy some rows."""
+        """Return a copy of some rows."""
         table = self.of(len(indices), self.rows.dtype)
         table.rows[:] = self.rows[indices]
         return table
 
 
 class JpegSource(NamedTuple):
-    """A JPEG or pixels in memory: the address, the length, and the size before any rotation.
+    """An encoded JPEG or decoded pixels in memory.
 
     Attributes:
+        address: Address of the data.
+        length: Size of the data in bytes.
+        height: Height before any rotation.
+        width: Width before any rotation.
+        orientation: EXIF orientation, 1 to 8.
         row: Number of pixels per row; 0 for a JPEG.
         channels: Number of channels according to the header.
         pixels: Tensor that owns the pixels; None for a JPEG.
@@ -104,13 +113,14 @@ class JpegSource(NamedTuple):
 
 
 def read_headers(sources: Sequence[Tensor | str | None], of_pillow: bool = False) -> list[JpegSource | None]:
-    """Read the headers of several samples; None for samples that need the common path.
+    """Read the headers of several samples; the result is None for samples that need the common path.
 
-    Files are read into memory of this thread, which is valid until the thread reads the next files.
+    Files are read into a buffer of this thread, whose content is valid until the thread reads the next files.
 
     Args:
-        sources: Encoded bytes, or paths of files.
-        of_pillow: See `ImageOptions`. If True, sources may also be pixels ``(H, W, C)`` with 1 or 3 channels.
+        sources: Encoded bytes, or paths of files; None for samples to skip.
+        of_pillow: Accept only images whose result equals Pillow's; see `ImageOptions`. If True, sources may also be
+            pixels ``(H, W, C)`` with 1 or 3 channels.
     """
     native = library()
     if native is None:
@@ -128,7 +138,7 @@ def read_headers(sources: Sequence[Tensor | str | None], of_pillow: bool = False
 
 
 def _is_unlike_pillows(data: JpegSource) -> bool:
-    """Return whether Pillow rounds this JPEG differently from the library, or refuses it."""
+    """Return whether Pillow rejects this JPEG, or decodes it to slightly different pixels."""
     return not data.row and (data.channels == 4 or is_refused(data.height, data.width))
 
 
@@ -157,10 +167,14 @@ _memory = _Memory()
 
 
 def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
-    """Read small files of any kind in one call; None if a file is empty, too large or unreadable.
+    """Read small files of any format in one call.
 
     Args:
-        lent: Return views of this thread's memory, which are valid until the thread reads again; otherwise copies.
+        paths: Paths of the files.
+        lent: Return views of this thread's buffer, which are valid until the thread reads again; otherwise copies.
+
+    Returns:
+        The content of each file; None if one of the files is empty, too large or unreadable.
     """
     native = library()
     about = None if native is None else _read_all(native, paths, _SMALL_ROOM)
@@ -187,10 +201,15 @@ def _read(native: NativeLibrary, paths: Sequence[str]) -> list[JpegSource | None
 def _read_all(
     native: NativeLibrary, paths: Sequence[str], room: int, options: ImageOptions | None = None
 ) -> Table | None:
-    """Read files into this thread's memory, with `room` bytes per file on average; None for invalid names.
+    """Read files into this thread's buffer.
 
     Args:
+        paths: Paths of the files.
+        room: Bytes of the buffer per file, on average.
         options: If not None, also draw the files' lots (see `lots_of`).
+
+    Returns:
+        One row of `ENCODED` per file; None if a name cannot be passed to the library.
     """
     count = len(paths)
     try:
@@ -214,14 +233,17 @@ def _buffer(size: int) -> Any:
 
 
 def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None = None) -> Table:
-    """Read the headers of several samples; `code` is not 0 for samples that the common path must decode.
+    """Read the headers of several samples.
 
-    Files are read into memory of this thread, which is valid until the thread reads the next files.
+    Files are read into a buffer of this thread, whose content is valid until the thread reads the next files.
 
     Args:
         sources: Encoded bytes, or paths of files.
-        options: If not None, draw the samples' lots (see `lots_of`); the options determine whether images are turned
+        options: If not None, also draw the samples' lots (see `lots_of`); the options say whether images are turned
             upright.
+
+    Returns:
+        One row of `ENCODED` per sample. The field `code` is 0, unless the sample needs the common path.
     """
     native = library()
     assert native is not None
@@ -244,19 +266,22 @@ def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None
 def lots_of(share: float) -> int:
     """Convert the engine's share of the images to a limit for lots.
 
-    A decoding engine of the device decodes the files whose lots are below the limit. A lot depends only on the file's
-    bytes, so that the same decoder always decodes an image, whatever batch the image is in. Only baseline JPEGs with
-    one scan and 8 bits, gray or YCbCr, have a lot: the engine decodes other JPEGs in other colors, or not at all. JPEGs
-    that must be turned, are truncated or have markers amid their pixels have no lot either: an engine may treat a
-    damaged file as complete.
+    A GPU may have an engine that decodes JPEGs. The engine decodes the files whose lots are below the limit; the CPU
+    decodes the others. A lot is a number that is computed from the file's bytes, so the same image is always decoded by
+    the same decoder, whatever batch the image is in.
+
+    Only baseline JPEGs with one scan and 8 bits, gray or YCbCr, have a lot: the engine decodes other JPEGs to other
+    colors, or not at all. JPEGs that must be turned have no lot. Neither have JPEGs that are truncated or have markers
+    amid their pixels, since an engine may not notice the damage.
     """
     return math.ceil(share * (1 << 24))
 
 
 class WindowChoice(ctypes.Structure):
-    """Choice of image windows: whole images, passed windows, or random windows.
+    """How to choose the window of each image: the whole image, a passed window, or a random one.
 
-    See `kernels.random_window.random_window` for the attributes; `log_ratio` holds the logarithms of `ratio`.
+    See `kernels.random_window.random_window` for the fields `attempts`, `area` and `ratio`; `log_ratio` has the
+    logarithms of `ratio`.
     """
 
     _fields_ = (
@@ -288,7 +313,7 @@ class WindowChoice(ctypes.Structure):
         """Choose random windows.
 
         Raises:
-            RuntimeError: see `random_window`.
+            RuntimeError: A range is invalid; see `random_window`.
         """
         *bounds, low, high = window_ranges(tuple(area), tuple(ratio))
         pair = ctypes.c_double * 2
@@ -296,22 +321,22 @@ class WindowChoice(ctypes.Structure):
 
 
 class Parts:
-    """Windows of images, divided between the native library and a decoding engine of the device.
+    """Windows of images to decode, each by the native library or by the GPU's decoding engine.
 
     Args:
-        files: All must have a `code` of 0.
-        choice: How the windows are chosen.
+        files: The files; all must have a `code` of 0.
+        choice: How to choose the windows.
         share: The engine's share of the images, 0 to 1.
         numbers: Random numbers for random windows; see `SampleRngs.words`.
         windows: Passed windows ``(N, 4)``: y, x, height and width in the upright images.
-        regions: ``(2, N, 2)``, starts and ends in the images. They are changed in place to regions of the windows that
-            the library decodes. For random windows, the regions are only written.
+        regions: ``(2, N, 2)``: starts and ends of a region in each upright image. They are replaced by the region of
+            the window that the library decodes. For random windows, the regions are only written.
 
     Attributes:
         table: Table of the dtype `PARTS`.
         pixels: Size of all decoded pixels in bytes.
-        copies: Size of the file copies for the engine in bytes.
-        shared: Number of files for the engine.
+        copies: Size in bytes of the file copies that the engine receives.
+        shared: Number of files that the engine decodes.
     """
 
     __slots__ = ("_address", "_files", "_native", "copies", "pixels", "shared", "table")
@@ -342,7 +367,16 @@ class Parts:
         self.pixels, self.copies, self.shared = totals
 
     def do(self, options: ImageOptions, pixels: int, copies: int) -> int:
-        """Decode windows and copy the engine's files to these addresses; return the number of failed images."""
+        """Decode the library's windows, and copy the engine's files.
+
+        Args:
+            options: Options of the decoder.
+            pixels: Address for the decoded pixels.
+            copies: Address for the file copies.
+
+        Returns:
+            The number of images that failed.
+        """
         # The call runs without the GIL. Until it returns, no other thread uses the files and the output memory.
         failed: int = self._native.do_parts(
             options.address, self._files.address, self._address, len(self.table), limits.pixels, pixels, copies
@@ -353,7 +387,7 @@ class Parts:
 def decode_together(
     data: Sequence[Tensor], upright: bool, fast: bool = False, fancy: bool = True
 ) -> list[Tensor | None]:
-    """Decode whole JPEGs in one call; None for images that other decoders must decode."""
+    """Decode whole JPEGs in one call; the result is None for images that need other decoders."""
     sources, options = read_headers(data), _options(upright, fast, fancy)
     programs = [None if each is None else ImageProgram.of(*each.size(upright), options) for each in sources]
     return run_programs(sources, programs)
@@ -363,7 +397,10 @@ _options = functools.lru_cache(ImageOptions)
 
 
 def render(program: ImageProgram, data: Tensor, out: Tensor | None = None) -> Tensor | None:
-    """Run an image program, writing to `out` if the result fits there; None if the library cannot run it."""
+    """Run an image program; return None if the library cannot run it.
+
+    If the result fits `out`, it is written there.
+    """
     (source,) = read_headers([data], program.options.of_pillow)
     (pixels,) = run_programs([source], [program], None if out is None else out[None])
     return out if pixels is IN_PLACE else pixels
@@ -384,7 +421,8 @@ def run_programs(
         room: Memory for the other results; unused if its item size differs from the output's.
 
     Returns:
-        For each sample `IN_PLACE`, `Placed` (in `room`) or a tensor; None for samples that the common path must decode.
+        For each sample `IN_PLACE` (the result is in `out`), `Placed` (the result is in `room`), or a tensor. None for
+        samples that need the common path.
     """
     native, most = library(), limits.pixels
     results: list[Any] = [None] * len(programs)
@@ -427,8 +465,8 @@ def run_programs(
             len(own) // STEP.size,
         )  # fmt: skip
         numbers.append(i)
-    # The call runs without the GIL. Until it returns, no other thread uses `table`, `steps`, the files or these
-    # positions in `out` and `room`: each thread has its own chunk, its own memory for files and its own positions.
+    # The call runs without the GIL. Until it returns, no other thread uses `table`, `steps`, the files or the memory
+    # for the results: each thread works on other samples, and has its own buffer for files.
     if numbers and native.run(options.address, _buffer(len(table)).from_buffer(table), len(numbers)):
         for i, sample in zip(numbers, SAMPLE.iter_unpack(table), strict=False):
             if sample[CODE]:
@@ -437,5 +475,5 @@ def run_programs(
 
 
 def _steps_of(program: ImageProgram | None) -> bytes:
-    """Return the steps on pixels; the last step has the region that is written."""
+    """Return the program's steps on pixels as bytes; the last step describes the region that is written."""
     return b"" if program is None or program.pixels is None else program.pixels.steps + program.as_step()

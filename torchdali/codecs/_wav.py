@@ -1,6 +1,7 @@
-"""WAV files with PCM or floating-point samples; libsndfile or FFmpeg decodes other codecs in WAV files.
+"""Decode WAV files with integer (PCM) or floating-point samples.
 
-Source: Multimedia Programming Interface and Data Specifications 1.0, IBM and Microsoft, 1991, and RFC 2361.
+WAV files with other codecs are decoded by libsndfile or FFmpeg. Source: Multimedia Programming Interface and Data
+Specifications 1.0, IBM and Microsoft, 1991, and RFC 2361.
 """
 
 from __future__ import annotations
@@ -19,21 +20,23 @@ Array = npt.NDArray[Any]
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _FORMAT = struct.Struct("<HHIIHH")
 _CHUNK = struct.Struct("<4sI")
-_USUAL = struct.Struct("<4sI4s4sIHHIIHH4sI")  # a header with only these two chunks
+_USUAL = struct.Struct("<4sI4s4sIHHIIHH4sI")  # the common header, which has only the chunks `fmt ` and `data`
 _TWO_CHUNKS = b"fmt \x10\0\0\0data"
-# The bytes that are equal in all headers of one format: all bytes except lengths and rates.
+# Indices of the header's bytes that depend only on the format: all bytes except lengths and rates.
 _FIXED = [*range(4), *range(8, 24), *range(32, 40)]
 _KNOWN = {(_PCM, 8), (_PCM, 16), (_PCM, 24), (_PCM, 32), (_FLOAT, 32), (_FLOAT, 64)}
-_GUID = b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"  # the tail that makes a GUID of a format number
+_GUID = b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"  # follows the format number in a format GUID
 
 
 class Wav(NamedTuple):
-    """Fields of a header, and the bytes of the samples.
+    """Fields of a WAV header, and the bytes of the samples.
 
     Attributes:
+        rate: Sample rate in Hz.
+        channels: Number of channels.
         bits: Number of bits per sample.
-        floating: Samples are IEEE floats, not integers.
-        data: The bytes of the complete frames.
+        floating: True for floating-point samples, False for integers.
+        data: The bytes of the samples, without an incomplete frame at the end.
     """
 
     rate: int
@@ -50,12 +53,12 @@ class Wav(NamedTuple):
     def read(self, dtype: np.dtype[Any], out: Array | None = None) -> Array:
         """Return the samples, ``(frames, channels)``, as float32 (full scale 1), int16 or int32.
 
-        Integers are shifted to the width of the dtype. Floats are rounded to integers without scaling, as in
-        libsndfile.
+        Integers are shifted to the width of the dtype. As in libsndfile, floats are rounded to integers without
+        scaling.
 
         Args:
             dtype: Dtype of the samples.
-            out: Array to which the samples are written; None for a new array.
+            out: Array to write the samples to; None for a new array.
         """
         samples = np.empty((self.frames, self.channels), dtype) if out is None else out
         if self.floating:
@@ -78,7 +81,7 @@ class Wav(NamedTuple):
         return integers
 
     def _words(self) -> Array:
-        """Return integer samples in the upper bits of int32."""
+        """Return integer samples as int32, shifted to the upper bits."""
         if self.bits == 8:
             return (self.data.astype(np.int32) - 128) << 24
         if self.bits == 32:
@@ -89,7 +92,7 @@ class Wav(NamedTuple):
 
 
 def write_words(data: Array, out: Array) -> None:
-    """Convert 16-bit samples to float32, int16 or int32 (see `Wav.read`), and write them to `out`, ``(n,)``."""
+    """Convert 16-bit samples to float32, int16 or int32, as `Wav.read` does, and write them to `out`, ``(n,)``."""
     np.copyto(out, data.view("<i2"))
     if out.dtype == np.float32:
         out *= np.float32(2**-15)
@@ -110,7 +113,7 @@ def parse_words(files: Sequence[Array]) -> tuple[int, list[int], list[Array]] | 
         files: ``(n,)`` uint8 each.
 
     Returns:
-        The number of channels, and each file's rate and bytes of samples; None if a file has another format.
+        The number of channels, and each file's sample rate and bytes of samples; None if a file has another format.
     """
     size = _USUAL.size
     headers = b"".join([file[:size].tobytes() for file in files])
@@ -135,10 +138,13 @@ def parse_words(files: Sequence[Array]) -> tuple[int, list[int], list[Array]] | 
 
 
 def parse(encoded: Array) -> Wav | None:
-    """Read the header of a WAV file; None for other files and for other codecs in WAV files.
+    """Read the header of a WAV file.
 
     Args:
-        encoded: ``(n,)`` uint8.
+        encoded: ``(n,)`` uint8, the bytes of the file.
+
+    Returns:
+        The header; None for files that are not WAV, or have another codec.
     """
     size = len(encoded)
     if size >= _USUAL.size:
@@ -169,9 +175,14 @@ def parse(encoded: Array) -> Wav | None:
 
 
 def lacks_length(encoded: Array, at: int) -> bool:
-    """Return whether a length of 0 in the header is a placeholder, which is the case if samples follow, not a chunk.
+    """Return whether the length 0 of a data chunk is only a placeholder.
 
-    Programs write this placeholder to a pipe, or leave it in the file if they end before they correct it.
+    It is a placeholder if samples follow instead of another chunk. Programs write this placeholder to a pipe. It also
+    stays in the file if a program is killed before it writes the true length.
+
+    Args:
+        encoded: ``(n,)`` uint8, the bytes of the file.
+        at: Offset after the length.
     """
     if len(encoded) < at + 8:
         return False
@@ -180,7 +191,7 @@ def lacks_length(encoded: Array, at: int) -> bool:
 
 
 def _form(chunk: Array) -> tuple[int, int, int, int] | None:
-    """Return kind, channels, rate and bits of a format chunk; None if the format is not supported here."""
+    """Return type, channels, rate and bits of a format chunk; None if this module doesn't support the format."""
     kind, channels, rate, _, block, bits = _FORMAT.unpack_from(chunk.data)
     if kind == _EXTENSIBLE and len(chunk) >= 40:
         valid = int(chunk[18]) | int(chunk[19]) << 8

@@ -1,4 +1,7 @@
-"""Audio decoding: WAV by `_wav`, FLAC and formats such as AAC by FFmpeg (PyAV), other formats by libsndfile."""
+"""Decode audio.
+
+`_wav` decodes WAV files, FFmpeg (PyAV) decodes FLAC and formats such as AAC, and libsndfile decodes the other formats.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ _DTYPES: dict[torch.dtype, np.dtype[Any]] = {
 }
 
 _DENSEST = 64  # maximum number of samples per byte that a header may claim
-_SHORT = 1 << 15  # mean bytes of samples per file up to which several files are converted in one call
-_UPWARD = 1024  # ratio of rates above which a header counts as damaged, so that it cannot exhaust memory
+_SHORT = 1 << 15  # bytes; files whose mean size is smaller are converted together in one call
+_UPWARD = 1024  # maximum factor of resampling: a damaged header with a tiny rate could otherwise exhaust memory
 
 
 def decode(
@@ -46,19 +49,19 @@ def decode(
 
     Args:
         buffer: ``(n,)`` uint8, the bytes of the file.
-        sample_rate: Resample to this rate; not if it is 0 or the file's rate.
+        sample_rate: Rate of the result in Hz; 0 keeps the file's rate.
         downmix: Return the mean of the channels.
         dtype: float32 (full scale 1), int16 or int32.
         quality: Quality of resampling, from 0 to 100; see `kernels.audio.resample`.
 
     Returns:
-        ``(samples, channels)``, or ``(samples,)`` with `downmix`; and the rate of the result.
+        ``(samples, channels)``, or ``(samples,)`` with `downmix`; and the rate of the result in Hz.
 
     Raises:
-        DecodeError: the data is damaged, or the format is unknown. For a truncated WAV file, the existing samples are
-            returned instead.
-        MissingExtraError: the format needs the package soundfile or av, which is missing.
-        RuntimeError: the dtype is not supported.
+        DecodeError: The data is damaged, or the format is unknown. A truncated WAV file isn't an error; its complete
+            samples are returned.
+        MissingExtraError: The format needs the package soundfile or av, which is not installed.
+        RuntimeError: The dtype is not supported.
     """
     if dtype not in _DTYPES:
         raise RuntimeError(f"unsupported output type: {dtype}; it is float32, int16 or int32")
@@ -78,8 +81,9 @@ def decode_several(
 
     Args:
         buffers: ``(n,)`` uint8 each; arrays must be contiguous and writable.
-        downmix, dtype: See `decode`.
-        empty: Returns memory for the samples.
+        downmix: See `decode`.
+        dtype: See `decode`.
+        empty: Function that returns memory for the samples.
 
     Returns:
         The samples of all files, ``(samples, channels)`` or, with `downmix`, ``(samples,)``; the number of samples of
@@ -101,7 +105,7 @@ def decode_several(
 def _decode_words(
     words: tuple[int, list[int], list[Array]], downmix: bool, dtype: torch.dtype, empty: Empty
 ) -> tuple[Tensor, list[int], list[int]]:
-    """Decode 16-bit samples; several short files are converted in one call."""
+    """Convert the 16-bit samples of several files; if the files are short, all in one call."""
     channels, rates, parts = words
     counts = [len(part) // (2 * channels) for part in parts]
     samples = empty((sum(counts), channels), dtype)
@@ -116,7 +120,7 @@ def _decode_words(
 
 
 def _parse_headers(files: Sequence[Array]) -> list[Wav | Flac] | None:
-    """Read the headers of files; None unless all files are plain WAV or FLAC with equal numbers of channels."""
+    """Read the headers of files; return None unless all are plain WAV or FLAC with equal numbers of channels."""
     sounds: list[Wav | Flac] = []
     for file in files:
         sound = parse(file) or parse_flac(file)
@@ -155,15 +159,22 @@ def decode_part(
     """Decode a part of an audio file; see `decode`.
 
     Args:
+        buffer: See `decode`.
         offset: Start of the part in seconds; if negative, the start of the file.
-        duration: Length of the part in seconds, limited by the end of the file; if negative, the part extends to the
-            end.
+        duration: Length of the part in seconds; at the end of the file, the part is shorter. If negative, the part
+            extends to the end.
+        sample_rate: See `decode`.
+        downmix: See `decode`.
+        dtype: See `decode`.
+        quality: See `decode`.
 
     Returns:
-        The samples, and the rate of the file.
+        The samples, and the rate of the file in Hz.
 
     Raises:
-        DecodeError, MissingExtraError, RuntimeError: see `decode`. DecodeError also if the part starts after the end.
+        DecodeError: As for `decode`; or the part begins after the end of the file.
+        MissingExtraError: See `decode`.
+        RuntimeError: See `decode`.
     """
     if dtype not in _DTYPES:
         raise RuntimeError(f"unsupported output type: {dtype}; it is float32, int16 or int32")
@@ -198,7 +209,7 @@ def _bounds(frames: int, rate: int, offset: float, duration: float) -> tuple[int
 def _decode(
     encoded: Array, sample_rate: float, downmix: bool, dtype: torch.dtype, quality: float
 ) -> tuple[Tensor, float]:
-    """Decode files in formats other than plain WAV, and files that must be mixed or resampled."""
+    """Decode a file that is not plain WAV, or that must be mixed or resampled."""
     samples, rate = _finish(functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality)
     return samples, sample_rate or float(rate)
 
@@ -210,7 +221,10 @@ def _finish(
     dtype: torch.dtype,
     quality: float,
 ) -> tuple[Tensor, int]:
-    """Read, mix and resample samples; they are read as integers only if they are neither mixed nor resampled."""
+    """Read, mix and resample samples.
+
+    The samples are read as integers only if they are neither mixed nor resampled.
+    """
     samples, rate = read(dtype)
     resampled = sample_rate > 0 and sample_rate != rate
     mixed = downmix and samples.shape[1] > 1
@@ -226,7 +240,7 @@ def _finish(
 
 
 def _mix_channels(samples: Array) -> Array:
-    """Return the mean of the channels, which are added in order, as in DALI."""
+    """Return the mean of the channels, added in DALI's order."""
     if samples.shape[1] == 1:
         return samples[:, 0]
     share = np.float32(1.0 / samples.shape[1])
@@ -253,7 +267,7 @@ def _samples(encoded: Array, dtype: torch.dtype) -> tuple[Array, int]:
 
 
 def _decode_by_first(encoded: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
-    """Decode by the first decoder that supports the data."""
+    """Decode with the first decoder that supports the data."""
     sound = parse(encoded) or parse_flac(encoded)
     if sound is not None:
         try:

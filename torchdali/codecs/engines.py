@@ -1,10 +1,12 @@
-"""JPEG decoding by a GPU's hardware engine (A100, H100 and later), by nvImageCodec or by nvJPEG.
+"""JPEG decoding by a GPU's hardware engine (A100, H100 and later), with nvImageCodec or nvJPEG.
 
-nvImageCodec is used if it is installed (the extra ``nvimgcodec``). ``TORCHDALI_NVJPEG=1`` in the environment selects
-nvJPEG from torchvision or CUDA instead, which the native library calls; a path selects the nvJPEG library. The pixels
-of an H100's engine differ from libjpeg's by at most one level. Hybrid decoders, which begin on the CPU, are not used:
-their pixels differ by three levels, and they need as much CPU time as libjpeg. If an engine refuses an image or fails,
-the caller decodes the image on the CPU, which raises the errors.
+nvImageCodec is used if it is installed (extra ``nvimgcodec``). The environment variable ``TORCHDALI_NVJPEG`` selects
+nvJPEG instead, which the native library calls: ``1`` finds the library in torchvision's or CUDA's folders, and a path
+is the library's own path.
+
+The pixels of an H100's engine differ from libjpeg's by at most one level. Hybrid decoders, which begin on the CPU, are
+not used: their pixels differ by three levels, and they need as much CPU time as libjpeg. If an engine rejects an image
+or fails, the caller decodes the image on the CPU, which raises any error.
 """
 
 from __future__ import annotations
@@ -28,10 +30,13 @@ from torchdali.kernels.native import library
 __all__ = ["DEFAULT_SHARE", "BatchDecoder", "EngineWork", "JpegEngine", "NvJpeg", "available", "open_engine"]
 
 DEFAULT_SHARE = 0.65
-"""Share of the images that an engine decodes, as in DALI. It must not depend on the number of threads, or pixels would:
-an engine differs from libjpeg by a level."""
+"""Share of the images that an engine decodes, the same as in DALI.
+
+It must not depend on the number of threads: an engine's pixels differ from libjpeg's by a level, so the results would
+depend on the number of threads, too.
+"""
 SIDE = 1024
-"""Sides of images for which memory is prepared; an engine takes larger ones, too."""
+"""Height and width of the images for which memory is allocated in advance. Larger images are supported, too."""
 
 _CPU_ONLY = -99999  # nvImageCodec's device number for the CPU
 _STATUS = {
@@ -44,14 +49,14 @@ _refusals: dict[torch.device, str] = {}
 
 
 class EngineWork(NamedTuple):
-    """Description of the work that an engine must prepare for.
+    """The work that an engine must prepare for.
 
     Attributes:
-        images: Number of images in the largest expected batch.
+        images: Maximum number of images in a batch.
         states: Number of batches that are decoded at the same time.
-        fancy: Upsample chroma smoothly; else repeat chroma samples.
+        fancy: Upsample chroma smoothly; otherwise repeat chroma samples.
         threads: Number of CPU threads; the engine may use some of them.
-        sides: Height and width of images for which memory is prepared.
+        sides: Height and width of the images for which memory is allocated in advance.
     """
 
     images: int
@@ -68,20 +73,25 @@ class JpegEngine(Protocol):
         """Submit images for decoding to RGB bytes; the EXIF orientation is ignored.
 
         Args:
-            images: Table of the dtype `ENCODED`. The files' memory must stay valid until the stream has finished. `out`
-                is the offset in `into` of an image's pixels ``(H, W, 3)``; `code` is set to 0 for each accepted image.
-            into: Bytes on the device; nothing else may read or write the images' positions.
-            state: Index of the engine's state to use; no other batch may be using it.
+            images: Table of the dtype `ENCODED`. The files' memory must stay valid until the stream has finished. The
+                field `out` is the offset in `into` of an image's pixels ``(H, W, 3)``. The field `code` is set to 0 for
+                each image that the engine accepts.
+            into: Bytes on the device; nothing else may read or write the memory of these images.
+            state: Index of the engine's state to use; no other batch may be using this state.
             stream: Handle of the CUDA stream on which the pixels become available; 0 without CUDA.
 
         Raises:
-            RuntimeError: the call failed for all images; later calls may succeed.
+            RuntimeError: The call failed for all images; later calls may succeed.
         """
         ...
 
 
 def available(device: torch.device) -> bool:
-    """Return whether a device may have an engine: a CUDA device, with a library, and without an earlier failure."""
+    """Return whether a device may have an engine.
+
+    It must be a CUDA device, a library for it must be installed, and no earlier attempt to open its engine may have
+    failed.
+    """
     if device.type != "cuda" or library() is None or device in _refusals:
         return False
     if _requested_library():
@@ -93,11 +103,11 @@ def available(device: torch.device) -> bool:
 
 
 def open_engine(device: torch.device, work: EngineWork) -> JpegEngine:
-    """Open the engine of a device. After a failure, the engine is not `available` to later pipelines.
+    """Open the engine of a device. If that fails, the engine isn't `available` from then on.
 
     Raises:
         ImportError: nvImageCodec is not installed.
-        RuntimeError: the decoder does not work here, or the GPU has no engine.
+        RuntimeError: The decoder does not work here, or the GPU has no engine.
     """
     try:
         return NvJpeg(work) if _requested_library() else BatchDecoder(device, work)
@@ -108,13 +118,16 @@ def open_engine(device: torch.device, work: EngineWork) -> JpegEngine:
 
 
 def _requested_library() -> str:
-    """Return the nvJPEG library that the environment selects: "1" for any library, a path, or "" for none."""
+    """Return the value of ``TORCHDALI_NVJPEG``: "1" for any nvJPEG library, a path, or "" for nvImageCodec."""
     value = os.environ.get("TORCHDALI_NVJPEG", "").strip()
     return "" if value.lower() in ("0", "off", "false", "no") else value
 
 
 class NvJpeg:
-    """nvJPEG for the current device, called by the native library.
+    """nvJPEG on the current device, called by the native library.
+
+    Args:
+        work: The work to prepare for.
 
     Raises:
         RuntimeError: nvJPEG is missing, or does not work here.
@@ -138,7 +151,7 @@ class NvJpeg:
             self._library.engine_close(self._engine)
 
     def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
-        """Submit images in one call; see `JpegEngine`."""
+        """Submit images in a single call; see `JpegEngine`."""
         table = images.copy()
         table["out"] += np.uint64(into.data_ptr())
         code = self._library.engine_decode(
@@ -172,8 +185,8 @@ class BatchDecoder:
     """nvImageCodec on a device.
 
     Args:
-        device: CUDA device; or the CPU, for which nvImageCodec uses its CPU decoders (for tests).
-        work: Expected work. The decoder uses a quarter of its threads, at most four, to read headers.
+        device: CUDA device; or the CPU, on which nvImageCodec uses its CPU decoders (for tests).
+        work: The work to prepare for. To read headers, the decoder uses a quarter of the threads, at most four.
 
     Raises:
         ImportError: nvImageCodec is not installed.
@@ -194,7 +207,7 @@ class BatchDecoder:
         self._parameters = codec.DecodeParams(apply_exif_orientation=False, color_spec=codec.ColorSpec.SRGB)
 
     def decode(self, images: Files, into: Tensor, state: int, stream: int) -> None:
-        """Submit images; see `JpegEngine`. `state` is ignored: nvImageCodec manages its own states."""
+        """Submit images; see `JpegEngine`. `state` is ignored, since nvImageCodec manages its own states."""
         codec = self._codec
         streams, targets, places, indices = [], [], [], []
         for i, (data, length, start, height, width) in enumerate(images[_FIELDS].tolist()):
@@ -219,7 +232,7 @@ _FIELDS = ["data", "length", "out", "height", "width"]
 
 
 def _is_in(image: Any, place: Tensor) -> bool:
-    """Copy an image to its destination unless it is there; return False if it has a different shape."""
+    """Copy an image to its destination, unless it is there; return False if the image has another shape."""
     if tuple(image.shape) != tuple(place.shape):
         return False
     interface = image.__array_interface__ if place.is_cpu else image.__cuda_array_interface__

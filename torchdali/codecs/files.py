@@ -18,22 +18,22 @@ from torchdali.kernels.memory import Bytes
 
 __all__ = ["map_or_read", "open_bytes", "read_after", "read_cached", "read_file", "read_in_blocks"]
 
-_MAPPED_BYTES = 8 << 20  # unmapping stops the process's other threads, so copying small files is faster
+_MAPPED_BYTES = 8 << 20  # smaller files are read: to unmap a file interrupts the process's other threads
 
 _read_mapped: Callable[[str], Tensor] | None = None
 
 
 def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor:
-    """Read a file to a 1-D uint8 tensor. The function is thread-safe.
+    """Read a file to a 1-D uint8 tensor; thread-safe.
 
     Args:
         path: Path of the file.
         mapped: Map a file of 8 MiB or more into memory if possible; smaller files are read.
-        direct: If not ``mapped``, bypass the system's cache if the file system supports this.
+        direct: If not ``mapped``, bypass the system's file cache if the file system supports this.
 
     Raises:
-        OSError: the same errors as `open`: FileNotFoundError, PermissionError, ...
-        RuntimeError: the file is empty, and ``mapped`` is True.
+        OSError: The errors of `open`: FileNotFoundError, PermissionError, ...
+        RuntimeError: The file is empty, and ``mapped`` is True.
     """
     if not mapped:
         return _read_direct(path) if direct else _read(path)
@@ -44,7 +44,9 @@ def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor
 
 
 def map_or_read(path: str) -> Tensor:
-    """Map a file of 8 MiB or more, which may have a hole after its image; read smaller files, including empty files.
+    """Map a file of 8 MiB or more into memory; read a smaller file, which may be empty.
+
+    A mapped file may be much larger than its image: it may have a hole after the image.
 
     Raises:
         OSError: See `read_file`.
@@ -60,12 +62,15 @@ def map_or_read(path: str) -> Tensor:
 
 
 def open_bytes(data: memoryview | bytes) -> BinaryIO:
-    """Open bytes in memory as a file. Many bytes are not copied: they may be a mapped file with a hole."""
+    """Open bytes in memory as a file.
+
+    8 MiB or more are not copied, since the bytes may be a mapped file with a large hole.
+    """
     return io.BytesIO(data) if len(data) < _MAPPED_BYTES else io.BufferedReader(_Mapped(data))
 
 
 class _Mapped(io.RawIOBase):
-    """Bytes in memory as a file that shares them."""
+    """A file object that reads from bytes in memory without copying all of them."""
 
     def __init__(self, data: memoryview | bytes) -> None:
         self._view, self._at = memoryview(data), 0
@@ -106,12 +111,12 @@ def _read(path: str) -> Tensor: ...
 @overload
 def _read(path: str, below: int) -> Tensor | None: ...
 def _read(path: str, below: int | None = None) -> Tensor | None:
-    """Read a file; None if it has `below` bytes or more."""
+    """Read a file; return None if it has `below` bytes or more."""
     with io.FileIO(path) as file:
         size = os.fstat(file.fileno()).st_size
         if below is not None and size >= below:
             return None
-        data, length = np.empty(size, np.uint8), 0  # unlike torch.empty, np.empty keeps the GIL
+        data, length = np.empty(size, np.uint8), 0  # unlike torch.empty, np.empty doesn't release the GIL
         while length < size and (count := file.readinto(data[length:].data)):
             length += count
     return torch.from_numpy(data if length == size else data[:length])
@@ -122,17 +127,18 @@ _NO_WAIT: int = getattr(os, "RWF_NOWAIT", 0)
 
 
 def read_after(path: str, head: bytes, out: Tensor) -> bool:
-    """Read the bytes after ``head`` into a tensor; return whether the file begins with ``head`` and is long enough.
-
-    If the result is False, the content of ``out`` is undefined.
+    """Read a file into a tensor if the file begins with expected bytes.
 
     Args:
         path: Path of the file.
         head: Expected first bytes of the file.
-        out: ``(...)``, contiguous.
+        out: Tensor for the bytes after `head`; contiguous.
+
+    Returns:
+        Whether the file begins with `head` and has enough bytes for `out`. If not, the content of `out` is undefined.
 
     Raises:
-        OSError: the file cannot be opened; see `open`.
+        OSError: The file cannot be opened; see `open`.
     """
     if not hasattr(os, "preadv"):
         return False
@@ -148,10 +154,10 @@ def read_after(path: str, head: bytes, out: Tensor) -> bool:
 
 
 class Filled(NamedTuple):
-    """Consecutive files in a few blocks of memory.
+    """Files in a few blocks of memory, one after another in each block.
 
     Attributes:
-        blocks: ``(n,)`` uint8 each.
+        blocks: The blocks, each ``(n,)`` uint8.
         of: Index of each file's block.
         begins: Start of each file in its block.
         ends: End of each file in its block.
@@ -164,14 +170,17 @@ class Filled(NamedTuple):
 
 
 def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled | None:
-    """Read files from the system's cache; None if a file isn't cached, is empty, or is large enough to be mapped.
+    """Read files that are in the system's file cache.
 
     Args:
         paths: Paths of the files.
-        block: Returns a block of at least the requested number of bytes.
+        block: Function that returns a block of memory with at least the requested number of bytes.
+
+    Returns:
+        The files; None if a file isn't in the file cache, is empty, or is large enough to be mapped.
 
     Raises:
-        OSError: a file cannot be opened; see `open`.
+        OSError: A file cannot be opened; see `open`.
     """
     if not _NO_WAIT:
         return None
@@ -199,11 +208,11 @@ def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled 
     return filled
 
 
-_BLOCK = 1 << 22  # bytes of a block of memory for files
+_BLOCK = 1 << 22  # bytes; size of a block unless a file is larger
 
 
 def read_in_blocks(paths: Sequence[str]) -> list[Bytes] | None:
-    """Read several files per block of memory; see `read_cached`."""
+    """Read files that are in the system's file cache, several per block of memory; see `read_cached`."""
     filled = read_cached(paths, lambda size: torch.empty(max(size, _BLOCK), dtype=torch.uint8))
     if filled is None:
         return None
@@ -212,7 +221,7 @@ def read_in_blocks(paths: Sequence[str]) -> list[Bytes] | None:
 
 
 def _read_direct(path: str) -> Tensor:
-    """Read in whole pages, as direct reads require; if the file system refuses direct reads, read normally."""
+    """Read a file in whole pages, bypassing the file cache; if the file system doesn't support this, read normally."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECT", 0))
     except OSError:

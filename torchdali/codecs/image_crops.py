@@ -1,9 +1,11 @@
-"""Windows of images: decode as few pixels, and allocate as little memory, as possible.
+"""Decode windows of images with as few pixels and as little new memory as possible.
 
-A sequential JPEG is decoded only from its first row to the last row that the window needs. A JPEG can also be decoded
-at a half, a quarter or an eighth of its size in a fraction of the time. Since allocating a frame of tens of megabytes
-takes as long as filling it, the frame is decoded into a buffer that the thread reuses; only the window is copied to new
-memory. simplejpeg (the extra ``image``) can do all of this; Pillow can only scale. All other images are decoded whole.
+A sequential JPEG is decoded only up to the last row that the window needs. A JPEG can also be decoded at a half, a
+quarter or an eighth of its size, in a fraction of the time. To allocate a frame of tens of megabytes takes as long as
+to fill it. So frames are decoded into a buffer that the thread reuses, and only the window is copied to new memory.
+
+simplejpeg (extra ``image``) supports all of this. Pillow supports only the smaller sizes. Images of other formats are
+decoded whole.
 """
 
 from __future__ import annotations
@@ -27,15 +29,18 @@ from torchdali.codecs.images import decode
 
 __all__ = ["ScaledCrop", "decode_crop", "decode_scaled_crop", "decode_upper", "scale_for"]
 
-_BLOCK = 8  # source pixels to which a window of a scaled image is widened
+_BLOCK = 8  # windows of scaled images are widened to multiples of this number of source pixels
 
 
 class ScaledCrop(NamedTuple):
-    """Part of an image at full or reduced size.
+    """A window of an image at full or reduced size.
 
     Attributes:
         pixels: ``(H, W, 3)`` uint8 RGB; may be a little larger than the window.
-        y, x, h, w: The requested window, in units of `pixels`.
+        y: Top of the window in `pixels`.
+        x: Left side of the window in `pixels`.
+        h: Height of the window in `pixels`.
+        w: Width of the window in `pixels`.
         scale: Number of image pixels per pixel of `pixels` on each axis: 1, 2, 4 or 8.
     """
 
@@ -63,17 +68,21 @@ def decode_crop(
 
     Args:
         data: Encoded bytes; see `decode`.
-        y, x, h, w: The window in the upright image.
+        y: Top of the window in the upright image.
+        x: Left side of the window.
+        h: Height of the window.
+        w: Width of the window.
         adjust_orientation: Turn the image according to its EXIF block.
-        fast, fancy: See `decode`.
-        header: Header of the data; if None, it is read.
+        fast: See `decode`.
+        fancy: See `decode`.
+        header: Header of the data; None to read it.
 
     Returns:
         ``(h, w, 3)`` uint8 RGB, contiguous or a view of the whole image.
 
     Raises:
-        DecodeError: the image cannot be decoded; see `decode`.
-        ValueError: the window is empty or exceeds the image.
+        DecodeError: The image cannot be decoded; see `decode`.
+        ValueError: The window is empty or exceeds the image.
     """
     view = encoded_view(data)
     header = header or read_header(view)
@@ -106,23 +115,27 @@ def decode_scaled_crop(
     fast: bool = False,
     header: ImageHeader | None = None,
 ) -> ScaledCrop:
-    """Decode a window that will be resized, at the smallest scale that isn't smaller than the target size.
+    """Decode a window that is going to be resized, at a reduced size that isn't smaller than the target.
 
-    A scaled image isn't exact: libjpeg renders only the lower frequencies. Windows are widened to multiples of 8 in the
-    stored image.
+    A reduced image isn't exact: libjpeg renders only the lower frequencies. Windows are widened to multiples of 8
+    pixels in the stored image. Images are decoded at full size if they aren't JPEGs, have four channels, or if neither
+    simplejpeg nor Pillow can reduce them.
 
     Args:
-        data: Encoded bytes; see `decode`. Other formats than JPEG, JPEGs of four channels, and JPEGs that neither
-            simplejpeg nor Pillow can scale are decoded at full size.
-        y, x, h, w: The window in the upright image.
-        target_h, target_w: The size to which the caller will resize the window.
+        data: Encoded bytes; see `decode`.
+        y: Top of the window in the upright image.
+        x: Left side of the window.
+        h: Height of the window.
+        w: Width of the window.
+        target_h: Height to which the caller will resize the window.
+        target_w: Width to which the caller will resize the window.
         adjust_orientation: Turn the image according to its EXIF block.
         fast: See `decode`.
-        header: Header of the data; if None, it is read.
+        header: Header of the data; None to read it.
 
     Raises:
-        DecodeError: the image cannot be decoded; see `decode`.
-        ValueError: the window is empty or exceeds the image.
+        DecodeError: The image cannot be decoded; see `decode`.
+        ValueError: The window is empty or exceeds the image.
     """
     scale = scale_for(h, w, target_h, target_w)
     view = encoded_view(data)
@@ -143,7 +156,7 @@ def decode_scaled_crop(
 
 
 def scale_for(h: int, w: int, target_h: int, target_w: int) -> int:
-    """Return the largest of the scales 8, 4, 2 and 1 at which a window is not smaller than the target."""
+    """Return the largest of the divisors 8, 4, 2 and 1 at which a window isn't smaller than the target."""
     ratio = min(h // max(target_h, 1), w // max(target_w, 1))
     return next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
 
@@ -156,17 +169,20 @@ def decode_upper(
     fast: bool = False,
     header: ImageHeader | None = None,
 ) -> Tensor:
-    """Decode at least the rows above `bottom`; the rows equal `decode`'s result.
+    """Decode at least the rows above `bottom`; these rows equal `decode`'s result.
 
     Args:
-        data, adjust_orientation, fast, header: See `decode_crop`.
+        data: See `decode_crop`.
         bottom: End (exclusive) of the rows in the upright image.
+        adjust_orientation: See `decode_crop`.
+        fast: See `decode_crop`.
+        header: See `decode_crop`.
 
     Returns:
         ``(bottom or more, W, 3)`` uint8 RGB, contiguous; valid until the thread decodes the next image.
 
     Raises:
-        DecodeError: the image cannot be decoded; see `decode`.
+        DecodeError: The image cannot be decoded; see `decode`.
     """
     view = encoded_view(data)
     header = header or read_header(view)
@@ -187,7 +203,10 @@ def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> N
 def _decode_scaled(
     view: memoryview, header: ImageHeader, window: tuple[int, int, int, int], scale: int, fast: bool
 ) -> ScaledCrop | None:
-    """Decode a window, widened to whole blocks, by simplejpeg or Pillow; None if neither can scale the image."""
+    """Decode a window with simplejpeg or Pillow at a reduced size; return None if neither supports the image.
+
+    The window is widened to whole blocks.
+    """
     y, x, h, w = window
     top, left = y // _BLOCK * _BLOCK, x // _BLOCK * _BLOCK
     bottom, right = (-(-end // _BLOCK) * _BLOCK for end in (y + h, x + w))
@@ -211,7 +230,7 @@ def _by_pillow(view: memoryview, header: ImageHeader, scale: int) -> Pixels | No
         with JpegImageFile(io.BytesIO(encoded)) as image:
             image.draft("RGB", (header.width // scale, header.height // scale))
             frame = np.asarray(image)
-    except (OSError, SyntaxError, ValueError):  # damaged: decoding the whole image raises the error
+    except (OSError, SyntaxError, ValueError):  # damaged: the caller decodes the whole image, which raises the error
         return None
     if frame.shape[:2] != (-(-header.height // scale), -(-header.width // scale)):
         return None

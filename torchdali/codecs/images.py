@@ -1,7 +1,7 @@
 """Decode images from encoded bytes to pixels, with the results of DALI's image decoders.
 
-The bytes are a one-dimensional uint8 tensor on the CPU; the pixels are ``(H, W, C)``. All functions are thread-safe,
-and raise `DecodeError` with a one-line reason.
+Encoded images are one-dimensional uint8 tensors on the CPU; pixels are ``(H, W, C)``. All functions are thread-safe,
+and raise `DecodeError` with a reason of one line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from torchdali.kernels.limits import limits
 __all__ = ["ENDINGS", "FORMATS", "OTHER_ENDINGS", "Format", "ImageHeader", "decode", "peek_header", "peek_shape"]
 
 _JPEG_MAGIC = b"\xff\xd8\xff"
-_JPEG_MODES = {"RGB": 3, "GRAY": 1}  # libjpeg's own output types, with torchvision's mode numbers
+_JPEG_MODES = {"RGB": 3, "GRAY": 1}  # the output types that libjpeg supports, with torchvision's mode numbers
 
 _decode_jpeg: Callable[..., Tensor] | None = None
 
@@ -56,28 +56,28 @@ def decode(
     fast: bool = False,
     fancy: bool = True,
 ) -> Tensor:
-    """Decode one image of any supported format, which is detected by the first bytes.
+    """Decode one image of any supported format; the first bytes determine the format.
 
     The formats are JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, and Pillow's other formats, such as GIF and AVIF.
 
     Args:
         data: Encoded bytes, contiguous uint8 on the CPU.
         output_type: "RGB", "BGR", "GRAY", "YCbCr", or "ANY_DATA", which keeps the file's channels.
-        dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the
-            full scale of the file to the full scale of the type (1.0 for float32).
+        dtype: uint8, int8, uint16, int16, uint32, int32 or float32. Values are rescaled from the file's full scale to
+            the dtype's full scale (1.0 for float32).
         adjust_orientation: Turn the image according to its EXIF block.
-        fast: Decode JPEGs to RGB bytes by a faster and coarser transform if simplejpeg is installed; as in DALI, not
-            JPEGs that must be turned.
-        fancy: Upsample the chroma of JPEGs smoothly; else repeat chroma samples. False has an effect only if the native
-            library or simplejpeg decodes the file: torchvision and Pillow, which decode other files and CMYK, always
-            upsample smoothly.
+        fast: Decode JPEGs to RGB uint8 with a faster, less exact transform if simplejpeg is installed. As in DALI, this
+            has no effect on JPEGs that must be turned.
+        fancy: Upsample the chroma of JPEGs smoothly; otherwise repeat chroma samples. False has an effect only if the
+            native library or simplejpeg decodes the file. torchvision and Pillow, which decode the other files and
+            CMYK, always upsample smoothly.
 
     Returns:
         ``(H, W, C)``, contiguous.
 
     Raises:
-        DecodeError: the data is empty, damaged, truncated, too large or of an unknown format.
-        MissingExtraError: the format needs an optional package that is missing.
+        DecodeError: The data is empty, damaged, truncated, too large or of an unknown format.
+        MissingExtraError: The format needs an optional package that is not installed.
         ValueError: `data` is not a contiguous uint8 tensor, or `output_type` or `dtype` is not supported.
     """
     mode = _JPEG_MODES.get(output_type)
@@ -114,7 +114,7 @@ def _load_decoder() -> Callable[..., Tensor] | None:
 
 
 def _decode_colors(data: Tensor, view: memoryview, frame: int, fast: bool, fancy: bool) -> Tensor | None:
-    """Decode a JPEG, without orientation, to RGB bytes; None if torchvision or Pillow must decode it."""
+    """Decode a JPEG to RGB bytes, without turning it; return None if torchvision or Pillow must decode it."""
     plain = None if fancy else decode_together([data], False, fast, False)[0]
     if plain is not None:
         return plain
@@ -123,7 +123,7 @@ def _decode_colors(data: Tensor, view: memoryview, frame: int, fast: bool, fancy
 
 
 def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orientation: bool, fancy: bool) -> Tensor:
-    """Decode images other than common JPEGs."""
+    """Decode any image; slower than the direct path of `decode` for common JPEGs."""
     _check_choices(output_type, dtype)
     view = encoded_view(data)
     header = read_header(view)
@@ -140,7 +140,7 @@ def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orien
     return turn(pixels, header.orientation if adjust_orientation else 1)
 
 
-# Exceptions of the libraries for damaged data (SyntaxError is Pillow's).
+# Exceptions that the decoding libraries raise for damaged data. Pillow raises SyntaxError.
 _DAMAGE = (
     RuntimeError,
     OSError,
@@ -164,7 +164,7 @@ def _check_choices(output_type: str, dtype: torch.dtype) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the first line of a library's message, without the source file."""
+    """Return the first line of a library's error message, without the name of the C++ source file."""
     line = str(error).strip().split("\n")[0]
     line = re.sub(r".*\.cpp:\d+[],:]\s*", "", line) or line
     return f"{type(error).__name__} {line}".strip() if isinstance(error, LookupError) or not line else line
@@ -173,7 +173,7 @@ def _reason(error: BaseException) -> str:
 def peek_shape(
     data: Tensor | bytes, *, image_type: str = "RGB", adjust_orientation: bool = True
 ) -> tuple[int, int, int]:
-    """Return the shape ``(H, W, C)`` of `decode`'s result by reading only the header."""
+    """Return the shape ``(H, W, C)`` of `decode`'s result; only the header is read."""
     header = peek_header(data)
     channels = {"GRAY": 1, "ANY_DATA": header.channels}.get(image_type, 3)
     return *header.size(adjust_orientation), channels

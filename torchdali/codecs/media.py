@@ -1,7 +1,8 @@
-"""Open videos and audio files by FFmpeg (PyAV). All other modules of this package open media by this module.
+"""Open videos and audio files safely with FFmpeg (PyAV).
 
-FFmpeg supports formats that refer to other files, hosts and devices: playlists, session descriptions, image sequences.
-So this module passes FFmpeg a list of allowed formats and an open file without a name; FFmpeg itself opens nothing.
+The other modules of this package open them only through this module. FFmpeg supports formats that refer to other files,
+hosts and devices: playlists, session descriptions, image sequences. This module therefore passes FFmpeg a list of
+allowed formats, and an open file without a name. FFmpeg itself opens nothing.
 """
 
 from __future__ import annotations
@@ -28,14 +29,21 @@ FORMATS = (
     "vc1", "vc1test", "cavsvideo", "dirac", "dnxhd", "mjpeg", "yuv4mpegpipe", "gif", "apng", "aac", "ac3", "eac3",
     "amr",
 )  # fmt: skip
-"""FFmpeg's names of the formats that are read: each holds all of its data."""
+"""FFmpeg's names of the allowed formats; files of these formats don't need other files."""
 
 _OPENING = {"format_whitelist": ",".join(FORMATS), "protocol_whitelist": "", "enable_drefs": "0"}
 _LARGEST, _FREE, _PER_BYTE = (1 << 30) // 3, FREE_VALUES // 3, MAX_VALUES_PER_BYTE // 3  # pixels
 
 
 def pyav(purpose: str) -> Any:
-    """Import and return the module of PyAV; MissingExtraError if it is missing."""
+    """Import and return the module of PyAV.
+
+    Args:
+        purpose: Description of the task, for the error.
+
+    Raises:
+        MissingExtraError: PyAV is not installed.
+    """
     try:
         return importlib.import_module("av")
     except ImportError:
@@ -43,12 +51,12 @@ def pyav(purpose: str) -> Any:
 
 
 def media_errors(av: Any) -> tuple[type[Exception], ...]:
-    """Return the exception classes that are raised for media that cannot be read."""
+    """Return the exception classes that are raised if a video or audio file cannot be read."""
     return av.FFmpegError, ValueError, MemoryError, OverflowError, OSError, IndexError
 
 
 class Media:
-    """An open container of PyAV, and the file that it reads."""
+    """An open container of PyAV, and the file that PyAV reads from."""
 
     def __init__(self, container: Any, file: io.FileIO | io.BytesIO) -> None:
         self.container, self._file = container, file
@@ -65,9 +73,14 @@ class Media:
 
 
 def open_media(av: Any, source: str | Tensor) -> Media:
-    """Open a file, or its bytes ``(n,)`` uint8.
+    """Open a video or audio file.
 
-    Raises one of `media_errors`.
+    Args:
+        av: The module of PyAV.
+        source: Path of the file, or its content ``(n,)`` uint8.
+
+    Raises:
+        Exception: One of `media_errors`.
     """
     file = _UnnamedFile(source) if isinstance(source, str) else io.BytesIO(source.numpy().data)
     try:
@@ -82,10 +95,10 @@ _COUNTS = re.compile(rb"(?:stsz.{4}.{4}|trun.{4})(.{4})", re.DOTALL)
 
 
 def _check_counts(file: io.FileIO | io.BytesIO) -> None:
-    """Reject an MP4 file that claims more samples than it has bytes: FFmpeg would allocate memory for all of them.
+    """Reject an MP4 file if it claims more samples than it has bytes: FFmpeg would allocate memory for all of them.
 
     Raises:
-        ValueError: the file claims too many samples.
+        ValueError: The file claims too many samples.
     """
     size, at = file.seek(0, os.SEEK_END), 0
     while at + 8 <= size:
@@ -103,7 +116,8 @@ def _check_counts(file: io.FileIO | io.BytesIO) -> None:
 
 
 def _container(av: Any, file: io.FileIO | io.BytesIO, options: dict[str, str]) -> Any:
-    # FFmpeg mistakes one in some thousand gzip files for a raw H.263 stream, because of the time in the gzip header.
+    # FFmpeg sometimes mistakes a gzip file for a raw H.263 stream: one in some thousand files, depending on the time
+    # in the gzip header.
     if is_compressed(file.read(HEAD)):
         raise ValueError("it is neither a video nor a sound")
     _check_counts(file)
@@ -134,7 +148,7 @@ def _refuse(url: str, *rest: Any) -> NoReturn:
 
 
 def decoding_options(source: str | Tensor) -> dict[str, str]:
-    """Return decoder options that make FFmpeg reject frames that are too large before it allocates memory for them.
+    """Return options that make FFmpeg reject too large frames before it allocates memory for them.
 
     This limit is approximate, since FFmpeg also counts padding; `check_frame` is exact.
     """
@@ -142,10 +156,10 @@ def decoding_options(source: str | Tensor) -> dict[str, str]:
 
 
 def check_frame(width: int, height: int, source: str | Tensor) -> None:
-    """Raise an error if frames are empty, larger than allowed, or too large for the size of the file.
+    """Check the size of frames.
 
     Raises:
-        ValueError: the frames are empty or too large.
+        ValueError: The frames are empty, exceed the limits, or are too large for the number of bytes in the file.
     """
     if not width * height:
         raise ValueError(f"frames of {width} x {height}")
@@ -162,13 +176,13 @@ def _most_pixels(source: str | Tensor) -> int:
 
 
 def failure(source: str | Tensor, error: Exception, kind: str, name: str = "") -> DecodeError:
-    """Build the error for media that cannot be read.
+    """Build the error for a video or audio file that cannot be read.
 
     Args:
-        source: Path, or bytes ``(n,)`` uint8.
+        source: Path of the file, or its content ``(n,)`` uint8.
         error: The exception.
-        kind: Expected kind, "video" or "sound".
-        name: Name of the bytes, for the message.
+        kind: Expected content, "video" or "sound".
+        name: Name of the content, for the message.
     """
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if isinstance(error, IndexError):

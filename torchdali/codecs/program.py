@@ -1,7 +1,8 @@
 """Image programs: the crops, resizes, flips and pixel steps that turn an encoded image into a result.
 
-An image is decoded only when the native library runs its program, in one call. The pixels match DALI's; with a Pillow
-filter, they are bit-identical to the result of Pillow, which performs each operation on the whole image.
+An image is decoded only when the native library runs its program, in one call. The pixels match DALI's. If the program
+resizes with a Pillow filter, the pixels are bit-identical to Pillow's, although Pillow performs each operation on the
+whole image.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _DEFAULT = ImageOptions()
 
 
 class PixelSteps(NamedTuple):
-    """Pixels that are computed by a program and then changed by steps.
+    """The pixels that a program computes, and the steps that then change them.
 
     Attributes:
         region: Program without steps that computes the pixels.
@@ -43,16 +44,18 @@ class PixelSteps(NamedTuple):
 
 
 class ImageProgram(NamedTuple):
-    """Region of an image, its scale, filter and flip.
+    """A region of an image, and how to resize and flip the region.
 
     Attributes:
-        filter: Filter of a resize: a value of `kernels.native.PILLOW` (plus flags), or 0 for DALI's filters; None
+        rows: Rows of the image to use, and the height of the result.
+        columns: Columns of the image to use, and the width of the result.
+        filter: Filter of the resize: a value of `kernels.native.PILLOW` (plus flags), 0 for DALI's filters, or None
             without a resize.
-        scale: Divisor of the size at which the image is decoded: 1, 2, 4 or 8; `rows` and `columns` refer to that size.
-            0 if a resize may choose the divisor.
+        scale: The image is decoded at its size divided by this number: 1, 2, 4 or 8. `rows` and `columns` refer to the
+            decoded size. 0 if the library may choose the number for a resize.
         mirror: Reversed axes of the result: `MIRROR`, `UPSIDE_DOWN`, both or 0.
         options: Options for decoding, DALI's filters and output; the same object for all programs of a call.
-        pixels: The pixels to which the program applies if they are the result of steps; None for the image of a file.
+        pixels: If not None, the region is cut from the result of these steps; otherwise from the image of a file.
     """
 
     rows: AxisRegion
@@ -75,12 +78,12 @@ class ImageProgram(NamedTuple):
 
     @property
     def window(self) -> tuple[int, int, int, int]:
-        """Top, left, height and width of the pixels of the image that the result needs."""
+        """Top, left, height and width of the part of the image that the result needs."""
         rows, columns = self.rows, self.columns
         return rows.first, columns.first, rows.last - rows.first, columns.last - columns.first
 
     def crop(self, top: int, left: int, height: int, width: int) -> ImageProgram | None:
-        """Crop the result; None if the window reaches outside."""
+        """Crop the result; return None if the window reaches outside."""
         rows, columns, filter_, scale, mirror, options, pixels = self
         inside = top >= 0 <= left and top + height <= rows.extent and left + width <= columns.extent
         if not inside or height < 1 or width < 1:
@@ -100,12 +103,15 @@ class ImageProgram(NamedTuple):
         return new_tuple(ImageProgram, (rows, columns, filter_, scale, mirror, options, pixels))
 
     def resize(self, height: int, width: int, name: str, of_tensor: bool = False) -> ImageProgram | None:
-        """Resize the result as Pillow does; None if it was already resized, or if the program cannot match Pillow.
+        """Resize the result as Pillow does.
+
+        Return None if the result was already resized, or if the program cannot match Pillow.
 
         Args:
-            height, width: New size.
+            height: New height.
+            width: New width.
             name: Name of the Pillow filter.
-            of_tensor: Resize as PyTorch does: the width first, with 16-bit weights.
+            of_tensor: Resize as PyTorch resizes tensors: the width first, with 16-bit weights.
         """
         if (height, width) == self.size:
             return self
@@ -123,11 +129,12 @@ class ImageProgram(NamedTuple):
         return ImageProgram(rows, columns, filter_, 1, mirror, self.options, self.pixels)
 
     def resize_region(self, rows: Resize, columns: Resize, alone: bool = False) -> ImageProgram | None:
-        """Resize a region of the result as DALI does; None if the result was already resized.
+        """Resize a region of the result as DALI does; return None if the result was already resized.
 
         Args:
-            rows, columns: Start and end of the region, and its new size.
-            alone: Read no pixels outside of the region, whose bounds must be integers.
+            rows: Start and end of the region's rows, and the new height.
+            columns: Start and end of the region's columns, and the new width.
+            alone: Compute the result only from pixels of the region. The region's bounds must then be integers.
         """
         all_rows, all_columns, filter_, scale, mirror, options, pixels = self
         if filter_ is not None:
@@ -138,7 +145,7 @@ class ImageProgram(NamedTuple):
         return new_tuple(ImageProgram, (all_rows, all_columns, 0, scale or 1, 0, options, pixels))
 
     def change_pixels(self, steps: bytes, size: Size) -> ImageProgram:
-        """Append steps that change the pixels.
+        """Append steps that change the result's pixels.
 
         Args:
             steps: Concatenated `kernels.native.STEP` structures.
@@ -153,7 +160,7 @@ class ImageProgram(NamedTuple):
         return _whole(*size, self.options, 1, changed)
 
     def with_options(self, options: ImageOptions) -> ImageProgram:
-        """Return the program with other options."""
+        """Return the same program with other options."""
         return new_tuple(ImageProgram, (*self[:5], options, self.pixels))
 
     def as_step(self) -> bytes:
@@ -178,9 +185,8 @@ _UNUSED = (0,) * 3 + (0.0,) * 8
 def _is_width_first() -> bool:
     """Return whether Pillow always resizes the width first.
 
-    From version 13 on, it resizes the height first if the height shrinks by more than twice as many pixels as the
-    width.
+    Pillow 13 and later resize the height first if the height shrinks by more than twice as many pixels as the width.
     """
-    import PIL  # `import torchdali` is quick
+    import PIL  # imported late, so that `import torchdali` stays fast
 
     return int(PIL.__version__.partition(".")[0]) < 13

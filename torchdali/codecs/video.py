@@ -1,17 +1,20 @@
-"""Video decoding by PyAV: an index of a file's frames, and access to frames by their indices.
+"""Video decoding with PyAV: an index of a file's frames, and access to frames by index.
 
-Frame k is the output at index k when the file is decoded from the start. A frame is found in one of two ways:
+Frame k is the k-th frame when the file is decoded from the start. A frame is found in one of two ways:
 
-- By default, the index is built by demuxing only, and a frame is found by its time stamp after a seek to the keyframe
-  before it (`VideoIndex.seekable`). This requires that each packet shows one frame and that the time stamps differ.
-- Otherwise (missing or equal time stamps, a container in which packets and frames have different time stamps, or a
-  start without a keyframe), the index is built by decoding the file once, and frames are counted from the start.
+- By default, the index is built by demuxing only. A frame is found by seeking to the keyframe before it, and decoding
+  up to its time stamp (`VideoIndex.seekable`). This requires that each packet shows one frame, and that all time stamps
+  differ.
+- Otherwise, the index is built by decoding the file once, and frames are counted from the start. This is needed for
+  missing or equal time stamps, for containers in which a packet and its frame have different time stamps, and for
+  streams that don't start with a keyframe.
 
-The result of a seek is checked. If the frame is missing or FFmpeg marks it as corrupt, decoding starts again from an
-earlier keyframe, then from the start of the file; if the frame is still missing or corrupt, that is an error. Frames
-after damage count as damaged until the next keyframe, since they may refer to lost frames. A `VideoDecoder` stays open,
-so that it decodes later frames of the same group of images from its current position. Before it reaches the requested
-frame, it skips frames that no other frame refers to.
+The result of a seek is checked. If the frame is missing or FFmpeg marks it as corrupt, it is decoded again from an
+earlier keyframe, and then from the start of the file. If that fails, too, an error is raised. After damage, all frames
+up to the next keyframe count as damaged, since they may refer to lost frames.
+
+A `VideoDecoder` stays open: if the next requested frame is a short distance ahead, it decodes from its current position
+without a seek. On the way to a frame, it skips frames that no other frame refers to.
 """
 
 from __future__ import annotations
@@ -45,9 +48,9 @@ _SAME_IN_PLANES = frozenset(f"yuv{range_}{chroma}p" for range_ in ("", "j") for 
     "yuv422p10le",
 }
 _NEAR = 4  # number of frames up to which decoding is faster than a seek
-_DAMAGED = 100  # consecutive packets with errors after which decoding stops
+_DAMAGED = 100  # decoding stops after more than this number of consecutive packets with errors
 _LABELLED = frozenset(("mov", "mp4", "matroska", "webm", "flv", "nut", "ogg", "mpegts"))
-"""Containers in which the time stamp of a packet is that of the frame which it shows."""
+"""Containers in which a packet has the time stamp of the frame that it shows."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,11 @@ class VideoIndex:
     """The frames of a video stream, in the order in which they are shown.
 
     Attributes:
-        times: Time stamps, in units of `unit` seconds.
+        times: Time stamps of the frames, in units of `unit` seconds.
         keys: Time stamps of the keyframes, if the video is seekable.
+        unit: Duration of one unit of time, in seconds.
+        width: Width of the frames in pixels.
+        height: Height of the frames in pixels.
         seekable: True if frames are found by their time stamps, False if they are counted from the start.
     """
 
@@ -79,10 +85,13 @@ _PURPOSE = "decoding video"
 
 
 def index_video(source: str | Tensor) -> VideoIndex:
-    """Index the frames of a video file, or of its bytes ``(n,)`` uint8.
+    """Index the frames of a video file.
+
+    Args:
+        source: Path of the file, or its content ``(n,)`` uint8.
 
     Raises:
-        DecodeError: the video cannot be read, or has no frames.
+        DecodeError: The video cannot be read, or has no frames.
         MissingExtraError: PyAV is not installed.
     """
     av = pyav(_PURPOSE)
@@ -95,7 +104,7 @@ def index_video(source: str | Tensor) -> VideoIndex:
 
 
 def _index_of_packets(av: Any, container: Any, source: str | Tensor) -> VideoIndex | None:
-    """List the frames by their packets; None if the packets don't determine the frames."""
+    """Build the index from the packets; return None if the packets don't determine the frames."""
     stream = _stream(container, source)
     context, times, keys = stream.codec_context, [], []
     if not _LABELLED.intersection(container.format.name.split(",")) and context.has_b_frames:
@@ -110,14 +119,14 @@ def _index_of_packets(av: Any, container: Any, source: str | Tensor) -> VideoInd
             if packet.is_keyframe:
                 keys.append(packet.pts)
     except av.FFmpegError:
-        pass  # of a truncated file, use the frames before the end
+        pass  # the file is truncated: use the frames before its end
     if not times or not keys or min(times) != keys[0] or times[0] != keys[0] or len(set(times)) < len(times):
         return None
     return _checked_index(stream, sorted(times), sorted(set(keys)), True)
 
 
 def _is_hidden(codec: str, packet: Any) -> bool:
-    """Return True for a VP8 or VP9 packet whose frame is not shown, but only used as a reference."""
+    """Return whether a VP8 or VP9 packet has a frame that isn't shown, but only used as a reference."""
     if codec not in ("vp8", "vp9", "libvpx", "libvpx-vp9"):
         return False
     data = bytes(memoryview(packet)[:1])
@@ -130,7 +139,7 @@ def _is_hidden(codec: str, packet: Any) -> bool:
 
 
 def _index_of_frames(av: Any, source: str | Tensor) -> VideoIndex:
-    """List the frames by decoding them all."""
+    """Build the index by decoding all frames."""
     with open_media(av, source) as container:
         stream = _stream(container, source)
         frames = [_shown_at(frame) for frame, _ in _VideoStream(av, container, stream).frames()]
@@ -164,7 +173,7 @@ class _VideoStream:
     """Decodes a stream from its container's current position.
 
     Attributes:
-        target_time: Before this time stamp, frames that no other frame refers to are not decoded.
+        target_time: Skip frames before this time stamp if no other frame refers to them.
     """
 
     def __init__(self, av: Any, container: Any, stream: Any) -> None:
@@ -172,7 +181,10 @@ class _VideoStream:
         self.target_time: float = -math.inf
 
     def frames(self) -> Iterator[tuple[Any, bool]]:
-        """Yield frames and whether they are intact: not corrupt, and not between damage and the next keyframe."""
+        """Yield each frame, and whether it is intact.
+
+        A frame isn't intact if FFmpeg marks it as corrupt, or if it is between damage and the next keyframe.
+        """
         failed, skipped, is_whole = 0, None, True
         for packet in self._packets():
             skip = packet.pts is not None and packet.pts < self.target_time
@@ -198,16 +210,16 @@ class _VideoStream:
                 packet = next(packets)
             except (self._av.FFmpegError, StopIteration):
                 return
-            yield packet  # not in `try`: PyAV may be gone when an open decoder is collected at exit
+            yield packet  # not in `try`: at exit, PyAV may be unloaded before an open decoder is collected
 
 
-_QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # counterclockwise, by the first axis' direction
+_QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # counterclockwise turns, by the first axis' direction
 
 
 def _turn_of(frame: Any) -> tuple[int, bool]:
-    """Return the number of counterclockwise quarter turns of a frame, and whether to mirror the frame first.
+    """Return how to turn a frame: counterclockwise quarter turns, and whether to mirror the frame first.
 
-    The container stores one display matrix for all frames. Angles that are not quarter turns are ignored.
+    The container stores a single display matrix for all frames. Angles that are not quarter turns are ignored.
     """
     for data in frame.side_data:
         if data.type.name == "DISPLAYMATRIX":
@@ -230,17 +242,17 @@ def _stream(container: Any, source: str | Tensor) -> Any:
 
 
 class VideoDecoder:
-    """An open video; it must not be used by several threads at the same time.
+    """An open video; only one thread at a time may use it.
 
     Args:
-        source: Path, or bytes ``(n,)`` uint8.
-        index: Index of the same source; built if None.
-        color: ``"RGB"``, or ``"YCbCr"`` (as coded, chroma at full resolution).
+        source: Path of the file, or its content ``(n,)`` uint8.
+        index: Index of the same file; None to build it.
+        color: ``"RGB"``, or ``"YCbCr"`` (the coded values, with chroma at full resolution).
         fast: Use FFmpeg's faster, less exact color conversion.
         upright: Turn frames as the container's display matrix requires.
 
     Raises:
-        DecodeError: the video cannot be opened.
+        DecodeError: The video cannot be opened.
     """
 
     def __init__(
@@ -265,16 +277,17 @@ class VideoDecoder:
         self._format = "rgb24" if color == "RGB" else "yuv444p"
         self._flags = _FAST if fast else _EXACT
         self._reformatter = self._av.video.reformatter.VideoReformatter()
-        # Use one thread: the pipeline's threads already use all cores, and a forked child that frees a reformatter
-        # would wait forever for threads that don't exist in the child. PyAV before 17 always uses one thread.
+        # Use one thread: the pipeline's threads already use all cores. Besides, a forked process that frees a
+        # reformatter with several threads would wait forever, since the threads don't exist in the forked process.
+        # PyAV before 17 always uses one thread.
         self._threads = {"threads": 1} if int(self._av.__version__.split(".")[0]) >= 17 else {}
-        self._turn = None if upright else (0, False)  # None: not known yet
+        self._turn = None if upright else (0, False)  # None until a frame has been decoded
         with self._named_errors():
             self._index = index or self._list_frames()
             check_frame(self._index.width, self._index.height, source)
 
     def _list_frames(self) -> VideoIndex:
-        """Index the frames and keep the file open: opening a file takes as long as decoding several frames."""
+        """Build the index, and keep the file open: to open a file takes as long as to decode several frames."""
         self._open()
         index = _index_of_packets(self._av, self._container, self._source)
         return index if index is not None else _index_of_frames(self._av, self._source)
@@ -286,7 +299,7 @@ class VideoDecoder:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """After an error, close the file and raise a `DecodeError` that names it."""
+        """If an error is raised, close the file, and raise a `DecodeError` that names the file."""
         try:
             yield
         except media_errors(self._av) as error:
@@ -295,7 +308,10 @@ class VideoDecoder:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of returned frames; decodes a frame if the orientation is still unknown."""
+        """Height, width and channels of the frames that `read` returns.
+
+        If the orientation isn't known yet, a frame is decoded.
+        """
         if self._turn is None:
             with self._named_errors():
                 self._frame(0)
@@ -304,6 +320,7 @@ class VideoDecoder:
 
     @property
     def index(self) -> VideoIndex:
+        """The index of the frames."""
         return self._index
 
     def close(self) -> None:
@@ -315,13 +332,14 @@ class VideoDecoder:
         self._has_decoded = False
 
     def read(self, frames: Sequence[int], out: Tensor | None = None) -> Tensor:
-        """Return frames by their indices, in any order, ``(F, H, W, 3)`` uint8.
+        """Return frames by index, ``(F, H, W, 3)`` uint8.
 
         Args:
-            out: Tensor to which the frames are written; if None, a new tensor.
+            frames: Indices of the frames, in any order.
+            out: Tensor to write the frames to; None for a new tensor.
 
         Raises:
-            DecodeError: a frame cannot be decoded.
+            DecodeError: A frame cannot be decoded.
         """
         places: dict[int, list[int]] = {}
         for place, frame in enumerate(frames):
@@ -353,7 +371,7 @@ class VideoDecoder:
         raise DecodeError(f"{name}: frame {number} at {seconds:.3f} s is damaged, or refers to a frame that is")
 
     def _ways(self, number: int) -> Iterator[Callable[[], None]]:
-        """Yield functions that seek to a position before a frame, the nearest position first."""
+        """Yield functions that each move the decoder to a position before the frame, the nearest position first."""
         if self._lies_ahead(number):
             yield lambda: None
         if self._index.seekable:
@@ -364,7 +382,7 @@ class VideoDecoder:
         yield functools.partial(self._restart, complete=True)
 
     def _lies_ahead(self, number: int) -> bool:
-        """Return True if a frame is after the current position and a seek would save only few frames."""
+        """Return whether to decode a frame from the current position: a seek would skip at most `_NEAR` frames."""
         if self._container is None or self._last is None or number <= self._last[0]:
             return False
         if not self._index.seekable or number - self._last[0] <= _NEAR:
@@ -382,8 +400,8 @@ class VideoDecoder:
         if key == first:
             return
         if not self._has_decoded:
-            # FFmpeg must have decoded the first frame: in some streams, only that frame has information for all later
-            # ones.
+            # Decode the first frame before the first seek: in some streams, only that frame has information that FFmpeg
+            # needs for all later frames.
             next(self._ahead, None)
             self._has_decoded = True
         self._jump(key)
@@ -396,7 +414,7 @@ class VideoDecoder:
             self._restart()
 
     def _restart(self, complete: bool = False) -> None:
-        """Decode from the start.
+        """Decode from the start of the file.
 
         Args:
             complete: Decode all frames, including frames that no other frame refers to.
@@ -411,9 +429,9 @@ class VideoDecoder:
         self._is_complete = complete or not self._index.seekable
 
     def _decode_up_to(self, number: int) -> Any:
-        """Decode up to a frame and return it; None if the frame is missing or not intact."""
+        """Decode up to a frame and return it; return None if the frame is missing or not intact."""
         assert self._decoding is not None
-        # Decode all frames of a damaged file: damage in a skipped frame would not be detected.
+        # If the file is damaged, don't skip any frames: damage in a skipped frame would not be detected.
         whole = self._is_complete or self._is_damaged
         self._decoding.target_time = -math.inf if whole else self._index.times[number]
         for frame, is_whole in self._ahead:
@@ -428,7 +446,7 @@ class VideoDecoder:
         return None
 
     def _place_of(self, frame: Any) -> int | None:
-        """Return the index of a decoded frame; None if the frame is not in the video's index."""
+        """Return the index of a decoded frame; None if the index of the video doesn't contain it."""
         if not self._index.seekable:
             self._count += 1
             return self._count - 1
@@ -460,11 +478,11 @@ class VideoDecoder:
             _interleave([planes[i] for i in order], place.numpy())
 
     def _way_to_rgb(self, frame: Any) -> str:
-        """Return the fastest FFmpeg format with the same bits as ``rgb24``.
+        """Return the fastest FFmpeg format whose values are bit-identical to ``rgb24``.
 
-        If FFmpeg must round exactly, it has vector instructions only for planes (``gbrp``). For odd heights, where
-        chroma rows are not midway between luma rows, FFmpeg weights the rows of planes differently, so ``rgb24`` is
-        used.
+        For exact rounding, FFmpeg has vector instructions only if the output is separate planes (``gbrp``). For odd
+        heights, chroma rows are not midway between luma rows, and FFmpeg weights them differently for planes. Then the
+        format is ``rgb24``.
         """
         index = self._index
         plain = self._flags == _EXACT and frame.format.name in _SAME_IN_PLANES
@@ -483,7 +501,7 @@ def _rows(plane: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _interleave(planes: Sequence[Any], out: Any) -> None:
-    """Write planes as pixels."""
+    """Join planes to pixels, written to `out`."""
     cv2 = opencv()
     if cv2 is not None and out.flags.c_contiguous:
         cv2.merge([np.ascontiguousarray(plane) for plane in planes], dst=out)

@@ -45,7 +45,7 @@ class CheckedRecord(NamedTuple):
 
     Attributes:
         offset: Offset in the container; -1 if the result concerns the whole container.
-        problem: Description of the problem; "" if there is none.
+        problem: Description of the problem; "" if the check passed.
         begins: True if a new sample begins here.
     """
 

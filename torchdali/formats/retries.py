@@ -107,7 +107,7 @@ class Hedge:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status of an error, from its cause, its response or its message; None if there is none."""
+    """Return the HTTP status of an error, from its cause, its response or its message; None if it has no status."""
     for each in (error, error.__cause__):
         status = getattr(each, "status", None) or _response(each).get("HTTPStatusCode")
         if isinstance(status, int) and status:

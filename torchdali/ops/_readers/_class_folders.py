@@ -33,7 +33,7 @@ def name_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) ->
         case_sensitive: Distinguish upper and lower case.
 
     Raises:
-        RuntimeError: There are no patterns.
+        RuntimeError: `patterns` is empty.
     """
     folded = [pattern if case_sensitive else pattern.lower() for pattern in patterns]
     if not folded:
@@ -89,7 +89,7 @@ def in_folders(
         remote: Connection that reads URLs; None for a local folder.
 
     Raises:
-        RuntimeError: There are no files, or a folder cannot be listed.
+        RuntimeError: No files were found, or a folder cannot be listed.
     """
     contents = _contents if remote is None else remote.contents
     folders, loose = contents(root)

@@ -51,7 +51,7 @@ def find_videos(
     """Return the files that a reader's arguments select, and True if the files have labels.
 
     Raises:
-        RuntimeError: none or several of names, root and list are passed, there are no files, or the number of labels
+        RuntimeError: none or several of names, root and list are passed, no files were found, or the number of labels
             differs.
     """
     if sum(map(bool, (names, root, listed))) != 1:

@@ -38,7 +38,7 @@ class ListedFiles:
         remote: Connection that reads URLs; None if all files are local.
 
     Raises:
-        RuntimeError: There are no files.
+        RuntimeError: No files were found.
         ValueError: `remote` has a ``shuffle_window``.
     """
 
@@ -102,10 +102,10 @@ class FileDataset(ListedFiles):
         mapped: Map the files into memory; otherwise read them with ordinary read calls.
         remote: Connection that reads URLs; None if all files are local.
         classes: Names of the labels from 0; empty if unknown.
-        file_list: Path of the text file that listed the paths; empty if there is none.
+        file_list: Path of the text file that listed the paths; empty without a list.
 
     Raises:
-        RuntimeError: There are no files, or a label does not fit int32.
+        RuntimeError: No files were found, or a label does not fit int32.
     """
 
     def __init__(
@@ -262,7 +262,7 @@ def file(
         The bytes of the file, ``(n,)`` uint8, and the label, ``(1,)`` int32.
 
     Raises:
-        RuntimeError: No argument selects files, ``files`` and ``file_list`` are both passed, there are no files, or a
+        RuntimeError: No argument selects files, ``files`` and ``file_list`` are both passed, no files were found, or a
             folder or list cannot be read. While the pipeline runs: a file cannot be read, or is empty (only an error
             without ``dont_use_mmap``).
     """

@@ -41,7 +41,7 @@ class FitsDataset(ListedFiles):
         dtypes: Output dtypes; empty for the dtypes in the files.
 
     Raises:
-        RuntimeError: There are no files.
+        RuntimeError: No files were found.
         MissingExtraError: astropy is not installed.
     """
 
@@ -187,7 +187,7 @@ def fits(
         scale for the values, the values are scaled.
 
     Raises:
-        RuntimeError: No argument selects files, there are no files, or arguments exclude each other. While the pipeline
+        RuntimeError: No argument selects files, no file was found, or arguments exclude each other. While the pipeline
             runs: a file cannot be read, or lacks one of the images.
         MissingExtraError: astropy is not installed.
     """

@@ -34,7 +34,7 @@ class NemoDataset:
         index: Return the recording's index in the manifest.
 
     Raises:
-        RuntimeError: There are no recordings.
+        RuntimeError: No recordings were found.
     """
 
     def __init__(

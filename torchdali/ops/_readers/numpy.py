@@ -54,7 +54,7 @@ class NumpyDataset(ListedFiles):
         from_folder: The paths were listed from a folder.
 
     Raises:
-        RuntimeError: There are no files.
+        RuntimeError: No files were found.
     """
 
     def __init__(
@@ -261,7 +261,7 @@ def numpy(
         The array, in C order.
 
     Raises:
-        RuntimeError: No argument selects files, there are no files, or arguments exclude each other. While the pipeline
+        RuntimeError: No argument selects files, no file was found, or arguments exclude each other. While the pipeline
             runs: a file cannot be read, isn't an array of a dtype that PyTorch supports, or has a region that reaches
             outside the array.
     """

@@ -31,7 +31,7 @@ class SequenceDataset:
         mapped: Map the files into memory; otherwise read them with ordinary read calls.
 
     Raises:
-        RuntimeError: There are no sequences.
+        RuntimeError: No sequences were found.
     """
 
     def __init__(self, sequences: Sequence[Sequence[str]], image_type: str = "RGB", mapped: bool = True) -> None:

@@ -40,7 +40,7 @@ class VideoDataset:
         finish: Function that is applied to the frames; None to return the frames unchanged.
 
     Raises:
-        RuntimeError: There are no clips.
+        RuntimeError: No clips were found.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ def experimental_video(
         the times.
 
     Raises:
-        RuntimeError: No argument or several arguments select the files; there are no sequences; or an argument is
+        RuntimeError: No argument or several arguments select the files; no sequences were found; or an argument is
             unknown or not positive. While the pipeline runs: a frame cannot be decoded.
         MissingExtraError: av is not installed.
     """
