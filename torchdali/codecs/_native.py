@@ -278,7 +278,7 @@ def lots_of(share: float) -> int:
 
 
 class WindowChoice(ctypes.Structure):
-    """How to choose the window of each image: the whole image, a passed window, or a random one.
+    """Choice of each image's window: the whole image, a passed window, or a random one.
 
     See `kernels.random_window.random_window` for the fields `attempts`, `area` and `ratio`; `log_ratio` has the
     logarithms of `ratio`.

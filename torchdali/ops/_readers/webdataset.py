@@ -188,9 +188,9 @@ def webdataset(
         The bytes of each output, viewed as the output's dtype, ``(n,)``.
 
     Raises:
-        RuntimeError: An archive or index cannot be read, a sample lacks a component (with ``"error"``), there are no
-            samples, or an argument is invalid. While the pipeline runs: the size of a component is not a multiple of
-            its dtype's size.
+        RuntimeError: An archive or index cannot be read, a sample lacks a component (with ``"error"``), no sample was
+            found, or an argument is invalid. While the pipeline runs: the size of a component is not a multiple of its
+            dtype's size.
     """
     groups = [_extensions(group, case_sensitive_extensions) for group in ext]
     policy = _policy(missing_component_behavior)
