@@ -51,6 +51,21 @@ class Stream:
         self.waited.append(event.at)
 
 
+def test_an_environment_variable_runs_a_gpu_script_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=3)
+    def script() -> Any:
+        numbers = fn.external_source(lambda: np.arange(6.0).reshape(2, 3), batch=True)
+        return numbers.gpu() * 2, fn.constant(idata=Pipeline.current().device_id, device="gpu")
+
+    monkeypatch.setenv("TORCHDALI_DEVICE", "cpu")
+    doubled, shard = script().run()
+    np.testing.assert_array_equal(np.asarray(doubled.as_cpu().as_tensor()), np.arange(6.0).reshape(2, 3) * 2)
+    assert np.asarray(shard.as_cpu()[0]).tolist() == [3]
+    monkeypatch.setenv("TORCHDALI_DEVICE", "cuda:1")
+    with pytest.raises(ValueError, match="TORCHDALI_DEVICE must be 'cpu' or unset, got 'cuda:1'"):
+        script().run()
+
+
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     current = Stream()

@@ -35,25 +35,33 @@ _NOTHING = contextlib.nullcontext()
 def resolve_device(device_id: int | str | None) -> torch.device | None:
     """Return the device of ``"gpu"`` operators: ``cuda:N`` for an index, the CPU for ``"cpu"``.
 
+    If the environment variable ``TORCHDALI_DEVICE`` is ``cpu``, every GPU becomes the CPU.
+
     Returns:
         The device; None for None and for negative indices.
 
     Raises:
         TypeError: `device_id` is not an index, a device or None.
+        ValueError: ``TORCHDALI_DEVICE`` is neither empty nor ``cpu``.
     """
     if device_id is None:
         return None
     if isinstance(device_id, int):
-        return None if device_id < 0 else torch.device("cuda", device_id)
+        if device_id < 0:
+            return None
+        device_id = f"cuda:{device_id}"
     try:
         device = torch.device(device_id)
     except (RuntimeError, TypeError):
         raise TypeError(
             f"device_id must be an integer, a torch device (for example 'cpu') or None, got {device_id!r}"
         ) from None
-    if device.type == "cuda" and device.index is None:
-        return torch.device("cuda", 0)
-    return device
+    if device.type != "cuda":
+        return device
+    forced = os.environ.get("TORCHDALI_DEVICE", "")
+    if forced not in ("", "cpu"):
+        raise ValueError(f"the environment variable TORCHDALI_DEVICE must be 'cpu' or unset, got {forced!r}")
+    return torch.device(forced or "cuda", None if forced else device.index or 0)
 
 
 class DeviceStream:
@@ -74,7 +82,8 @@ class DeviceStream:
             if not torch.cuda.is_available():
                 raise RuntimeError(
                     f"the pipeline's device must exist, got {device}, but no CUDA-capable GPU is available. Write "
-                    "device_id='cpu', which runs \"gpu\" operators on the CPU, or device_id=None if there are none"
+                    "device_id='cpu', or set TORCHDALI_DEVICE=cpu in the environment, to run \"gpu\" operators on the "
+                    "CPU. Write device_id=None if there are none"
                 )
             self.stream = self.new_stream()
             self._copies = self.stream if one_stream else self.new_stream()
