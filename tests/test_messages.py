@@ -51,9 +51,9 @@ def data(root: Path) -> ImageFolder:
     return ImageFolder(str(root / "train"))
 
 
-RULE = "a Loader must get a pipeline, or a function that makes one, got "
+RULE = "Loader must get a pipeline, or a function that returns one, got "
 MESSAGES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
-    "missing folder": (lambda root: Loader.from_folder(root / "trian" / "x", train=True), FileNotFoundError, "root must be a folder that exists, got '{root}/trian/x'; the nearest folder that exists is '{root}'; did you mean train?"),
+    "missing folder": (lambda root: Loader.from_folder(root / "trian" / "x", train=True), FileNotFoundError, "root must be a folder that exists, got '{root}/trian/x'; the nearest existing folder is '{root}'; did you mean train?"),
     "no classes": (lambda root: Loader.from_folder(root / "flat", train=True), FileNotFoundError, "root must have a folder for each class, as in {root}/flat/cat/1.jpg"),
     "train is missing": (lambda root: Loader.from_folder(root), TypeError, "Loader.from_folder() needs train=True, to shuffle and augment, or train=False, to keep the order"),
     "train is a name": (lambda root: loader(root, train="val"), TypeError, "train must be True or False, got 'val'; pass the folder as root"),
@@ -66,7 +66,7 @@ MESSAGES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "size": (lambda root: loader(root, size=(1, 2, 3)), ValueError, "size must be the height and width in pixels, one number for both or (height, width), got (1, 2, 3)"),
     "cache": (lambda root: loader(root, cache="8 gigs"), ValueError, "cache must be a size in memory ('8GB' or a number of bytes) or a folder with a separator ('./8 gigs'), got '8 gigs'"),
     "num_workers": (lambda root: loader(root, num_workers=2), TypeError, "got an unexpected keyword argument 'num_workers': use num_threads="),
-    "shuffle": (lambda root: loader(root, shuffle=True), TypeError, "'shuffle': use train=True, which shuffles, or train=False"),
+    "shuffle": (lambda root: loader(root, shuffle=True), TypeError, "'shuffle': use train=True to shuffle, or train=False"),
     "Loader of a dataset": (lambda root: Loader(data(root), batch_size=8), TypeError, RULE + "a dataset (ImageFolder): use torchdali.DataLoader(dataset, batch_size=...)"),
     "Loader of a dataset alone": (lambda root: Loader(data(root)), TypeError, RULE + "a dataset (ImageFolder): use torchdali.DataLoader"),
     "Loader of a list": (lambda root: Loader([1, 2]), TypeError, RULE + "a dataset (list): use torchdali.DataLoader"),
@@ -92,7 +92,7 @@ def test_errors(name: str, root: Path) -> None:
 
 
 def test_a_dataloader_of_a_text_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match=r"got the text 'clean': its letters are the samples\. For a folder of images, write") as said:
+    with pytest.warns(UserWarning, match=r"got the text 'clean', whose letters would be the samples\. For a folder of images, write") as said:
         assert [*DataLoader("clean")] == [["c"], ["l"], ["e"], ["a"], ["n"]]
     assert said[0].filename == __file__
 
@@ -112,5 +112,5 @@ def test_datasets_that_look_unusual_are_taken() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_pipeline_for_a_gpu_that_is_missing_names_both_cures() -> None:
-    with pytest.raises(RuntimeError, match=r"got cuda:0, but no CUDA-capable GPU is available. Write device_id='cpu', .*or device_id=None"):
+    with pytest.raises(RuntimeError, match=r"got cuda:0, but no CUDA-capable GPU is available. Write device_id='cpu', or set TORCHDALI_DEVICE=cpu .*Write device_id=None"):
         images(device_id=0).run()

@@ -57,7 +57,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _doctor(options: argparse.Namespace) -> int:
     if missing := [name for module, name in _NEEDED.items() if find_spec(module) is None]:
-        print(f"torchdali needs what is not installed: pip install {' '.join(missing)}")
+        print(f"torchdali needs packages that are not installed: pip install {' '.join(missing)}")
         return 1
 
     from torchdali._commands import doctoring
@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.module:
         running.run(options.module[0], options.module[1:], is_module=True)
     elif options.script is None:
-        print("torchdali run: give a script, or -m and a module", file=sys.stderr)
+        print("torchdali run: pass a script, or -m and a module", file=sys.stderr)
         return 2
     else:
         running.run(options.script, options.arguments)
@@ -166,7 +166,7 @@ def _device(name: str) -> str:
 
 
 _TARGET = (
-    "a pipeline, a DataLoader, a Loader, or a function that returns one, such as train.py:train; leave the name out if "
+    "a pipeline, a DataLoader, a Loader, or a function that returns one, for example train.py:train; omit the name if "
     "the script has only one"
 )
 
@@ -201,158 +201,166 @@ def _parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser(
         "demo",
-        help="train a small network on generated pictures",
-        description="Make pictures, train a small network on them, and draw a contact sheet. It takes one to "
+        help="train a small network on generated images",
+        description="Generate images, train a small network on them, and draw a contact sheet. This takes one to "
         "five minutes.",
     )
     demo.add_argument(
         "--keep",
         type=Path,
         metavar="DIR",
-        help="instead, leave the files that the recipes read in a new folder, or add those that it lacks",
+        help="don't train; write the files that the recipes read to this folder, without replacing existing files",
     )
     demo.add_argument(
-        "--output", type=Path, default=Path("torchdali_demo.png"), metavar="PNG", help="the contact sheet"
+        "--output", type=Path, default=Path("torchdali_demo.png"), metavar="PNG", help="file of the contact sheet"
     )
-    demo.add_argument("--epochs", type=_positive, default=16, help="of the training")
+    demo.add_argument("--epochs", type=_positive, default=16, help="epochs to train")
     demo.set_defaults(command=_demo)
 
     bench = commands.add_parser(
         "bench",
         help="measure a folder of your images",
-        description="Load images of a folder as for training; say how long each operator takes, and what limits.",
+        description="Load a folder's images as for training, time each operator, and find the bottleneck.",
     )
-    bench.add_argument("folder", type=_folder, metavar="DIR", help="searched at any depth")
-    bench.add_argument("--batch-size", type=_positive, default=64, help="images of a batch")
+    bench.add_argument("folder", type=_folder, metavar="DIR", help="folder of images, searched recursively")
+    bench.add_argument("--batch-size", type=_positive, default=64, help="images per batch")
     bench.add_argument("--batches", type=_positive, default=50, help="batches to time")
-    bench.add_argument("--size", type=_positive, default=224, help="height and width of a crop")
+    bench.add_argument("--size", type=_positive, default=224, help="height and width of the crops")
     bench.add_argument(
         "--step",
         type=float,
         default=0,
         metavar="MS",
-        help="try a consumer this slow, too",
+        help="also run with a consumer that takes this long per batch",
     )
-    bench.add_argument("--train", action="store_true", help="say what limits a training loop, too")
+    bench.add_argument("--train", action="store_true", help="also train, and find the bottleneck of the training loop")
     bench.add_argument(
         "--model",
         type=_network,
         default="small",
         metavar="NAME",
-        help="to train: one of torchvision's, or small, the network of the demo",
+        help="model to train: the name of a torchvision model, or small for the demo's network",
     )
-    bench.add_argument("--device", type=_device, help="to train on; a GPU if there is one")
-    bench.add_argument("--gpu", action="store_true", help="instead, measure and check what runs on the GPU")
-    bench.add_argument("--output", type=Path, default=Path("gpu.jsonl"), metavar="JSONL", help="of --gpu")
+    bench.add_argument("--device", type=_device, help="device to train on; by default a GPU if there is one")
+    bench.add_argument("--gpu", action="store_true", help="measure and check the GPU operators instead")
+    bench.add_argument(
+        "--output", type=Path, default=Path("gpu.jsonl"), metavar="JSONL", help="file for the results of --gpu"
+    )
     bench.set_defaults(command=_bench)
 
     show = commands.add_parser(
         "show",
-        help="draw what a script loads, as a contact sheet",
+        help="draw a batch of a script's loader as a contact sheet",
         description="Draw the next batch of a script's pipeline or loader. Code under "
         'if __name__ == "__main__" does not run.',
     )
     show.add_argument("target", metavar="SCRIPT[:NAME]", help=_TARGET)
-    show.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="of the function")
+    show.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="arguments of the function")
     show.add_argument("--each", action="store_true", help="draw a row after each operator")
     show.add_argument("--count", type=_positive, metavar="N", help="samples to draw")
-    show.add_argument("--output", type=Path, default=Path("torchdali_show.png"), metavar="PNG", help="the picture")
+    show.add_argument(
+        "--output", type=Path, default=Path("torchdali_show.png"), metavar="PNG", help="file of the contact sheet"
+    )
     show.set_defaults(command=_show)
 
     tune = commands.add_parser(
         "tune",
         help="find the fastest settings of a script's pipeline or loader",
-        description="Measure a script's pipeline or loader with other numbers of threads, processes or workers, and "
-        'print the line to write. Code under if __name__ == "__main__" does not run.',
+        description="Measure a script's pipeline or loader with different numbers of threads, processes or workers, "
+        'and print the best line of code. Code under if __name__ == "__main__" does not run.',
     )
     tune.add_argument("target", metavar="SCRIPT[:NAME]", help=_TARGET)
-    tune.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="of the function")
+    tune.add_argument("arguments", nargs="*", default=[], metavar="NAME=VALUE", help="arguments of the function")
     tune.add_argument(
-        "--seconds", type=_positive, default=60, help="for all measurements, after the start of the script"
+        "--seconds", type=_positive, default=60, help="time limit of all measurements, without the script's start"
     )
-    tune.add_argument("--step", type=float, default=0, metavar="MS", help="of a training step")
-    tune.add_argument("--cores", type=_positive, metavar="N", help="the most threads, and processes")
-    tune.add_argument("--memory", type=_bytes, metavar="BYTES", help="the most that batches in flight may have")
+    tune.add_argument("--step", type=float, default=0, metavar="MS", help="duration of your training step")
+    tune.add_argument("--cores", type=_positive, metavar="N", help="largest number of threads and of processes to try")
+    tune.add_argument("--memory", type=_bytes, metavar="BYTES", help="memory limit of the prefetched batches")
     tune.set_defaults(command=_tune)
 
     stats = commands.add_parser(
         "stats",
         help="describe a folder of images",
-        description="Decode all images of a folder once: their sizes, formats and classes, the mean and deviation of "
-        "their pixels, and which are broken.",
+        description="Decode all images of a folder once. Print their sizes, formats and classes, the mean and standard "
+        "deviation of the pixels, and the broken files.",
     )
-    stats.add_argument("folder", type=_folder, metavar="DIR", help="searched at any depth")
+    stats.add_argument("folder", type=_folder, metavar="DIR", help="folder of images, searched recursively")
     stats.set_defaults(command=_stats)
 
     doctor = commands.add_parser(
         "doctor",
-        help="say what works here, and what to install",
-        description="Try the fast path, the devices and the image codecs on small data, list the extras, and say what "
-        "to install. The exit status is 1 if something that is there does not work.",
+        help="check this installation",
+        description="Try the fast path, the devices and the image codecs on small data, list the extras, and print the "
+        "commands that install missing parts. The exit status is 1 if an installed part does not work.",
     )
     doctor.set_defaults(command=_doctor)
 
     run = commands.add_parser(
         "run",
-        help="run a script with torchdali for nvidia.dali, and for torch's DataLoader",
-        description="Run a script as python does, with torchdali wherever it or a process that it starts imports "
-        "nvidia.dali, and with torchdali's DataLoader for torch's. The script stays as it is; DALI need not be "
-        "installed. It ends with a sentence on its loaders.",
+        help="run a script with torchdali instead of nvidia.dali and of PyTorch's DataLoader",
+        description="Run an unchanged script like python does. In the script and in the processes that it starts, "
+        "`import nvidia.dali` imports torchdali, and PyTorch's DataLoader is torchdali's. DALI need not be installed. "
+        "At the end, the command prints a summary of the script's loaders.",
     )
     run.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     run.add_argument("script", type=_script, nargs="?", metavar="SCRIPT", help="path of the script")
-    run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="of the script")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="arguments of the script")
     run.set_defaults(command=_run)
 
     _add_containers(commands)
     for command in (demo, bench, stats):
-        command.add_argument("--threads", type=_positive, default=min(4, cores()), help="that load")
+        command.add_argument("--threads", type=_positive, default=min(4, cores()), help="threads of the loader")
     return parser
 
 
 def _add_containers(commands: argparse._SubParsersAction[_Parser]) -> None:
     index = commands.add_parser(
         "index",
-        help="write the index files of containers",
-        description="Read containers once, and write beside each a file with the places of its records: without it, a "
-        "reader walks through the whole container when it starts.",
+        help="write index files for containers",
+        description="Read containers once, and write an index file next to each, with the offsets of its records. "
+        "Without an index, a reader scans the entire container when it starts.",
     )
-    index.add_argument("kind", choices=("tfrecord", "webdataset", "mxnet"), help="of the containers")
-    index.add_argument("paths", nargs="+", metavar="PATH", help="of a container, or its URL")
-    index.add_argument("--output", metavar="DIR", help="of the indices; beside the containers")
+    index.add_argument("kind", choices=("tfrecord", "webdataset", "mxnet"), help="format of the containers")
+    index.add_argument("paths", nargs="+", metavar="PATH", help="path or URL of a container")
+    index.add_argument("--output", metavar="DIR", help="folder of the index files; by default, each container's folder")
     index.add_argument(
         "--manifest",
         metavar="JSON",
-        help="instead, write one file, or URL, with the sizes, ETags and indices of all: it opens any number of shards "
-        "in one request",
+        help="write one file (path or URL) with the sizes, ETags and indices of all containers instead; with it, a "
+        "reader opens all shards with one request",
     )
-    index.add_argument("--force", action="store_true", help="replace indices that are there")
+    index.add_argument("--force", action="store_true", help="replace existing index files")
     index.set_defaults(command=_index)
 
     pack = commands.add_parser(
         "pack",
-        help="pack images into shards; continues where it stopped",
-        description="Write the images of a folder, or of containers, into archives of equal size, as they are or "
-        "smaller; the class is the name of the folder. A run that was stopped goes on if it is started again.",
+        help="pack images into shards",
+        description="Write the images of a folder or of containers into archives of equal size, unchanged or shrunk. "
+        "The names of the class folders are the labels. If a run was stopped, the next run continues it.",
     )
     pack.add_argument("source", metavar="SRC", help="folder of class folders, or containers")
-    pack.add_argument("target", metavar="DST", help="folder of the shards")
-    pack.add_argument("--to", choices=("webdataset", "tfrecord"), default="webdataset", help="kind of the shards")
-    pack.add_argument("--shard-size", type=_bytes, default=256 << 20, metavar="BYTES", help="such as 256M, the default")
-    pack.add_argument("--shorter", type=_positive, metavar="N", help="shrink to this shorter side")
-    pack.add_argument("--format", choices=("jpeg", "webp", "raw"), help="encode all images anew")
-    pack.add_argument("--quality", type=_positive, default=92, help="of JPEG and WebP")
+    pack.add_argument("target", metavar="DST", help="folder for the shards")
+    pack.add_argument("--to", choices=("webdataset", "tfrecord"), default="webdataset", help="format of the shards")
     pack.add_argument(
-        "--skip", action="store_true", help="decode each image, and leave out what cannot be read or decoded"
+        "--shard-size", type=_bytes, default=256 << 20, metavar="BYTES", help="size of a shard; 256M by default"
     )
-    pack.add_argument("--jobs", type=_positive, default=cores(), help="shards at a time")
+    pack.add_argument(
+        "--shorter", type=_positive, metavar="N", help="shrink images until the shorter side has N pixels"
+    )
+    pack.add_argument("--format", choices=("jpeg", "webp", "raw"), help="encode all images in this format")
+    pack.add_argument("--quality", type=_positive, default=92, help="quality of JPEG and WebP images, 1 to 100")
+    pack.add_argument(
+        "--skip", action="store_true", help="decode each image, and skip images that cannot be read or decoded"
+    )
+    pack.add_argument("--jobs", type=_positive, default=cores(), help="number of shards to write in parallel")
     pack.set_defaults(command=_pack)
 
     check = commands.add_parser(
         "check",
-        help="read files once, and list what is broken",
-        description="Read images, arrays and containers once, decode the images, and list what training would stop at. "
-        "The exit status is 1 if anything is broken.",
+        help="read files once, and list broken files",
+        description="Read images, arrays and containers once, decode the images, and list the files that would stop a "
+        "training. The exit status is 1 if a file is broken.",
     )
     check.add_argument("paths", nargs="+", metavar="PATH", help="file, folder, or URL of a file")
     check.add_argument("--no-decode", dest="decode", action="store_false", help="do not decode images")

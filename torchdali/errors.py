@@ -322,7 +322,7 @@ def hint_for_folder(path: str) -> str:
     while not os.path.isdir(parent) and parent != os.path.dirname(parent):
         parent, name = os.path.split(parent)
     near = did_you_mean(name, os.listdir(parent)) if os.access(parent, os.R_OK) else ""
-    return "" if os.path.exists(path) else f"; the nearest folder that exists is {parent!r}{near}"
+    return "" if os.path.exists(path) else f"; the nearest existing folder is {parent!r}{near}"
 
 
 # ---------------------------------------------------------------- warnings

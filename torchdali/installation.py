@@ -29,7 +29,7 @@ _TOOLS = (
 def tools() -> str:
     """Return the command that installs a C compiler and libjpeg-turbo's headers on this system."""
     if sys.platform == "win32":
-        return "Visual Studio, vcpkg install libjpeg-turbo, and its folder in TORCHDALI_LIBJPEG"
+        return "install Visual Studio, run vcpkg install libjpeg-turbo, and set TORCHDALI_LIBJPEG to its folder"
     here = [command for command in _TOOLS if shutil.which(command.split()[0])]
     return here[0] if here else " or ".join(_TOOLS)
 

@@ -198,7 +198,7 @@ def _name(threads: list[Thread]) -> None:
         f"  {count} in {place or 'torchdali'}" for place, count in places.items() if place or len(places) == 1
     )
     print(
-        "torchdali: the program ends while threads of a pipeline are at work, and does not wait for them any longer. "
-        f"If one of them is in torch, the process may abort\n{lines}",
+        "torchdali: the program ends while threads of a pipeline are running, and stops waiting for them. If one of "
+        f"them is inside torch, the process may abort\n{lines}",
         file=sys.stderr,
     )

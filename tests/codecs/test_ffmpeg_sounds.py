@@ -200,7 +200,7 @@ def test_a_stream_that_begins_in_the_middle():
     while at < len(data) * 3 // 4:
         at += 15 + int.from_bytes(data[at + 1 : at + 4], "big")
     tag = b"\x09\0\0\x0a" + data[at + 4 : at + 8] + bytes(3) + b"\x12\0" + bytes(8)  # a frame of a video
-    with pytest.raises(DecodeError, match="another stream begins in the middle"):
+    with pytest.raises(DecodeError, match="a second stream begins in the middle"):
         decoded(np.frombuffer(data[:at] + tag + b"\0\0\0\x15" + data[at:], np.uint8))
 
 

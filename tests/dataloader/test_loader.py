@@ -443,7 +443,7 @@ def test_reports(root: Path, tmp_path: Path) -> None:
 def test_acceleration_can_be_switched_off(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHDALI_ACCELERATE", "0")
     for loader in (DataLoader(rows(), 4), DataLoader(Own(SAMPLES["a tuple"]), 4), DataLoader(ImageFolder(str(root), RANDOM), 4)):
-        assert loader.notes == ("not accelerated: TORCHDALI_ACCELERATE switches acceleration off. Unset it to switch it on",)
+        assert loader.notes == ("not accelerated: TORCHDALI_ACCELERATE turned acceleration off. Unset it to turn acceleration on",)
         assert len(list(loader)) == 3
 
 

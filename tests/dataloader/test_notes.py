@@ -40,7 +40,7 @@ REASONS = {
     "target_transform": (_notes.is_own_function("target_transform", Own()), "target_transform (Own) is your own function"),
     "another": (_notes.is_own_function("loader", collate), "loader (collate) is your own function"),
     "batch_size": (_notes.has_no_batches(), "batch_size is None"),
-    "own transform": (_notes.is_own_transform(Own()), "Own is not a transform of torchvision"),
+    "own transform": (_notes.is_own_transform(Own()), "Own isn't a torchvision transform"),
     "Lambda": (_notes.is_own_transform(v2.Lambda(collate)), "Lambda calls your own function"),
     "transform": (_notes.is_unsupported(v2.JPEG(50)), "JPEG isn't supported"),
     "transform, input": (_notes.is_unsupported(v2.Grayscale(), "a tensor from 0 to 1"), "Grayscale isn't supported on a tensor from 0 to 1"),
@@ -144,7 +144,7 @@ class Fails(torch.utils.data.Dataset[Any]):
 
 
 ERRORS: dict[str, Any] = {
-    "sizes": (lambda i: torch.zeros(3, 4 + i, 4), "samples of a batch must have one size: resize or crop them"),
+    "sizes": (lambda i: torch.zeros(3, 4 + i, 4), "samples of a batch must have the same size: resize or crop them"),
     "images": (lambda i: PIL.Image.new("RGB", (4, 4)), r"end its transforms with `v2.ToImage\(\)`"),
     "None": (lambda i: None, "a `return` may be missing"),
 }
@@ -176,7 +176,7 @@ def test_images_of_several_sizes_are_named(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="equal size") as caught:
         next(iter(DataLoader(ImageFolder(str(tmp_path), v2.Compose([v2.ToImage()])), 3)))
     files, cure = caught.value.__notes__
-    assert files == f"{tmp_path}/0/a.png: (3, 9, 8); {tmp_path}/2/a.png: (3, 9, 7)" and "must have one size" in cure
+    assert files == f"{tmp_path}/0/a.png: (3, 9, 8); {tmp_path}/2/a.png: (3, 9, 7)" and "must have the same size" in cure
 
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="needs a machine without accelerator")

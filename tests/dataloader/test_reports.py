@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REASON = _notes.not_accelerated(_notes.is_own_dataset(type("Rows", (), {})))
 FAST, LEFT = ("Pictures", True, ("Pictures: read by torchdali",)), ("Rows", False, (REASON,))
 COLLATE = ("Rows", False, ("a note", _notes.not_accelerated(_notes.is_own_function("collate_fn"))))
-SLOW = ("Pictures", True, ("Pictures: read by torchdali", "the fast path is missing, so ..."))
+SLOW = ("Pictures", True, ("Pictures: read by torchdali", "the fast path isn't built, so ..."))
 CASES = {
     "none": ([], ""),
     "one": ([(*FAST, 10.0, 1.0)], "1 of 1 loaders accelerated (Pictures); the loops waited 1.0 s of their 10.0 s (10%) for data"),
@@ -37,7 +37,7 @@ CASES = {
     "own function": ([(*COLLATE, 2.0, 2.0)], "0 of 1 loaders accelerated; not accelerated: Rows: collate_fn is your own function; the loops waited 2.0 s of their 2.0 s (100%) for data"),
     "both": ([(*FAST, 6.0, 0.0), (*LEFT, 2.0, 2.0)], "1 of 2 loaders accelerated (Pictures); not accelerated: Rows is your own dataset; the loops waited 2.0 s of their 8.0 s (25%) for data"),
     "start-up": ([(*FAST, 4.0, 3.0, 2.5)], "1 of 1 loaders accelerated (Pictures); the loops waited 3.0 s of their 4.0 s (75%) for data, 2.5 s of it for start-up"),
-    "no fast path": ([(*SLOW, 4.0, 3.0)] * 2, "2 of 2 loaders accelerated (Pictures); the fast path is missing: run `torchdali doctor`; the loops waited 6.0 s of their 8.0 s (75%) for data"),
+    "no fast path": ([(*SLOW, 4.0, 3.0)] * 2, "2 of 2 loaders accelerated (Pictures); the fast path isn't built: run `torchdali doctor`; the loops waited 6.0 s of their 8.0 s (75%) for data"),
     "no loop ended": ([(*FAST, 0.0, 0.0)], "1 of 1 loaders accelerated (Pictures); the loops waited 0.0 s of their 0.0 s (0%) for data"),
 }
 
@@ -84,7 +84,7 @@ def test_steps_before_and_after_a_cache(tmp_path: Path) -> None:
     transform = v2.Compose([v2.Resize(20), v2.RandomCrop(16), v2.ToImage()])
     loader = DataLoader(ImageFolder(str(tmp_path), transform), batch_size=4, num_workers=1, cache="1MB")
     list(loader)
-    fixed, random = "decode + transforms up to the first random one", "transforms from the first random one"
+    fixed, random = "decode, and transforms before the first random one", "transforms from the first random one on"
     assert loader.explain().splitlines()[-4:] == ["  1. read ImageFolder", f"  2. {fixed}", "  3. cache='1MB'", f"  4. {random}"]
     assert {each.operator for each in loader.stats().pipeline.operators} == {f"read ImageFolder + {fixed} + cache", random}
     loader.close()
@@ -108,9 +108,9 @@ def test_the_missing_fast_path_is_said_once(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("torchdali.dataloader._plans.native_status", lambda: missing)
     for dataset in (ImageFolder(str(tmp_path), v2.Compose([v2.Resize((20, 20)), v2.ToImage()])), Own(int)):
         loader = DataLoader(dataset, batch_size=4)
-        assert str(loader.notes).count("the fast path is missing") == 1 and "are decoded by torchdali" not in str(loader.notes)
+        assert str(loader.notes).count("the fast path isn't built") == 1 and "are decoded by torchdali" not in str(loader.notes)
         list(itertools.islice(loader, 1))
-        assert str(loader.stats()).count("the fast path is missing") == 1
+        assert str(loader.stats()).count("the fast path isn't built") == 1
     assert "fast path" not in str(DataLoader(TensorDataset(torch.arange(4))).notes)
 
 
@@ -123,9 +123,9 @@ def test_stats_say_why_a_loader_is_not_accelerated() -> None:
 REPORTS = {
     "more workers": ({1: 10.0, 2: 18.0, 4: 20.0}, 1, 0.02, 4, "Write: DataLoader(..., num_workers=4)  # train.py:3, 2.0 times as fast"),
     "the smaller one": ({1: 10.0, 2: 19.5, 4: 20.0}, 1, 0.02, 2, "Write: DataLoader(..., num_workers=2)  # train.py:3, 1.9 times as fast"),
-    "the present one": ({1: 10.0, 2: 19.5, 4: 20.0}, 4, 0.02, 4, "Keep num_workers=4: no other number is clearly faster."),
-    "within noise": ({1: 10.0, 2: 11.0}, 1, 0.15, 1, "Keep num_workers=1: no other number is clearly faster."),
-    "noise": ({1: 10.0, 2: 11.0}, 1, 0.5, 1, "Keep num_workers=1: no other number is clearly faster. Stop other programs and measure again to see more."),
+    "the present one": ({1: 10.0, 2: 19.5, 4: 20.0}, 4, 0.02, 4, "Keep num_workers=4; no other number is clearly faster."),
+    "within noise": ({1: 10.0, 2: 11.0}, 1, 0.15, 1, "Keep num_workers=1; no other number is clearly faster."),
+    "noise": ({1: 10.0, 2: 11.0}, 1, 0.5, 1, "Keep num_workers=1; no other number is clearly faster. Stop other programs and measure again to see more."),
 }
 
 

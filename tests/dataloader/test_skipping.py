@@ -78,7 +78,7 @@ def test_own_datasets(tmp_path: Path, dataset: Any, workers: int, bad: list[int]
     assert len(texts) == bool(bad) and all(warning.filename == __file__ for warning in texts)
     stats = loader.stats()
     assert [line.split(":")[0] for line in stats.skipped] == [f"sample {i}" for i in bad]
-    assert (f"{len(bad)} bad samples were left out, the first: sample " in str(stats)) == bool(bad)
+    assert (f"{len(bad)} bad samples were skipped, the first: sample " in str(stats)) == bool(bad)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert numbers(list(loader)) == expected and len(loader.stats().skipped) == len(bad)
@@ -87,13 +87,13 @@ def test_own_datasets(tmp_path: Path, dataset: Any, workers: int, bad: list[int]
 @pytest.mark.parametrize("damage", BAD.values(), ids=BAD)
 def test_kinds_of_damage(tmp_path: Path, damage: Any) -> None:
     loader = DataLoader(Own(write(tmp_path, [1], damage)), 4, bad_samples="skip")
-    with pytest.warns(UserWarning, match=r"a bad sample was left out \(stats\(\) lists all of them\): sample 1: "):
+    with pytest.warns(UserWarning, match=r"a bad sample was skipped \(stats\(\) lists all of them\): sample 1: "):
         assert numbers(list(loader)) == [[0, 2, 3], [4, 5, 6, 7]]
 
 
 def test_samples_without_batches(tmp_path: Path) -> None:
     loader = DataLoader(Own(write(tmp_path, [1])), None, bad_samples="skip")
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="was skipped"):
         assert [sample["number"] for sample in loader] == [0, 2, 3, 4, 5, 6, 7]
 
 
@@ -133,10 +133,10 @@ def test_by_default_a_bad_sample_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("train", [False, True])
 def test_loaders_of_folders_say_it_too(tmp_path: Path, train: bool) -> None:
     loader = Loader.from_folder(write(tmp_path, [1, 6]), train=train, size=16, batch_size=4, num_threads=1, bad_samples="skip")
-    with pytest.warns(UserWarning, match=r"a bad sample was left out \(stats\(\) lists all of them\): .*\.jpg: DecodeError: ") as said:
+    with pytest.warns(UserWarning, match=r"a bad sample was skipped \(stats\(\) lists all of them\): .*\.jpg: DecodeError: ") as said:
         assert sum(len(labels) for _, labels in loader) == 6
     assert [warning.filename for warning in said if "bad sample" in str(warning.message)] == [__file__]
-    assert len(loader.stats().skipped) == 2 and "2 bad samples were left out, the first: " in str(loader.stats())
+    assert len(loader.stats().skipped) == 2 and "2 bad samples were skipped, the first: " in str(loader.stats())
     loader.close()
 
 
@@ -164,14 +164,14 @@ def test_accelerated_loaders(tmp_path: Path, workers: int, cache: Any, bad: list
         assert len(texts) == (epoch == 0 and bool(bad)) and all(warning.filename == __file__ for warning in texts)
     stats = loader.stats()
     assert sorted(int(Path(line.split(": ")[0]).stem) for line in stats.skipped) == bad
-    assert str(stats).count("bad samples were left out") == bool(bad)
+    assert str(stats).count("bad samples were skipped") == bool(bad)
     loader.close()
 
 
 def test_a_part_of_a_data_set_in_a_loop_that_is_left(tmp_path: Path) -> None:
     dataset = Subset(ImageFolder(str(write(tmp_path, [1])), FIXED), [1, 0, 2, 3, 4])
     loader = DataLoader(dataset, 2, num_workers=1, bad_samples="skip")
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="was skipped"):
         for _ in loader:
             break
     for _ in range(2):

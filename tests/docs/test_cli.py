@@ -143,7 +143,7 @@ def test_extras_that_are_named_exist() -> None:
         (["bench", ".", "--threads", "two"], "--threads: must be an integer of at least 1, got 'two'"),
         (["demo", "--epochs", "-1"], "--epochs: must be an integer of at least 1, got '-1'"),
         ([], "COMMAND"),
-        ([], "say what works here, and what to install"),
+        ([], "check this installation"),
     ],
 )
 def test_bad_arguments_are_named(
@@ -196,14 +196,14 @@ def test_doctor_tells_of_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_doctor_tells_of_the_gil(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysconfig, "get_config_var", {}.get)
-    assert doctoring.gil().text == "Python has one lock for all threads (the GIL)"
+    assert doctoring.gil().text == "Python has a GIL"
     monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
     assert doctoring.gil().text == "free-threaded Python: the GIL is off"
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: True)
     warned = "RuntimeWarning: The global interpreter lock (GIL) has been enabled to load module 'cv2', which has not declared ..."
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stderr=warned))
-    for gil, text in ((1, "by PYTHON_GIL=1 or -X gil=1"), (None, "module 'cv2' needs it. PYTHON_GIL=0 leaves it off, at your own risk")):
+    for gil, text in ((1, "by PYTHON_GIL=1 or -X gil=1"), (None, "module 'cv2' needs it. PYTHON_GIL=0 keeps it off, at your own risk")):
         monkeypatch.setattr(sys, "flags", SimpleNamespace(gil=gil))
         found = doctoring.gil()
         assert found.state is doctoring.ComponentState.MISSING and found.text == f"free-threaded Python, but the GIL is on: {text}"
@@ -335,7 +335,7 @@ def test_bench_trains_and_gives_a_verdict(images: Path, capsys: pytest.CaptureFi
     rates = [float(line.split()[-2]) for line in printed.splitlines() if "images/s" in line]
     assert len(rates) == 4
     assert all(rate > 0 for rate in rates)
-    assert "limits training" in printed or "compete" in printed
+    assert "is the bottleneck" in printed or "compete" in printed
 
 
 def test_bench_trains_networks_of_torchvision(images: Path) -> None:

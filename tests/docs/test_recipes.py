@@ -183,7 +183,7 @@ def test_the_demo_leaves_files_for_the_recipes(tmp_path, capsys, monkeypatch):
     for place, count in {"images/train/*/*.jpg": 25, "images/val/*/*.jpg": 10, "photos/*.jpg": 20, "archives/*.tar": 2, "sounds/*/*.wav": 20}.items():
         assert len(list(folder.glob(place))) == count
     assert cli.main(["demo", "--keep", str(tmp_path)]) == 1
-    assert "name a new folder" in capsys.readouterr().err and [path.name for path in tmp_path.iterdir()] == ["new"]
+    assert "pass a new folder" in capsys.readouterr().err and [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
 def test_the_demo_says_what_it_left_out(tmp_path, capsys, monkeypatch):

@@ -117,7 +117,7 @@ data = TensorDataset(torch.zeros(8, 3, 8, 8), torch.arange(8))
 ONE, GUARD = "train = DataLoader(data, batch_size=4)", 'if __name__ == "__main__":\n    val = DataLoader(data, batch_size=2)\n    raise SystemExit("the script ran")'
 MAIN = "def main():\n    train: object\n    train = DataLoader(data)\n    list(train)"
 MAKE = "def make(size=2):\n    return DataLoader(data, batch_size=size)"
-RUNS = "which this command doesn't run: write a function that returns the loader, such as make_"
+RUNS = "which this command doesn't run; write a function that returns the loader, for example make_"
 LOADERS = {
     "one": (ONE, "", ""),
     "named": (f"{ONE}\nval = DataLoader(data)", ":val", ""),

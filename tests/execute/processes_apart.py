@@ -687,7 +687,7 @@ def test_the_default_follows_from_the_graph(photos: Path, monkeypatch: pytest.Mo
     monkeypatch.delenv("TORCHDALI_PROCESSES")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     pipe = fed()
-    assert "2 worker processes, forked; each makes whole batches" in pipe_text(pipe)
+    assert "2 worker processes, forked; each processes entire batches" in pipe_text(pipe)
     pipe.close()
     assert "worker processes" not in pipe_text(fed(num_threads=1))
 

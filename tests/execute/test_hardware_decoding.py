@@ -154,7 +154,7 @@ def test_an_engine_has_one_way_to_upsample(tmp_path: Path, first: bool) -> None:
     assert Counted.decoded
     for found, fancy in zip(outputs, (first, not first, first), strict=True):
         assert same(found, decoded(files, "cpu", load=0.0, fancy=fancy))
-    assert ["leaves images to the device" in line for line in said] == [True, False], said  # the third is the first
+    assert ["the device decodes images" in line for line in said] == [True, False], said  # the third is the first
 
 
 def test_a_share(tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ def test_what_is_said_of_it(tmp_path: Path, beside: bool) -> None:
         return (images, fn.decoders.image(encoded, device="mixed", adjust_orientation=False)) if beside else images
 
     lines = [line for line in define().explain().splitlines() if line.startswith("fast path: ")]
-    said = "in a chain with other operators, and leaves images to the device"
-    expected = [said, said] if beside else ["in one call, but for images that the device decodes, up to the output"]
+    said = "in a branch or a chain with other operators, and the device decodes images"
+    expected = [said, said] if beside else ["in one call, except for images that the device decodes, up to the output"]
     assert len(lines) == len(expected) and all(line.endswith(end) for line, end in zip(lines, expected, strict=True)), lines
 
 
@@ -353,6 +353,6 @@ def test_a_device_without_an_engine_is_not_asked_again(tmp_path: Path, monkeypat
     assert not available(gpu) and available(torch.device("cuda", 1)) and calls == [gpu]
 
 
-@pytest.mark.parametrize(("code", "words"), [(4, "JPEG not supported (4)"), (5, "allocation failed (5)"), (7, "the GPU has no engine for JPEGs (7)"), (99, "status 99")])
+@pytest.mark.parametrize(("code", "words"), [(4, "JPEG not supported (4)"), (5, "allocation failed (5)"), (7, "the GPU has no JPEG engine (7)"), (99, "status 99")])
 def test_words_of_nvjpeg(code: int, words: str) -> None:
     assert engines._words(code) == words

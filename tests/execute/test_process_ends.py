@@ -106,7 +106,7 @@ def test_programs_end(pictures: Path, method: str, cases: list[Case]) -> None:
     ("method", "cases", "words"),
     [
         ("fork", NOT_ENOUGH, "None can be started: the server that forks worker processes .* build the pipeline again"),
-        ("parallel", FAILED, "of the parallel external sources or data sets was"),
+        ("parallel", FAILED, "of the parallel external sources or datasets was"),
     ],
 )
 def test_programs_that_cannot_go_on_say_why(pictures: Path, method: str, cases: list[Case], words: str) -> None:

@@ -208,7 +208,7 @@ def test_functions_run_in_worker_processes_if_they_are_declared_pure(name: str, 
         assert f"stages from 1 on stay here: operator {operator_name!r} runs code of yours" in text
     elif operator_name:
         assert f"one process: operator '{operator_name}" in text
-        assert "runs code of yours that isn't declared pure=True" in text
+        assert "runs your own code, which isn't declared with pure=True" in text
     else:
         assert "2 worker processes" in text and "stay here" not in text
     alone = pipeline_def(batch_size=4, num_threads=1, device_id=None, num_processes=1)(PLACED[name][0])(root)

@@ -200,7 +200,7 @@ def test_the_kind_of_the_result() -> None:
 
 def test_floats_that_become_bytes_are_warned_of() -> None:
     normalize = ours.Compose([ours.Normalize([0.5], [0.2])])
-    with pytest.warns(UserWarning, match="add ToPureTensor"):
+    with pytest.warns(UserWarning, match="Add ToPureTensor"):
         normalize(PIL.Image.new("L", (4, 3)))
 
 
@@ -449,7 +449,7 @@ def test_a_name_that_is_not_here_has_a_hint() -> None:
     for module in (ours, ours.v2):
         with pytest.raises(AttributeError, match="use PILToTensor"):
             module.ToTensor  # noqa: B018
-        with pytest.raises(AttributeError, match="runs as torchvision's own transform"):
+        with pytest.raises(AttributeError, match="call torchvision's own after Compose"):
             module.MixUp  # noqa: B018
 
 

@@ -171,7 +171,7 @@ def test_what_is_no_file_is_named(tmp_path: Path, case: str) -> None:
     content, text = NO_FILES[case]
     path = write_tar(tmp_path / "a.tar", [("a.jpg", b"A"), ("d", None), ("b.jpg", content), ("c.jpg", b"C")])
     archive = tar.Archive(open_storage(path))
-    with pytest.warns(UserWarning, match=rf"a\.tar: members that are no files .* 1 in all, such as {re.escape(text)}"):
+    with pytest.warns(UserWarning, match=rf"a\.tar: members that aren't files .* 1 in total, for example {re.escape(text)}"):
         assert [sample[0][3] for sample in tar.samples(archive)] == ["a.jpg", "c.jpg"]
     assert [offset for offset, _ in archive.left_out] == [1536]
 

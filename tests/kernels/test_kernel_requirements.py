@@ -1,4 +1,4 @@
-"""The requirements of the kernels for batches: without a compiler, operators work sample by sample, and say so."""
+"""The requirements of the kernels for batches: without a compiler, operators work one by one, and say so."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_without_them_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch, what
     assert [words in str(each.message) for each in said] == [True] * bool(words)
     finding = doctoring._kernels()
     assert finding.state is doctoring.ComponentState.MISSING
-    assert (words or "Triton") in str(finding) and "sample by sample" in str(finding)
+    assert (words or "Triton") in str(finding) and "one by one" in str(finding)
 
 
 @pytest.mark.parametrize("given", ["gcc", "clang", "CC"])

@@ -26,7 +26,7 @@ def test_an_axis_more_is_warned_of_once() -> None:
     def blurred(image: torch.Tensor) -> torch.Tensor:
         return image[None] * 0.5
 
-    with pytest.warns(UserWarning, match=r"blurred.* returns one axis more than it gets, \(1, 3, 6, 5\).*keepdim=True") as said:
+    with pytest.warns(UserWarning, match=r"blurred.* returns one axis more than it receives, \(1, 3, 6, 5\).*keepdim=True") as said:
         assert run(blurred) == [(1, 3, 6, 5)] * 2
     assert len(said) == 1
 

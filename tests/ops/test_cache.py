@@ -363,7 +363,7 @@ def test_no_more_is_kept_than_the_budget(where: str, images: Path, tmp_path: Pat
     reads.take()
     assert same(samples(pipe, 3)[:1], expected[:1])
     assert reads.take() in (COUNT + 2 * 6, COUNT + 3 * 6)  # the batch ahead
-    assert "4 samples" in pipe.stats().caches[0] and "it is full, and " in pipe.stats().caches[0]
+    assert "4 samples" in pipe.stats().caches[0] and "the cache is full, and " in pipe.stats().caches[0]
     if "path" in keep:
         (path,) = (tmp_path / "b").glob("*.samples")
         assert path.stat().st_size == 4 * each
@@ -378,7 +378,7 @@ def test_a_full_disk_ends_the_keeping(images: Path, tmp_path: Path, monkeypatch:
         return write(descriptor, data, offset)
 
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.warns(UserWarning, match="takes no more samples: No space left"):
+    with pytest.warns(UserWarning, match="accepts no more samples: No space left"):
         found = samples(build(cached(images, {"path": tmp_path})), 5)
     assert same(found, samples(build(cached(images, None)), 5))
 
@@ -472,7 +472,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "batch": (
         lambda root: fn.cache(fn.permute_batch(images_of(root), indices=[3, 2, 1, 0]), **MEMORY),
-        "'permute_batch' sees the whole batch",
+        "'permute_batch' processes the entire batch",
     ),
     "two readers": (
         lambda root: fn.cache(fn.cat(images_of(root), images_of(root)), **MEMORY),
@@ -481,11 +481,11 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "none": (lambda root: fn.cache(fn.zeros(shape=[3]), **MEMORY), "takes samples of no reader"),
     "files": (
         lambda root: fn.cache(fn.io.file.read(fn.readers.file(file_root=str(root))[0]), **MEMORY),
-        "'io.file.read' reads files that the cache does not know",
+        "'io.file.read' reads files that the cache can't track",
     ),
     "own, on disk": (
         lambda root: fn.cache(_doubled_in_tests.operator.function(images_of(root)), path=root / "kept"),
-        "'_doubled_in_tests' is declared outside of torchdali",
+        "'_doubled_in_tests' is declared outside torchdali",
     ),
     "nowhere": (lambda root: fn.cache(images_of(root)), "say where samples are kept"),
     "size": (lambda root: fn.cache(images_of(root), bytes="much"), "a size must be .*'much'"),
@@ -517,7 +517,7 @@ def test_the_device_is_refused(images: Path) -> None:
     def define() -> Any:
         return fn.cache(fn.decoders.image(fn.readers.file(file_root=str(images))[0], device="mixed").cpu(), bytes="1MB")
 
-    with pytest.raises(RuntimeError, match="runs on 'mixed', and samples are kept on the CPU"):
+    with pytest.raises(RuntimeError, match="runs on 'mixed', but samples are cached on the CPU"):
         build(define, device_id="cpu").build()
 
 
@@ -640,7 +640,7 @@ def test_an_object_that_is_replaced_between_two_requests_is_not_kept(store: Obje
     remote = Remote()
     assert remote.identity(f"{store.url}/3.png") and remote.identity(f"{store.url}/none.png") is None
     store.objects["3.png"] = store.objects["4.png"]
-    with pytest.raises(RuntimeError, match="was replaced while it was read"):
+    with pytest.raises(RuntimeError, match="was replaced while torchdali read it"):
         remote.read(f"{store.url}/3.png")
 
 

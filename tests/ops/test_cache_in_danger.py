@@ -133,7 +133,7 @@ def test_a_lock_of_another_process_stops_no_pipeline(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None and other.stdout.readline()
         with pytest.warns(UserWarning, match=f"another process keeps {index} locked") as told:
-            assert "were left out" in run(own, path=tmp_path / "cache")
+            assert "were skipped" in run(own, path=tmp_path / "cache")
         assert len(told) == 1
         other.communicate()
     run(own, path=tmp_path / "cache")
@@ -345,10 +345,10 @@ def test_a_full_disk_is_told_once(
     limit: dict[str, Any], code: int, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     no_room(monkeypatch, code)
-    with pytest.warns(UserWarning, match="takes no more samples: .*, for one of [0-9,]+ bytes") as told:
+    with pytest.warns(UserWarning, match="accepts no more samples: .*, for one of [0-9,]+ bytes") as told:
         run(images, path=tmp_path / "cache", **limit)
     assert len(told) == 1
-    cure = f"are free in {tmp_path / 'cache'}: make room there, or take another"
+    cure = f"are free in {tmp_path / 'cache'}; free space there, or pass another folder"
     assert (cure in str(told[0].message)) == (code != errno.EIO)
 
 
@@ -357,7 +357,7 @@ def test_no_room_for_the_files_themselves(images: Path, tmp_path: Path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device", "abc.samples")
 
     monkeypatch.setattr(sample_store, "open_own", full)
-    with pytest.raises(RuntimeError, match=r"cannot make the cache .*abc\.samples: No space .* are free in .*: make room there"):
+    with pytest.raises(RuntimeError, match=r"cannot make the cache .*abc\.samples: No space .* are free in .*; free space there"):
         pipeline(images, path=tmp_path).build()
 
 
@@ -365,7 +365,7 @@ def test_a_disk_that_is_nearly_full_is_told(images: Path, tmp_path: Path, monkey
     room = os.statvfs(tmp_path)
     full = os.statvfs_result((*room[:3], room.f_bfree // 100, 1, *room[5:]))
     monkeypatch.setattr(os, "statvfs", lambda _: full)
-    with pytest.warns(UserWarning, match=r"but 0 of 0 are free in .* \(a tenth of the disk stays free, unless `bytes`"):
+    with pytest.warns(UserWarning, match=r"but 0 of 0 are free in .* \(a tenth of the disk stays free unless you pass `bytes`"):
         run(images, path=tmp_path)
 
 

@@ -263,7 +263,7 @@ def test_a_source_of_samples_that_gives_batches_names_the_cure(batch_info: bool)
     with pytest.raises(AttributeError, match="idx_in_epoch") as caught:
         pipe.run()
     assert any(
-        "with batch=False it is told a SampleInfo" in note for note in caught.value.__notes__
+        "with batch=False it passes a SampleInfo" in note for note in caught.value.__notes__
     )
 
 

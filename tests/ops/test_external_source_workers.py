@@ -123,7 +123,7 @@ def leave(i: int) -> Any:
     return batch(i)
 
 
-@pytest.mark.parametrize(("what", "message"), [(kill, "SIGKILL.*If memory ran out"), (leave, "code 3 while it worked")])
+@pytest.mark.parametrize(("what", "message"), [(kill, "SIGKILL.*If memory ran out"), (leave, "code 3 while it processed")])
 def test_a_worker_that_dies(what, message) -> None:
     """Every later run says so too, and the other workers are ended."""
     pipe = parallel(what, batch=True)
@@ -168,7 +168,7 @@ def test_a_worker_that_is_stopped(monkeypatch) -> None:
     while (found := run(pipe)) == [0] * 3:
         pass
     assert found == "RuntimeError"
-    with pytest.raises(RuntimeError, match=r"\(pid (\d+)\).* was stopped .* did not go on for 0.2 s.* batch 1") as caught:
+    with pytest.raises(RuntimeError, match=r"\(pid (\d+)\).* was suspended .* did not continue for 0.2 s.* batch 1") as caught:
         pipe.run()
     assert any(f"(pid {pid})" in str(caught.value) for pid in ids)
     assert time.monotonic() - start < PROMPT
@@ -477,7 +477,7 @@ SCRIPT = """
 """
 GUARD = 'if __name__ == "__main__": main()'
 STARTS = {
-    "no guard": ("", "main()", 'put what builds and runs it under `if __name__ == "__main__":`'),
+    "no guard": ("", "main()", 'put the code that builds and runs the pipeline under `if __name__ == "__main__":`'),
     "the script raises": ('if __name__ != "__main__": raise KeyError("planted")', GUARD, "imports the script first"),
     "the script ends": ('if __name__ != "__main__": sys.exit(5)', GUARD, "exited with code 5 while it started"),
     "as it should be": ("", GUARD, "[0, 1]"),

@@ -59,7 +59,7 @@ def test_a_filter_along_every_axis_mixes_the_colors(name: str, shape: tuple[int,
 
 @pytest.mark.parametrize("name", ASSUMING)
 def test_all_operators_that_assume_the_channels_last(name: str) -> None:
-    with pytest.warns(UserWarning, match=f"^{name}: .*taken for HWC, images of 3 rows") as said:
+    with pytest.warns(UserWarning, match=f"^{name}: .*interpreted as HWC, images of 3 rows") as said:
         call(ASSUMING[name], (3, 50, 40))
     assert len(said) == 1
 
@@ -76,7 +76,7 @@ def of_dataset(shape: tuple[int, ...], **arguments: Any) -> Any:
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_a_source(channels: int) -> None:
-    with pytest.warns(UserWarning, match=rf"resize: samples of the shape \({channels}, 50, 40\) without a layout are taken for HWC") as said:
+    with pytest.warns(UserWarning, match=rf"resize: samples of the shape \({channels}, 50, 40\) without a layout are interpreted as HWC") as said:
         assert run((channels, 50, 40)) == [(20, 20, 40)] * 3  # as in DALI
     assert len(said) == 1 and said[0].filename == __file__
 

@@ -242,10 +242,10 @@ NODES = {
     while_loop: (TypeError, "a `while`: .* write a `for` over a Python range"),
     assertion: (TypeError, "an `assert`: .* check the outputs"),
     comprehension: (TypeError, "a comprehension; write a `for` with an `if`"),
-    breaks: (TypeError, "an `if` with `break` in it: .* into an `if` of its own"),
-    continues: (TypeError, "an `if` with `continue` in it: .* into an `if` of its own"),
-    deletes: (TypeError, "an `if` with `del` in it; leave the `del` out"),
-    sets_a_global: (TypeError, "an `if` that sets a global variable; set a local one"),
+    breaks: (TypeError, "an `if` with `break` in it: .* into its own `if`"),
+    continues: (TypeError, "an `if` with `continue` in it: .* into its own `if`"),
+    deletes: (TypeError, "an `if` with `del` in it; remove the `del`"),
+    sets_a_global: (TypeError, "an `if` that sets a global variable; set a local variable"),
     returns_in_a_loop: (RuntimeError, "an `if` that returns from inside `for`; set a variable there"),
     returns_in_a_with: (RuntimeError, "an `if` that returns from inside `with`; set a variable"),
 }
@@ -467,7 +467,7 @@ def as_it_is(x: Any) -> Any:
     ],
 )
 def test_code_that_is_not_rewritten_says_so(function: Callable[[Any], Any]) -> None:
-    with pytest.raises(TypeError, match=r"Conditionals are enabled, but do not work here.*Put the `if` into a function") as said:
+    with pytest.raises(TypeError, match=r"Conditionals are enabled, but don't work here.*Move the `if` into a function") as said:
         on_numbers(function)
     assert "enable_conditionals" not in str(said.value)
 

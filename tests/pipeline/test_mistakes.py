@@ -60,13 +60,13 @@ def _files() -> Any:
 
 @pytest.mark.parametrize("operator_", [lambda files: fn.resize(files, size=4), lambda files: fn.flip(files)])
 def test_bytes_of_files_are_to_be_decoded_first(operator_: Callable[[Any], Any]) -> None:
-    with pytest.raises(ValueError, match=r"dimensions 1 .*; the bytes of a file are decoded first, by fn\.decoders\.image"):
+    with pytest.raises(ValueError, match=r"dimensions 1 .*; decode the bytes of a file first, with fn\.decoders\.image"):
         _run(lambda: operator_(_files()))
 
 
 @pytest.mark.parametrize("operator_", [lambda files: fn.gaussian_blur(files, sigma=1.0), fn.normalize, fn.noise.shot])
 def test_operators_that_take_the_bytes_of_files_warn(operator_: Callable[[Any], Any]) -> None:
-    with pytest.warns(UserWarning, match=r"bytes of files of readers\.file: decode them first, by fn\.decoders\.image") as said:
+    with pytest.warns(UserWarning, match=r"bytes of files from readers\.file; decode them first, with fn\.decoders\.image") as said:
         _run(lambda: operator_(_files()))
     assert [each.filename for each in said] == [__file__]
 
@@ -211,12 +211,12 @@ DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "a size by position": (
         lambda x: fn.resize(x, 224),
         ValueError,
-        "operator 'resize' expects 1 input, but received 2; arguments are given by name",
+        "operator 'resize' expects 1 input, but received 2; pass arguments by name",
     ),
     "a range by position": (
         lambda x: fn.random.uniform(0, 1),
         ValueError,
-        "expects from 0 to 1 inputs, but received 2; arguments are given by name",
+        "expects from 0 to 1 inputs, but received 2; pass arguments by name",
     ),
     "torchvision's name of an argument": (
         lambda x: fn.resize(x, size=4, interpolation="bilinear"),
@@ -365,7 +365,7 @@ def test_classes_refuse_unknown_arguments_when_they_are_made() -> None:
 CALLED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a module, on the batch": (
         lambda x: fn.torch_python_function(x, function=torch.nn.Flatten(), batch_processing=True),
-        "batch_processing=False calls it once per sample",
+        "pass batch_processing=False to call it once per sample",
     ),
     "an error that has to do with the data": (
         lambda x: fn.torch_python_function(
@@ -478,7 +478,7 @@ def test_transforms_of_torchvision_for_channels_that_are_last(function: Any, by_
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         define().build()
-    assert ["takes (C, H, W)" in str(each.message) and each.filename == __file__ for each in found] == [True] * warns
+    assert ["expects (C, H, W)" in str(each.message) and each.filename == __file__ for each in found] == [True] * warns
 
 
 @operator(name="marked_as_own", marks=("levels",))
@@ -511,7 +511,7 @@ def test_marks_say_what_operators_between_keep(step: Callable[[Any], Any], warns
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         define().build()
-    assert any("takes (C, H, W)" in str(each.message) for each in found) == warns
+    assert any("expects (C, H, W)" in str(each.message) for each in found) == warns
 
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -622,14 +622,14 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a data set as a source": (
         lambda: _run(lambda: fn.external_source([{"image": np.zeros(3), "label": 1}] * 4)),
         RuntimeError,
-        "is read by fn.readers.dataset(dataset=...)",
+        "with fn.readers.dataset(dataset=...)",
     ),
     "a data set as a source of two": (
         lambda: _run(lambda: tuple(fn.external_source([{"image": np.zeros(3), "label": 1}] * 4, num_outputs=2))),
         KeyError,
-        "is read by fn.readers.dataset(dataset=...)",
+        "with fn.readers.dataset(dataset=...)",
     ),
-    "a node of another pipeline": (_with_foreign_node, RuntimeError, "one was made outside of the function of this pipeline"),
+    "a node of another pipeline": (_with_foreign_node, RuntimeError, "one was created outside this pipeline's function"),
     "mixed without a GPU": (
         lambda: _run(lambda: fn.decoders.image(_image(), device="mixed")),
         RuntimeError,
@@ -638,7 +638,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a name too many": (
         lambda: DALIGenericIterator(_numbers(), ["a", "b"], size=4),
         KeyError,
-        "give one name for each",
+        "pass one name for each",
     ),
     "batches of two sizes": (lambda: _run(_of_two_sizes), RuntimeError, "All sources must give as many samples"),
     "a sum of two shapes": (lambda: _run(lambda: _image() + _gray()[:4]), RuntimeError, "one shape by resize, crop or pad"),
@@ -651,7 +651,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "three angles": (
         lambda: _run(lambda: fn.rotate(_image(), angle=[1.0, 2.0, 3.0])),
         TypeError,
-        "a value for each sample is a node, such as fn.random.uniform(range=[low, high])",
+        "for a value per sample, pass a node, for example fn.random.uniform(range=[low, high])",
     ),
     "colors of gray": (
         lambda: _run(lambda: fn.color_twist(_gray(), saturation=2.0)),
@@ -664,7 +664,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a decoded image": (
         lambda: fn.decoders.image(torch.zeros(4, 5, 3, dtype=torch.uint8)),
         ValueError,
-        "is it a decoded image? Behind the proxy, ImageFolder(..., loader=str)",
+        "is it a decoded image? With the proxy, pass loader=str to ImageFolder",
     ),
     "an argument in the dynamic mode": (
         lambda: dynamic.resize(np.zeros((4, 5, 3), np.uint8), sise=4),
@@ -725,7 +725,7 @@ def test_errors_of_sources_name_the_line(source: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        ("Compose", "the operators one after the other"), ("ToPILImage", r"PIL\.Image\.fromarray"), ("map", "python_function"),
+        ("Compose", "call the operators one after the other"), ("ToPILImage", r"PIL\.Image\.fromarray"), ("map", "python_function"),
         ("batch", "batch_size"), ("shuffle", "random_shuffle=True"), ("repeat", "a loop over a Loader"),
     ],
 )  # fmt: skip

@@ -93,7 +93,7 @@ def test_an_array_of_several_is_no_number() -> None:
 
 
 def test_lists_of_nodes_in_an_argument_name_stack() -> None:
-    with pytest.raises(TypeError, match=r"several nodes become one with fn\.stack"):
+    with pytest.raises(TypeError, match=r"combine several nodes with fn\.stack"):
         run(lambda x, image: fn.resize(image, size=[x, x]))
 
 

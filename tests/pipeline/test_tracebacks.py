@@ -224,7 +224,7 @@ def test_frames_of_a_loader() -> None:
 
 
 def test_a_file_that_cannot_be_decoded_leads_to_bad_samples() -> None:
-    assert str(_failure(_made(truncated).run)).endswith('; bad_samples="skip" of the pipeline leaves out what cannot be decoded')
+    assert str(_failure(_made(truncated).run)).endswith('; with bad_samples="skip", the pipeline skips undecodable samples')
     skipping = _made(truncated, bad_samples="skip", max_bad_samples=0)
     assert "bad_samples=" not in str(_failure(skipping.run))
 

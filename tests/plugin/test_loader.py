@@ -420,7 +420,7 @@ def test_what_cannot_be_made_anew_says_so():
     loader.close()
     with pytest.raises(RuntimeError, match="function that creates the pipeline"):
         len(loader)
-    with pytest.raises(TypeError, match="a Loader must get a pipeline"):
+    with pytest.raises(TypeError, match="Loader must get a pipeline"):
         Loader(3)
 
 
@@ -530,7 +530,7 @@ def test_from_folder_warns_of_classes_without_files(folder, content):
         (folder / "class05" / name).parent.mkdir(exist_ok=True)
         (folder / "class05" / "x.png").rename(folder / "class05" / name)
     with Loader.from_folder(folder, train=False, size=16, batch_size=4) as loader:
-        with pytest.warns(UserWarning, match=r"1 of 3 class folders have no file that is read, 'class05': they keep their numbers"):
+        with pytest.warns(UserWarning, match=r"1 of 3 class folders have no readable file, 'class05'; the classes keep their labels"):
             assert loader.classes == ["class0", "class05", "class1"]
         assert flat(labels.tolist() for _, labels in loader) == [0] * 5 + [2] * 5
 
@@ -539,7 +539,7 @@ def test_from_folder_warns_of_classes_without_files(folder, content):
 def test_from_folder_warns_of_images_that_it_leaves_out(folder, ending):
     png(folder / "class1" / f"a.{ending}.png")
     (folder / "class1" / f"a.{ending}.png").rename(folder / "class1" / f"a.{ending.upper()}")
-    message = rf"1 of the files that could be decoded are left out .* 'class1/a\.{ending.upper()}'"
+    message = rf"1 decodable files are skipped .* 'class1/a\.{ending.upper()}'"
     with Loader.from_folder(folder, train=False, size=16, batch_size=4) as loader, pytest.warns(UserWarning, match=message):
         assert loader.dataset_size == 10
 
@@ -567,7 +567,7 @@ def test_from_folder_takes_the_classes_of_another_loader(folder, tmp_path):
 def test_from_folder_of_training_and_validation_says_which_to_take(tmp_path):
     for part in ("train", "val"):
         png(tmp_path / part / "ant" / "1.png")
-    with pytest.raises(RuntimeError, match=rf"such as 'train/ant': if they are the classes, give {str(tmp_path / 'train')!r}"):
+    with pytest.raises(RuntimeError, match=rf"for example 'train/ant'; if those are the classes, pass {str(tmp_path / 'train')!r}"):
         list(Loader.from_folder(tmp_path, train=True, size=8))
 
 
@@ -616,7 +616,7 @@ def test_names_the_function_with_the_misspelt_argument(folder):
 
 @pytest.mark.parametrize("form", [{"mean": [123.7, 116.3, 103.5]}, {"std": [58, 57, 57]}])
 def test_from_folder_warns_of_mean_and_deviation_of_bytes(folder, form):
-    with pytest.warns(UserWarning, match=r"pixels from 0 to 1, got .* of bytes: divide both by 255") as said:
+    with pytest.warns(UserWarning, match=r"on the scale 0 to 1, got .*: divide both by 255") as said:
         Loader.from_folder(folder, train=True, **form)
     assert said[0].filename == __file__
 

@@ -194,7 +194,7 @@ def test_reset_in_the_middle_is_ignored_with_a_warning(caplog) -> None:
     with caplog.at_level(logging.WARNING):
         it.reset()
     assert "not finished" in caplog.text
-    assert caplog.text.index('on_break="next"') < caplog.text.index('on_break="restart"')
+    assert caplog.text.index("'next' begins") < caplog.text.index("'restart' begins")
     assert nexts(it, 2) == [B, "StopIteration"]
 
 
@@ -206,7 +206,7 @@ def test_reset_in_the_middle_is_ignored_with_a_warning(caplog) -> None:
 def test_the_end_of_an_epoch_with_samples_of_the_next_is_logged_once(policy, pad, size, said, auto_reset, caplog) -> None:
     it = iterator(size, 4, last_batch_policy=policy, pad_last_batch=pad, auto_reset=auto_reset)
     walk(it, 3)
-    assert caplog.text.count("Epoch 0 delivered 12 samples a rank, and the reader has 10") == said
+    assert caplog.text.count("Epoch 0 delivered 12 samples per rank, but the reader has 10") == said
 
 
 def test_it_is_no_warning_where_the_reader_shuffles(caplog) -> None:
@@ -461,7 +461,7 @@ def test_the_old_spelling_of_the_policy_warns(flag, last) -> None:
 
 
 def test_a_given_size_warns() -> None:
-    with pytest.warns(Warning, match="give its name as reader_name") as found:
+    with pytest.warns(Warning, match="pass its name as reader_name") as found:
         DALIGenericIterator(ReaderPipeline(10, 4), ["a"], size=10)
     assert found[0].filename == __file__
 
@@ -554,7 +554,7 @@ def test_pipelines_without_a_place_say_so() -> None:
                 "ceil(6 / 4)",
             ],
         ),
-        ({}, ["8 delivered, 3 of them from the next epoch", "counts for the next epoch"]),
+        ({}, ["8 delivered, 3 of them from the next epoch", "count for the next epoch"]),
         ({"last_batch_policy": DROP}, ["4 delivered, 2 dropped", "5 // 4"]),
         ({"last_batch_policy": PARTIAL}, ["6 delivered, 2 of them in the last batch"]),
     ],
@@ -570,7 +570,7 @@ def test_explain_an_epoch_that_began_in_the_one_before(capsys) -> None:
     it = iterator(10, 4, auto_reset=True)
     walk(it, 1)
     it.explain_epoch()
-    assert "2 of them came with the epoch before, 8 delivered" in capsys.readouterr().out
+    assert "2 of them came with the previous epoch, 8 delivered" in capsys.readouterr().out
 
 
 def test_explain_an_epoch_that_the_source_ends(capsys) -> None:

@@ -209,7 +209,7 @@ def test_a_loop_without_an_end_is_announced(caplog: pytest.LogCaptureFixture, tm
     DALIGenericIterator(numbers(), ["x"])
     assert not caplog.records
     DALIGenericIterator(files(), ["x"])
-    assert [record.getMessage().endswith("Give reader_name='Files'.") for record in caplog.records] == [True]
+    assert [record.getMessage().endswith("Pass reader_name='Files'.") for record in caplog.records] == [True]
 
 
 def test_pipelines_in_debug_mode_deliver_the_same(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_time_of_the_host_is_measured() -> None:
 def test_no_gpu_is_said_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", str(tmp_path), "--gpu", "--output", str(tmp_path / "out")]) == 1
     assert developers.main([str(tmp_path)]) == 1
-    assert capsys.readouterr().out == "torch sees no CUDA device: there is nothing to measure\n" * 2
+    assert capsys.readouterr().out == "torch finds no CUDA device, so there is nothing to measure\n" * 2
     assert not (tmp_path / "out").exists()
 
 

@@ -448,7 +448,7 @@ def test_check_names_folders_that_are_no_classes(images: Path) -> None:
         (images / name).mkdir(parents=True)
     (images / "annotations/a.txt").write_text("x")
     found = {os.path.basename(p.path): p.message for p in check([str(images)])[0]}
-    assert found == {".ipynb_checkpoints": "readers.file takes this hidden folder for a class", "empty": "the folder is empty: a class without samples"}
+    assert found == {".ipynb_checkpoints": "readers.file reads this hidden folder as a class", "empty": "the folder is empty: a class without samples"}
     assert not check([str(images.parent)])[0]
 
 
@@ -457,7 +457,7 @@ def test_hidden_names_are_not_packed(images: Path, tmp_path: Path) -> None:
     (images / ".ipynb_checkpoints").mkdir()
     (images / "class0/._00.jpg").write_bytes(b"of macOS")
     (images / "class00").mkdir()
-    with pytest.warns(UserWarning, match="'class00': they keep their numbers"):
+    with pytest.warns(UserWarning, match="'class00'; the classes keep their labels"):
         pack(str(images), str(tmp_path / "out"))
     assert read("webdataset", tmp_path / "out") == expected
     assert (tmp_path / "out/classes.txt").read_text() == "class0\nclass00\nclass1\n"

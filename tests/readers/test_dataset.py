@@ -380,7 +380,7 @@ def test_a_value_that_is_no_tensor_is_named(value: Any, reason: str, workers: in
 
 
 @pytest.mark.parametrize("first, later, match", [
-    ({"a": 1}, {"b": 1}, "the value 'a' of the sample cannot become a tensor: the sample has none"),
+    ({"a": 1}, {"b": 1}, "the value 'a' of the sample cannot become a tensor: the sample doesn't have it"),
     ({"a": {"b": 1}}, {"a": {}}, "the value 'a.b' of the sample cannot"),
     ((1, [{"a": 1}]), (1, [{}]), "the value '1.a' of the sample"),
 ])  # fmt: skip
@@ -396,11 +396,11 @@ def test_text_of_numpy(text: Any) -> None:
 
 IMAGES = [np.zeros((4, 4, 3), np.uint8)] * 4
 UNPACKED: dict[str, tuple[list[Any], str]] = {
-    "images": (IMAGES, r"'readers.dataset', has 1, as in a = fn.readers.dataset.*samples of the type ndarray are one value.*columns="),
-    "numbers": ([1, 2], "samples of the type int are one value"),
-    "tensors": ([torch.zeros(2)], "samples of the type Tensor are one value"),
-    "lists": ([[1, 2], [3, 4]], "samples that are lists are one value: return a tuple"),
-    "dictionaries": ([{"image": i, "label": 1} for i in IMAGES], r"'image'.*taken apart.*columns=\['image', 'label'\].*outputs\['image'\], outputs\['label'\]"),
+    "images": (IMAGES, r"'readers.dataset', has 1, as in a = fn.readers.dataset.*samples of the type ndarray are one output.*columns="),
+    "numbers": ([1, 2], "samples of the type int are one output"),
+    "tensors": ([torch.zeros(2)], "samples of the type Tensor are one output"),
+    "lists": ([[1, 2], [3, 4]], "a list is one output: return a tuple"),
+    "dictionaries": ([{"image": i, "label": 1} for i in IMAGES], r"'image'.*name of an output in a dictionary.*columns=\['image', 'label'\].*outputs\['image'\], outputs\['label'\]"),
 }
 
 
@@ -427,9 +427,9 @@ def test_in_a_class_and_under_with() -> None:
             a, b = fn.readers.dataset(dataset=IMAGES)
             return a, b
 
-    with pytest.raises(TypeError, match="ndarray are one value"):
+    with pytest.raises(TypeError, match="ndarray are one output"):
         Defined(1, 1, None).build()
-    with pytest.raises(TypeError, match="ndarray are one value"), Pipeline(1, 1, None):
+    with pytest.raises(TypeError, match="ndarray are one output"), Pipeline(1, 1, None):
         _a, _b = fn.readers.dataset(dataset=IMAGES)
 
 
@@ -564,7 +564,7 @@ def test_a_dictionary_as_output_says_how_to_return_it() -> None:
 
 def test_labels_that_are_words_are_warned_of() -> None:
     rows = [(i, name) for i, name in enumerate(["cat", "dog", "cat"])]
-    with pytest.warns(UserWarning, match=r"output 'cat' is text.*bytes, uint8.*names\.index\(label\)") as said:
+    with pytest.warns(UserWarning, match=r"output 'cat' is text.*bytes, as uint8.*names\.index\(label\)") as said:
         assert words(build(rows, 3).run()[1]) == ["cat", "dog", "cat"]
     assert [each.filename for each in said] == [__file__]
 

@@ -258,7 +258,7 @@ def test_an_archive_that_is_replaced_is_an_error(conditions: bool, client: str, 
         seen += first_bytes(pipe.run())
         old = server.objects["bucket/a.tar"]
         server.objects["bucket/a.tar"] = bytes(byte ^ 0x80 if i % 512 > 400 else byte for i, byte in enumerate(old))
-        with pytest.raises(PipelineError, match=r"a\.tar was replaced while it was read"):
+        with pytest.raises(PipelineError, match=r"a\.tar was replaced while torchdali read it"):
             for _ in range(COUNT):
                 seen += first_bytes(pipe.run())
     assert max(seen) < COUNT

@@ -188,20 +188,20 @@ def test_a_list_in_utf_16_is_named(tmp_path: Path) -> None:
 
 def test_folders_in_class_folders_are_left_out_with_a_warning(tmp_path: Path) -> None:
     make(tmp_path, "a/x.png", "a/more/y.png", "b/z.png", "b/deep/er/v.png", "b/even/w.png")
-    with pytest.warns(UserWarning, match=r"3 folders lie inside the class folders, 'a/more' the first") as said:
+    with pytest.warns(UserWarning, match=r"3 folders are inside class folders, 'a/more' the first") as said:
         assert labels(2, 1, file_root=str(tmp_path)) == [[0, 1]]
     assert len(said) == 1
 
 
 FOLDERS: dict[str, tuple[list[str], list[str]]] = {  # files; the warnings
     "nothing": (["a/1.png", "b/1.png"], []),
-    "an empty class": (["a/1.png", "m/", "z/1.png"], [r"1 of 3 class folders have no file that is read, 'm': they keep"]),
-    "many empty ones": (["a/1.png", *(f"m{i}/" for i in range(7))], [r"7 of 8 .*, 'm0', 'm1', 'm2', 'm3', 'm4', \.\.\.: they"]),
-    "other files": (["a/1.png", "m/1.txt"], [r"1 of 2 class folders have no file"]),
-    "hidden": (["a/1.png", ".ipynb_checkpoints/"], [r"the hidden folder '\.ipynb_checkpoints' is a class, with the label 0,"]),
-    "hidden, with files": (["a/1.png", ".x/1.png", ".y/1.png"], [r"the hidden folder '\.x' .*\(2 such folders\); dir_filters"]),
-    "gif": (["a/1.png", "a/2.gif", "a/3.GIF"], [r"2 of the files that could be decoded are left out .* 'a/2\.gif'"]),
-    "a class of sounds": (["a/1.wav", "b/1.mp3"], [r"1 of 2 class", r"1 of the files that could be decoded are left out .* 'b/1\.mp3'"]),
+    "an empty class": (["a/1.png", "m/", "z/1.png"], [r"1 of 3 class folders have no readable file, 'm'; the classes keep"]),
+    "many empty ones": (["a/1.png", *(f"m{i}/" for i in range(7))], [r"7 of 8 .*, 'm0', 'm1', 'm2', 'm3', 'm4', \.\.\.; the classes keep"]),
+    "other files": (["a/1.png", "m/1.txt"], [r"1 of 2 class folders have no readable file"]),
+    "hidden": (["a/1.png", ".ipynb_checkpoints/"], [r"the hidden folder '\.ipynb_checkpoints' is read as a class, with label 0,"]),
+    "hidden, with files": (["a/1.png", ".x/1.png", ".y/1.png"], [r"the hidden folder '\.x' .*\(2 such folders\); pass dir_filters"]),
+    "gif": (["a/1.png", "a/2.gif", "a/3.GIF"], [r"2 decodable files are skipped .* 'a/2\.gif'"]),
+    "a class of sounds": (["a/1.wav", "b/1.mp3"], [r"1 of 2 class", r"1 decodable files are skipped .* 'b/1\.mp3'"]),
     "hidden files": (["a/1.png", "a/.1.gif"], []),
 }
 
@@ -336,11 +336,11 @@ def test_labels_of_other_kinds_are_refused_or_warned_of(tmp_path: Path) -> None:
     make(tmp_path, "x.png")
     path = str(tmp_path / "x.png")
     pairs = r"read pairs: paths, labels = fn\.readers\.dataset\(.*data = fn\.io\.file\.read\(paths\)$"
-    with pytest.warns(UserWarning, match=r"0\.7 is cut to 0; for others " + pairs):
+    with pytest.warns(UserWarning, match=r"0\.7 is cut to 0; for other labels, " + pairs):
         assert labels(1, 1, files=[path], labels=[0.7]) == [[0]]
     assert labels(1, 1, files=[path], labels=np.array([3.0])) == [[3]]
     for wrong in ([1, 0], None):
-        with pytest.raises(TypeError, match=r"labels must be numbers, got .*; for others " + pairs):
+        with pytest.raises(TypeError, match=r"labels must be numbers, got .*; for other labels, " + pairs):
             labels(1, 1, files=[path], labels=[wrong])
     with pytest.raises(TypeError, match=r"labels must be numbers, got 'cat'; number the names: .*names\.index\(label\)"):
         labels(1, 1, files=[path], labels=["cat"])
@@ -352,7 +352,7 @@ def test_what_the_error_of_labels_says_works(given: list[Any], expected: list[An
     names = [str(tmp_path / name) for name in ("x.png", "y.png")]
     with pytest.raises(TypeError) as raised:
         labels(1, 1, files=names, labels=[None, None])
-    first, second = re.search(r"pairs: (.*?), and then the files: (.*)", str(raised.value)).groups()  # type: ignore[union-attr]
+    first, second = re.search(r"pairs: (.*?), then the files: (.*)", str(raised.value)).groups()  # type: ignore[union-attr]
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
     def pipe() -> Any:
@@ -382,7 +382,7 @@ def test_a_missing_file_of_a_list_is_named_with_its_line(tmp_path: Path) -> None
 
 def test_paths_that_lead_nowhere_say_what_to_do(tmp_path: Path) -> None:
     make(tmp_path, "images/a/x.png")
-    near = rf"No such file or directory; the nearest folder that exists is '{re.escape(str(tmp_path))}'; did you mean images\?"
+    near = rf"No such file or directory; the nearest existing folder is '{re.escape(str(tmp_path))}'; did you mean images\?"
     with pytest.raises(RuntimeError, match=near):
         file_reader(file_root=str(tmp_path / "imagse"))
     with pytest.raises(RuntimeError, match=near):

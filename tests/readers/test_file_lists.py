@@ -126,7 +126,7 @@ def test_a_renamed_file_is_told_and_a_moved_folder_is_not(name: str, tmp_path: P
         shutil.move(tmp_path / "elsewhere" / "deeper", tmp_path / "data")
     rename(tmp_path / "data")
     (warning,) = warnings_of(read(reader, tmp_path / "data"), state)
-    assert "has other files than the checkpoint was saved with" in warning
+    assert "has other files than when the checkpoint was saved" in warning
 
 
 def test_another_order_is_told(tmp_path: Path) -> None:

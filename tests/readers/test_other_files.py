@@ -108,7 +108,7 @@ def test_other_files_are_named(reader: str, kind: str, tmp_path: Path) -> None:
 
 
 def test_zeros_and_texts_are_said() -> None:
-    assert "zeros alone" in describe_content(bytes(2000))
+    assert "begins with zeros" in describe_content(bytes(2000))
     assert describe_content(b"") == "; it is empty"
     assert describe_content(b"name,label\na.jpg,1\n").startswith("; it is text: 'name,label")
     assert describe_content(b' {"error": "AccessDenied"}').startswith("; it is JSON: ")

@@ -123,7 +123,7 @@ def test_a_server_with_failures_is_as_local(reader: str, server: ObjectServer, l
 
 def test_folders_in_class_folders_are_left_out_with_a_warning(memory: str) -> None:
     fsspec.filesystem("memory").pipe_file("/store/files/class1/more/a.jpg", b"...")
-    with pytest.warns(UserWarning, match=r"1 folders lie inside the class folders, 'class1/more' the first"):
+    with pytest.warns(UserWarning, match=r"1 folders are inside class folders, 'class1/more' the first"):
         run("file", memory, batches=1)
 
 
@@ -138,7 +138,7 @@ def test_a_request_that_is_refused_is_not_repeated(server: ObjectServer, status:
 
 def test_a_request_that_fails_for_now_is_repeated(server: ObjectServer) -> None:
     server.objects, server.absent = {}, 503
-    with pytest.raises(RuntimeError, match=r"after 2 attempts: the server answers with status 503"):
+    with pytest.raises(RuntimeError, match=r"after 2 attempts: the server's response has status 503"):
         run("webdataset", server.url, io_retries=1)
 
 

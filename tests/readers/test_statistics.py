@@ -90,7 +90,7 @@ def test_folders_that_surprise(folder: Path, capsys: pytest.CaptureFixture[str])
     assert found.classes == {"cat": 3, "dog": 2, "eel": 0} and found.images == 5
     assert found.deeper == 1 and found.left_out == [str(folder / "eel/a.gif")]
     said = str(found)
-    for part in ("empty      1 classes, such as eel", "deeper     1 images in folders inside", f"left out   1 images by their ending, such as {folder}/eel/a.gif"):
+    for part in ("empty      1 classes, such as eel", "deeper     1 images in subfolders", f"left out   1 images by extension, for example {folder}/eel/a.gif"):
         assert part in said
 
 

@@ -121,8 +121,8 @@ def test_class_folders_without_videos_are_warned_of(path, tmp_path):
         (batch,) = run(lambda: fn.readers.video(file_root=str(tmp_path), sequence_length=4, step=30))
     assert batch[1][0].tolist() == [1]
     first, second = (str(each.message) for each in said)
-    assert "the hidden folder '.hidden' is a class, with the label 0" in first
-    assert "1 of 3 class folders have no file that is read, 'm'" in second
+    assert "the hidden folder '.hidden' is read as a class, with label 0" in first
+    assert "1 of 3 class folders have no readable file, 'm'" in second
 
 
 @pytest.mark.parametrize("bounds", ["nan", "nan 5", "0 nan", "0 -NaN"])

@@ -27,20 +27,20 @@ def _run(waited: float = 1.0, own: float = 19.0, all: float | None = 19.5, from_
 @pytest.mark.parametrize(
     ("run", "step", "load", "expected"),
     [
-        (_run(), 0, 0, "Limited by decoding: 1.9 of 2 cores are at work, and decoders.image (a.py:3) takes 70% of the operators' time."),
-        (_run(operators=RESIZING), 0, 0, "Limited by augmentation: 1.9 of 2 cores are at work, and resize (a.py:4) takes 80%"),
-        (_run(operators=READING), 0, 0, "Limited by reading: 1.9 of 2 cores are at work"),
-        (_run(own=3, all=4, operators=READING, from_disk=900), 0, 0, "Limited by the disk: 90% of the operators' time, and 0.3 of 2 cores are at work. Reading gains by more threads than cores: try --cores 8."),
-        (_run(own=3, all=4, operators=READING, from_disk=900, threads=1), 0, 0, "Limited by the disk: 90% of the operators' time, and 0.3 of 2 cores are at work."),
+        (_run(), 0, 0, "Limited by decoding: 1.9 of 2 cores are busy, and decoders.image (a.py:3) takes 70% of the operators' time."),
+        (_run(operators=RESIZING), 0, 0, "Limited by augmentation: 1.9 of 2 cores are busy, and resize (a.py:4) takes 80%"),
+        (_run(operators=READING), 0, 0, "Limited by reading: 1.9 of 2 cores are busy"),
+        (_run(own=3, all=4, operators=READING, from_disk=900), 0, 0, "Limited by the disk: 90% of the operators' time, and 0.3 of 2 cores are busy. Reading is faster with more threads than cores: try --cores 8."),
+        (_run(own=3, all=4, operators=READING, from_disk=900, threads=1), 0, 0, "Limited by the disk: 90% of the operators' time, and 0.3 of 2 cores are busy."),
         (_run(own=3, all=4, operators=READING), 0, 0, "Limited by reading: 90% of the operators' time, and 0.3 of 2"),
-        (_run(own=10, all=11), 0, 0, "Limited by threads that wait for each other: 1.0 of 2 cores are at work"),
-        (_run(own=9, all=10, threads=1), 0, 0, "Limited by decoding: 0.9 of 2 cores are at work"),
+        (_run(own=10, all=11), 0, 0, "Limited by threads that wait for each other: 1.0 of 2 cores are busy"),
+        (_run(own=9, all=10, threads=1), 0, 0, "Limited by decoding: 0.9 of 2 cores are busy"),
         (_run(waited=0.01, own=5, all=6), 0.02, 0, "Limited by the training step of 20 ms: the loop waited 1% of the time for the loader."),
         (_run(waited=0.3), 0.02, 0, "Limited by decoding"),
-        (_run(**SPINNING), 0, 0, "Limited by other programs: they had 1.4 of 2 cores."),
-        (_run(**SPINNING, waited=0.5), 0.02, 0, "Limited by other programs: they had 1.4 of 2 cores."),
+        (_run(**SPINNING), 0, 0, "Limited by other programs, which used 1.4 of 2 cores."),
+        (_run(**SPINNING, waited=0.5), 0.02, 0, "Limited by other programs, which used 1.4 of 2 cores."),
         (_run(**SPINNING, waited=0.01), 0.02, 0, "The loader keeps up with a step of 20 ms even so: the loop waited 1% of the time"),
-        (_run(own=10, all=None), 0, 4.0, "Limited by other programs: they had 4.0 of 2 cores."),
+        (_run(own=10, all=None), 0, 4.0, "Limited by other programs, which used 4.0 of 2 cores."),
         (_run(own=19, all=None), 0, 0.1, "Limited by decoding"),
         (_run(own=2, all=6, waited=0.01), 0.02, 0, "Limited by the training step"),  # others, but there is room
         (_run(operators=()), 0, 0, "nothing takes 0%"),
@@ -50,7 +50,7 @@ def test_limits(run: TimedRun, step: float, load: float, expected: str) -> None:
     said = limits(run, 2, step, load)
     assert expected in said
     if run.usage.all == SPINNING["all"]:
-        assert "by the training step" not in said
+        assert "the training step" not in said
 
 
 def test_several_measurements_count_as_one() -> None:
@@ -85,13 +85,13 @@ def test_a_report_reads_from_top_to_bottom() -> None:
         Comparison({**best, "scaled_decode": True}, (0.2, 0.2, 0.2)), "Limited by decoding.", ("A note.",),
     )  # fmt: skip
     assert str(report).splitlines() == [
-        "training: settings, and what they gained over the fastest before them",
+        "training: settings, and their gain over the fastest earlier settings",
         "  num_threads=1  as it is",
         "  num_threads=2  +73%, +-5% (2 times)",
         "  num_threads=4  cannot be used",
         "  num_threads=3  +0% (1 times)",
         "Fastest: num_threads=2, 123 samples/s.",
-        "Measured once more, num_threads=2 against the settings as they are: +65%, +-0% (3 times).",
+        "Measured once more, num_threads=2 compared with the current settings: +65%, +-0% (3 times).",
         "With scaled_decode=True, which changes pixels slightly: +22%, +-0% (3 times).",
         "Limited by decoding.",
         "A note.",

@@ -192,7 +192,7 @@ def test_the_line_to_write() -> None:
     assert report.scaled is not None and report.scaled.gain == pytest.approx(1.0)
     assert report.limit.startswith("Limited by decoding")
     assert report.notes == (
-        "Files came from memory, 5 MB/s of them: a disk from which they come must be as fast.",
+        "The files came from memory, 5 MB/s: to reach the same speed from disk, the disk must be as fast.",
         "Fast path: used.",
     )
     assert seen and all(done <= count == 60 for done, count in seen)
@@ -209,7 +209,7 @@ def test_the_time_is_over() -> None:
     report = tuning.tune(turned(batch_size=4, num_threads=1).factory, 0)
     assert report.changes == {}
     assert report.line == "turned(batch_size=4, num_threads=1)"
-    assert report.notes[-1].startswith("There was no time to try anything else")
+    assert report.notes[-1].startswith("There was no time to try other settings")
 
 
 class Slow(Pretence):
@@ -227,12 +227,12 @@ class Slow(Pretence):
 @pytest.mark.parametrize(
     ("takes", "seconds", "most", "said"),
     [
-        (5.0, 10.0, 10.0, "one measurement of this pipeline takes 5.0 s. Give it more than 44 seconds"),
-        (5.0, 60.0, 60.0, "The time was over before everything was tried"),
+        (5.0, 10.0, 10.0, "one measurement of this pipeline takes 5.0 s. Pass more than 44 seconds"),
+        (5.0, 60.0, 60.0, "The time limit ended before all settings were tried"),
         (20.0, 10.0, 20.0, "It took 20 s, and not 10: one measurement of this pipeline takes 20.0 s"),
         (0.5, 60.0, 60.0, ""),
-        (1.0, 8.0, 8.0, "Give it more than 9 seconds"),
-        (1.0, 10.0, 10.0, "The time was over before everything was tried"),
+        (1.0, 8.0, 8.0, "Pass more than 9 seconds"),
+        (1.0, 10.0, 10.0, "The time limit ended before all settings were tried"),
     ],
 )
 def test_it_keeps_to_the_time(takes: float, seconds: float, most: float, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ def _compare(name: str, pixels: Array, expected: Array, text: str = "decodes") -
         return Finding(name, ComponentState.BROKEN, f"decodes to {pixels.shape}, not {expected.shape}")
     error = float(np.abs(pixels.astype(int) - expected).mean())
     if error > 4:
-        return Finding(name, ComponentState.BROKEN, f"decodes to other pixels ({error:.1f} off)")
+        return Finding(name, ComponentState.BROKEN, f"decodes to wrong pixels ({error:.1f} off)")
     return Finding(name, ComponentState.WORKS, text)
 
 
@@ -216,7 +216,7 @@ def gil() -> Finding:
     """Tell whether threads share one lock; where free-threaded Python has it all the same, tell why."""
     name = "threads"
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return Finding(name, ComponentState.WORKS, "Python has one lock for all threads (the GIL)")
+        return Finding(name, ComponentState.WORKS, "Python has a GIL")
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return Finding(name, ComponentState.WORKS, "free-threaded Python: the GIL is off")
     return Finding(name, ComponentState.MISSING, f"free-threaded Python, but the GIL is on: {_gil_owner()}")
@@ -229,8 +229,8 @@ def _gil_owner() -> str:
     names = [name for name in sys.modules if "." not in name and name not in sys.stdlib_module_names]
     imports = subprocess.run([sys.executable, "-c", _IMPORTS, *names], capture_output=True, text=True, check=False)
     warning = re.search(r"GIL\) has been enabled to load module '([\w.]+)'", imports.stderr)
-    module = f"module {warning[1]!r}" if warning else "a module that was imported"
-    return f"{module} needs it. PYTHON_GIL=0 leaves it off, at your own risk"
+    module = f"module {warning[1]!r}" if warning else "an imported module"
+    return f"{module} needs it. PYTHON_GIL=0 keeps it off, at your own risk"
 
 
 _IMPORTS = """\
@@ -247,7 +247,7 @@ def devices() -> Iterator[Finding]:
     if not torch.cuda.is_available():
         kinds = {"CUDA": torch.version.cuda, "ROCm": torch.version.hip}
         built = next((f"{name} {version}, no GPU found" for name, version in kinds.items() if version), "")
-        why = built or "this build of torch is for the CPU"
+        why = built or "this is a CPU build of torch"
         yield Finding("accelerator", ComponentState.MISSING, f"{why}; use device_id=None")
     for index in range(torch.cuda.device_count()):
         yield _device(index)
@@ -282,8 +282,8 @@ def _check_mixed() -> Finding:
         if failures:
             return Finding(name, ComponentState.BROKEN, failures[0])
         shared = "_decode_share" in text
-        used = "an engine takes hw_decoder_load of the JPEGs" if shared else "no engine for JPEGs"
-        where = f"on the CPU's threads, into page-locked memory; {used}"
+        used = "a hardware engine decodes a share of hw_decoder_load of the JPEGs" if shared else "no engine for JPEGs"
+        where = f"on CPU threads, into pinned memory; {used}"
         return _compare(name, pixels, np.asarray(expected).astype(int), where)
     except Exception as error:
         return Finding(name, ComponentState.BROKEN, f"fails: {error}")
@@ -300,8 +300,8 @@ def _kernels() -> Finding:
     name = "kernels for batches"
     lacking = lacking_for_kernels()
     if lacking is not None:
-        how = "pip install triton" if lacking == "Triton" else "apt install gcc python3-dev, or the like"
-        text = f"not used: they need {lacking} ({how}); operators on the GPU work sample by sample, which is slow"
+        how = "pip install triton" if lacking == "Triton" else "for example apt install gcc python3-dev"
+        text = f"not used: they need {lacking} ({how}); GPU operators process samples one by one, which is slow"
         return Finding(name, ComponentState.MISSING, text)
     try:
         image = torch.from_numpy(np.asarray(_picture("RGB")).copy())[None]
@@ -311,7 +311,7 @@ def _kernels() -> Finding:
             name,
             np.asarray(batch.as_cpu().at(0)),
             expected,
-            "used: Triton resizes, warps, filters, maps, fills, reduces and normalizes batches",
+            "used: Triton kernels resize, warp, filter, map, fill, reduce and normalize batches",
         )
     except Exception as error:
         return Finding(name, ComponentState.BROKEN, f"fails: {error}")
@@ -347,11 +347,11 @@ def run() -> int:
     versions = [_version(name) for name in ("torch", "torchvision", "numpy", "pillow")]
     own = f"torchdali {torchdali.__version__}, Python {platform.python_version()}"
     print(", ".join([own, *versions]))
-    sound = _print("Fast path (it resized a small image)", native())
-    sound &= _print("Devices (each added two numbers)", devices())
-    sound &= _print("Python (with all that was imported)", [gil()])
-    sound &= _print("Extras (install one when an error names it)", extras())
-    sound &= _print("Image codecs (each decoded a small image)", codecs())
+    sound = _print("Fast path (resized a small image)", native())
+    sound &= _print("Devices (added two numbers on each)", devices())
+    sound &= _print("Python (after all imports above)", [gil()])
+    sound &= _print("Extras (errors name the extra to install)", extras())
+    sound &= _print("Image codecs (decoded a small image with each)", codecs())
     if not sound:
-        print("\nWhat is marked !! is there but does not work; please report it.")
+        print("\nA line with !! is an installed part that doesn't work; please report it.")
     return int(not sound)

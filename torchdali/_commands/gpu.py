@@ -228,7 +228,7 @@ def measure(
         1 if a part failed, or without a GPU.
     """
     if not torch.cuda.is_available():
-        print("torch sees no CUDA device: there is nothing to measure")
+        print("torch finds no CUDA device, so there is nothing to measure")
         return 1
     sound = True
     for name, part in parts.items():

@@ -108,8 +108,8 @@ def _inner_loader(path: str, name: str = "") -> str:
     if found is None:
         return ""
     return (
-        f". It makes {found[0]!r} {found[1]}, which this command doesn't run: write a function that returns the "
-        f"loader, such as make_{found[0]}(), and name that: {path}:make_{found[0]}"
+        f". It makes {found[0]!r} {found[1]}, which this command doesn't run; write a function that returns the "
+        f"loader, for example make_{found[0]}(), and name that: {path}:make_{found[0]}"
     )
 
 
@@ -153,5 +153,5 @@ def _call(function: Any, arguments: Mapping[str, Any], defaults: Mapping[str, in
     missing: dict[str, Any] = {name: value for name, value in defaults.items() if getattr(result, name) is None}
     if isinstance(result.device_id, int) and not torch.cuda.is_available():
         missing["device_id"] = "cpu"
-        print("there is no GPU: its operators run on the CPU", file=sys.stderr)
+        print("there is no GPU, so its GPU operators run on the CPU", file=sys.stderr)
     return function(**{**arguments, **missing}) if missing else result

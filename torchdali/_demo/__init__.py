@@ -63,7 +63,7 @@ def _train(root: Path, threads: int, epochs: int) -> float:
 
 
 def _compare(root: Path, threads: int) -> None:
-    print(f"Loading these pictures only, with {threads} threads or workers, in turn:", flush=True)
+    print(f"Loading these images, without training, with {threads} threads or workers, in turn:", flush=True)
     ours, theirs = comparing.compare(root / "train", threads)
     for name, rate in (("from torchdali import DataLoader", ours), ("from torch.utils.data import DataLoader", theirs)):
         print(f"  {name:40} {rate:6.0f} pictures/s")
@@ -74,7 +74,7 @@ def _save_sheet(root: Path, threads: int, path: Path) -> None:
     source = training.training_epochs(root / "train", threads, seed=3)
     names = sorted(pictures.SHAPES)
     sheet.save(sheet.collect(source, len(names)), names, path)
-    print(f"Contact sheet of augmented pictures: {path}")
+    print(f"Contact sheet of augmented images: {path}")
 
 
 def _tell_of_the_fast_path() -> None:
@@ -90,7 +90,7 @@ def run(output: Path, threads: int, epochs: int) -> float:
         _draw(root)
         share = _train(root, threads, epochs)
         tested = len(pictures.SHAPES) * TESTING
-        print(f"  accuracy {share:.1%} on {tested} pictures it never saw (chance: 10%)")
+        print(f"  accuracy {share:.1%} on {tested} new images (chance: 10%)")
         _compare(root, threads)
         _save_sheet(root, threads, output)
     print(f"Done in {time.perf_counter() - start:.0f} s.")

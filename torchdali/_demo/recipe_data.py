@@ -154,9 +154,9 @@ class RecipeFiles(NamedTuple):
 
 
 PARTS = (
-    RecipeFiles("images", "images/train and images/val, 25 and 10 pictures of 2 classes", _pictures),
+    RecipeFiles("images", "images/train and images/val, 25 and 10 images of 2 classes", _pictures),
     RecipeFiles("photos", "photos, masks, annotations.json, table.csv, 20 of each", _photos),
-    RecipeFiles("archives", "archives, with the photos in them", _archives),
+    RecipeFiles("archives", "archives of the photos", _archives),
     RecipeFiles("sounds", "sounds, 20 of 2 classes", _sounds),
     RecipeFiles("clips", "clips, 20 videos of 2 classes", _clips, ("av", "video")),
     RecipeFiles("arrays.h5", "arrays.h5, 20 images", _arrays, ("h5py", "h5py")),
@@ -180,7 +180,7 @@ def keep(root: Path) -> int:
     """Write all files into a new folder, or the missing ones of one, report them, and return the exit status."""
     is_empty = not root.exists() or (root.is_dir() and not any(root.iterdir()))
     if not is_empty and not all((root / part.place).exists() for part in PARTS if not part.package[0]):
-        print(f"torchdali demo: {root} is there already, and holds something else: name a new folder", file=sys.stderr)
+        print(f"torchdali demo: {root} already exists and has other contents; pass a new folder", file=sys.stderr)
         return 1
     root.mkdir(parents=True, exist_ok=True)
     left_out = write(root)

@@ -205,10 +205,14 @@ def _hint(value: Any) -> str:
     if not isinstance(value, (list, tuple)):
         return ""
     if any(isinstance(v, DataNode) for v in value):
-        return "; several nodes become one with fn.stack(...), or fn.cat(...) for nodes of one axis"
+        return "; combine several nodes with fn.stack(...), or with fn.cat(...) along an axis"
     if len(value) == 2:
         return f"; for a random one, pass fn.random.uniform(range={list(value)})"
-    return "; a value for each sample is a node, such as fn.random.uniform(range=[low, high])" if len(value) > 2 else ""
+    return (
+        "; for a value per sample, pass a node, for example fn.random.uniform(range=[low, high])"
+        if len(value) > 2
+        else ""
+    )
 
 
 def record(declared: Operator, checked: CheckedCall) -> Any:

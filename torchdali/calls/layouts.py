@@ -45,7 +45,7 @@ def assume_layout(name: str, takes: Takes, ndim: int) -> str:
         if len(layout) == ndim:
             return layout
     if takes.layouts:
-        hint = "; the bytes of a file are decoded first, by fn.decoders.image" if ndim == 1 else ""
+        hint = "; decode the bytes of a file first, with fn.decoders.image" if ndim == 1 else ""
         raise ValueError(
             f"operator {name!r}: the number of dimensions {ndim} does not match any of the allowed layouts, "
             f"{', '.join(takes.layouts)}{hint}"
@@ -85,14 +85,14 @@ def channel_mistake(declared: Operator, shape: Sequence[int]) -> str:
     if takes.every_axis and (last or (first and shape[0] > 1)):
         layout = "CHW" if first else "HWC"
         return (
-            f"{of_samples} are filtered along all three axes, that of the channels too, which mixes the colors. Say "
-            f'where they come from which axis is which: layout="{layout}"'
+            f"{of_samples} are filtered along all three axes, including the channels, which mixes the colors. Name "
+            f'the axes where the data enters the pipeline: layout="{layout}"'
         )
     if not first or next((each for each in takes.layouts if len(each) == 3), "") != "HWC":
         return ""
     return (
-        f"{of_samples} are taken for HWC, images of {shape[0]} rows. If their channels come first, say so where they "
-        'come from: layout="CHW"'
+        f"{of_samples} are interpreted as HWC, images of {shape[0]} rows. If the channels come first, pass "
+        'layout="CHW" where the data enters the pipeline'
     )
 
 

@@ -71,7 +71,7 @@ class ImageHeader(NamedTuple):
         return self.height, self.width
 
 
-_ALREADY = ": is it a decoded image? Behind the proxy, ImageFolder(..., loader=str) gives paths and decodes nothing"
+_ALREADY = "; is it a decoded image? With the proxy, pass loader=str to ImageFolder, so that it returns paths"
 
 
 def encoded_view(data: Tensor) -> memoryview:

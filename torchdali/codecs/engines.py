@@ -40,9 +40,9 @@ SIDE = 1024
 
 _CPU_ONLY = -99999  # nvImageCodec's device number for the CPU
 _STATUS = {
-    -1: "it cannot be loaded", -2: "it lacks a function", -3: "the GPU has no engine for JPEGs",
+    -1: "the library can't be loaded", -2: "it lacks a function", -3: "the GPU has no engine for JPEGs",
     1: "not initialized (1)", 2: "invalid parameter (2)", 3: "bad JPEG (3)", 4: "JPEG not supported (4)",
-    5: "allocation failed (5)", 6: "execution failed (6)", 7: "the GPU has no engine for JPEGs (7)",
+    5: "allocation failed (5)", 6: "execution failed (6)", 7: "the GPU has no JPEG engine (7)",
     8: "internal error (8)", 9: "not supported here (9)",
 }  # fmt: skip
 _refusals: dict[torch.device, str] = {}

@@ -186,6 +186,6 @@ def failure(source: str | Tensor, error: Exception, kind: str, name: str = "") -
     """
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if isinstance(error, IndexError):
-        reason = "another stream begins in the middle, which PyAV cannot follow"
+        reason = "a second stream begins in the middle of the file, which PyAV can't decode"
     known = described_file(source, kind) if isinstance(source, str) else describe_content(source.numpy(), kind)
     return DecodeError(f"{source if isinstance(source, str) else name or kind}: {reason}{known}")

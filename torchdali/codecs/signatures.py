@@ -16,9 +16,9 @@ _COMPRESSED: tuple[tuple[bytes, str], ...] = (
     (rb"\x28\xb5\x2f\xfd", "compressed by Zstandard: decompress it with `unzstd`"),
     (rb"BZh[1-9]1AY&SY", "compressed by bzip2: decompress it with `bunzip2`"),
     (rb"\xfd7zXZ\0", "compressed by xz: decompress it with `unxz`"),
-    (rb"\x04\x22\x4d\x18", "compressed by LZ4, as a frame: decompress it with `unlz4`"),
-    (rb"\x78[\x01\x9c\xda][^\0]", "compressed by zlib, it seems: decompress it first"),
-    (rb"PK(?:\x03\x04|\x05\x06)", "a ZIP archive, as .npz and .pt files are: unpack it first"),
+    (rb"\x04\x22\x4d\x18", "an LZ4 frame: decompress it with `unlz4`"),
+    (rb"\x78[\x01\x9c\xda][^\0]", "probably compressed by zlib: decompress it first"),
+    (rb"PK(?:\x03\x04|\x05\x06)", "a ZIP archive, like .npz and .pt files: unpack it first"),
     (rb"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
     (rb"Rar!\x1a\x07", "a RAR archive: unpack it first"),
     (rb".{257}ustar", "a tar archive: read it with `fn.readers.webdataset`"),
@@ -26,20 +26,20 @@ _COMPRESSED: tuple[tuple[bytes, str], ...] = (
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (
         rb"version https://git-lfs\.github\.com/",
-        "a pointer of Git LFS: fetch the file itself with `git lfs pull`",
+        "a Git LFS pointer: fetch the file itself with `git lfs pull`",
     ),
-    (rb"[^\n]{0,400}/annex/objects/", "a pointer of git-annex: fetch the file itself with `git annex get`"),
+    (rb"[^\n]{0,400}/annex/objects/", "a git-annex pointer: fetch the file itself with `git annex get`"),
     *_COMPRESSED,
     (
         rb"(?i:<!doctype html|<(?:html|head|body)\b)",
-        "an HTML page, such as the error or the login of a web server: download the file again",
+        "an HTML page, for example an error or login page of a web server: download the file again",
     ),
-    (rb"(?:<\?xml[^>]*>\s*)?<Error\b", "an error of a store such as S3, as XML: download the file again"),
-    (rb"(?i:(?:<\?xml[^>]*>\s*)?(?:<!doctype svg[^>]*>\s*)?<svg\b)", "a drawing, SVG: convert it to pixels"),
+    (rb"(?:<\?xml[^>]*>\s*)?<Error\b", "an XML error message of an object store such as S3: download the file again"),
+    (rb"(?i:(?:<\?xml[^>]*>\s*)?(?:<!doctype svg[^>]*>\s*)?<svg\b)", "an SVG drawing: convert it to pixels"),
     (rb"<\?xml\b", "XML"),
     (
         rb"ffconcat version|#EXTM3U|v=0\r?\no=|(?i:\[reference\]|<asx\b)",
-        "a playlist, which names other files: read these instead, one by one",
+        "a playlist: read the files that it names instead",
     ),
     (rb"%PDF-", "a PDF document"),
     (rb"\x93NUMPY", "a NumPy array: read it with `fn.readers.numpy`"),
@@ -64,7 +64,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (rb"P[1-6]\n(?:#[^\n]*\n)*\d+\s+\d+\s", "a PNM image"),
     (rb"(?:RIFF|RIFX|RF64).{4}WAVE", "a sound, WAV"),
     (rb"fLaC[\0\x80]", "a sound, FLAC"),
-    (rb"OggS\0", "Ogg, a sound or a video"),
+    (rb"OggS\0", "Ogg, audio or video"),
     (rb"ID3[\x02-\x04]|\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\xeb]", "a sound, MP3"),
     (rb"\xff[\xf0\xf1\xf8\xf9][^\0]", "a sound, AAC (ADTS)"),
     (rb"FORM.{4}AIF[CF]", "a sound, AIFF"),
@@ -76,7 +76,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (rb"\0.{3}ftypM4[AB] ", "a sound, M4A"),
     (rb"RIFF.{4}AVI ", "a video, AVI"),
     (rb"\0.{3}ftyp", "MP4, a video or a sound"),
-    (rb"\x1a\x45\xdf\xa3", "Matroska or WebM, a video or a sound"),
+    (rb"\x1a\x45\xdf\xa3", "Matroska or WebM, video or audio"),
     (rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "ASF, a video or a sound (WMA)"),
     (rb"FLV\x01", "a video, FLV"),
     (rb"(?:\xff\xfe|\xfe\xff)(?!\0\0)", "UTF-16: save it as UTF-8"),
@@ -113,7 +113,7 @@ def _kind(head: bytes) -> str:
     if not head:
         return "is empty"
     if not head.strip(b"\0"):
-        return "begins with zeros alone, as after an interrupted download or copy"
+        return "begins with zeros, which an interrupted download or copy leaves"
     text = head.decode("utf-8", "ignore")
     if len(text.encode()) < len(head) - 3 or not all(c.isprintable() or c in "\t\n\r\f\ufeff" for c in text):
         return ""

@@ -101,7 +101,7 @@ def _class_problems(root: str) -> Iterator[Problem]:
         return
     for name, inside in names.items():
         if name.startswith(".") and (images[name] or not inside):
-            yield Problem(os.path.join(root, name), None, "readers.file takes this hidden folder for a class")
+            yield Problem(os.path.join(root, name), None, "readers.file reads this hidden folder as a class")
         elif not inside:
             yield Problem(os.path.join(root, name), None, "the folder is empty: a class without samples")
 

@@ -119,7 +119,7 @@ class Packed:
             mean, least = float(np.mean(self.psnr)), min(self.psnr)
             lines.append(f"PSNR of {len(self.psnr)} encoded images: {mean:.1f} dB, at least {least:.1f} dB")
         if self.lossless:
-            lines.append(f"{self.lossless} images were encoded without loss, as they are no photos or to be raw")
+            lines.append(f"{self.lossless} images were encoded losslessly: they aren't photos, or format is 'raw'")
         lines += [f"left out: {each}" for each in self.skipped]
         return "\n".join(lines)
 

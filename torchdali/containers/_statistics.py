@@ -97,13 +97,13 @@ class Statistics:
             yield f"  channels   {_counts(self.channels)}"
             for name, (least, middle, most) in (("height", self.heights), ("width", self.widths)):
                 yield f"  {name:10} {least:,} to {most:,}, median {middle:,}"
-            yield f"  mean       {_numbers(self.mean)}  of red, green, blue; each image counts alike"
+            yield f"  mean       {_numbers(self.mean)}  of red, green, blue; each image has the same weight"
             yield f"  deviation  {_numbers(self.std)}  mean= and std= of a loader, for pixels from 0 to 1"
         yield from self._class_lines()
         yield from self._folder_lines()
         if self.misnamed:
             path, kind = self.misnamed[0]
-            yield f"  names      {len(self.misnamed):,} with the ending of another format, such as {path} ({kind})"
+            yield f"  names      {len(self.misnamed):,} with another format's extension, for example {path} ({kind})"
         yield f"  broken     {len(self.problems):,}"
         yield from (f"    {problem}" for problem in self.problems[:_LISTED])
         if len(self.problems) > _LISTED:
@@ -124,14 +124,14 @@ class Statistics:
         """Yield lines about folders and files that readers treat in unexpected ways."""
         empty = [name for name, count in self.classes.items() if not count]
         if empty:
-            yield f"  empty      {len(empty):,} classes, such as {empty[0]}: no sample has their labels"
+            yield f"  empty      {len(empty):,} classes, such as {empty[0]}: no sample has these labels"
         if self.deeper and self.deeper == sum(self.classes.values()):
             first = os.path.join(self.root, next(name for name, count in self.classes.items() if count))
-            yield f"  deeper     all images; these folders are no classes, but have some. Try: torchdali stats {first}"
+            yield f"  deeper     all images; these folders contain the class folders. Try: torchdali stats {first}"
         elif self.deeper:
-            yield f"  deeper     {self.deeper:,} images in folders inside of class folders: readers leave them out"
+            yield f"  deeper     {self.deeper:,} images in subfolders of class folders, which readers skip"
         if self.left_out:
-            yield f"  left out   {len(self.left_out):,} images by their ending, such as {self.left_out[0]}"
+            yield f"  left out   {len(self.left_out):,} images by extension, for example {self.left_out[0]}"
 
 
 def _counts(counts: Mapping[str, int] | Mapping[int, int]) -> str:

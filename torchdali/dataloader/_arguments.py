@@ -25,8 +25,8 @@ def check_dataset(dataset: Any) -> None:
         )
     if isinstance(dataset, str):
         warn(
-            f"dataset must be a dataset, got the text {dataset!r}: its letters are the samples. For a folder of "
-            f"images, write torchvision.datasets.ImageFolder({dataset!r}, transform)"
+            f"dataset must be a dataset, got the text {dataset!r}, whose letters would be the samples. For a folder "
+            f"of images, write torchvision.datasets.ImageFolder({dataset!r}, transform)"
         )
 
 

@@ -119,7 +119,9 @@ class _Draft:
             require(not self.ends, "follows an erasing")
             steps = steps_of(t, self.image)
             blurred = any(isinstance(step, Blur) for step in _atoms([*self.steps, *steps]))
-            require(not (blurred and any(map(_jumps, _atoms(steps)))), "could make one level of a blur many")
+            require(
+                not (blurred and any(map(_jumps, _atoms(steps)))), "could amplify a blur's rounding by several levels"
+            )
             self.steps += steps
             self.image = self.image._replace(channels=channels_after(steps, channels))
 

@@ -19,10 +19,10 @@ __all__ = [
 ]  # fmt: skip
 
 GUIDE = "https://torchdali.github.io/torchdali/latest/dataloader/"
-LAZY = "images are decoded by torchdali, as far as your transforms need them"
+LAZY = "torchdali decodes the images, only as far as your transforms need them"
 _PREFIX = "not accelerated: "
 _ACCELERATED = ": accelerated"
-_FAST_PATH = "the fast path is missing"
+_FAST_PATH = "the fast path isn't built"
 
 
 class NotSupportedError(Exception):
@@ -109,13 +109,13 @@ def is_own_function(option: str, function: Any = None) -> str:
         function: The function; None if its name isn't known.
     """
     named = "" if function is None else f" ({name_of(function)})"
-    return _reason(f"{option}{named} is your own function", _CURES.get(option, "Leave it out, or see"), "own-functions")
+    return _reason(f"{option}{named} is your own function", _CURES.get(option, "Omit it, or see"), "own-functions")
 
 
 _CURES = {
-    "collate_fn": "Leave it out to use torch's, or see",
+    "collate_fn": "Omit it to use PyTorch's, or see",
     "target_transform": "Apply it to the dataset's labels once, or see",
-    "worker_init_fn": "An accelerated loader has no worker processes: leave it out, or see",
+    "worker_init_fn": "An accelerated loader has no worker processes: omit it, or see",
 }
 
 
@@ -130,13 +130,13 @@ def has_small_batches(least: int) -> str:
     Args:
         least: Smallest batch size that is accelerated without workers.
     """
-    why = "torch is as fast for small batches of images in memory"
+    why = "PyTorch is as fast for small batches of images in memory"
     return _reason(why, f"Pass batch_size={least} or more, or num_workers=1, or see", "arguments")
 
 
 def is_switched_off() -> str:
     """Return the reason for a program that runs under ``TORCHDALI_ACCELERATE=0``."""
-    return "TORCHDALI_ACCELERATE switches acceleration off. Unset it to switch it on"
+    return "TORCHDALI_ACCELERATE turned acceleration off. Unset it to turn acceleration on"
 
 
 # ---------------------------------------------------------------- transforms
@@ -144,7 +144,7 @@ def is_switched_off() -> str:
 
 def is_own_transform(transform: Any) -> str:
     """Return the reason for a transform that isn't from torchvision, or that calls the user's function."""
-    why = f"{name_of(transform)} is not a transform of torchvision"
+    why = f"{name_of(transform)} isn't a torchvision transform"
     return _reason(_LAMBDA if name_of(transform) == "Lambda" else why, _SUPPORTED, _TRANSFORMS)
 
 
@@ -181,7 +181,7 @@ def different_transforms() -> str:
 
 def raised_reason(error: BaseException) -> str:
     """Return the reason for a dataset or transform that raised an error during the examination."""
-    return f"{type(error).__name__} while its dataset and transforms were examined: {error}"
+    return f"{type(error).__name__} while torchdali examined the dataset and the transforms: {error}"
 
 
 # ---------------------------------------------------------------- errors
@@ -196,8 +196,8 @@ def add_cure(error: BaseException) -> None:
 
 
 _ERRORS = {
-    "each tensor to be equal size": "The samples of a batch must have one size: resize or crop them, for example by "
-    "`v2.Resize((224, 224))`, or pass a collate_fn",
+    "each tensor to be equal size": "The samples of a batch must have the same size: resize or crop them, for "
+    "example with `v2.Resize((224, 224))`, or pass a collate_fn",
     "found <class 'PIL.": "The dataset returns PIL images: end its transforms with `v2.ToImage()` or `ToTensor()`",
     "found <class 'NoneType'>": "`__getitem__` or a transform returned None: a `return` may be missing",
     "pickle": "Worker processes receive the dataset, collate_fn and worker_init_fn by pickle: define their "
@@ -213,7 +213,7 @@ def fast_path() -> tuple[str, ...]:
     """Return a note if the native library is missing, so that images load no faster; otherwise return no note."""
     if native_status().library is not None:
         return ()
-    why = f"{_FAST_PATH}, so images load no faster than in torch"
+    why = f"{_FAST_PATH}, so images load no faster than with PyTorch"
     return (_reason(why, "Run `torchdali doctor`, or see", "fast-path"),)
 
 

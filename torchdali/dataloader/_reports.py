@@ -62,7 +62,7 @@ class LoaderStats:
         startup = f", {self.startup:.1f} s for start-up" if self.startup >= _NOTICEABLE else ""
         reasons = [note for note in self.notes if is_not_accelerated(note) or is_fast_path(note)]
         if self.skipped and self.pipeline is None:
-            reasons.append(f"{len(self.skipped)} bad samples were left out, the first: {self.skipped[0]}")
+            reasons.append(f"{len(self.skipped)} bad samples were skipped, the first: {self.skipped[0]}")
         return "\n".join([head + startup, *reasons, *([str(self.pipeline)] if self.pipeline is not None else [])])
 
 
@@ -84,7 +84,7 @@ def operator_names(dataset: str, notes: Sequence[str]) -> dict[str, str]:
     return {"_requests": f"read {dataset}", "_picture": _steps(notes, 3), "_still_picture": _FIXED}
 
 
-_FIXED, _RANDOM = "decode + transforms up to the first random one", "transforms from the first random one"
+_FIXED, _RANDOM = "decode, and transforms before the first random one", "transforms from the first random one on"
 
 
 def name_times(stats: Any, names: dict[str, str]) -> Any:
@@ -139,7 +139,7 @@ class WorkerReport:
     def _advice(self) -> str:
         if self.best == self.present:
             busy = " Stop other programs and measure again to see more." if self.noise > _NOISY else ""
-            return f"Keep num_workers={self.present}: no other number is clearly faster.{busy}"
+            return f"Keep num_workers={self.present}; no other number is clearly faster.{busy}"
         gain = self.rates[self.best] / self.rates[self.present] if self.rates[self.present] else 0.0
         return f"Write: DataLoader(..., num_workers={self.best})  # {self.where}, {gain:.1f} times as fast"
 
@@ -195,7 +195,7 @@ def summary() -> str:
     if rest:
         parts.append(f"not accelerated: {', '.join(dict.fromkeys(rest))}")
     if any(is_fast_path(note) for loop in loops for note in loop.notes):
-        parts.append("the fast path is missing: run `torchdali doctor`")
+        parts.append("the fast path isn't built: run `torchdali doctor`")
     return "; ".join([*parts, _waiting([each for loop in loops for each in loop.progress])])
 
 

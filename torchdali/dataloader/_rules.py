@@ -110,7 +110,7 @@ def _fill(t: Any, image: ImageForm) -> Any:
     fill = t.fill
     if is_v2(t):
         ((key, fill),) = t._fill.items()
-        require(key == "others", "fill must be one color for all types")
+        require(key == "others", "fill must be the same for all types")
     fill = 0 if fill is None else fill
     if isinstance(fill, (tuple, list)):
         fill = tuple(fill)
@@ -148,14 +148,17 @@ def _resize(t: Any, image: ImageForm) -> Steps:
         return [ResizeStep(None, longest, mode, image.form != PIL)]
     sizes = tuple(map(_integer, size if isinstance(size, (tuple, list)) else (size,)))
     require(len(sizes) in (1, 2) and min(sizes) > 0, f"size must be 1 or 2 positive integers, got {size}")
-    require(longest is None or (len(sizes) == 1 and longest > sizes[0]), "max_size must be above size, of one side")
-    require(image.form == PIL or sizes[-1] > 1, "PyTorch resizes tensors to one column in another way")
+    require(
+        longest is None or (len(sizes) == 1 and longest > sizes[0]),
+        "max_size must be larger than size, which must be one side",
+    )
+    require(image.form == PIL or sizes[-1] > 1, "PyTorch resizes tensors to one column differently")
     return [ResizeStep(sizes, longest, mode, image.form != PIL)]
 
 
 def _random_resized_crop(t: Any, image: ImageForm) -> Steps:
     mode, size = _filter(t, image.form), _size(t.size)
-    require(image.form == PIL or size[1] > 1, "PyTorch resizes tensors to one column in another way")
+    require(image.form == PIL or size[1] > 1, "PyTorch resizes tensors to one column differently")
     return [RandomWindow(_range(t.scale, 0), _ratio(t)), ResizeStep(size, None, mode, image.form != PIL)]
 
 
@@ -227,7 +230,7 @@ def _factors(t: Any) -> tuple[tuple[float, float] | None, ...]:
 
 def _color_jitter(t: Any, image: ImageForm) -> Steps:
     ranges = _factors(t)
-    require(image.form == PIL or ranges[1:] == (None, None, None), "rounds tensors in another way")
+    require(image.form == PIL or ranges[1:] == (None, None, None), "rounds tensors differently")
     return [ColorJitterStep(ranges)]
 
 
@@ -382,7 +385,9 @@ def steps_of(t: Any, image: ImageForm) -> Steps:
 
 def _choice(t: Any, name: str, image: ImageForm) -> Steps:
     rows = [tuple(step for each in flatten(one) for step in steps_of(each, image)) for one in t.transforms]
-    require(all(channels_after(row, image.channels) == image.channels for row in rows), "must keep the channels")
+    require(
+        all(channels_after(row, image.channels) == image.channels for row in rows), "must keep the number of channels"
+    )
     if name == "RandomOrder":
         return [RandomSteps(tuple(rows))]
     if name == "RandomApply":

@@ -30,7 +30,7 @@ class Skipped:
     def note(self, lines: Sequence[str]) -> None:
         """Add skipped samples; on the user's line, warn about the first skipped sample."""
         if lines and not self.lines:
-            warn(f"a bad sample was left out (stats() lists all of them): {lines[0]}")
+            warn(f"a bad sample was skipped (stats() lists all of them): {lines[0]}")
         self.lines += lines
 
 

@@ -28,7 +28,7 @@ def sections(doc: str) -> dict[str, str]:
 def descriptions(operator: Operator) -> dict[str, str]:
     """Return a text for each input and argument of an operator, by name."""
     own = _parse_arguments(sections(inspect.getdoc(operator.body) or "").get("Args", ""))
-    seed = {"seed": "Of the random numbers; derived from the pipeline's seed by default."}
+    seed = {"seed": "Seed of the random numbers; derived from the pipeline's seed by default."}
     return seed | _shared_docs(operator) | own
 
 

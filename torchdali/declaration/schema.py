@@ -261,7 +261,7 @@ class Schema:
         count, (least, most) = len(inputs), self.input_range
         if not least <= count <= most:
             what = f"{least} input{'s' * (least != 1)}" if least == most else f"from {least} to {most} inputs"
-            hint = "; arguments are given by name" if count > most and self.arguments else ""
+            hint = "; pass arguments by name" if count > most and self.arguments else ""
             raise ValueError(f"operator {self.name!r} expects {what}, but received {count}{hint}")
         for i, value in enumerate(inputs):
             if value is None and not self.input(i).optional:

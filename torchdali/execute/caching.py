@@ -152,7 +152,7 @@ class KeptSamples:
             return self._final_texts[0]
         store = self.store
         where = f"in {store.name}, {store.limit / 2**20:,.0f} MiB at most, {store.bytes / 2**20:,.0f} now"
-        return [f"cache {where}; not computed for what is there:", *(f"  {node}" for node in self.graph.nodes)]
+        return [f"cache {where}; skipped for cached samples:", *(f"  {node}" for node in self.graph.nodes)]
 
     def summary(self) -> str:
         """Return a line with hits, misses and bytes."""
@@ -161,7 +161,7 @@ class KeptSamples:
         store = self.store
         lookups = max(1, self.hits + self.misses)
         left_out = self._counts.total(_LEFT_OUT)
-        full = f"; it is full, and {left_out:,} were left out" if left_out else ""
+        full = f"; the cache is full, and {left_out:,} samples were skipped" if left_out else ""
         return (
             f"cache: {self.hits:,} hits ({self.hits / lookups:.1%}), {self.misses:,} misses; {len(store):,} samples, "
             f"{store.bytes / 2**20:,.1f} of {store.limit / 2**20:,.1f} MiB in {store.name}{full}"

@@ -426,9 +426,7 @@ class HardwareDecoding:
         elif not self._has_warned:
             self._has_warned = True
             where = self.device_stream.device
-            warnings.warn(
-                f"the decoder for JPEGs on {where} failed on a batch: {error}; the CPU decoded it", stacklevel=2
-            )
+            warnings.warn(f"the JPEG decoder on {where} failed on a batch: {error}; the CPU decoded it", stacklevel=2)
 
     def _give_up(self, error: Exception) -> None:
         self._see_all()  # otherwise the engine's states would be destroyed while they decode
@@ -436,7 +434,7 @@ class HardwareDecoding:
         with self._lock:
             self._free.clear()
         warnings.warn(
-            f"the decoder for JPEGs on {self.device_stream.device} does not work: {error}; the CPU decodes all images. "
+            f"the JPEG decoder on {self.device_stream.device} does not work: {error}; the CPU decodes all images. "
             "hw_decoder_load=0 switches it off.",
             stacklevel=2,
         )

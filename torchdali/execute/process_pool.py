@@ -224,16 +224,14 @@ def _start(context: Any, start_method: StartMethod, number: int, count: int, pay
     process.start()
     theirs.close()
     seen = ForkserverProcess(process) if start_method == "forkserver" else process
-    return Worker(seen, ours, number, "the parallel external sources or data sets", _hint(start_method))
+    return Worker(seen, ours, number, "the parallel external sources or datasets", _hint(start_method))
 
 
 def _hint(start_method: StartMethod) -> str:
     """Return the likely reason for the early end of a process that wasn't forked."""
     if start_method == "fork":
         return ""
-    first = (
-        f"With py_start_method={start_method!r} each process imports the script first; what that raised stands above"
-    )
+    first = f"With py_start_method={start_method!r} each process imports the script first; the import's error is above"
     try:
         script = Path(sys.modules["__main__"].__file__ or "").read_text()
     except (AttributeError, OSError, ValueError):
@@ -241,8 +239,8 @@ def _hint(start_method: StartMethod) -> str:
     if re.search(r"__name__\s*==|==\s*__name__", script):
         return first
     return (
-        f"With py_start_method={start_method!r} each process imports the script, which starts the pipeline again: put "
-        'what builds and runs it under `if __name__ == "__main__":`'
+        f"With py_start_method={start_method!r} each process imports the script, which starts the pipeline again: "
+        'put the code that builds and runs the pipeline under `if __name__ == "__main__":`'
     )
 
 

@@ -228,7 +228,7 @@ class StageRunner:
         first, bad_samples = min(unread or failures), self._bad_samples
         sample = None if is_batch_level(failures[first]) else first
         encoded = isinstance(failures[first], DecodeError) and not bad_samples.keeps_going
-        hint = '; bad_samples="skip" of the pipeline leaves out what cannot be decoded' if encoded else ""
+        hint = '; with bad_samples="skip", the pipeline skips undecodable samples' if encoded else ""
         error = locate_error(failures[first], batch.draw.location(nodes[first], sample), hint)
         again: Sequence[Node] | None = ()
         if bad_samples.keeps_going and len(failures) < batch.draw.size:

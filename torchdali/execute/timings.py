@@ -53,8 +53,8 @@ class Fallback:
 
     def __str__(self) -> str:
         return (
-            f"{self.operator} ({self.line}): {self.count} calls failed, and their samples were done in a slower way. "
-            f"The results are right, and come later: please report it. The first error: {self.error}"
+            f"{self.operator} ({self.line}): {self.count} calls failed, and a slower implementation processed their "
+            f"samples. The results are correct. Please report this. The first error: {self.error}"
         )
 
 
@@ -120,7 +120,7 @@ class Stats:
             f"{self.bytes_in_flight / 2**20:.0f} MiB in flight"
         )
         if self.skipped:
-            lines.append(f"{len(self.skipped)} bad samples were left out, the first: {self.skipped[0]}")
+            lines.append(f"{len(self.skipped)} bad samples were skipped, the first: {self.skipped[0]}")
         return "\n".join([*lines, *self.caches, *self.stores, *map(str, self.fallbacks), *self.processes, self.verdict])
 
 
@@ -308,10 +308,10 @@ def line_of(node: Node) -> str:
 def _verdict(waited: float, consumed: float) -> str:
     total = waited + consumed
     if not total:
-        return "Nothing was delivered yet."
+        return "No batch was delivered yet."
     share = waited / total
     if share > 0.5:
         return f"The loader is the bottleneck: the consumer waited {share:.0%} of the time."
     if share < 0.05:
         return f"The consumer is the bottleneck: it waited only {share:.0%} of the time for data."
-    return f"Loader and consumer are about even: the consumer waited {share:.0%} of the time."
+    return f"Loader and consumer are about equally fast: the consumer waited {share:.0%} of the time."

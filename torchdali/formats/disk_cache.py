@@ -204,7 +204,7 @@ class DiskCache:
             self._warned = True
             warn(
                 f"cache_dir: {self._path} does not take {size:,} bytes: {_reason(error)}{room(error, self._path)}; "
-                "what is not kept is read from its URL each time"
+                f"data that isn't cached is read from its URL each time"
             )
 
 

@@ -51,7 +51,7 @@ def read_manifest(path: str, min_duration: float, max_duration: float) -> list[R
         except (ValueError, RecursionError):
             values = None
         if not isinstance(values, dict) or not values.get("audio_filepath"):
-            warn(f"{shown(path)}, line {number} names no audio_filepath: it is left out")
+            warn(f"{shown(path)}, line {number} has no audio_filepath, so it is skipped")
             continue
         entry = _entry(values, f"{shown(path)}, line {number}", len(entries))
         if 0 < min_duration > entry.duration or 0 < max_duration < entry.duration:

@@ -416,12 +416,12 @@ def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
     elif isinstance(error.__cause__, PermissionError):
         reason = str(error.__cause__)
     if status not in (None, 404):
-        reason = f"the server answers with status {status}"
+        reason = f"the server's response has status {status}"
     tried = f", after {failure.attempts} attempts" if failure.attempts else ""
     kind: type[RuntimeError] = StoreError
     if isinstance(error, Replaced) or (opened and status in (412, 416)) or type(error).__name__ == "PreconditionError":
         why = f": {error}" if isinstance(error, Replaced) else ""
-        return StoreError(f"{urls.shown(url)} was replaced while it was read{why}. Open the pipeline again")
+        return StoreError(f"{urls.shown(url)} was replaced while torchdali read it{why}. Open the pipeline again")
     if not opened and isinstance(error, FileNotFoundError) and status in (None, 404):
         kind = NoSuchObject
     elif not opened and (isinstance(error, urls.TooLarge) or status == 410):

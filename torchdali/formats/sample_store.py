@@ -149,7 +149,7 @@ class SampleStore:
         free = max(0, self.limit - self._end)
         self._tell(
             f"the cache is full: a sample needs {size:,} bytes, but {free:,} of {self.limit:,} are free in {self.name} "
-            f"({self.bound}). Samples that don't fit are computed in every epoch"
+            f"({self.bound}). Samples that don't fit are computed again in every epoch"
         )
 
     def _tell(self, text: str) -> None:
@@ -164,8 +164,8 @@ class SampleStore:
         if not self.is_full:
             self.is_full = True
             self._tell(
-                f"cache: {self.name} takes no more samples: {error.strerror}, for one of {size:,} bytes"
-                f"{self._cure(error)}; the others are computed each time"
+                f"cache: {self.name} accepts no more samples: {error.strerror}, for one of {size:,} bytes"
+                f"{self._cure(error)}; the other samples are computed each time"
             )
 
     def _cure(self, error: OSError) -> str:
@@ -288,7 +288,7 @@ class DiskStore(SampleStore):
                 "the way, or use another folder (path=) or memory (bytes= alone)"
             ) from None
         if limit is None:
-            self.bound = "a tenth of the disk stays free, unless `bytes` says how much may be taken"
+            self.bound = "a tenth of the disk stays free unless you pass `bytes`, the size limit of the cache"
             disk, known = os.statvfs(folder), os.fstat(data).st_size
             limit = known + max(0, disk.f_frsize * (disk.f_bavail - disk.f_blocks // 10))
         super().__init__(data, index, limit)

@@ -203,7 +203,7 @@ def room(error: OSError, folder: str) -> str:
         disk = os.statvfs(folder)
     except OSError:
         return ""
-    return f", and {disk.f_frsize * disk.f_bavail:,} are free in {folder}: make room there, or take another"
+    return f", and {disk.f_frsize * disk.f_bavail:,} are free in {folder}; free space there, or pass another folder"
 
 
 class FileLock:
@@ -253,7 +253,7 @@ class FileLock:
         if not self._warned:
             self._warned = True
             warn(
-                f"another process keeps {self._name} locked for more than {PATIENCE:g} s (one that is stopped does so "
-                "until it goes on): nothing more is kept there before the lock is free"
+                f"another process keeps {self._name} locked for more than {PATIENCE:g} s (a suspended process keeps "
+                f"its lock); nothing more is cached there until the lock is released"
             )
         raise TimeoutError(errno.ETIMEDOUT, "another process keeps it locked", self._name)

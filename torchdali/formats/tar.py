@@ -293,8 +293,8 @@ def samples(archive: Archive) -> Iterator[list[Component]]:
     yield from group(archive.members())
     if archive.left_out:
         warn(
-            f"{archive.path}: members that are no files are left out of the samples, {len(archive.left_out)} in all, "
-            f"such as {archive.left_out[0][1]}. Write the archive with the files themselves (tar --dereference)"
+            f"{archive.path}: members that aren't files are skipped, {len(archive.left_out)} in total, for example "
+            f"{archive.left_out[0][1]}. Write the archive with the files themselves (tar --dereference)"
         )
 
 

@@ -30,8 +30,8 @@ class TooLarge(ValueError):
 
     def __init__(self, what: str = "it") -> None:
         super().__init__(
-            f"{what} has more than {MAX_BYTES:,} bytes, the most that is read of an URL at once "
-            "(TORCHDALI_MAX_URL_BYTES in the environment sets another limit)"
+            f"{what} has more than {MAX_BYTES:,} bytes, the limit for one read of a URL (set another limit with "
+            f"TORCHDALI_MAX_URL_BYTES in the environment)"
         )
 
 

@@ -303,8 +303,8 @@ def text_as_input(text: str) -> str:
     """Return the error message for text that was passed as an operator's input. It suggests how to read a file."""
     tracer = current()
     if tracer is not None and (why := of_a_dictionary(text, tracer.nodes)):
-        return f"{text!r} is text, and an operator takes data{why}"
+        return f"{text!r} is text, but operators process data{why}"
     return (
-        f"{text[:60]!r} is text, and an operator takes data: files are read by fn.readers.file(files=[...]) in a "
-        "pipeline, or one by np.fromfile(path, np.uint8)"
+        f"{text[:60]!r} is text, but operators process data. Read files with fn.readers.file(files=[...]) in a "
+        f"pipeline, or one file with np.fromfile(path, np.uint8)"
     )

@@ -229,7 +229,7 @@ class DataNode:
     def __bool__(self) -> bool:
         tracer = current()
         if tracer is not None and tracer.converts:
-            cure = f"Conditionals are enabled, but do not work here{_NOT_REWRITTEN}"
+            cure = f"Conditionals are enabled, but don't work here{_NOT_REWRITTEN}"
         else:
             cure = (
                 "To use conditional execution via `if` statements you need to specify `enable_conditionals=True` in "
@@ -365,15 +365,15 @@ class _Shape:
 
 
 _NOT_REWRITTEN = (
-    ", as this code is not rewritten: that is done where your functions call a function whose source Python finds. Left"
-    " as they are: properties, methods behind signs such as `+`, generators, cases of `match`, installed packages, "
-    "and what is marked with do_not_convert. Put the `if` into a function, and call that"
+    ", because torchdali doesn't rewrite this code. It rewrites functions that your functions call and whose "
+    "source Python finds. It doesn't rewrite properties, methods of signs such as `+`, generators, cases of `match`, "
+    "installed packages and functions with do_not_convert. Move the `if` into a function, and call the function"
 )
-_FUNCTIONS = "the operators of fn and math, or fn.python_function for a function of your own"
+_FUNCTIONS = "the operators of fn and math, or fn.python_function for your own function"
 _LATER = f"{_FUNCTIONS}; run() returns the values"
 _ON_TENSORS = (
-    "the operators of fn and math, or for transforms and functions of torch "
-    "fn.torch_python_function(node, function=..., batch_processing=False)"
+    "the operators of fn and math, or fn.torch_python_function(node, function=..., batch_processing=False) for torch "
+    "functions and transforms"
 )
 _INSTEAD = {
     **dict.fromkeys(("to", "type", "astype"), "fn.cast(node, dtype=...), node.gpu() or node.cpu()"),
@@ -389,7 +389,7 @@ _INSTEAD = {
     "int": "fn.cast(node, dtype=types.INT32)",
     "long": "fn.cast(node, dtype=types.INT64)",
     "cuda": "node.gpu()",
-    "size": "node.shape(), which is a node too",
+    "size": "node.shape(), which is also a node",
     "squeeze": "fn.squeeze(node, axes=[...])",
     "unsqueeze": "fn.expand_dims(node, axes=[...])",
     "flip": "fn.flip(node, horizontal=1)",
@@ -498,9 +498,9 @@ class Graph:
             if count > 1:
                 named = [node for node in nodes if node.name == name]
                 places = "".join(f"\n  {node.operator.name}: {node.where}" for node in named)
-                cure = "give each a name= of its own"
+                cure = "give each its own name="
                 if not order.keys() >= set(named):
-                    cure = "one was made outside of the function of this pipeline, as for another one: make it inside"
+                    cure = "one was created outside this pipeline's function; create it inside"
                 raise RuntimeError(
                     "The pipeline is invalid because it contains operators with non-unique names: "
                     f"{count} operators are called {name!r}: {cure}{places}"

@@ -269,7 +269,7 @@ def may_share(outputs: Iterable[DataNode]) -> bool:
 
 
 def _source(edge: DataNode) -> Node:
-    assert edge.source is not None, f"{edge} was made by hand and belongs to no operator"
+    assert edge.source is not None, f"{edge} was created by hand and doesn't belong to an operator"
     return edge.source
 
 

@@ -9,7 +9,7 @@ from torchdali.graph.nodes import Node
 
 __all__ = ["explain_unpacking", "of_a_dictionary"]
 
-_NUMBER = "it has several if num_outputs= says so"
+_NUMBER = "to get several outputs, pass num_outputs="
 _OF_OPERATORS = {"python_function": _NUMBER, "torch_python_function": _NUMBER, "external_source": _NUMBER}
 
 
@@ -21,7 +21,7 @@ def explain_unpacking(error: BaseException | None, nodes: Sequence[Node]) -> Non
     name = last.operator.name
     why = _OF_OPERATORS.get(name) or (_of_samples(last.constants["dataset"]) if name == "readers.dataset" else "")
     error.args = (
-        f"{error}: it is one output, which stands for a batch. The last operator before, {last.title!r}, has "
+        f"{error}, which is one output and represents a batch. The last operator before, {last.title!r}, has "
         f"{len(last.outputs)}, as in {', '.join('abcdefgh'[: len(last.outputs)])} = fn.{name}(...)"
         + (f"; {why}" if why else ""),
     )
@@ -30,10 +30,10 @@ def explain_unpacking(error: BaseException | None, nodes: Sequence[Node]) -> Non
 def _of_samples(dataset: Any) -> str:
     kind = type(dataset.first).__name__
     if kind == "list":
-        return "samples that are lists are one value: return a tuple, of which each value is an output"
+        return "a list is one output: return a tuple to get one output per element"
     return (
-        f"samples of the type {kind} are one value: of a tuple each value is an output, and of a dictionary each "
-        "column, or those of columns=[...]"
+        f"samples of the type {kind} are one output. Each element of a tuple is an output, and each column of a "
+        f"dictionary, or each name in columns=[...]"
     )
 
 
@@ -47,7 +47,7 @@ def of_a_dictionary(text: Any, nodes: Sequence[Node]) -> str:
         if text in names:
             listed = ", ".join(f"outputs[{name!r}]" for name in names[:4])
             return (
-                f". It is a name of outputs, a dictionary that was taken apart: outputs = fn.{node.operator.name}(..., "
-                f"columns={list(names[:4])}), and then {listed}"
+                f"; it is the name of an output in a dictionary. Keep the dictionary, and index it: "
+                f"outputs = fn.{node.operator.name}(..., columns={list(names[:4])}), and then {listed}"
             )
     return ""

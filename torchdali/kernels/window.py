@@ -206,7 +206,7 @@ def _out_of_bounds(shape: Sequence[int], axes: Sequence[int], starts: Sequence[i
     )
     return (
         f"slice can't be placed out of bounds with current policy. Got: {box}; out_of_bounds_policy='pad' or "
-        "'trim_to_shape' takes it"
+        f"'trim_to_shape' allows it"
     )
 
 

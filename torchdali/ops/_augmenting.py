@@ -21,13 +21,13 @@ AnyBytes = Annotated[Tensor, Takes((), (torch.uint8,))]
 
 def _not_an_index(index: Tensor, ndim: int) -> str:
     kind = str(index.dtype).removeprefix("torch.")
-    return f"a magnitude bin is an integer scalar (0D), not {kind} of {ndim} dimensions"
+    return f"a magnitude bin must be an integer scalar (0-D), got {kind} of {ndim} dimensions"
 
 
 def _no_bin(place: int, count: int, signed: bool) -> str:
     if signed:
         place, count = place // 2, count // 2
-    return f"there is no magnitude bin {place}: they are from 0 to {count - 1}"
+    return f"invalid magnitude bin {place}; the bins are 0 to {count - 1}"
 
 
 @operator(layout="")

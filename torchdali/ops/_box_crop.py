@@ -136,8 +136,8 @@ def random_bbox_crop(
     if not (quiet or windows.settled.all()):
         missed = [f"{i} (score {windows.scores[i]:g})" for i in np.flatnonzero(~windows.settled)]
         warnings.warn(
-            f"random_bbox_crop: no window met the requirements in {total_num_attempts} attempts; sample "
-            f"{', '.join(missed)} got the best one",
+            f"random_bbox_crop: no window met the constraints in {total_num_attempts} attempts; sample "
+            f"{', '.join(missed)} got the best window",
             stacklevel=2,
         )
     places, left, corners = _select_boxes(known, windows, rules.prune, sizes if fixed else None)

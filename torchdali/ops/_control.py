@@ -46,7 +46,7 @@ class _Chooser:
 
     def __call__(self, *branches: Tensor | None, case: int, what: str = "") -> Tensor:
         value = branches[case]
-        assert value is not None, "the branch that was taken computed nothing"
+        assert value is not None, "the executed branch computed nothing"
         if self._kind != (value.dtype, value.ndim):
             self._see(value, what)
         return value

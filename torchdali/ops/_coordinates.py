@@ -436,7 +436,7 @@ def _check_boxes(mode: str, layout: str, threshold: float) -> None:
     elif layout not in _BOX_LAYOUTS:
         wrong = f"unknown bbox_layout: {layout}; supported layouts are: xyWH, xyXY"
     elif not 0 <= threshold < 1:
-        wrong = f"remove_threshold must be in [0, 1), not {threshold}"
+        wrong = f"remove_threshold must be in [0, 1), got {threshold}"
     else:
         return
     raise batch_level(RuntimeError(wrong))

@@ -369,7 +369,7 @@ class Requests:
 
     def info(self, index: int, output: int | None = None) -> str:
         """Return the path of an image, or its index in the dataset, for messages."""
-        return self._path(index) if self._are_files else f"sample {index} of the data set"
+        return self._path(index) if self._are_files else f"sample {index} of the dataset"
 
     def _path(self, index: int) -> str:
         path: str = os.fspath(self.source(index))

@@ -193,7 +193,7 @@ def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence
             )
 
 
-_ONCE = "it was called once, with a list an input; batch_processing=False calls it once per sample"
+_ONCE = "the function was called once, with one list per input; pass batch_processing=False to call it once per sample"
 
 
 def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, how: str = "") -> Sequence[Any]:
@@ -210,7 +210,7 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, 
         result = (result,)
     if not isinstance(result, (tuple, list)) or len(result) < outputs or (outputs > 1 and len(result) != outputs):
         count = len(result) if isinstance(result, (tuple, list)) else 1
-        hint = "; what it returns must be a tuple" if not isinstance(result, tuple) else ""
+        hint = "; the function must return a tuple" if not isinstance(result, tuple) else ""
         raise RuntimeError(f"unexpected number of outputs of {_name(function)}: got {count}, expected {outputs}{hint}")
     if result[0] is None:
         raise RuntimeError(f"{_name(function)} returned None, and {outputs} outputs were expected")
@@ -234,9 +234,10 @@ def _warn_of_added_axis(function: Any, sample: Any, result: torch.Tensor) -> Non
             return
         _warned.add(function)
         warn(
-            f"torch_python_function: {_name(function)} returns one axis more than it gets, {tuple(result.shape)} of "
-            f"{tuple(sample.shape)}: it takes an image for a batch. Take the axis off, as in "
-            "function=lambda image: f(image)[0], or give kornia's modules keepdim=True"
+            f"torch_python_function: {_name(function)} returns one axis more than it receives, {tuple(result.shape)} "
+            f"of "
+            f"{tuple(sample.shape)}, so it treats an image as a batch. Remove the axis, for example function=lambda "
+            f"image: f(image)[0], or pass keepdim=True to kornia's modules"
         )
 
 

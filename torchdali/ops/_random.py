@@ -310,7 +310,7 @@ def _positive(name: str, value: Any, size: int) -> Numbers:
     column = _column(value, size)
     if column.size and not (column.min() > 0 and column.max() <= _LARGEST):
         wrong = column[~((column > 0) & (column <= _LARGEST))][0]
-        error = RuntimeError(f"the `{name}` must be a positive float32, not {wrong:g}")
+        error = RuntimeError(f"the `{name}` must be a positive float32, got {wrong:g}")
         raise error if isinstance(value, Column) else batch_level(error)
     return column
 

@@ -93,8 +93,8 @@ def pipeline_def(
             rest = {k: v for k, v in kwargs.items() if k not in overriding}
             unknown = [k for k in rest if k not in own and not varies]
             assert not unknown, (
-                f"unknown argument {unknown[0]!r} of pipeline {function.__name__!r}: it is neither an argument "
-                "of the function nor of Pipeline"
+                f"unknown argument {unknown[0]!r} of pipeline {function.__name__!r}: neither the function nor "
+                f"Pipeline has this argument"
             )
             pipe = _class_of(debugged)(**{**pipeline_kwargs, **overriding})
             pipe._builder.defined_by = _describe_function(function)

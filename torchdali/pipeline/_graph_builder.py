@@ -91,8 +91,8 @@ def _warn_of_a_part(edge: DataNode, index: int) -> None:
     line = edge.source.lines[0]
     with warnings_on(line.file, line.line):
         warn(
-            f"output {index} has only the samples for which {conditions}: it was made in a branch of an `if`, and left "
-            "it in a list, dictionary or object. Set a variable in both branches instead"
+            f"output {index} has only the samples for which {conditions}. It was created in a branch of an `if`, and "
+            f"used outside through a list, dictionary or object. Set a variable in both branches instead"
         )
 
 

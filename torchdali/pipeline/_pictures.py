@@ -101,7 +101,7 @@ def _check_source(node: Node) -> None:
     if source is None:
         reason = "waits for feed_input()"
     elif hasattr(source, "__next__"):
-        reason = "is an iterator, which would lack the batch then"
+        reason = "is an iterator, which can't return the batch a second time"
     else:
         return
     raise RuntimeError(

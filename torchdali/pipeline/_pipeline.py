@@ -457,7 +457,7 @@ class Pipeline(PipelineOldNames):
                 self._options.output_specs.check(batch.outcome.outputs)
             if self._bad_samples.report and not self._has_warned:
                 self._has_warned = True
-                warn(f"a bad sample was left out (stats() lists all of them): {self._bad_samples.report[0]}")
+                warn(f"a bad sample was skipped (stats() lists all of them): {self._bad_samples.report[0]}")
         except Exception:
             self._count = running.taken.number
             raise

@@ -35,8 +35,8 @@ def _of_text(edge: DataNode) -> str:
     if not isinstance(value, str) or len(value.split()) > _MOST_WORDS or {".", "/", "\\"} & set(value):
         return ""
     return (
-        f"readers.dataset: the output {value!r} is text, and arrives as its bytes, uint8. For a label, number the "
-        "names in the data set: names.index(label)"
+        f"readers.dataset: the output {value!r} is text, so the output is its bytes, as uint8. For labels, return "
+        f"integers from the dataset: names.index(label)"
     )
 
 
@@ -74,7 +74,7 @@ def _of_bytes(node: Node) -> str:
         return ""
     if not edge.source.operator.has("encoded"):
         return ""
-    return f"it gets the bytes of files of {edge.source.operator.name}: decode them first, by fn.decoders.image"
+    return f"its input is bytes of files from {edge.source.operator.name}; decode them first, with fn.decoders.image"
 
 
 def _of_scales(node: Node) -> str:
@@ -89,7 +89,7 @@ def scale_mistake(mean: Any, std: Any) -> str:
     """Return the warning if `mean` and `std` are between 0 and 1, which is wrong for uint8 images; otherwise ""."""
     if not (_is_of_unit_range(mean) and _is_of_unit_range(std)):
         return ""
-    return f"mean={mean} and std={std} are of pixels from 0 to 1, and these are bytes of 0 to 255: multiply both by 255"
+    return f"mean={mean} and std={std} are on the scale 0 to 1, but pixels are bytes, 0 to 255: multiply both by 255"
 
 
 def _of_axes(node: Node) -> str:
@@ -106,8 +106,8 @@ def _of_axes(node: Node) -> str:
     ):
         return ""
     return (
-        f"{type(function).__name__} of torchvision takes (C, H, W), and these images are (H, W, C): put it behind "
-        'crop_mirror_normalize(images, output_layout="CHW"), or transpose(images, perm=[2, 0, 1])'
+        f"{type(function).__name__} of torchvision expects (C, H, W), but these images are (H, W, C): call it after "
+        'crop_mirror_normalize(images, output_layout="CHW"), or after transpose(images, perm=[2, 0, 1])'
     )
 
 

@@ -60,8 +60,8 @@ def as_policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatc
     """
     if fill_last_batch is not None:
         warnings.warn(
-            "fill_last_batch is deprecated: last_batch_policy=FILL stands for True, PARTIAL for "
-            "False. It overrides last_batch_policy.",
+            "fill_last_batch is deprecated: pass last_batch_policy=FILL for True, PARTIAL for False. It overrides "
+            "last_batch_policy.",
             Warning,
             stacklevel=5,
         )
@@ -131,7 +131,7 @@ def _warn_of_no_end(pipe: Pipeline) -> None:
         readers = list(pipe.reader_meta())
     if readers:
         _log.warning(
-            "Readers have no end, and this iterator was given neither reader_name nor size: unless another source "
-            "ends, a loop over it goes on for ever. Give reader_name=%r.",
+            "Readers never end, and this iterator has neither reader_name nor size: unless another source ends, a "
+            "loop over it never ends. Pass reader_name=%r.",
             readers[0],
         )

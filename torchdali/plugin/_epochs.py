@@ -297,17 +297,17 @@ class EpochCounter:
             return f"{delivered} delivered, {delivered - size} of them padding"
         carried = self.carried[rank]
         beyond = carried + delivered - size
-        before = f"{carried} of them came with the epoch before, " if carried else ""
+        before = f"{carried} of them came with the previous epoch, " if carried else ""
         return f"{before}{delivered} delivered, {beyond} of them from the next epoch"
 
     def _reason(self) -> str:
         batch, largest, smallest = self.batch_size, max(self.sizes), min(self.sizes)
         if self.policy is LastBatchPolicy.DROP:
-            return f"DROP keeps the full batches of the smallest shard: {smallest} // {batch}"
+            return f"DROP delivers the full batches of the smallest shard: {smallest} // {batch}"
         if self.policy is LastBatchPolicy.PARTIAL:
             return (
-                f"PARTIAL needs ceil({largest} / {batch}) batches for the largest shard; every "
-                f"rank delivers as many, and cuts the last to what its shard has left"
+                f"PARTIAL needs ceil({largest} / {batch}) batches for the largest shard; every rank delivers as "
+                f"many, and shortens the last to the samples that remain in its shard"
             )
         if self.shards.padded:
             return (
@@ -315,8 +315,8 @@ class EpochCounter:
                 f"ceil({largest} / {batch}) full batches"
             )
         return (
-            "FILL without padding delivers full batches until every rank has walked its shard; "
-            "what the last batch holds beyond that counts for the next epoch"
+            "FILL without padding delivers full batches until every rank has read its shard; extra samples in the "
+            "last batch count for the next epoch"
         )
 
 
@@ -391,6 +391,6 @@ class OpenEpochs:
     def explain(self) -> str:
         """Return a text on the present epoch: the batches so far, and when the epoch ends."""
         return (
-            f"epoch {self.epoch}: {self.delivered} batches so far; neither reader_name nor size "
-            f"was given, so that the epoch ends when a source of the pipeline ends"
+            f"epoch {self.epoch}: {self.delivered} batches so far; without reader_name and size, the epoch ends when "
+            f"a source of the pipeline ends"
         )

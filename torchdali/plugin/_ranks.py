@@ -30,9 +30,10 @@ def warn_of_unknown_ranks() -> None:
         if count > 1:
             _warned.add(os.getpid())
             warn(
-                f"{launcher} has started {count} processes ({name}={count}), and each of them reads all samples, since "
-                "there is no process group. Call torch.distributed.init_process_group before the first batch, or give "
-                "the reader shard_id= and num_shards=; Loader(..., distributed=False) if all are to have all samples"
+                f"{launcher} has started {count} processes ({name}={count}), and each of them reads all samples, "
+                f"because there is no process group. Call torch.distributed.init_process_group before the first "
+                f"batch, or pass shard_id= and num_shards= to the reader. If every process must read all samples, "
+                f"pass Loader(..., distributed=False)"
             )
             return
 

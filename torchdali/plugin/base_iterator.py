@@ -37,14 +37,14 @@ __all__ = ["BaseIterator", "LastBatchPolicy", "Resumable"]
 
 _log = logging.getLogger(__name__)
 _NO_BATCHES = (
-    "Epoch %d has no batches: a source of the pipeline is at its end, and stays there. An external_source begins anew "
-    'in each epoch with cycle="raise".'
+    'Epoch %d has no batches: a source of the pipeline has no more data. With cycle="raise", an external_source starts '
+    "again in each epoch."
 )
 _RUNS_ON = (
-    "Epoch %d delivered %d samples a rank, and the reader has %d: with last_batch_policy=FILL, DALI's default, the "
-    "last batch is filled up with samples of the next epoch, which may have fewer batches then. To count every sample "
-    "once, as a validation does, take LastBatchPolicy.PARTIAL and give the reader pad_last_batch=True, or use "
-    "torchdali.Loader."
+    "Epoch %d delivered %d samples per rank, but the reader has %d: with last_batch_policy=FILL, DALI's default, "
+    "samples of the next epoch fill the last batch, so the next epoch may have fewer batches. To deliver every "
+    "sample once, for example in a validation, use LastBatchPolicy.PARTIAL and pass pad_last_batch=True to the "
+    "reader, or use torchdali.Loader."
 )
 
 
@@ -144,9 +144,9 @@ class BaseIterator(IteratorOldNames):
         if self._policy is LastBatchPolicy.FILL or not self._runs_on or not self._shuffles():
             return
         warn(
-            "from the second epoch on, some samples are missing and others come twice: what is left out at the end of "
-            f"an epoch belongs to the next one, and {self._reader_name!r} shuffles. Give the reader "
-            "pad_last_batch=True, or use torchdali.Loader"
+            "from the second epoch on, some samples are missing and others come twice: samples that are dropped at "
+            f"the end of an epoch belong to the next epoch, and {self._reader_name!r} shuffles. Pass "
+            "pad_last_batch=True to the reader, or use torchdali.Loader"
         )
 
     def _shuffles(self) -> bool:
@@ -158,9 +158,9 @@ class BaseIterator(IteratorOldNames):
         if self._warns_of_length and self._policy is LastBatchPolicy.FILL and self._runs_on:
             self._warns_of_length = False
             warn(
-                "len() differs from epoch to epoch: with last_batch_policy=FILL the last batch has samples of the next "
-                "epoch. What asks only once, as Lightning does, may wait for a batch that never comes. Take PARTIAL or "
-                "DROP and give the reader pad_last_batch=True, or use torchdali.Loader"
+                "len() differs from epoch to epoch: with last_batch_policy=FILL, the last batch has samples of the "
+                "next epoch. A trainer that calls len() only once, such as Lightning's, may wait for a batch that "
+                "never comes. Use PARTIAL or DROP and pass pad_last_batch=True to the reader, or use torchdali.Loader"
             )
 
     def _log_filling(self) -> None:
@@ -190,8 +190,8 @@ class BaseIterator(IteratorOldNames):
 
     def _warn_of_size(self) -> None:
         warnings.warn(
-            "An epoch of a given size may miss or repeat samples: if there is a reader, give its name as reader_name "
-            "instead of size and last_batch_padded.",
+            "An epoch with size= may miss or repeat samples: if the pipeline has a reader, pass its name as "
+            "reader_name instead of size and last_batch_padded.",
             Warning,
             stacklevel=6,
         )
@@ -301,9 +301,9 @@ class BaseIterator(IteratorOldNames):
             self._begin_epoch()
         elif not self._at_start():
             _log.warning(
-                "The epoch is not finished: reset() is ignored, the iterator goes on with it. After leaving a loop, "
-                'on_break="next" of the iterator begins the next epoch, as training wants it, and on_break="restart" '
-                "this one again, as validation does."
+                "The epoch is not finished, so reset() is ignored and the iterator continues the epoch. To change "
+                "what happens after you leave a loop, pass on_break= to the iterator: 'next' begins the next epoch, "
+                "for training; 'restart' begins the same epoch again, for validation."
             )
 
     def explain_epoch(self) -> None:

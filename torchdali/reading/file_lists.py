@@ -48,7 +48,8 @@ def compare(reader: str, saved: Any, own: str | None) -> None:
     """
     if saved is not None and own is not None and saved != own:
         warn(
-            f"reader {reader!r} has other files than the checkpoint was saved with, or has them in another order: one "
-            "was renamed, or replaced by another. In this epoch some samples may come twice, and others not at all. "
-            "With the files as they were, or from the next epoch on, each comes once."
+            f"reader {reader!r} has other files than when the checkpoint was saved, or the same files in another "
+            f"order: a file was renamed or replaced. In this epoch some samples may come twice, and others not at "
+            f"all. From the next epoch on, each sample comes once; to avoid the problem in this epoch, restore the "
+            f"files."
         )

@@ -73,8 +73,8 @@ class TracedDraws:
                 warn(
                     f"numbers were drawn from {name} on this line or shortly before it, while the pipeline function "
                     f"{self._function!r} was traced. The function runs once, so every image of every batch gets the "
-                    "same number. For a number for each image use fn.random.uniform, fn.random.normal or "
-                    "fn.random.coin_flip; draw what all are to share before the function is called"
+                    f"same number. For one number per image, use fn.random.uniform, fn.random.normal or "
+                    f"fn.random.coin_flip. Draw numbers that all images share before you call the function"
                 )
 
 

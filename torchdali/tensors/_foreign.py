@@ -28,7 +28,7 @@ def as_torch(object: Any, device: str) -> torch.Tensor:
     """
     tensor = _share(object, device)
     if tensor is None or (tensor.device.type == "cpu") != (device == "cpu"):
-        what = f"a {type(object).__name__} is not data on the {device}"
+        what = f"a {type(object).__name__} isn't data on the {device}"
         raise TypeError(what) if device == "cpu" else RuntimeError(what)
     if not tensor.is_contiguous():
         raise RuntimeError(f"strided data are not supported (strides {tensor.stride()}): give a copy by contiguous()")

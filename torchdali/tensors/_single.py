@@ -27,7 +27,7 @@ def no_attribute(holder: object, name: str, way: str) -> AttributeError:
         name: Name of the attribute.
         way: Code that returns a torch tensor; the message suggests it if torch tensors have the attribute.
     """
-    hint = f"; torch's tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
+    hint = f"; PyTorch tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
     return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}", name=name)
 
 

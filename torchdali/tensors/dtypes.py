@@ -239,7 +239,7 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
 
 
 def _unknown_type(framework_type: object) -> TypeError:
-    return TypeError(f"{framework_type!s} is not a type that tensors here can have")
+    return TypeError(f"{framework_type!s} isn't a supported dtype of tensors")
 
 
 class TensorLayout:

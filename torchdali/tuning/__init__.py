@@ -140,12 +140,13 @@ def _notes(machine: Machine, run: TimedRun, result: SearchResult) -> list[str]:
     megabytes = run.usage.read / run.usage.wall / 1e6
     if megabytes >= 1 and run.usage.from_disk < 0.1 * run.usage.read:
         notes.append(
-            f"Files came from memory, {megabytes:.0f} MB/s of them: a disk from which they come must be as fast."
+            f"The files came from memory, {megabytes:.0f} MB/s: to reach the same speed from disk, the disk must be "
+            f"as fast."
         )
     notes += [f"{line[0].upper()}{line[1:]}." for line in run.fast_path]
     noise = statistics.median([statistics.stdev(c.ratios) for c in result.comparisons if len(c.ratios) > 1] or [0.0])
     if noise > _NOISY:
-        notes.append(f"Measurements in a row differ by {noise:.0%}: gains that are not far above cannot be seen.")
+        notes.append(f"Consecutive measurements differ by {noise:.0%}, so gains that aren't much larger can't be seen.")
     return notes
 
 
@@ -154,9 +155,9 @@ def _on_time(machine: Machine, result: SearchResult, seconds: float, duration: f
     notes, one = [], f"one measurement of this pipeline takes {machine.seconds:.1f} s"
     if not (result.is_complete or result.comparisons):
         least = math.ceil((2 * _PAIRS + 1) * machine.seconds / _STEPS)
-        notes.append(f"There was no time to try anything else: {one}. Give it more than {least} seconds.")
+        notes.append(f"There was no time to try other settings: {one}. Pass more than {least} seconds.")
     elif not result.is_complete:
-        notes.append("The time was over before everything was tried: more seconds may find more.")
+        notes.append("The time limit ended before all settings were tried; a longer limit may find faster settings.")
     if duration > 1.2 * seconds + 1:
-        notes.append(f"It took {duration:.0f} s, and not {seconds:g}: {one}, and what has begun is finished.")
+        notes.append(f"It took {duration:.0f} s, and not {seconds:g}: {one}, and the current measurement is finished.")
     return notes

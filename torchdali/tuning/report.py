@@ -52,12 +52,12 @@ class Report:
 
     def __str__(self) -> str:
         width = max(len(written(each)) for each in (self.start, *(c.settings for c in self.comparisons)))
-        lines = [f"{self.name}: settings, and what they gained over the fastest before them"]
+        lines = [f"{self.name}: settings, and their gain over the fastest earlier settings"]
         lines.append(f"  {written(self.start):<{width}}  as it is")
         lines += [f"  {written(c.settings):<{width}}  {_gain(c)}" for c in self.comparisons]
         lines.append(f"Fastest: {written(self.best)}, {self.rate:.0f} samples/s.")
         if self.last is not None:
-            what = f"{written(self.last.settings)} against the settings as they are"
+            what = f"{written(self.last.settings)} compared with the current settings"
             lines.append(f"Measured once more, {what}: {_gain(self.last)}.")
         if self.scaled is not None:
             lines.append(f"With scaled_decode=True, which changes pixels slightly: {_gain(self.scaled)}.")
@@ -93,14 +93,15 @@ def limits(run: TimedRun, cores: int, step: float, load: float) -> str:
     if others > _OTHERS * cores and others + run.usage.busy > _FULL * cores:
         also = f" The loader keeps up with a step of {step * 1e3:g} ms even so: {waited}." if keeps_up else ""
         return (
-            f"Limited by other programs: they had {others:.1f} of {cores} cores. The settings are the fastest beside "
-            f"them, not those of a free machine. Of the loader's own work, {work}.{also}"
+            f"Limited by other programs, which used {others:.1f} of {cores} cores. The settings are the "
+            f"fastest while these programs run; on an idle machine others may be faster. Of the loader's own work, "
+            f"{work}.{also}"
         )
     if keeps_up:
         return f"Limited by the training step of {step * 1e3:g} ms: {waited}. A faster loader changes nothing."
     reading, decoding = _share(run, _is_reading), _share(run, _is_decoding)
     at_work = min(cores, max(run.settings.get("num_threads") or 1, run.settings.get("num_processes") or 1))
-    part = f"{run.usage.busy:.1f} of {cores} cores are at work"
+    part = f"{run.usage.busy:.1f} of {cores} cores are busy"
     if run.usage.busy < _FULL * at_work:
         if reading > 0.5:
             source = "the disk" if run.usage.from_disk > 0.1 * run.usage.read else "reading"
@@ -111,7 +112,7 @@ def limits(run: TimedRun, cores: int, step: float, load: float) -> str:
 
 
 def _more(cores: int, at_work: int) -> str:
-    return f" Reading gains by more threads than cores: try --cores {4 * cores}." if at_work >= cores else ""
+    return f" Reading is faster with more threads than cores: try --cores {4 * cores}." if at_work >= cores else ""
 
 
 def _share(run: TimedRun, belongs: Callable[[str], bool]) -> float:

@@ -213,8 +213,8 @@ class Augmentation:
         if not isinstance(magnitude_bin, SignedBin):
             warnings.warn(
                 f"the augmentation `{self.name}` negates magnitudes at random, but unsigned `magnitude_bin` was passed "
-                "to the augmentation call: it draws the signs itself. Where samples are divided among several "
-                "augmentations, one `signed_bin(magnitude_bin)` before that is faster.",
+                "to the augmentation call: the augmentation draws the signs itself. If samples are divided among "
+                "several augmentations, call `signed_bin(magnitude_bin)` once before, which is faster.",
                 stacklevel=4,
             )
             magnitude_bin = signed_bin(magnitude_bin)

@@ -94,7 +94,7 @@ class Policy:
             if magnitude_bin is not None:
                 warnings.warn(
                     f"the magnitude bin {magnitude_bin} of the augmentation `{augmentation.name}` in policy "
-                    f"`{self.name}` is ignored: The augmentation does not accept magnitudes. Give None instead",
+                    f"`{self.name}` is ignored: The augmentation does not accept magnitudes. Pass None instead",
                     stacklevel=4,
                 )
         elif magnitude_bin is None:

@@ -122,7 +122,8 @@ def _stop_of(pids: Sequence[int]) -> RuntimeError | None:
     if not pids:
         return None
     return RuntimeError(
-        f"DataLoader worker (pid(s) {', '.join(map(str, pids))}) was stopped (SIGSTOP or Ctrl-Z), did not go on for "
+        f"DataLoader worker (pid(s) {', '.join(map(str, pids))}) was suspended (SIGSTOP or Ctrl-Z) and did not "
+        f"continue for "
         f"{_STILL * _LOOK_EVERY:g} s and was killed"
     )
 

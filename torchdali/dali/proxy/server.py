@@ -175,7 +175,7 @@ class DALIServer:
         run, result = batch
         if isinstance(run, _PipelineRun) and not run.done:
             if isinstance(result, StopIteration):
-                run.error = RuntimeError("another source of the proxy's pipeline is at its end")
+                run.error = RuntimeError("another source of the proxy's pipeline has no more data")
             elif isinstance(result, Exception):
                 run.error = result
             else:

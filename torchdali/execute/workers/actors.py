@@ -141,7 +141,7 @@ class _ActorWorker(Worker):
         self.process.join(_POLL)
         how = f"did not answer for {_PATIENCE:g} s and was ended" if self.stopped_for else self.process.reason()
         if self.jobs:
-            meanwhile = f" while it worked on {' and '.join(job.title for job in self.jobs.values())}"
+            meanwhile = f" while it processed {' and '.join(job.title for job in self.jobs.values())}"
         return f"Ray's actor {self.number} of the pipeline {how}{meanwhile}"
 
 

@@ -55,7 +55,7 @@ class Placing:
         if not self.stages:
             return "one process" + (f": {self.reason}" if self.reason else "")
         how = "forked" if self.forked else "started anew"
-        lines = [f"{self.processes} worker processes, {how}; each makes whole batches"]
+        lines = [f"{self.processes} worker processes, {how}; each processes entire batches"]
         if self.reason:
             lines.append(f"  stages from {self.stages} on stay here: {self.reason}")
         return "\n".join(lines)
@@ -100,7 +100,7 @@ def place(
             break
         stages += 1
     if not any(_pays(planned, stage) for stage in planned.stages[:stages]):
-        return Placing(1, reason=why or "it computes numbers or small samples, which is quicker than sending them")
+        return Placing(1, reason=why or "it computes numbers or small samples, which is faster than sending them")
     return Placing(processes=count, stages=stages, reason=why, forked=forked, waits=forked or processes is not None)
 
 
@@ -173,7 +173,7 @@ def _platform_refuses() -> str:
     if sys.platform != "linux":
         return f"worker processes need Linux; this is {sys.platform}"
     if multiprocessing.current_process().daemon:
-        return "this process is a daemon of multiprocessing (a worker of DataLoader?), which may have no children"
+        return "this process is a multiprocessing daemon (a DataLoader worker?), which can't have child processes"
     return ""
 
 
@@ -194,25 +194,25 @@ def _stays(stage: Stage, readers: Mapping[Node, ReaderState], forked: bool, else
         if node.device == "gpu" or name == "_to_device":
             return f"operator {name!r} runs on the device"
         if any(map(_is_impure, _calls(node))):
-            return f"operator {name!r} runs code of yours that isn't declared pure=True"
+            return f"operator {name!r} runs your own code, which isn't declared with pure=True"
         if (node.preserve or node.operator.options.preserve) and not _is_pure(node):
             return f"operator {name!r} has a side effect"
         if any(map(is_shared, node.outputs)):
-            return "an engine of the device decodes images"
+            return "a hardware engine of the device decodes images"
         if not forked and (why := _cannot_start_anew(node)):
             return why
         if node in readers and (why := _reads_here(node, readers[node], elsewhere)):
             return why
     if stage.chain is not None and stage.chain.takes_tensors and has_user_code(stage.chain):
-        return "an operator of yours takes several samples a call"
+        return "one of your operators processes several samples per call"
     return ""
 
 
 def _reads_here(node: Node, reader: ReaderState, elsewhere: bool) -> str:
     if elsewhere and isinstance(reader.dataset, CachedDataset) and reader.dataset.kept.in_memory:
-        return "fn.cache keeps samples in the memory of this machine: give it path=, a folder that all machines share"
+        return "fn.cache stores samples in this machine's memory; pass path=, a folder that all machines share"
     if reader.processes is not None or (_reads_ahead(node, reader.dataset) and not elsewhere):
-        return f"operator {node.operator.name!r} reads ahead, from far or from Python, in this process"
+        return f"operator {node.operator.name!r} reads ahead from a remote store or from Python, in this process"
     return ""
 
 

@@ -106,7 +106,7 @@ def serve(connection: Any, make: Callable[[], ReplicaTask], user: ProcessId) -> 
         make_batches(channel, make)
         leave(user, server)
     else:
-        channel.send(Refused("it gets no memory; ulimit -v, RLIMIT_AS or the system sets a limit"))
+        channel.send(Refused("memory can't be allocated; check `ulimit -v` (RLIMIT_AS)"))
     os._exit(0)
 
 

@@ -35,7 +35,7 @@ def how_ended(code: int | None) -> str:
     if code is None:
         return "closed its connection"
     if code == NO_MEMORY:
-        return "ended, since the system gave it no memory,"
+        return "ended, because it could not allocate memory,"
     if code == LOST:
         return "ended"
     name = signal_of(code)

@@ -198,7 +198,7 @@ class Server:
             OSError: The spare has ended, too.
         """
         if not self._spare.alive:
-            fate = self.fate() or "the server that forks worker processes is stopped"
+            fate = self.fate() or "the server that forks worker processes is suspended"
             raise OSError(f"{fate}, and its spare is gone: build the pipeline again")
         gone, self._serving, self._still = self._serving, self._spare, 0
         gone.control.close()

@@ -179,11 +179,11 @@ class Worker:
         self.process.join(_GRACE)
         how = how_ended(self.process.exitcode)
         if self.stopped_for:
-            how = f"was stopped (SIGSTOP or Ctrl-Z), did not go on for {self.stopped_for:g} s and was killed"
+            how = f"was suspended (SIGSTOP or Ctrl-Z) and did not continue for {self.stopped_for:g} s and was killed"
         if self._hint and not self._has_spoken:
             meanwhile = " while it started"
         elif self.jobs:
-            meanwhile = f" while it worked on {' and '.join(job.title for job in self.jobs.values())}"
+            meanwhile = f" while it processed {' and '.join(job.title for job in self.jobs.values())}"
         pid = self.process.pid
         who = f"worker process {self.number}{f' (pid {pid})' if pid else ''} of {self._purpose}"
         return ". ".join(filter(None, (f"{who} {how}{meanwhile}", self._cure(self.process.exitcode))))
@@ -192,14 +192,14 @@ class Worker:
         if self.stopped_for or code is None:
             return ""
         if code == LOST:
-            return "How is not known, since its server does not say"
+            return "The exit status is unknown, because the server of worker processes didn't report it"
         if signal_of(code) == "SIGKILL" or code == NO_MEMORY:
             return "If memory ran out, use fewer processes or smaller batches"
         if signal_of(code) in _CRASHES:
-            return "A library crashed there: in one process, `python -X faulthandler` shows where"
+            return "A library crashed there; run with num_processes=1 and `python -X faulthandler` to see where"
         if not self._has_spoken and self._hint:
             return self._hint
-        return "If it had something to say, it stands above, on the standard error" if code == 1 else ""
+        return "If it printed an error, the error is above, on standard error" if code == 1 else ""
 
     def close(self) -> None:
         self.connection.close()

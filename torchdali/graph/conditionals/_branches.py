@@ -79,18 +79,19 @@ def _is_unset(value: Any) -> bool:
     return isinstance(value, Undefined) and not value.reason
 
 
-_LOOP = "put the rest of the loop's body into an `if` of its own instead"
+_LOOP = "put the rest of the loop into its own `if` instead"
 _PLAIN = {
     "expression": "a conditional expression; write an `if` statement that sets a variable in both branches",
-    "while": "a `while`: the samples would need different numbers of rounds; write a `for` over a Python range with "
+    "while": "a `while`: samples would need different numbers of iterations; write a `for` over a Python range with "
     "an `if` in it",
-    "assert": "an `assert`: the value is not known while the graph is made; check the outputs, or use python_function",
+    "assert": "an `assert`: values aren't known while the graph is traced; check the outputs, or use python_function",
     "comprehension": "a comprehension; write a `for` with an `if` in it",
-    "break": f"an `if` with `break` in it: the samples leave a loop together; {_LOOP}",
-    "continue": f"an `if` with `continue` in it: the samples go through a loop together; {_LOOP}",
-    "yield": "an `if` with `yield` in it; a pipeline function is no generator",
-    "del": "an `if` with `del` in it; leave the `del` out",
-    "global": "an `if` that sets a global variable; set a local one, and the global one after the `if`",
+    "break": f"an `if` with `break` in it: all samples leave a loop together; {_LOOP}",
+    "continue": f"an `if` with `continue` in it: all samples run each iteration together; {_LOOP}",
+    "yield": "an `if` with `yield` in it; a pipeline function can't be a generator",
+    "del": "an `if` with `del` in it; remove the `del`",
+    "global": "an `if` that sets a global variable; set a local variable, and assign it to the global variable after "
+    "the `if`",
     "nonlocal": "an `if` with `nonlocal` in it; move the declaration to the top of the function",
     "return": "an `if` that returns from inside `{}`; set a variable there, and return it at the end of the function",
 }

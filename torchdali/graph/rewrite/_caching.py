@@ -147,27 +147,28 @@ def _stands_in_the_way(node: Node, cache: Node) -> str:
     if declared.schema.random:
         return "draws random numbers, which would be the same in each epoch: put the cache before it"
     if declared.kind == "source" or declared.name == "readers.dataset":
-        return "comes from Python, so that nothing tells when a sample changes: the cache needs a reader of files"
+        return "comes from Python, so changes of a sample can't be detected: the cache needs a file reader"
     if node.preserve or declared.options.preserve or any(map(callable, node.constants.values())):
-        return "calls a function, which may do something else each time: put the cache before it"
+        return "calls a function, whose results may differ each time: put the cache before it"
     if declared.kind == "batch" and declared.name not in _EACH_ALONE:
-        return "sees the whole batch, not one sample: put the cache before it"
+        return "processes the entire batch, not one sample: put the cache before it"
     if node.device != "cpu":
-        return f"runs on {node.device!r}, and samples are kept on the CPU: put the cache before it"
+        return f"runs on {node.device!r}, but samples are cached on the CPU: put the cache before it"
     if declared.name.startswith("io."):
-        return "reads files that the cache does not know: let a reader read them"
+        return "reads files that the cache can't track: read them with a reader"
     if declared.kind == "reader" and (node.per_sample or node.scope):
-        return "is given arguments per sample, or runs for some samples only"
+        return "has arguments per sample, or runs for some samples only"
     if not declared.is_ours and declared.kind != "reader" and cache.constants.get("path") is not None:
-        return "is declared outside of torchdali: its code may change, so that it is kept in memory only, not on disk"
+        return "is declared outside torchdali. Its code may change, so it is cached in memory only, not on disk"
     if not declared.is_ours and declared.options.make is not None:
-        return "has a memory of its own: put the cache before it"
+        return "has its own state: put the cache before it"
     return ""
 
 
 def _refuse(cache: Node, node: Node, why: str) -> RuntimeError:
     text = (
-        f"fn.cache cannot keep this: operator {node.title!r} {why}\n  {node.where}\nThe cache is here\n  {cache.where}"
+        f"fn.cache can't cache these samples: operator {node.title!r} {why}\n  {node.where}\nThe cache is here\n  "
+        f"{cache.where}"
     )
     return self_explanatory(RuntimeError(text))
 

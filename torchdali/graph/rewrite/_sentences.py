@@ -44,8 +44,10 @@ def _decoder_sentence(node: Node, graph: Graph, together: bool) -> str:
         return f"not used: {_name_operators(node)} doesn't return RGB bytes"
     if node.operator.name not in CHAINS and not together:
         names = _name_operators(node)
-        return f"not used: {names} is in a branch, or in a chain with other operators, and leaves images to the device"
-    sentence = f"{_name_operators(node)} in one call" + (", but for images that the device decodes" if engine else "")
+        return f"not used: {names} is in a branch or a chain with other operators, and the device decodes images"
+    sentence = f"{_name_operators(node)} in one call"
+    if engine:
+        sentence += ", except for images that the device decodes"
     after = list(_users(node, graph))
     if not after:
         return f"{sentence}, up to the output"

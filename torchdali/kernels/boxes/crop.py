@@ -170,7 +170,9 @@ def search(boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, c
 
 
 def _hopeless(sample: int, when: str) -> RuntimeError:
-    return RuntimeError(f"no window fits sample {sample} {when}; set total_num_attempts to take the best one")
+    return RuntimeError(
+        f"no window meets the constraints of sample {sample} {when}; pass total_num_attempts to use the best window"
+    )
 
 
 def _columns(values: Array | None, samples: Array) -> Array | None:

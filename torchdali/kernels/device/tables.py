@@ -48,8 +48,8 @@ def _can_compile() -> bool:
     lacking = lacking_for_kernels()
     if lacking not in (None, "Triton"):
         warnings.warn(
-            f"the kernels for batches on the GPU need {lacking}: operators work sample by sample, which is slow. "
-            "Install the compiler, for example with `apt install gcc python3-dev`.",
+            f"batched GPU kernels need {lacking}. Without it, operators process samples one by one, which is slow. "
+            f"Install the compiler, for example with `apt install gcc python3-dev`.",
             stacklevel=3,
         )
     return lacking is None

@@ -128,8 +128,8 @@ class CallableSource:
             if error.obj is position:
                 note(
                     error,
-                    "the source is told the number of the batch; with batch=False it is told a SampleInfo for each "
-                    "sample, with batch_info=True a BatchInfo",
+                    "torchdali passes the index of the batch to the source; with batch=False it passes a SampleInfo "
+                    "per sample, with batch_info=True a BatchInfo",
                 )
             raise
 

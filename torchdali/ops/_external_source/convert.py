@@ -169,7 +169,7 @@ def _stack(samples: Sequence[Any]) -> torch.Tensor | None:
     return _check_supported(torch.stack([s.detach() for s in samples]).contiguous())
 
 
-OF_DATA_SET = "a data set of dictionaries, or of samples one by one, is read by fn.readers.dataset(dataset=...)"
+OF_DATA_SET = "read a dataset, whose samples are dictionaries, tuples or arrays, with fn.readers.dataset(dataset=...)"
 
 
 def _check_supported(tensor: torch.Tensor) -> torch.Tensor:

@@ -109,7 +109,7 @@ def in_folders(
             f"name matches file_filters; for files without a folder, {count} here, give files or file_list"
             f"{_splits(root, listing.deeper)}"
         )
-    warn_of_classes(root, folders, list(map(len, lists)), "dir_filters=['[!.]*'] leaves hidden folders out")
+    warn_of_classes(root, folders, list(map(len, lists)), "pass dir_filters=['[!.]*'] to skip hidden folders")
     _warn_of_files(root, listing)
     return paths, labels, folders
 
@@ -124,7 +124,7 @@ def _splits(root: str, deeper: Sequence[str]) -> str:
     if not deeper:
         return ""
     first = os.path.join(shown(root), os.path.dirname(min(deeper)))
-    return f". There are folders in these, such as {min(deeper)!r}: if they are the classes, give {first!r}"
+    return f". These folders contain folders, for example {min(deeper)!r}; if those are the classes, pass {first!r}"
 
 
 _SHOWN = 5  # maximum number of folders in a message
@@ -143,15 +143,15 @@ def warn_of_classes(root: str, folders: Sequence[str], counts: Sequence[int], cu
     if hidden:
         number = folders.index(hidden[0])
         warn(
-            f"{shown(root)}: the hidden folder {hidden[0]!r} is a class, with the label {number}, and those behind it "
-            f"have others than without it ({len(hidden)} such folders); {cure}"
+            f"{shown(root)}: the hidden folder {hidden[0]!r} is read as a class, with label {number}, which shifts "
+            f"the labels of the following classes ({len(hidden)} such folders); {cure}"
         )
     empty = [f for f, count in zip(folders, counts, strict=True) if not count and f not in hidden]
     if empty:
         names = ", ".join(map(repr, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
         warn(
-            f"{shown(root)}: {len(empty)} of {len(folders)} class folders have no file that is read, {names}: they "
-            "keep their numbers, and no sample has these labels"
+            f"{shown(root)}: {len(empty)} of {len(folders)} class folders have no readable file, {names}; the "
+            f"classes keep their labels, but no sample has these labels"
         )
 
 
@@ -159,13 +159,13 @@ def _warn_of_files(root: str, listing: _Listing) -> None:
     deeper, others = listing.deeper, listing.others
     if deeper:
         warn(
-            f"{shown(root)}: {len(deeper)} folders lie inside the class folders, {min(deeper)!r} the first; "
-            "their files are left out"
+            f"{shown(root)}: {len(deeper)} folders are inside class folders, {min(deeper)!r} the first; the reader "
+            f"skips their files"
         )
     if others:
         warn(
-            f"{shown(root)}: {len(others)} of the files that could be decoded are left out by their ending, such as "
-            f"{min(others)!r}; file_filters of readers.file says which are taken"
+            f"{shown(root)}: {len(others)} decodable files are skipped because of their extension, for example "
+            f"{min(others)!r}; choose files with file_filters= of readers.file"
         )
 
 

@@ -284,9 +284,9 @@ def parse_records(
     if text is not None:
         return parse(text, path, storage)
     if path and is_url(path):
-        warn(f"the index {shown(path)} does not exist: {storage.path} is read instead. `torchdali index` writes it")
+        warn(f"the index {shown(path)} does not exist: {storage.path} is read instead. Write it with `torchdali index`")
     elif path:
-        warn(f"the index {shown(path)} does not exist: it is made of {storage.path}")
+        warn(f"the index {shown(path)} does not exist, so it is built from {storage.path}")
     records = list(scan(storage))
     if path and not is_url(path):
         write_text(path, describe(records))

@@ -245,7 +245,7 @@ def value_of(leaf: NestedValue, sample: Any) -> Tensor:
     except (TypeError, ValueError, RuntimeError, LookupError) as error:
         cause, reason = error, str(error).partition("\n")[0]
     if isinstance(cause, LookupError):
-        reason = f"the sample has none ({type(cause).__name__}: {reason})"
+        reason = f"the sample doesn't have it ({type(cause).__name__}: {reason})"
     elif isinstance(cause, (TypeError, ValueError)):
         kind = TypeError if isinstance(cause, TypeError) else ValueError
     remedy = f", as columns=[...] without {leaf.name!r} does" if leaf.is_named else ""

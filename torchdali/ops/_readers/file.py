@@ -215,13 +215,13 @@ class Labels(list[int]):
             raise TypeError(f"labels must be numbers, got {wrong[0]!r}; {cure}")
         if fractions := [each for each in values if each != int(each)][:1]:
             cut = f"{fractions[0]} is cut to {int(fractions[0])}"
-            warn(f"readers.file: labels are whole numbers, and {cut}; {_OTHER_LABELS}")
+            warn(f"readers.file: labels must be integers; {cut}; {_OTHER_LABELS}")
         return cls(map(int, values))
 
 
 _OTHER_LABELS = (
-    "for others read pairs: paths, labels = fn.readers.dataset(dataset=list(zip(files, labels))), and then the files: "
-    "data = fn.io.file.read(paths)"
+    "for other labels, read pairs: paths, labels = fn.readers.dataset(dataset=list(zip(files, labels))), then the "
+    "files: data = fn.io.file.read(paths)"
 )
 _NUMBERED = "number the names: names = sorted(set(labels)); labels = [names.index(label) for label in labels]"
 

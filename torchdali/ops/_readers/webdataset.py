@@ -330,7 +330,7 @@ def _check_extensions(
     there = sorted({extension for sample in samples for extension, *_ in sample})
     more = ", ..." if len(there) > _SHOWN else ""
     text = (
-        f"no member of {storage.path} has an extension that is asked for: ext={[';'.join(sorted(g)) for g in groups]}, "
+        f"no member of {storage.path} has a requested extension: ext={[';'.join(sorted(g)) for g in groups]}, "
         f"and the {len(samples)} samples have {', '.join(there[:_SHOWN])}{more}"
     )
     if policy != "empty":
@@ -344,8 +344,8 @@ def _warn_of_torn_samples(storage: ByteStorage, samples: Sequence[Sequence[tar.C
     torn = [key for key, count in keys.items() if count > 1]
     if torn:
         warn(
-            f"in {storage.path} the members of {len(torn)} samples are not neighbors, such as those of {torn[0]!r}: "
-            "each part is taken for a sample. Write the archive with its members sorted by name"
+            f"in {storage.path} the members of {len(torn)} samples aren't adjacent, for example "
+            f"{torn[0]!r}; each run of members is read as a sample. Write the archive with its members sorted by name"
         )
 
 

@@ -33,9 +33,9 @@ Augment = str | Callable[[Any], Any] | None
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _ON_TENSORS = {
-    "torchvision": "call it on image.permute(2, 0, 1), and permute(1, 2, 0) what it returns",
+    "torchvision": "call it on image.permute(2, 0, 1), and return the result's permute(1, 2, 0)",
     "albumentations": 'call it on image.numpy(), and return torch.from_numpy(result["image"])',
-    "kornia": "call it on image.permute(2, 0, 1)[None] / 255, and bring what it returns back to bytes (H, W, C)",
+    "kornia": "call it on image.permute(2, 0, 1)[None] / 255, and convert the result back to bytes (H, W, C)",
 }
 _SHOWN = 0.875  # fraction of the shorter side that the center crop for tests keeps
 _AUGMENTS: dict[str, Callable[[Any], Any]] = {
@@ -101,9 +101,9 @@ def _transforms(augment: Any) -> Callable[[Any], Any]:
 
 def _takes_one(augment: Any, package: str) -> str:
     return (
-        f"augment={type(augment).__name__} is of {package}, and takes one image, not a batch. Write augment=lambda "
+        f"augment={type(augment).__name__} is of {package}, and processes one image, not a batch. Write augment=lambda "
         "images: fn.torch_python_function(images, function=one, batch_processing=False), and in one(image) "
-        f'{_ON_TENSORS[package]}. Faster are the operators of fn, or augment="rand", "auto" or "trivial"'
+        f'{_ON_TENSORS[package]}. The operators of fn and augment="rand", "auto" or "trivial" are faster'
     )
 
 
@@ -163,10 +163,7 @@ def check(
     if augment is not None and not train:
         raise ValueError(f"augment must be None for train=False, got {augment!r}; use it with train=True")
     if max(*mean, *std) > 1:
-        warn(
-            f"mean and std must be those of pixels from 0 to 1, got mean={list(mean)} and std={list(std)} of bytes: "
-            "divide both by 255"
-        )
+        warn(f"mean and std must be on the scale 0 to 1, got mean={list(mean)} and std={list(std)}: divide both by 255")
 
 
 @pipeline_def(enable_conditionals=True)

@@ -19,32 +19,33 @@ T = TypeVar("T")
 
 _LEFT_OUT = "leave it out: "
 _BOTH = {
-    "pin_memory": _LEFT_OUT + "with device_id=0 batches come on the GPU, and on the way there memory is page-locked",
-    "persistent_workers": _LEFT_OUT + "threads and processes last as long as the Loader",
-    "timeout": _LEFT_OUT + "there are no workers to wait for; what fails is an error",
-    "in_order": _LEFT_OUT + "batches come in order",
-    "worker_init_fn": _LEFT_OUT + "there are no workers; seed= decides random numbers",
-    "generator": "use seed=, which decides order and random numbers",
+    "pin_memory": _LEFT_OUT + "with device_id=0 batches are on the GPU, and the copies use pinned memory",
+    "persistent_workers": _LEFT_OUT + "threads and processes live as long as the Loader",
+    "timeout": _LEFT_OUT + "there are no worker processes that could time out; failures raise errors",
+    "in_order": _LEFT_OUT + "batches always come in order",
+    "worker_init_fn": _LEFT_OUT + "there are no worker processes; seed= determines the random numbers",
+    "generator": "use seed=, which determines the order and the random numbers",
     "multiprocessing_context": "use num_processes=, and py_start_method= of a pipeline",
     "sampler": (
-        "ranks are divided by themselves, as DistributedSampler does. Other samplers draw the records for an "
-        "fn.external_source of a pipeline: see weighted sampling in docs/recipes/tasks.md"
+        "ranks share the samples automatically, like with DistributedSampler. For other samplers, see weighted "
+        "sampling in docs/recipes/tasks.md"
     ),
-    "target_transform": "change the labels in the loop, as in labels = table[labels]",
+    "target_transform": "change the labels in the loop, for example labels = table[labels]",
 }
 OF_FOLDERS = {
     **_BOTH,
     "num_workers": "use num_threads=, by default one per core, or num_processes=",
-    "shuffle": "use train=True, which shuffles, or train=False, which keeps the order",
-    "transform": "use augment=, which takes transforms, a name or a function of images; for others, Loader(pipeline)",
-    "collate_fn": "the pipeline makes the batches; for others, use Loader(pipeline, ragged=...)",
+    "shuffle": "use train=True to shuffle, or train=False to keep the order",
+    "transform": "use augment= with transforms, a name or a function of images; for other transforms, use "
+    "Loader(pipeline)",
+    "collate_fn": "the pipeline collates batches; for ragged batches, use Loader(pipeline, ragged=...)",
     "prefetch_factor": "use prefetch_queue_depth=",
-    "is_valid_file": 'bad_samples="skip" leaves out what cannot be read; for a choice of files, Loader(pipeline)',
-    "loader": "pictures are decoded by the pipeline; for other files, Loader(pipeline)",
-    "allow_empty": _LEFT_OUT + "folders without pictures are no error",
+    "is_valid_file": 'bad_samples="skip" skips unreadable files; to select files, use Loader(pipeline)',
+    "loader": "the pipeline decodes the images; for other files, use Loader(pipeline)",
+    "allow_empty": _LEFT_OUT + "folders without images don't raise an error",
     "image_size": "use size=",
     "crop_size": "use size=",
-    "resize": "use size=; with train=False the shorter side is size / 0.875 before the middle is taken",
+    "resize": "use size=; with train=False the shorter side is resized to size / 0.875 before the center crop",
     "normalize": "use mean= and std=",
     "device": "use device_id=",
     "split": "use train=",
@@ -53,11 +54,12 @@ OF_FOLDERS = {
 }  # fmt: skip
 OF_PIPELINES = {
     **_BOTH,
-    "batch_size": "pass it on: Loader(functools.partial(pipe, batch_size=64)), or Loader(pipe(batch_size=64))",
+    "batch_size": "pass it to the pipeline: Loader(functools.partial(pipe, batch_size=64)), or "
+    "Loader(pipe(batch_size=64))",
     "num_workers": "use num_threads= and num_processes= of the pipeline",
     "shuffle": "use random_shuffle=True of the reader",
     "transform": "use the operators of fn in the pipeline",
-    "collate_fn": "the pipeline makes the batches; ragged=[...] names outputs that are to be lists",
+    "collate_fn": "the pipeline collates batches; ragged=[...] names outputs that become lists",
     "prefetch_factor": "use prefetch_queue_depth= of the pipeline",
     "device_id": "pass it to the pipeline",
     "seed": "pass it to the pipeline",
@@ -118,7 +120,7 @@ def _check_pipeline(pipeline: Any = None) -> None:
     Raises:
         TypeError: It is a dataset, a DataLoader, or a folder.
     """
-    rule = "a Loader must get a pipeline, or a function that makes one"
+    rule = "Loader must get a pipeline, or a function that returns one"
     if isinstance(pipeline, (str, os.PathLike)):
         raise TypeError(f"{rule}, got {str(pipeline)!r}: use Loader.from_folder({str(pipeline)!r}, train=True)")
     if isinstance(pipeline, torch.utils.data.DataLoader):

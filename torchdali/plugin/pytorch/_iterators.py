@@ -57,7 +57,7 @@ class _NamedOutputs(BaseIterator):
 
 
 def _count_error(names: list[str], count: int) -> Exception:
-    text = f"output_map has {len(names)} names, {names}, but the pipeline has {count} outputs: give one name for each."
+    text = f"output_map has {len(names)} names, {names}, but the pipeline has {count} outputs: pass one name for each."
     return KeyError(text) if len(names) > count else IndexError(text)
 
 

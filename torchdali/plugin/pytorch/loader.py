@@ -214,7 +214,7 @@ class _ListIterator(BaseIterator):
             return list(output.samples()[:count])
         tensor = output.dense()
         if tensor is None:
-            tensor = stack(output, self._names[i], f"give the Loader ragged=[{self._names[i]!r}]")
+            tensor = stack(output, self._names[i], f"pass ragged=[{self._names[i]!r}]")
         return _as_label(tensor if count is None else tensor[:count])
 
     # ------------------------------------------------------------ epochs
@@ -322,8 +322,8 @@ def _warn_of_batches_of_batches() -> None:
     assert frame is not None
     with warnings_on(frame.f_code.co_filename, frame.f_lineno):
         warn(
-            "this DataLoader puts the batches of a Loader together to batches of batches, with one axis more: use the "
-            "Loader as it is, or DataLoader(loader, batch_size=None)"
+            "this DataLoader collates the batches of a Loader into batches of batches, with one more axis: use the "
+            "Loader itself, or DataLoader(loader, batch_size=None)"
         )
 
 
@@ -403,7 +403,7 @@ class Loader(IterableDataset[Any]):
             self._make = pipeline
         else:
             kind = type(pipeline).__name__
-            raise TypeError(f"a Loader must get a pipeline, or a function that makes one, got {kind}")
+            raise TypeError(f"Loader must get a pipeline, or a function that returns one, got {kind}")
         self._outputs, self._drop_last, self._file_names = outputs, drop_last, file_names
         self._names = None if outputs is None else list(_field_names(outputs))
         if self._names is not None and len(set(self._names)) < len(self._names):

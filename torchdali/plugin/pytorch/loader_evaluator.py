@@ -130,13 +130,13 @@ class Rates:
         """A sentence on the component that limits training."""
         if self.loader < 0.9 * self.step:
             gain = self.cached / self.training - 1
-            return f"The loader limits training: a loader that costs nothing would make it {gain:.0%} faster."
+            return f"The loader is the bottleneck: with an infinitely fast loader, training would be {gain:.0%} faster."
         if self.training < 0.85 * self.cached:
             return (
-                "Loader and step compete for the same cores: each alone is fast enough, together they are "
+                "Loader and training step compete for the same cores: each is fast enough alone, but together they are "
                 f"{1 - self.training / self.cached:.0%} slower than the step on cached batches."
             )
-        return "The step limits training; a faster loader would change nothing."
+        return "The training step is the bottleneck; a faster loader would change nothing."
 
     def __str__(self) -> str:
         rows = (

@@ -38,5 +38,5 @@ __all__ = [
 
 def __getattr__(name: str) -> NoReturn:
     hint = "; use PILToTensor, and Normalize" if name == "ToTensor" else did_you_mean(name, __all__)
-    hint = hint or "; what is not in __all__ runs as torchvision's own transform, after Compose"
+    hint = hint or "; for transforms that aren't in __all__, call torchvision's own after Compose"
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)

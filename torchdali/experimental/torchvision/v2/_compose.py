@@ -29,8 +29,8 @@ from torchdali.pipeline._warnings import scale_mistake
 __all__ = ["Compose"]
 
 _FLOATS = (
-    "this Compose ends with floats and gives a PIL image, whose bytes are the floats rounded and clamped: add "
-    "ToPureTensor() for a tensor. Normalize takes mean and std of values from 0 to 255"
+    "the result of this Compose is a PIL image, so its float values are rounded and clamped to bytes. Add "
+    "ToPureTensor() to get a tensor. Normalize expects mean and std on the scale 0 to 255"
 )
 
 
