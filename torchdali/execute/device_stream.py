@@ -61,7 +61,7 @@ def resolve_device(device_id: int | str | None) -> torch.device | None:
     forced = os.environ.get("TORCHDALI_DEVICE", "")
     if forced not in ("", "cpu"):
         raise ValueError(f"the environment variable TORCHDALI_DEVICE must be 'cpu' or unset, got {forced!r}")
-    return torch.device(forced or "cuda", None if forced else device.index or 0)
+    return torch.device(forced or f"cuda:{device.index or 0}")
 
 
 class DeviceStream:
