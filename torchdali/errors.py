@@ -1,25 +1,26 @@
-"""The exceptions of torchdali, and how it warns.
+"""Exceptions and warnings of torchdali.
 
 ::
 
     Exception
-    ├── KeyError      an argument that the operator does not have (as DALI raises it)
-    ├── TypeError     a node where a constant belongs, a nested output, bool(node) ...
-    ├── ValueError    a bad argument value, input count, device or layout
+    ├── KeyError      the operator has no argument of this name (the same class as in DALI)
+    ├── TypeError     a node where a constant is required, a nested output, bool(node) ...
+    ├── ValueError    an invalid argument value, input count, device or layout
     └── RuntimeError
-        ├── PipelineError     a step failed while a pipeline ran; names operator, line, sample, file
-        │   └── PipelineValueError, PipelineTypeError ...   also of the class of the operator's error
-        ├── DecodeError       bytes that no decoder can read
-        ├── StoreError        an object store fails, refuses access, or replaced an object that is being read
-        └── MissingExtraError an optional package is not installed; names the extra
+        ├── PipelineError     a step failed while a pipeline ran; names operator, source line, sample, file
+        │   └── PipelineValueError, PipelineTypeError ...   also instances of the builtin error class
+        ├── DecodeError       no decoder can read the bytes
+        ├── StoreError        an object store failed, denied access, or changed an object during reading
+        └── MissingExtraError an optional package isn't installed; names the extra that installs it
 
-An operator that raises ``ValueError`` on a sample makes the pipeline raise an exception that is a ``ValueError`` and a
-``PipelineError``, so that both ``except`` clauses meet it; see `locate_error`. DALI mostly raises ``RuntimeError``.
+If an operator raises a ``ValueError`` on a sample, the pipeline raises a `PipelineValueError`. Users can catch it as a
+``ValueError`` or as a `PipelineError`; see `locate_error`. DALI mostly raises ``RuntimeError``.
 
-Tracebacks keep the user's frames, and of torchdali's the one that the user called and, if nothing else shows the place,
-the last; the others are removed where an exception exits torchdali (`LEAVING`, `strip_internal_frames`), unless
-``TORCHDALI_FULL_TRACEBACK=1``. That also frees the objects of the frames: a batch that failed lives no longer than its
-error.
+When an exception leaves torchdali, most of torchdali's own frames are removed from the traceback (`LEAVING`,
+`strip_internal_frames`). The traceback keeps all frames of the user's code and the torchdali function that the user
+called. It also keeps torchdali's innermost frame if no other frame shows where the error happened. Set
+``TORCHDALI_FULL_TRACEBACK=1`` to keep all frames. Removing frames also frees their local variables, for example the
+failed batch.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class PipelineIndexError(PipelineError, IndexError):
 class PipelineKeyError(PipelineError, KeyError):
     """A step failed with a ``KeyError``."""
 
-    __str__ = RuntimeError.__str__  # KeyError's shows the text with quotes
+    __str__ = RuntimeError.__str__  # KeyError.__str__ puts the message in quotes
 
 
 class PipelineNotImplementedError(PipelineError, NotImplementedError):
@@ -105,20 +106,23 @@ class PipelineMemoryError(PipelineError, MemoryError):
 
 
 class DecodeError(RuntimeError):
-    """Bytes that cannot be decoded: truncated, empty, of an unknown format, or absurdly large."""
+    """Encoded data cannot be decoded: it is truncated, empty, in an unknown format, or absurdly large."""
 
 
 class StoreError(RuntimeError):
-    """An object store fails, refuses access, or replaced an object that is being read; never a bad sample."""
+    """An object store failed, denied access, or changed an object during reading.
+
+    This error doesn't mean that the sample is bad, so `bad_samples` doesn't skip the sample.
+    """
 
 
 class MissingExtraError(RuntimeError):
     """An optional dependency is not installed.
 
     Args:
-        package: The missing package, as pip names it.
-        extra: The extra of torchdali that brings it.
-        purpose: Its purpose.
+        package: Name of the missing package in pip.
+        extra: The extra of torchdali that installs the package.
+        purpose: The feature that needs the package; the message begins with this text.
     """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
@@ -130,7 +134,11 @@ class MissingExtraError(RuntimeError):
 
 
 class FusedPart:
-    """Marks the exceptions that leave its block as exceptions of one of several operators fused into one."""
+    """Context manager that records which of several fused operators raised an exception.
+
+    Args:
+        index: Index of the operator in the fused operator.
+    """
 
     def __init__(self, index: int) -> None:
         self._index = index
@@ -144,22 +152,23 @@ class FusedPart:
 
 
 def part_of(error: BaseException) -> int:
-    """Return which of several fused operators an exception comes from: an index."""
+    """Return the index of the fused operator that raised the exception, or -1 if no index was recorded."""
     part: int = error.__dict__.get("part", -1)
     return part
 
 
 def batch_level(error: _E) -> _E:
-    """Mark an exception about properties that the samples of a batch share: arguments, layout, number of axes.
+    """Mark an exception whose cause all samples of a batch share, and return the exception.
 
-    If all samples fail with one, `bad_samples` does not skip them.
+    The cause is an argument, the layout, or the number of axes. If all samples of a batch fail with marked exceptions,
+    `bad_samples` doesn't skip them.
     """
     error.__dict__["batch_level"] = True
     return error
 
 
 def is_batch_level(*errors: BaseException) -> bool:
-    """Return True if all are marked by `batch_level`."""
+    """Return True if `batch_level` marked all of these exceptions."""
     return all("batch_level" in error.__dict__ for error in errors)
 
 
@@ -174,26 +183,28 @@ _KINDS: tuple[tuple[type[BaseException], type[PipelineError]], ...] = (
 
 
 def locate_error(error: BaseException, place: str, hint: str = "") -> PipelineError:
-    """Return an exception that says where another one happened: a `PipelineError`, of the class of that one, too.
+    """Return a `PipelineError` that says where an operator's error happened.
+
+    The result is also an instance of the error's builtin class, for example of ``ValueError``.
 
     Args:
-        error: The operator's error; it becomes the cause.
-        place: Operator, sample, file and the user's line.
-        hint: The cure.
+        error: The operator's error; it becomes the result's ``__cause__``.
+        place: Text that names the operator, the sample, the file and the line of the user's code.
+        hint: Text that says how to fix the error.
     """
     classes = (error_class for kind, error_class in _KINDS if isinstance(error, kind))
     kind = next(classes, PipelineError)
     result = self_explanatory(kind(f"{place}\n  {type(error).__name__}: {error}{hint}"))
     if isinstance(error, DecodeError) and not _wants_all():
-        error.__cause__ = None  # the message has the reason
+        error.__cause__ = None  # the message already contains the cause's text
     result.__cause__ = strip_frames(error)
     return result
 
 
 def note(error: BaseException, place: str) -> None:
-    """Say in an exception of the user's own code where it happened; it keeps its class and message.
+    """Add a note to an exception of the user's code that says where it happened.
 
-    Python 3.10 has no notes: there it stays unchanged.
+    The exception's class and message don't change. Python 3.10 doesn't support notes, so nothing is added there.
     """
     if hasattr(error, "add_note") and place not in getattr(error, "__notes__", ()):
         error.add_note(place)
@@ -202,26 +213,26 @@ def note(error: BaseException, place: str) -> None:
 # ---------------------------------------------------------------- tracebacks
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_STANDARD = os.path.dirname(os.__file__) + os.sep  # in a ZIP file, too
-_FUTURES = os.path.join(_STANDARD, "concurrent", "futures") + os.sep  # its frames wait for workers
+_STANDARD = os.path.dirname(os.__file__) + os.sep  # may be inside a ZIP file
+_FUTURES = os.path.join(_STANDARD, "concurrent", "futures") + os.sep  # its frames only wait for workers
 _SYSTEM = ("stdlib", "platstdlib", "purelib", "platlib")
 _INSTALLED = ("<frozen", _STANDARD, *(os.path.join(sysconfig.get_path(name), "") for name in _SYSTEM))
 
 
 def is_installed(file: str) -> bool:
-    """Return True if a source file is Python's, or belongs to an installed package, and isn't the user's code.
+    """Return True if a source file belongs to Python or to an installed package, rather than to the user's code.
 
-    Folders called ``site-packages`` or ``dist-packages`` hold installed packages: of an environment, of Debian,
-    of ``pip install --user``, and those that a ``.pth`` file names. The folder of an editable install is the user's.
+    All files in folders called ``site-packages`` or ``dist-packages`` belong to installed packages, wherever the folder
+    is. A package installed in editable mode counts as the user's code.
     """
     return file.startswith(_INSTALLED) or not {"site-packages", "dist-packages"}.isdisjoint(file.split(os.sep))
 
 
 def strip_internal_frames(error: BaseException) -> None:
-    """Strip internal frames from the traceback of an exception that is about to leave torchdali.
+    """Remove torchdali's internal frames from the traceback of an exception that is about to leave torchdali.
 
-    Call it in an ``except`` block or ``__exit__`` of a function that users call, and let the exception go on: the
-    frame of that function stays, as do the user's frames.
+    Call this in a function that users call: in an ``except`` block that then re-raises the exception, or in
+    ``__exit__``. The traceback keeps the frame of that function and all frames of the user's code.
     """
     if isinstance(error, StopIteration) or _wants_all():
         return
@@ -235,7 +246,7 @@ def strip_internal_frames(error: BaseException) -> None:
 
 
 class _Leaving:
-    """Strips internal frames from the exceptions that leave its block, see `strip_internal_frames`."""
+    """Context manager that calls `strip_internal_frames` on exceptions that leave its block."""
 
     def __enter__(self) -> None:
         pass
@@ -249,7 +260,7 @@ LEAVING = _Leaving()
 
 
 def strip_frames(error: _E) -> _E:
-    """Strip internal frames from a stored exception and its causes; return it."""
+    """Remove torchdali's internal frames from a stored exception and its causes, and return the exception."""
     current: BaseException | None = error
     seen: set[int] = set()
     while current is not None and id(current) not in seen and not _wants_all():
@@ -260,7 +271,10 @@ def strip_frames(error: _E) -> _E:
 
 
 def self_explanatory(error: _E) -> _E:
-    """Mark an exception whose message says where it happened: none of torchdali's frames is shown."""
+    """Mark an exception whose message says where the error happened, and return the exception.
+
+    The traceback of a marked exception doesn't need torchdali's innermost frame.
+    """
     error.__dict__["self_explanatory"] = True
     return error
 
@@ -276,7 +290,11 @@ def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _shown(entries: Sequence[TracebackType], error: BaseException) -> list[TracebackType]:
-    """Return the entries to keep: not the insides, but for the last of them if nothing else shows the place."""
+    """Return the traceback entries to keep.
+
+    Entries of torchdali are dropped. The last of these is kept if no entry of the user's code follows, unless the
+    exception is self-explanatory.
+    """
     kinds = [_kind(entry.tb_frame.f_code.co_filename) for entry in entries]
     inside = [i for i, kind in enumerate(kinds) if kind == "inside"]
     if inside and "self_explanatory" not in error.__dict__ and "shown" not in kinds[inside[-1] :]:
@@ -286,14 +304,18 @@ def _shown(entries: Sequence[TracebackType], error: BaseException) -> list[Trace
 
 @functools.lru_cache(maxsize=1024)
 def _kind(file: str) -> str:
-    """Return "inside" for torchdali, "library" for other packages, otherwise "shown"."""
+    """Return "inside" for a file of torchdali, "library" for other installed packages, "shown" for the user's code."""
     if file.startswith((_FUTURES, _PACKAGE)):
         return "inside"
     return "library" if is_installed(file) else "shown"
 
 
 def place_of(frame: FrameType | None) -> str:
-    """Return the innermost line of the user's in which a thread is; empty if it is in none."""
+    """Return the innermost line of the user's code in a stack, or "" if there is none.
+
+    Args:
+        frame: The innermost frame of a thread.
+    """
     while frame is not None and _kind(frame.f_code.co_filename) != "shown":
         frame = frame.f_back
     return (
@@ -309,13 +331,16 @@ def _link_traceback(entries: Sequence[TracebackType]) -> TracebackType | None:
 
 
 def did_you_mean(name: str, names: Iterable[str], most: int = 1) -> str:
-    """Return the end of a message about an unknown name: similar ones of `names`; empty without any."""
+    """Return the end of a message about an unknown name, which suggests similar names; "" if there are none."""
     near = [] if name.startswith("__") else difflib.get_close_matches(name, names, most)
     return f"; did you mean {', '.join(near)}?" if near else ""
 
 
 def hint_for_folder(path: str) -> str:
-    """Return the end of a message about a folder that is not there: the nearest one that is; empty if it is there."""
+    """Return the end of a message about a missing folder, or "" if the path exists.
+
+    The text names the nearest existing parent folder, and a similar name in that folder.
+    """
     if path.startswith("~"):
         return "; '~' isn't expanded here: use os.path.expanduser"
     parent, name = os.path.split(os.path.abspath(path))
@@ -332,7 +357,10 @@ _line: ContextVar[tuple[str, int] | None] = ContextVar("torchdali.line", default
 
 @contextlib.contextmanager
 def warnings_on(file: str, line: int) -> Iterator[None]:
-    """Let `warn` show a line of the user's, for a while, in this thread and in copies of its context."""
+    """Context manager: within its block, `warn` shows this line of the user's code.
+
+    The line is also shown in copies of the current `contextvars` context.
+    """
     token = _line.set((file, line))
     try:
         yield
@@ -341,7 +369,10 @@ def warnings_on(file: str, line: int) -> Iterator[None]:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn on the user's line: the line of `warnings_on`, otherwise the one that called torchdali."""
+    """Issue a warning that points to a line of the user's code.
+
+    `warnings_on` sets this line. Otherwise, it is the line that called torchdali.
+    """
     place = _line.get()
     if place is not None:
         warnings.warn_explicit(text, category, *place)
@@ -353,7 +384,7 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 def warning_place() -> tuple[str, int]:
-    """Return the file and line that `warn` would show now, for a warning that another thread may give later."""
+    """Return the file and line that `warn` would show now, for a warning that another thread may issue later."""
     return _line.get() or call_site()[:2]
 
 
@@ -366,7 +397,7 @@ class Site(NamedTuple):
 
 
 def call_site() -> Site:
-    """Return the line that called torchdali."""
+    """Return the line of the user's code that called torchdali."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame):
         frame = frame.f_back
@@ -374,7 +405,10 @@ def call_site() -> Site:
 
 
 def on_behalf_of(site: Site, function: Callable[[], T]) -> T:
-    """Call a function of torchdali for a call of the user's that came before: nodes and warnings name its line."""
+    """Call a function of torchdali for an earlier call from the user's code.
+
+    Nodes and warnings that the function creates show the line of that earlier call.
+    """
     with warnings_on(site.file, site.line):
         return function()
 

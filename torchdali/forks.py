@@ -1,9 +1,9 @@
-"""Locks and cached values that a forked process can use.
+"""Locks and cached properties that remain usable in a forked process.
 
-A forked process has one thread, and a copy of all memory. A lock that another thread held at that moment stays locked
-in the copy, and nobody is there to release it. Locks that a module or a long-lived object keeps, and that any process
-may ask for, are therefore of the class `ForkSafeLock`. Locks that only one pipeline's threads use need not be: a forked
-process does not run that pipeline.
+A forked process has one thread and a copy of all memory. If another thread held a lock at the moment of the fork, the
+lock stays locked in the copy, where no thread can release it. Locks of modules and of long-lived objects, which any
+process may acquire, must therefore be of the class `ForkSafeLock`. Locks that only one pipeline's threads use need not
+be, because a forked process doesn't run that pipeline.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def on_fork(begin_anew: Callable[[], None]) -> None:
-    """Have a function called in each process that is forked from this one, before anything else runs there."""
+    """Register a function that every process forked from this one calls first."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=begin_anew)
 
@@ -29,7 +29,7 @@ _process = os.getpid()
 
 
 def process() -> int:
-    """Return the present process's number, without a system call."""
+    """Return the ID of the current process, without a system call."""
     return _process
 
 
@@ -42,16 +42,16 @@ on_fork(_note_process)
 
 
 class ForkSafeLock(RLock):  # type: ignore[misc]  # final for type checkers only
-    """A reentrant lock that a forked process finds free, unless the thread that forked it holds it.
+    """A reentrant lock that is free in a forked process, unless the forking thread holds it.
 
-    A `with` statement runs methods written in C, so that an interrupt can't leave it held.
+    Its `with` statement runs methods written in C, so that a KeyboardInterrupt can't leave the lock held.
     """
 
     def __init__(self) -> None:
         _locks.add(self)
 
     def _begin_anew(self) -> None:
-        if self.acquire(blocking=False):  # it was free, or is this thread's: the forked one keeps its identity
+        if self.acquire(blocking=False):  # free, or held by this thread, which keeps its identity when it forks
             self.release()
         else:
             self._at_fork_reinit()  # type: ignore[attr-defined]

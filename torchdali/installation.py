@@ -1,6 +1,6 @@
-"""Commands that add to torchdali, right for how it was installed.
+"""Commands for error messages: how to install an extra, or to rebuild torchdali.
 
-A command that is right for a clone fails for a wheel, and the other way round, so messages take theirs from here.
+The right command depends on how torchdali was installed: a command for a clone fails for a wheel, and vice versa.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["PACKAGE", "extra_command", "rebuild_command", "tools"]
 
 PACKAGE = Path(__file__).resolve().parent
 
-# Each brings a C compiler and libjpeg-turbo's headers, on systems that have its first word.
+# Each command installs a C compiler and libjpeg-turbo's headers, on systems that have the program it starts with.
 _TOOLS = (
     "apt-get install build-essential libjpeg-dev",
     "dnf install gcc libjpeg-turbo-devel",
@@ -41,7 +41,7 @@ def extra_command(extra: str) -> str:
 
 
 def rebuild_command() -> str:
-    """Return the command that installs the same torchdali once more, built here, and nothing else."""
+    """Return the command that reinstalls the same version of torchdali, compiled on this machine."""
     tree = _source_tree()
     if tree is not None:
         return f'pip install -e "{tree}"' if " " in tree else f"pip install -e {tree}"
@@ -51,7 +51,7 @@ def rebuild_command() -> str:
 
 
 def _source_tree() -> str | None:
-    """Return the clone or unpacked sdist that the package is imported from."""
+    """Return the folder of the clone or unpacked sdist that contains the imported package; None if there is none."""
     folder = PACKAGE.parent
     if not (folder / "setup.py").is_file() or not (folder / "pyproject.toml").is_file():
         return None

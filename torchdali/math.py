@@ -1,11 +1,11 @@
-"""Mathematical functions of nodes, batches and tensors.
+"""Element-wise mathematical functions of nodes, batches and tensors.
 
-All work element by element; operands broadcast and meet in one type as in arithmetic (see
-``docs/expressions.md``). Operands are nodes, numbers, arrays or `types.Constant`; a `TensorList` or a torch
-tensor instead of a node is computed at once. At least one operand must not be a number.
+Operands are broadcast and converted to a common dtype, as in arithmetic (see ``docs/expressions.md``). An operand may
+be a node, a number, an array or a `types.Constant`. A `TensorList` or a torch tensor may replace a node; the function
+is then computed eagerly. At least one operand must not be a number.
 
-Functions that are not defined on integers give float32 for them; float64 stays float64. Outside of its domain
-a function gives NaN.
+Functions whose results aren't integers convert integers to float32; float64 stays float64. Outside of its domain, a
+function returns NaN.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def abs(input: Any) -> Any:
-    """Return ``|x|``, in the type of ``x``; the smallest integer of a type is unchanged."""
+    """Return ``|x|`` in the dtype of ``x``; the smallest number of a signed integer dtype is unchanged."""
     return _nodes.apply("abs", input)
 
 
@@ -31,12 +31,12 @@ def fabs(input: Any) -> Any:
 
 
 def floor(input: Any) -> Any:
-    """Return the largest whole number that is not above ``x``, as a float."""
+    """Return the largest whole number ``<= x``, as a float."""
     return _nodes.apply("floor", input)
 
 
 def ceil(input: Any) -> Any:
-    """Return the smallest whole number that is not below ``x``, as a float."""
+    """Return the smallest whole number ``>= x``, as a float."""
     return _nodes.apply("ceil", input)
 
 
@@ -46,7 +46,7 @@ def sqrt(input: Any) -> Any:
 
 
 def rsqrt(input: Any) -> Any:
-    """Return ``1 / sqrt(x)``; infinite at 0."""
+    """Return ``1 / sqrt(x)``; infinity at 0."""
     return _nodes.apply("rsqrt", input)
 
 
@@ -136,12 +136,12 @@ def atanh(input: Any) -> Any:
 
 
 def atan2(x: Any, y: Any) -> Any:
-    """Return the angle in ``[-pi, pi]`` radians whose sine is ``x / r`` and cosine ``y / r``, ``r = hypot(x, y)``."""
+    """Return the angle in ``[-pi, pi]`` radians with sine ``x / r`` and cosine ``y / r``, where ``r = hypot(x, y)``."""
     return _nodes.apply("atan2", x, y)
 
 
 def pow(base: Any, exponent: Any) -> Any:
-    """Return ``base ** exponent``; an integer to a negative power is 0."""
+    """Return ``base ** exponent``; an integer raised to a negative integer gives 0."""
     return _nodes.apply("pow", base, exponent)
 
 
@@ -151,12 +151,12 @@ def fpow(base: Any, exponent: Any) -> Any:
 
 
 def min(left: Any, right: Any) -> Any:
-    """Return the smaller of two numbers; ``right`` if one is NaN."""
+    """Return the smaller of two numbers; if either is NaN, return ``right``."""
     return _nodes.apply("min", left, right)
 
 
 def max(left: Any, right: Any) -> Any:
-    """Return the larger of two numbers; ``right`` if one is NaN."""
+    """Return the larger of two numbers; if either is NaN, return ``right``."""
     return _nodes.apply("max", left, right)
 
 

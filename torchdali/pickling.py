@@ -1,8 +1,8 @@
-"""Pickle functions by value: those that a new process could not import.
+"""Pickle functions by value if a new process can't import them.
 
-A lambda, a function inside another one and a function of an interactive session travel as their code, with the
-globals they use and the values they close over; all else travels as `pickle` does it. Both processes must run
-the same version of Python.
+A lambda, a nested function, or a function of an interactive session is pickled as its code, together with the globals
+that it uses and the values of its closure. Everything else is pickled as usual. The process that pickles and the
+process that unpickles must run the same version of Python.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MARK = "_torchdali_pickle_by_value"
 
 
 def pickle_by_value(fun: F) -> F:
-    """Mark a function, so that it is always pickled as its code.
+    """Mark a function so that it is always pickled as its code, and return the function.
 
     Raises:
-        TypeError: for anything but a Python function.
+        TypeError: ``fun`` isn't a Python function.
     """
     if not isinstance(fun, types.FunctionType):
         raise TypeError(f"only functions are pickled by value, not a {type(fun).__name__}")
@@ -36,22 +36,22 @@ def pickle_by_value(fun: F) -> F:
 
 
 def dumps(obj: Any) -> bytes:
-    """Pickle an object, with the functions that need it by value."""
+    """Pickle an object; functions that can't be imported are pickled by value."""
     target = io.BytesIO()
     Pickler(target, pickle.HIGHEST_PROTOCOL).dump(obj)
     return target.getvalue()
 
 
 def loads(data: bytes) -> Any:
-    """Return the object pickled by `dumps`."""
+    """Load an object that `dumps` pickled."""
     return pickle.loads(data)
 
 
 class Pickler(pickle.Pickler):
-    """A pickler that `dumps` uses."""
+    """A pickler that pickles functions by value if they can't be imported."""
 
     def reducer_override(self, obj: Any) -> Any:
-        """Explain how to pickle objects that `pickle` cannot."""
+        """Return how to pickle a function by value, or a module by name; NotImplemented for other objects."""
         if isinstance(obj, types.FunctionType) and _by_value(obj):
             return _reduce_function(obj)
         if isinstance(obj, types.ModuleType):
@@ -87,7 +87,7 @@ def _reduce_function(function: types.FunctionType) -> tuple[Any, ...]:
 
 
 def names_of(code: types.CodeType) -> Iterator[str]:
-    """Yield the names that code and the functions in it may look up."""
+    """Yield the global and attribute names that a code object, or a function nested in it, uses."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -98,7 +98,7 @@ def _content(cell: types.CellType) -> tuple[Any, ...]:
     try:
         return (cell.cell_contents,)
     except ValueError:
-        return ()  # not assigned yet
+        return ()  # the variable isn't assigned yet
 
 
 def _make_function(code: bytes, module: str, cells: int) -> types.FunctionType:

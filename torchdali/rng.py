@@ -1,9 +1,8 @@
-"""Random numbers as a pure function of (seed, operator, sample key, draw).
+"""Random numbers that depend only on the seed, the operator, the sample and the index of the draw.
 
-A counter-based generator (Philox4x32-10; Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-SC 2011) needs no state: the same sample gets the same numbers for any number of threads, prefetch depth,
-batch order or world size. Parameters are drawn for a whole batch in one vectorised call; a sample then
-takes Python floats from its own row.
+The counter-based generator Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) has no
+state. A sample therefore gets the same numbers for any number of threads, prefetch depth, batch order or world size.
+One vectorized call draws the numbers of a whole batch; each sample then takes Python floats from its own row.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _FACTORS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
 _LOWER = 0 if sys.byteorder == "little" else 1
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
-_DRAWN = 12  # numbers that are drawn for each sample of a batch in one call
+_DRAWN = 12  # numbers per sample that are drawn in one call for the whole batch
 
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
@@ -35,7 +34,7 @@ Drawn = npt.NDArray[np.float64]
 
 
 def mix(*parts: int) -> int:
-    """Hash integers to 64 well-mixed bits (the SplitMix64 finaliser, chained)."""
+    """Hash integers to 64 well-mixed bits with chained SplitMix64 finalizers."""
     state = 0
     for part in parts:
         state = (state + 0x9E3779B97F4A7C15 + (part & _MASK64)) & _MASK64
@@ -46,25 +45,25 @@ def mix(*parts: int) -> int:
 
 
 def philox(key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[int, ...]) -> Words32:
-    """Run ten Philox4x32 rounds.
+    """Compute random words with ten Philox4x32 rounds.
 
     Args:
-        key: 64 bits.
-        counters: Four arrays of 32-bit words that can be expanded to the shape.
-        shape: How many to draw.
+        key: The key, 64 bits.
+        counters: The four words of each block's counter: arrays of 32-bit values, broadcastable to ``shape``.
+        shape: Shape of the array of blocks; each block has four words.
 
     Returns:
-        ``(*shape, 4)`` random words.
+        Random words, ``(*shape, 4)`` uint32.
     """
-    # Words 0 and 2 are multiplied, 1 and 3 take the rest: as two pairs, and with the halves of 64-bit words
-    # as views, a round is three calls, which counts where few numbers are drawn.
+    # A round multiplies words 0 and 2, and XORs the products with words 1 and 3. Each pair of words is one array, and
+    # the halves of the 64-bit products are views. A round then takes three NumPy calls, which matters for few numbers.
     first, second = np.empty((2, *shape), np.uint64), np.empty((2, *shape), np.uint32)
     first[0], second[0], first[1], second[1] = counters
     wide, others = first.reshape(2, -1), second.reshape(2, -1)
     words, factors = _halves(wide)[_LOWER], _FACTORS.repeat(wide.shape[1], 1)
     products = [(p, _halves(p[::-1])) for p in (np.empty_like(wide), np.empty_like(wide))]
     for i, part in enumerate(_schedule(key)):
-        product, halves = products[i % 2]  # the lower halves of the one before are still in use
+        product, halves = products[i % 2]  # the previous product's lower halves are still in use
         np.multiply(wide, factors, product)
         np.bitwise_xor(halves[1 - _LOWER], part, words)
         np.bitwise_xor(words, others, words)
@@ -75,22 +74,23 @@ def philox(key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[i
 
 
 def _halves(words: Words) -> tuple[Words32, Words32]:
-    """Return views of both halves of 64-bit words, in their order in memory."""
+    """Return views of both halves of 64-bit words, in memory order."""
     halves = words.view(np.uint32).reshape(*words.shape, 2)
     return halves[..., 0], halves[..., 1]
 
 
 @functools.lru_cache(maxsize=1024)
 def _schedule(key: int) -> list[Words32]:
-    """Return the two words of the key for each round, as a column."""
+    """Return the two key words of each round, as a column ``(2, 1)``."""
     k0, k1 = key & 0xFFFFFFFF, (key >> 32) & 0xFFFFFFFF
     return [np.array([[(k0 + i * _W0) & 0xFFFFFFFF], [(k1 + i * _W1) & 0xFFFFFFFF]], np.uint32) for i in range(10)]
 
 
 class Rng:
-    """The random numbers of one operator on one sample.
+    """The random numbers of one operator for one sample.
 
-    Scalars come from a row that was drawn with the batch; when it is used up, more are drawn.
+    Scalars come from a row of numbers that was drawn together with the batch. When the row is used up, `random` draws
+    more numbers.
     """
 
     __slots__ = ("_index", "_key", "_row", "_sample")
@@ -101,11 +101,11 @@ class Rng:
         self._index = 0
 
     def restart(self) -> None:
-        """Restart, with the same numbers."""
+        """Start over, so that the same numbers are returned again."""
         self._index = 0
 
     def random(self) -> float:
-        """Draw from [0, 1)."""
+        """Draw a float from [0, 1)."""
         i = self._index
         if i == len(self._row):
             blocks = max(4, len(self._row) // 2)
@@ -115,7 +115,7 @@ class Rng:
         return self._row[i]
 
     def uniform(self, low: float, high: float) -> float:
-        """Draw from [low, high)."""
+        """Draw a float from [low, high)."""
         return low + (high - low) * self.random()
 
     def integer(self, low: int, high: int) -> int:
@@ -123,22 +123,22 @@ class Rng:
         return low + int(self.random() * (high - low + 1))
 
     def normal(self) -> float:
-        """Draw from the standard normal distribution (Box-Muller)."""
+        """Draw a float from the standard normal distribution (Box-Muller)."""
         radius = math.sqrt(-2.0 * math.log(1.0 - self.random()))
         return radius * math.cos(2.0 * math.pi * self.random())
 
     def generator(self) -> np.random.Generator:
-        """Return a NumPy generator of this sample, for many numbers at once (noise on pixels)."""
+        """Return a NumPy generator for this sample, to draw many numbers in one call (pixel noise)."""
         return generator_of([self._key, mix(*self._sample)])
 
 
 class BatchRng:
-    """The random numbers of one operator on the samples of one batch.
+    """The random numbers of one operator for the samples of one batch.
 
     Args:
-        key: Key of pipeline seed and operator; see `mix`.
-        epochs: Epoch of each sample.
-        records: Record index of each sample in its source.
+        key: Hash of the pipeline's seed and the operator; see `mix`.
+        epochs: Epoch of each sample, ``(N,)``.
+        records: Record index of each sample in its source, ``(N,)``.
     """
 
     def __init__(self, key: int, epochs: Numbers | Words, records: Numbers | Words) -> None:
@@ -147,35 +147,37 @@ class BatchRng:
 
     @classmethod
     def following(cls, key: int, record: int, size: int) -> BatchRng:
-        """Return the random numbers of an operator on samples that follow each other, in epoch 0."""
+        """Return the random numbers of an operator for ``size`` consecutive records from ``record`` on, in epoch 0."""
         return cls(key, np.zeros(size, np.uint64), np.arange(record, record + size, dtype=np.uint64))
 
     def pick(self, samples: Sequence[int]) -> BatchRng:
-        """Return the random numbers of some of the samples."""
+        """Return the random numbers of the samples with these indices in the batch."""
         chosen = list(samples)
         epochs, records = self._samples
         return BatchRng(self._key, epochs[chosen], records[chosen])
 
     def uniform(self, count: int, begin: int = 0) -> Drawn:
-        """Draw ``(batch, count)`` numbers from [0, 1), from number ``begin`` on, a multiple of 4."""
+        """Draw ``(batch, count)`` floats from [0, 1). ``begin`` is the index of the first draw, a multiple of 4."""
         return _uniform(self._key, *self._samples, begin // 4, -(-count // 4))[:, :count]
 
     def normal(self, count: int) -> Drawn:
-        """Draw ``(batch, count)`` standard normal numbers."""
+        """Draw ``(batch, count)`` floats from the standard normal distribution."""
         return _normal(self.uniform(2 * -(-count // 2)))[:, :count]
 
     def samples(self) -> SampleRngs:
-        """Return one `Rng` a sample."""
+        """Return one `Rng` per sample."""
         return SampleRngs(self)
 
 
 class SampleRngs(Sequence[Rng]):
-    """The random numbers of some samples of a batch, one `Rng` a sample: drawn for the batch when the first is taken.
+    """A sequence with one `Rng` per sample of a batch, or of a range of its samples.
+
+    When a sample is accessed for the first time, the numbers of the whole batch are drawn.
 
     Args:
-        batch: All samples.
-        whole: The numbers of all samples; this if None.
-        part: Which samples of the whole.
+        batch: The random numbers of the whole batch.
+        whole: The sequence for the whole batch; None if this object is that sequence.
+        part: Indices of this object's samples in the batch; all samples if None.
     """
 
     __slots__ = ("_batch", "_drawn", "_lock", "_part", "_whole", "_words")
@@ -203,21 +205,25 @@ class SampleRngs(Sequence[Rng]):
         return self._all()[self._part[index]]
 
     def _all(self) -> list[Rng]:
-        """Return the random numbers of all samples of the batch, always the same objects."""
+        """Return the `Rng` of every sample of the batch, always the same objects."""
         whole = self if self._whole is None else self._whole
         if not whole._drawn:
             batch = self._batch
             keys = zip(*(words.tolist() for words in batch._samples), strict=True)
             rows = batch.uniform(_DRAWN).tolist()
             drawn = [Rng(batch._key, sample, row) for sample, row in zip(keys, rows, strict=True)]
-            with whole._lock:  # two threads may have drawn the same; both take the first one's
+            with whole._lock:  # if two threads drew the numbers, both use the first result
                 whole._drawn = whole._drawn or drawn
         return whole._drawn
 
     def words(self) -> tuple[int, Words, int]:
-        """Return the key, epoch and record of each sample, ``(N, 2)``, and their address: the seeds of its numbers."""
+        """Return the values that determine the samples' random numbers, for native code.
+
+        Returns:
+            The key; the epoch and record of each sample, ``(N, 2)`` uint64; and the memory address of that array.
+        """
         whole = self if self._whole is None else self._whole
-        if whole._words is None:  # two threads may do it at once; the result of one serves the other, too
+        if whole._words is None:  # two threads may get here; their results are equal
             words = np.stack(self._batch._samples, 1)
             whole._words = words, words.ctypes.data
         words, address = whole._words
@@ -226,7 +232,12 @@ class SampleRngs(Sequence[Rng]):
 
 
 def prepare(rngs: Sequence[Rng], count: int) -> None:
-    """Draw for samples of one operator, in one call, as many numbers as each will take."""
+    """Draw numbers for all samples in one call, so that each sample has at least ``count``.
+
+    Args:
+        rngs: The samples' random numbers for one operator, with equally long rows.
+        count: Numbers that each sample needs.
+    """
     have = len(rngs[0]._row)
     if count <= have:
         return
@@ -236,14 +247,15 @@ def prepare(rngs: Sequence[Rng], count: int) -> None:
 
 
 def generator_of(key: Sequence[int] | Words) -> np.random.Generator:
-    """Return a NumPy generator with a key of two words."""
+    """Return a NumPy generator (Philox) with a key of two 64-bit words."""
     return np.random.Generator(np.random.Philox(key=np.array(key, np.uint64)))
 
 
 def normals(generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     """Draw many standard normal numbers (Box-Muller).
 
-    Each follows from two uniform ones, so that a GPU finds them in any order; this is faster than NumPy's own, too.
+    Each normal number depends on only two uniform numbers, so that a GPU can compute them in any order. On the CPU,
+    this is also faster than NumPy's own method.
     """
     count = math.prod(shape)
     half = -(-count // 2)
@@ -269,8 +281,8 @@ def _columns(samples: list[tuple[int, int]]) -> tuple[Words, Words]:
 
 
 def _normal(draws: Drawn) -> Drawn:
-    """Return as many standard normal numbers (Box-Muller)."""
-    # Pair by pair, so that the first numbers do not depend on how many are drawn.
+    """Convert uniform numbers to standard normal numbers of the same shape (Box-Muller)."""
+    # Neighboring columns form pairs, so that the first numbers don't depend on the number of columns.
     radius, angle = -draws[:, 0::2], draws[:, 1::2] * (2.0 * np.pi)
     np.log1p(radius, out=radius)
     radius *= -2.0

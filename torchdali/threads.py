@@ -1,15 +1,17 @@
-"""Threads of the package, which all end before Python does.
+"""Threads of the package, which all end before the Python interpreter exits.
 
-Python kills daemons when it ends. One that is in torch at that moment, or in other C++, takes the process with it:
-"terminate called without an active exception", exit code 134. Threads that are not daemons would be waited for without
-a limit, and pipelines could not tell them to stop: Python waits before it calls functions registered for its end.
+When the interpreter exits, it kills daemon threads. If a daemon thread is running C++ code at that moment, for example
+in torch, the process aborts: "terminate called without an active exception", exit code 134. Non-daemon threads are no
+alternative. The interpreter waits for them without a time limit, before it calls ``atexit`` functions, so a pipeline
+could not tell its threads to stop.
 
-So all threads are daemons of the class `Thread`. At the end of the program, before Python kills anything, `_end` tells
-their owners to close and waits for the threads, up to a limit; those that are then still at work are named.
+All threads are therefore daemons of the class `Thread`. At the end of the program, before the interpreter kills
+threads, `_end` closes the objects that own threads, and waits for the threads up to a time limit. It then prints which
+threads are still running.
 
-Owners that nobody closes are closed when they are collected (`close_abandoned`). That happens in any thread, under any
-lock that it holds, even one of `threading`. So it must neither wait for threads that need this lock, nor ask
-`threading` which there are: the package keeps its own list.
+If the user doesn't close an owner, it is closed when it is garbage-collected (`close_abandoned`). Garbage collection
+can happen in any thread, while the thread holds any lock, even a lock of `threading`. `close_abandoned` must therefore
+neither wait for threads that need this lock, nor call `threading.enumerate`. The package has its own list of threads.
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ __all__ = [
 T = TypeVar("T")
 
 _LIMIT = 10.0  # seconds that a thread may take to end
-_CLOCK_OF_THREAD = 6  # bits of a number of Linux's clocks: of a thread, its time on processors
-_LAST = 1.0  # seconds more at the end of the program, for those whose owner was closed late
-_ABANDONED = 2.0  # seconds that whoever collects an owner waits until it is closed
+_CLOCK_OF_THREAD = 6  # low bits of a Linux clock ID: the CPU time of one thread
+_LAST = 1.0  # seconds that `_end` waits for threads at least, after it has closed all owners
+_ABANDONED = 2.0  # seconds that `close_abandoned` waits until the owner is closed
 
 
 class _Owner(Protocol):
@@ -45,7 +47,7 @@ class _Owner(Protocol):
 
 
 class Thread(threading.Thread):
-    """A thread that does not keep the program from ending, and is waited for when it does."""
+    """A daemon thread for which `_end` waits at the end of the program."""
 
     def __init__(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> None:
         super().__init__(target=target, args=args, name=name, daemon=True)
@@ -53,9 +55,9 @@ class Thread(threading.Thread):
 
 
 class Latch:
-    """An event that is set once, for a thread that an interrupt may leave at any moment.
+    """An event that is set once, and that a KeyboardInterrupt cannot damage.
 
-    A KeyboardInterrupt inside a `threading.Event`, which is written in Python, may leave its lock held.
+    `threading.Event` is written in Python: a KeyboardInterrupt inside its methods may leave its lock held.
     """
 
     __slots__ = ("_is_set", "_wake")
@@ -64,16 +66,19 @@ class Latch:
         self._is_set, self._wake = False, queue.SimpleQueue[None]()
 
     def is_set(self) -> bool:
-        """Return True once it is set."""
+        """Return True if the event is set."""
         return self._is_set
 
     def set(self) -> None:
-        """Wake a thread that waits."""
+        """Set the event, and wake one waiting thread."""
         self._is_set = True
         self._wake.put(None)
 
     def wait(self, timeout: float) -> None:
-        """Wait until it is set, or for some seconds: call it in a loop, for another thread may have been woken."""
+        """Wait until the event is set or the timeout, in seconds, expires.
+
+        `set` wakes only one thread, so call `wait` in a loop if several threads wait.
+        """
         if not self._is_set:
             with contextlib.suppress(queue.Empty):
                 self._wake.get(timeout=timeout)
@@ -85,14 +90,14 @@ _deadline: float | None = None
 
 
 def close_at_end(owner: _Owner) -> None:
-    """Close an object with dependent threads at the end of the program, if it still exists."""
+    """Register an object that owns threads: at the end of the program, it is closed if it still exists."""
     _owners[owner] = None
 
 
 def close_abandoned(owner: _Owner) -> None:
-    """Close an object that nobody has any more, in a thread of its own, and wait for that, but not for long."""
+    """Close an object that is being garbage-collected, in a separate thread, and wait briefly for the result."""
     if is_ending() or threading.get_ident() in {thread.ident for thread in _remaining_threads()}:
-        owner.close()  # one of its threads had it last, and is not waited for; or nothing runs beside this any more
+        owner.close()  # the program ends, or this is one of the owner's threads, which `close` doesn't wait for
         return
     closed = _thread.allocate_lock()
     closed.acquire()
@@ -105,20 +110,21 @@ def close_abandoned(owner: _Owner) -> None:
 
     thread = Thread(close, (), "torchdali-close")
     try:
-        _thread.start_new_thread(thread.start, ())  # not here: it takes a lock of `threading`, which may be held
-    except RuntimeError:  # threads can't be started any more, as at the end of the program
+        # `thread.start` takes a lock of `threading`, which the current thread may hold: call it in a new thread.
+        _thread.start_new_thread(thread.start, ())
+    except RuntimeError:  # Python is exiting, and starts no more threads
         close()
     deadline = time.monotonic() + _ABANDONED
     closed.acquire(timeout=_ABANDONED)
     while thread.is_alive() and time.monotonic() < deadline:
-        time.sleep(1e-4)  # it is on its way out; a process with threads cannot be forked
+        time.sleep(1e-4)  # the thread is about to end; a process with other threads must not be forked
 
 
 def call_apart(function: Callable[[], T]) -> T:
-    """Call a function in a thread of its own, and wait for its result.
+    """Call a function in a separate thread, and return its result.
 
-    After an interrupt of the caller the function runs to its end, so that it falls inside no lock. Locks of
-    `threading` are written in Python: an interrupt inside of one may leave it held.
+    A KeyboardInterrupt interrupts only the waiting caller; the function runs to its end. Some locks of `threading` are
+    written in Python, and an interrupt inside the function could leave them held.
     """
     answer: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
@@ -129,8 +135,8 @@ def call_apart(function: Callable[[], T]) -> T:
             answer.put((None, error))
 
     try:
-        _thread.start_new_thread(Thread(call, (), "torchdali-call").start, ())  # it takes a lock of `threading`
-    except RuntimeError:  # threads can't be started any more
+        _thread.start_new_thread(Thread(call, (), "torchdali-call").start, ())  # as in `close_abandoned`
+    except RuntimeError:  # Python is exiting, and starts no more threads
         return function()
     value, error = answer.get()
     if error is not None:
@@ -142,22 +148,22 @@ def call_apart(function: Callable[[], T]) -> T:
 
 
 def is_ending() -> bool:
-    """Return whether the program is ending: nobody waits for the threads' results."""
+    """Return True if the program is ending, so that nobody waits for the threads' results."""
     return _deadline is not None
 
 
 def patience() -> float:
-    """Return the seconds that one may wait for a thread to end."""
+    """Return how many seconds to wait for a thread to end."""
     return _LIMIT if _deadline is None else max(0.0, _deadline - time.monotonic())
 
 
 def processor_time() -> float:
-    """Return the seconds that threads of the package, but not this one, were at work; 0 if the system does not tell."""
+    """Return the CPU seconds that the package's running threads, except the current one, have used; 0 outside Linux."""
     total, me = 0.0, threading.get_ident()
     for thread in _remaining_threads() if sys.platform == "linux" else ():
         if thread.ident == me:
             continue
-        with contextlib.suppress(OSError):  # it has just ended, so that its ident must not be used either
+        with contextlib.suppress(OSError):  # the thread has just ended
             total += time.clock_gettime((~(thread.native_id or 0) << 3) | _CLOCK_OF_THREAD)
     return total
 
@@ -166,7 +172,7 @@ def processor_time() -> float:
 def _end() -> None:
     global _deadline
     _deadline = time.monotonic() + _LIMIT
-    with contextlib.suppress(KeyboardInterrupt):  # somebody has no patience
+    with contextlib.suppress(KeyboardInterrupt):  # the user interrupted the wait
         for owner in reversed(list(_owners)):  # a pipeline before its sources
             _close(owner)
         _deadline = max(_deadline, time.monotonic() + _LAST)
@@ -184,8 +190,8 @@ def _close(owner: _Owner) -> None:
 
 
 def _remaining_threads() -> list[Thread]:
-    """Return the threads of the package that have not ended."""
-    # Its references in one step: others start threads meanwhile.
+    """Return the threads of the package that are still running."""
+    # `valuerefs` copies all references in one step, because other threads may start threads meanwhile.
     threads = [thread for each in _threads.valuerefs() if (thread := each()) is not None]
     return [thread for thread in threads if thread.is_alive()]
 

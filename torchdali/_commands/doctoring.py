@@ -42,7 +42,7 @@ SIZE = (48, 32)
 
 
 class ComponentState(Enum):
-    """State of a component: works, missing, or fails; the value is its mark."""
+    """State of a component: it works, is missing, or fails. The value is the mark that is printed."""
 
     WORKS = "ok"
     MISSING = "-"
@@ -62,14 +62,14 @@ class Finding:
 
 
 def _picture(mode: str) -> Image.Image:
-    """A smooth image of 48 x 32 pixels."""
+    """Return a smooth image of 48 x 32 pixels."""
     y, x = np.mgrid[: SIZE[1], : SIZE[0]]
     planes = np.stack([x * 5, y * 7, 255 - x * 3], axis=-1).astype(np.uint8)
     return Image.fromarray(planes).convert(mode)
 
 
 def _deep() -> Array:
-    """A smooth image of 32 x 32 pixels with 16 bits."""
+    """Return a smooth 16-bit image of 32 x 32 pixels."""
     y, x = np.mgrid[:32, :32]
     return np.stack([x * 1000, y * 1500, 60000 - x * 1000], axis=-1)
 
@@ -124,7 +124,7 @@ CODECS = (*WRITTEN, *DEEP)
 
 
 def _sample(name: str) -> tuple[bytes, Array]:
-    """The bytes of a small image of a format, and its pixels in RGB."""
+    """Return a small image: its bytes in the named format, and its RGB pixels."""
     if name in DEEP:
         return zlib.decompress(base64.b85decode(DEEP[name])), np.round(_deep() / 257).astype(int)
     mode, form, options = WRITTEN[name]
@@ -159,7 +159,10 @@ def _compare(name: str, pixels: Array, expected: Array, text: str = "decodes") -
 
 
 def extras() -> Iterator[Finding]:
-    """Return each extra that this installation declares, with its packages; a package is looked for once."""
+    """Yield each extra that this installation declares, with its packages.
+
+    A package of several extras is listed only with the first of them.
+    """
     try:
         lines = metadata.requires("torchdali") or []
     except metadata.PackageNotFoundError:
@@ -187,7 +190,7 @@ def _extra(extra: str, names: Sequence[str]) -> Finding:
 
 
 def native() -> Iterator[Finding]:
-    """Tell whether the fast path is used; then a pipeline on it resizes a small image."""
+    """Report whether the fast path is used, and test it: a pipeline resizes a small image."""
     status = native_status()
     if status.library is None:
         state = ComponentState.BROKEN if status.broken else ComponentState.MISSING
@@ -213,7 +216,7 @@ def _resize(encoded: Array) -> Any:
 
 
 def gil() -> Finding:
-    """Tell whether threads share one lock; where free-threaded Python has it all the same, tell why."""
+    """Report whether the GIL is on. If it is on in free-threaded Python, report why."""
     name = "threads"
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
         return Finding(name, ComponentState.WORKS, "Python has a GIL")
@@ -223,7 +226,11 @@ def gil() -> Finding:
 
 
 def _gil_owner() -> str:
-    """Find the module that switched the GIL on: Python warns when it is imported, here a second time."""
+    """Return why the GIL is on: the module that turned it on, if there is one.
+
+    Python warns when the import of a module turns the GIL on. This function imports all modules again, in a new
+    process, and reads the warning.
+    """
     if getattr(sys.flags, "gil", None):
         return "by PYTHON_GIL=1 or -X gil=1"
     names = [name for name in sys.modules if "." not in name and name not in sys.stdlib_module_names]
@@ -242,7 +249,7 @@ for name in sys.argv[1:]:
 
 
 def devices() -> Iterator[Finding]:
-    """The processor, and every accelerator that torch sees."""
+    """Test the CPU, every accelerator that torch sees, and the GPU's kernels and image decoder."""
     yield Finding("cpu", ComponentState.WORKS, f"{cores()} cores, {platform.machine()}")
     if not torch.cuda.is_available():
         kinds = {"CUDA": torch.version.cuda, "ROCm": torch.version.hip}
@@ -267,7 +274,7 @@ def _device(index: int) -> Finding:
 
 
 def _check_mixed() -> Finding:
-    """Name the decoder of images for the device, and decode a small one."""
+    """Decode a small image with ``device="mixed"``, and report which hardware decodes JPEGs."""
     name = "mixed decoding"
     try:
         content, expected = _sample("JPEG")
@@ -296,7 +303,7 @@ def _mixed_pipeline(encoded: Array) -> Any:
 
 
 def _kernels() -> Finding:
-    """Resize a small image by the kernels for batches."""
+    """Resize a small image on the GPU with the kernels for batches."""
     name = "kernels for batches"
     lacking = lacking_for_kernels()
     if lacking is not None:
@@ -318,7 +325,7 @@ def _kernels() -> Finding:
 
 
 def _print(title: str, findings: Iterable[Finding]) -> bool:
-    """Print findings as they come, and return whether none is broken."""
+    """Print findings as they come, and return True if none of them is broken."""
     print(f"\n{title}")
     sound = True
     for finding in findings:
@@ -328,7 +335,7 @@ def _print(title: str, findings: Iterable[Finding]) -> bool:
 
 
 def codecs() -> Iterator[Finding]:
-    """Try all codecs; those that work are one finding."""
+    """Test all codecs; all codecs that work share one finding."""
     tried = list(map(try_codec, CODECS))
     works = [finding.name for finding in tried if finding.state is ComponentState.WORKS]
     yield Finding(f"{len(works)} of {len(tried)}", ComponentState.WORKS, "; ".join(works))

@@ -32,11 +32,11 @@ def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> 
     Args:
         target: Path of a script, optionally followed by a colon and the name of a function or another object in it.
         arguments: Arguments of the function: ``name=value``.
-        defaults: Options for a pipeline without these options.
+        defaults: Options of a pipeline; they are used if the pipeline doesn't set them.
 
     Raises:
-        ValueError, LookupError, OSError: the script does not exist, or has nothing of this name; or the script's own
-            exceptions.
+        OSError: the script does not exist. LookupError: the script has no object with this name.
+        ValueError: an argument isn't ``name=value``. Exceptions of the script itself are raised unchanged.
     """
     path, name = _divide(target)
     values = _parse_value(arguments)
@@ -85,7 +85,7 @@ def _chosen(path: str, name: str) -> Any:
 
 
 def _is_showable(value: Any) -> bool:
-    """Return True for a pipeline, a loader, and a function under `pipeline_def` of the script."""
+    """Return True for a pipeline, a loader, or a function that the script decorates with `pipeline_def`."""
     is_definition = getattr(value, "_is_pipeline_def", False) and getattr(value, "__module__", "") == _MODULE
     return isinstance(value, _SHOWABLE) or is_definition
 
@@ -102,7 +102,7 @@ def _check(value: Any, path: str, name: str) -> Any:
 
 
 def _inner_loader(path: str, name: str = "") -> str:
-    """Return a hint about a loader that a script creates in code that isn't run by this command; "" without one."""
+    """Return a hint if a script creates a loader only in code that this command doesn't run; otherwise ""."""
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     found = next(((n, where) for n, where in _inner_loaders(tree) if name in ("", n)), None)
     if found is None:
@@ -114,7 +114,7 @@ def _inner_loader(path: str, name: str = "") -> str:
 
 
 def _inner_loaders(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the variables in functions and ``__main__`` blocks to which a script assigns loaders, and the location."""
+    """Yield each variable to which a function or a ``__main__`` block assigns a loader, and the variable's location."""
     for top in tree.body:
         if isinstance(top, ast.FunctionDef) or (isinstance(top, ast.If) and "__main__" in ast.unparse(top.test)):
             where = f"in {top.name}()" if isinstance(top, ast.FunctionDef) else 'under if __name__ == "__main__"'

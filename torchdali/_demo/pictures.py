@@ -1,7 +1,7 @@
-"""Draw the demo's labelled images: ten shapes, of any size, position, rotation, color and texture.
+"""Draw the demo's labeled images: ten shapes with random sizes, positions, rotations, colors and textures.
 
-Only the shape determines the class. Colors, textures and the clutter around it say nothing about it, so a
-network has to find the outline.
+Only the shape determines the class. Colors, textures and clutter are independent of the class, so a network has to
+recognize the outline.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ TEXTURES: tuple[Callable[[Array, Array, np.random.Generator], Array], ...] = (
 
 
 def _surface(size: tuple[int, int], color: Array, rng: np.random.Generator) -> Array:
-    """A texture between a color and a neighbour of it, ``(H, W, 3)``."""
+    """Return a random texture that varies between a color and a similar color, ``(H, W, 3)``."""
     y, x = _array(np.mgrid[: size[1], : size[0]])
     blend = TEXTURES[rng.integers(len(TEXTURES))](x, y, rng)[..., None]
     other = _array(np.clip(color + rng.normal(0, 18, 3), 0, 255))
@@ -122,7 +122,7 @@ def _surface(size: tuple[int, int], color: Array, rng: np.random.Generator) -> A
 
 
 def _mask(outline: Outline, size: tuple[int, int], rng: np.random.Generator) -> Array:
-    """Coverage in [0, 1] of a shape at a random place, ``(H, W, 1)``."""
+    """Return how much of each pixel a randomly placed shape covers, from 0 to 1, ``(H, W, 1)``."""
     short = min(size)
     radius = rng.uniform(0.28, 0.44) * short
     centre = [rng.uniform(0.9 * radius, side - 0.9 * radius) for side in size]
@@ -143,7 +143,7 @@ def _mask(outline: Outline, size: tuple[int, int], rng: np.random.Generator) -> 
 
 
 def _clutter(picture: Array, rng: np.random.Generator) -> Image.Image:
-    """Lines and specks over an image."""
+    """Draw random lines over an image."""
     image = Image.fromarray(picture.astype(np.uint8))
     draw = ImageDraw.Draw(image)
     for _ in range(rng.integers(2, 7)):
@@ -155,7 +155,7 @@ def _clutter(picture: Array, rng: np.random.Generator) -> Image.Image:
 
 
 def _colors(rng: np.random.Generator) -> tuple[Array, Array]:
-    """Two colors that differ enough to see an outline between them."""
+    """Return two random colors that differ enough in brightness to make an outline visible."""
     first = rng.uniform(0, 255, 3)
     while True:
         second = rng.uniform(0, 255, 3)

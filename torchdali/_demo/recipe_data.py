@@ -1,4 +1,4 @@
-"""``torchdali demo --keep DIR``: the small files that the recipes of the documentation read, of made-up content."""
+"""``torchdali demo --keep DIR``: generate the small files that the documentation's recipes read."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ __all__ = ["PARTS", "RecipeFiles", "keep", "write"]
 
 Pixels = npt.NDArray[np.uint8]
 
-_CLASSES = {"cat": ((200, 60, 40), "heart"), "dog": ((40, 80, 200), "star")}  # color and shape, drawn in green
-_TRAIN, _VAL = (13, 12), (5, 5)  # images a class
-_RECORDS = 20  # of all else
-_LARGE = 40  # pixels of a box
+_CLASSES = {"cat": ((200, 60, 40), "heart"), "dog": ((40, 80, 200), "star")}  # color of the noise, and shape
+_TRAIN, _VAL = (13, 12), (5, 5)  # images of each class
+_RECORDS = 20  # photos, audio files, videos and arrays
+_LARGE = 40  # pixels; photos with a wider box get the tag "large"
 
 
 def _save(path: Path, pixels: Pixels) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(pixels).save(path, quality=95)  # of JPEGs; PNG has none
+    Image.fromarray(pixels).save(path, quality=95)  # only JPEGs have a quality
 
 
 def _pictures(root: Path) -> None:
-    """Write ``images/train`` and ``images/val`` with a folder for each class."""
+    """Write images into ``images/train`` and ``images/val``, each with a folder per class."""
     random = np.random.default_rng(1)
     for part, counts in (("train", _TRAIN), ("val", _VAL)):
         for (name, (color, shape)), count in zip(_CLASSES.items(), counts, strict=True):
@@ -45,7 +45,7 @@ def _pictures(root: Path) -> None:
 
 
 def _picture(random: np.random.Generator, color: tuple[int, int, int], shape: str, size: tuple[int, int]) -> Pixels:
-    """Draw a shape on noise of a color; red and blue say the class, green has the shape."""
+    """Draw a shape in the green channel, over noise around a color; color and shape depend on the class."""
     pixels = np.array(color) + random.normal(0, 10, (size[1], size[0], 3))
     mask = Image.new("L", size)
     points, _ = SHAPES[shape][0]
@@ -57,7 +57,7 @@ def _picture(random: np.random.Generator, color: tuple[int, int, int], shape: st
 
 
 def _photos(root: Path) -> None:
-    """Write photos of a bright box on black, a mask of each, their boxes as COCO has them, and a table."""
+    """Write photos of a bright box on black, a mask for each photo, the boxes in COCO format, and a CSV table."""
     random = np.random.default_rng(2)
     images, annotations, rows = [], [], []
     for i in range(_RECORDS):
@@ -85,7 +85,7 @@ def _annotation(number: int, box: tuple[int, int, int, int]) -> dict[str, Any]:
 
 
 def _archives(root: Path) -> None:
-    """Write two archives of the photos, as webdataset has them."""
+    """Write two tar archives of the photos, in WebDataset's format."""
     (root / "archives").mkdir()
     half = _RECORDS // 2
     for shard in range(2):
@@ -99,7 +99,7 @@ def _archives(root: Path) -> None:
 
 
 def _sounds(root: Path) -> None:
-    """Write sounds of 0.4 to 0.8 s, low or high."""
+    """Write audio files of 0.4 to 0.8 s with a low or high tone."""
     random = np.random.default_rng(3)
     for name, frequency in (("high", 2000), ("low", 300)):
         (root / "sounds" / name).mkdir(parents=True)
@@ -111,7 +111,7 @@ def _sounds(root: Path) -> None:
 
 
 def _clips(root: Path) -> None:
-    """Write videos of a box that moves to the left or to the right."""
+    """Write videos of a box that moves left or right."""
     import av
 
     for name, step in (("left", -3), ("right", 3)):
@@ -129,7 +129,7 @@ def _clips(root: Path) -> None:
 
 
 def _arrays(root: Path) -> None:
-    """Write images and labels into a file of HDF5."""
+    """Write images and labels into an HDF5 file."""
     import h5py
 
     with h5py.File(root / "arrays.h5", "w") as file:
@@ -141,10 +141,10 @@ class RecipeFiles(NamedTuple):
     """Files that some recipes read.
 
     Attributes:
-        place: Of them or the first, in the folder: they are written where it is missing.
-        files: Their description.
-        write: Writes them into a folder.
-        package: Module and extra that it needs; empty for none.
+        place: Path of the first file or folder; the files are written if this path is missing.
+        files: Description of the files.
+        write: Function that writes the files into a folder.
+        package: The module that ``write`` needs, and the extra that installs it; two empty strings if none is needed.
     """
 
     place: str
@@ -164,7 +164,7 @@ PARTS = (
 
 
 def write(root: Path) -> list[RecipeFiles]:
-    """Write all files that are missing, and return the parts that need a package that is not installed."""
+    """Write all missing files, and return the entries of `PARTS` that need a package that isn't installed."""
     left_out = []
     for part in PARTS:
         if (root / part.place).exists():

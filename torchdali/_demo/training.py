@@ -1,4 +1,4 @@
-"""Train a small network on the demo's images, with torchdali feeding it."""
+"""Train a small network on the demo's images, which torchdali loads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from torchdali.plugin.pytorch import DALIClassificationIterator, LastBatchPolicy
 SIZE = 64
 BATCH = 25
 AREA = (0.8, 1.0)
-MEAN, STD = 0.5, 0.25  # of every channel, in units of full scale
+MEAN, STD = 0.5, 0.25  # of every channel, on a scale from 0 to 1
 
 Report = Callable[[int, int, float, float], None]
 
 
 @pipeline_def
 def augment(root: str) -> Any:
-    """Read images, crop and mirror them at random, normalize."""
+    """Read images, crop and mirror them randomly, and normalize them."""
     files, labels = fn.readers.file(file_root=root, random_shuffle=True, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
     images = fn.random_resized_crop(images, size=SIZE, random_area=list(AREA))
@@ -33,7 +33,7 @@ def augment(root: str) -> Any:
 
 @pipeline_def
 def plain(root: str) -> Any:
-    """Read images, scale them whole to the size of the network, normalize."""
+    """Read images, resize them to the network's input size, and normalize them."""
     files, labels = fn.readers.file(file_root=root, name="Reader")
     images = fn.decoders.image(files, output_type=types.RGB)
     return _normalize(fn.resize(images, size=(SIZE, SIZE))), labels
@@ -45,7 +45,7 @@ def _normalize(images: Any, **options: Any) -> Any:
 
 
 class Epochs:
-    """``(images, labels)`` of a pipeline of this module; each ``for`` loop is an epoch."""
+    """An iterable of ``(images, labels)`` batches from a pipeline of this module; each ``for`` loop is an epoch."""
 
     def __init__(self, pipeline: Any, policy: LastBatchPolicy) -> None:
         self._source = DALIClassificationIterator(
@@ -58,19 +58,19 @@ class Epochs:
 
 
 def training_epochs(root: Path, threads: int, seed: int = 1) -> Epochs:
-    """Epochs of whole batches of augmented images."""
+    """Return epochs of augmented images; an incomplete last batch is dropped."""
     pipeline = augment(str(root), batch_size=BATCH, num_threads=threads, device_id=None, seed=seed)
     return Epochs(pipeline, LastBatchPolicy.DROP)
 
 
 def testing_epochs(root: Path, threads: int) -> Epochs:
-    """Epochs with every image once, unchanged."""
+    """Return epochs that contain every image once, without augmentation."""
     pipeline = plain(str(root), batch_size=BATCH, num_threads=threads, device_id=None)
     return Epochs(pipeline, LastBatchPolicy.PARTIAL)
 
 
 class _Residual(nn.Module):
-    """Two convolutions and a short cut, halving height and width."""
+    """Two convolutions and a shortcut connection, which halve height and width."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ def _convolution(inputs: int, outputs: int, stride: int) -> list[nn.Module]:
 
 
 def network(classes: int) -> nn.Sequential:
-    """A residual network of 300,000 parameters."""
+    """Return a residual network with 300,000 parameters."""
     return nn.Sequential(
         *_convolution(3, 16, stride=2),
         _Residual(16, 32),
@@ -113,7 +113,7 @@ def train(
     """Train for some epochs of ``steps`` batches.
 
     Args:
-        report: Called after each step with epoch, step, loss and samples a second in this epoch.
+        report: Function called after each step with the epoch, the step, the loss, and this epoch's samples per second.
     """
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.02)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, total_steps=epochs * steps)
@@ -131,7 +131,7 @@ def train(
 
 @torch.no_grad()
 def accuracy(model: nn.Module, batches: Iterable[tuple[Tensor, Tensor]]) -> float:
-    """Share of the samples whose class a model names."""
+    """Return the fraction of samples whose class the model predicts correctly."""
     model.eval()
     right = [model(images).argmax(1) == labels for images, labels in batches]
     return float(torch.cat(right).float().mean())

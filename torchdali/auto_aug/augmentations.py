@@ -1,8 +1,8 @@
 """The augmentations of AutoAugment, RandAugment and TrivialAugment.
 
-Samples are RGB images ``(H, W, C)`` or videos ``(F, H, W, C)`` of uint8. Each augmentation has the magnitudes that
-RandAugment uses; `Augmentation.augmentation` changes them. The arguments of the functions, like ``fill_value``, are
-given where the augmentation is called.
+Samples are uint8 RGB images ``(H, W, C)`` or videos ``(F, H, W, C)``. Each augmentation is declared with the magnitudes
+that RandAugment uses; `Augmentation.augmentation` returns a copy with other magnitudes. Callers of an augmentation also
+pass the other arguments of its function, like ``fill_value``.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ Fill = float | None
 
 
 def warp_x_param(magnitude: float) -> list[float]:
-    """Shear or move along x."""
+    """Return the parameter of a shear or translation along x."""
     return [magnitude, 0]
 
 
 def warp_y_param(magnitude: float) -> list[float]:
-    """Shear or move along y."""
+    """Return the parameter of a shear or translation along y."""
     return [0, magnitude]
 
 
 def shift_enhance_range(magnitude: float) -> float:
-    """Return a multiplier: magnitude 0 keeps the image."""
+    """Return the factor ``1 + magnitude``; magnitude 0 leads to an unchanged image."""
     return 1 + magnitude
 
 
 def sharpness_kernel(magnitude: float) -> npt.NDArray[np.float32]:
-    """Return the 3x3 window that adds to the image its difference from a blurred one, times the magnitude."""
+    """Return the 3x3 filter window that computes ``image + magnitude * (image - blurred image)``."""
     blurred = np.ones((3, 3), np.float32)
     blurred[1, 1] = 5
     kernel = np.float32(-magnitude) * (blurred / np.float32(13))
@@ -54,14 +54,14 @@ def sharpness_kernel(magnitude: float) -> npt.NDArray[np.float32]:
 
 
 def sharpness_kernel_shifted(magnitude: float) -> npt.NDArray[np.float32]:
-    """Return the same, for magnitudes where 1 keeps the image and 0 blurs it."""
+    """Return the window of `sharpness_kernel` for ``magnitude - 1``: 1 keeps the image, and 0 blurs it."""
     return sharpness_kernel(magnitude - 1)
 
 
 def poster_mask_uint8(magnitude: float) -> npt.NDArray[np.uint8]:
-    """Return the mask that keeps as many of the highest bits as the magnitude says, but at least one.
+    """Return the bit mask that keeps the highest ``magnitude`` bits (rounded), but at least one bit.
 
-    Magnitudes below 0, rounded, keep all.
+    Rounded magnitudes below 0 or above 8 keep all bits.
     """
     bits = round(float(magnitude))
     lost = 8 - max(1, bits) if 0 <= bits <= 8 else 0
@@ -69,10 +69,10 @@ def poster_mask_uint8(magnitude: float) -> npt.NDArray[np.uint8]:
 
 
 def solarize_add_shift(shift: float) -> np.uint8:
-    """Return the value added to dark pixels.
+    """Return the value that `solarize_add` adds to dark pixels.
 
     Raises:
-        ValueError: it is below 0, or 128 and more.
+        ValueError: the value is not from 0 to 127.
     """
     if not 0 <= int(shift) < 128:
         raise ValueError(f"`solarize_add` takes shifts from 0 to 127, not {shift}")
@@ -126,7 +126,7 @@ def translate_x(
     fill_value: Fill = 128,
     interp_type: DALIInterpType | None = None,
 ) -> DataNode:
-    """Move along x, by a part of the width."""
+    """Move the image along x by a fraction of its width."""
     return _translate(data, rel_offset * shape[1], fill_value, interp_type)
 
 
@@ -137,7 +137,7 @@ def translate_x_no_shape(
     fill_value: Fill = 128,
     interp_type: DALIInterpType | None = None,
 ) -> DataNode:
-    """Move along x, by pixels."""
+    """Move the image along x by a number of pixels."""
     return _translate(data, offset, fill_value, interp_type)
 
 
@@ -149,7 +149,7 @@ def translate_y(
     fill_value: Fill = 128,
     interp_type: DALIInterpType | None = None,
 ) -> DataNode:
-    """Move along y, by a part of the height."""
+    """Move the image along y by a fraction of its height."""
     return _translate(data, rel_offset * shape[0], fill_value, interp_type)
 
 
@@ -160,7 +160,7 @@ def translate_y_no_shape(
     fill_value: Fill = 128,
     interp_type: DALIInterpType | None = None,
 ) -> DataNode:
-    """Move along y, by pixels."""
+    """Move the image along y by a number of pixels."""
     return _translate(data, offset, fill_value, interp_type)
 
 
@@ -172,7 +172,7 @@ def rotate(
     interp_type: DALIInterpType | None = None,
     rotate_keep_size: bool = True,
 ) -> DataNode:
-    """Rotate by degrees."""
+    """Rotate the image by an angle in degrees."""
     options: dict[str, Any] = {"fill_value": fill_value, "interp_type": interp_type}
     turned: DataNode = fn.rotate(data, angle=angle, keep_size=rotate_keep_size, **options)
     return turned
@@ -204,14 +204,14 @@ def color(data: DataNode, parameter: DataNode) -> DataNode:
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=sharpness_kernel, param_device="auto")
 def sharpness(data: DataNode, kernel: DataNode) -> DataNode:
-    """Sharpen the image, or blur it."""
+    """Sharpen or blur the image."""
     result: DataNode = fn.filter(data, kernel)
     return result
 
 
 @augmentation(mag_range=(0, 4), mag_to_param=poster_mask_uint8, param_device="auto")
 def posterize(data: Any, mask: DataNode) -> DataNode:
-    """Keep the highest bits of intensities."""
+    """Keep only the highest bits of each intensity."""
     result: DataNode = data & mask
     return result
 

@@ -1,4 +1,4 @@
-"""AutoAugment: a random sub-policy of a policy for each sample.
+"""AutoAugment: apply a randomly chosen sub-policy to each sample.
 
 Cubuk, Zoph, Mane, Vasudevan, Le: "AutoAugment: Learning augmentation policies from data", 2018.
 """
@@ -46,17 +46,17 @@ def auto_augment(
     Args:
         data: Images ``HWC`` or videos ``FHWC``, uint8.
         policy_name: ``"image_net"``, ``"reduced_image_net"``, ``"reduced_cifar10"`` or ``"svhn"``.
-        shape: Height and width of the samples (further extents are ignored), for translations relative to the shape. By
-            default, translations are in pixels. Not for ``"reduced_image_net"``, which has no translations.
+        shape: Height and width of the samples; further extents are ignored. If it is passed, translations are relative
+            to the shape, otherwise in pixels. Must be None for ``"reduced_image_net"``, which has no translations.
         fill_value: Value of pixels outside the image; None repeats the edge.
         interp_type: Interpolation of warps; linear if None.
-        max_translate_abs: Largest translation in pixels: one number, or one number each for y and x; 250 if None.
-        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or one number each for y and x; 1
-            if None.
+        max_translate_abs: Largest translation in pixels: one number, or two numbers for y and x. None means 250.
+        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or two numbers for y and x. None
+            means 1.
         seed: Seed of the random numbers.
 
     Raises:
-        ValueError: an unknown policy, or arguments that do not go with one another.
+        ValueError: the policy is unknown, or arguments contradict each other.
     """
     policy = _policy_by_name(policy_name, shape is not None, max_translate_abs, max_translate_rel)
     arguments = given_arguments(list(policy.augmentations.values()), shape, fill_value, interp_type)
@@ -86,9 +86,12 @@ def auto_augment_image_net(
 
 
 def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, **kwargs: Any) -> DataNode:
-    """Apply AutoAugment with a policy: a random sub-policy, with equal probabilities, to each sample.
+    """Apply a randomly chosen sub-policy of a policy to each sample; all sub-policies are equally likely.
 
     Args:
+        policy: The policy.
+        data: Images ``HWC`` or videos ``FHWC``.
+        seed: Seed of the random numbers.
         kwargs: Arguments of the augmentations, for example ``fill_value``.
 
     Raises:
@@ -112,7 +115,7 @@ def _apply_step(
     seed: int | None,
     arguments: dict[str, Any],
 ) -> DataNode:
-    """Apply one step of the selected sub-policies; sub-policies with fewer steps leave the sample unchanged."""
+    """Apply one step of the chosen sub-policies; a sub-policy with fewer steps doesn't change its samples."""
     rows = [steps[step] if step < len(steps) else (None, 0.0, None) for steps in policy.sub_policies]
     used = list(dict.fromkeys(row[0] for row in rows if row[0] is not None))
     numbers = [0 if row[0] is None else 1 + used.index(row[0]) for row in rows]
@@ -134,7 +137,7 @@ def _apply_step(
 
 
 def _of_chosen(chosen: DataNode, values: Sequence[float], dtype: Any) -> Any:
-    """Return the value for the selected sub-policy of each sample."""
+    """Return a node with one value per sample: the value of its chosen sub-policy."""
     return lookup("_row")(chosen, table=np.array(values, dtype))
 
 
@@ -148,14 +151,14 @@ def get_image_net_policy(
 ) -> Policy:
     """Return the policy for ImageNet.
 
-    See `auto_augment` for the arguments; ``use_shape`` says whether there will be a ``shape``.
+    See `auto_augment` for the arguments; ``use_shape`` is True if calls will pass a ``shape``.
     """
     moves = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("ImageNetPolicy", _tables.IMAGE_NET, moves)
 
 
 def get_reduced_image_net_policy() -> Policy:
-    """Return the policy found on a part of ImageNet; it has no translations."""
+    """Return the policy that was found on a subset of ImageNet; it has no translations."""
     return _policy("ReducedImageNetPolicy", _tables.REDUCED_IMAGE_NET, [])
 
 
@@ -164,7 +167,7 @@ def get_reduced_cifar10_policy(
     max_translate_abs: int | tuple[int, int] | None = None,
     max_translate_rel: float | tuple[float, float] | None = None,
 ) -> Policy:
-    """Return the policy found on a part of CIFAR-10; see `get_image_net_policy`."""
+    """Return the policy that was found on a subset of CIFAR-10; see `get_image_net_policy`."""
     moves = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("ReducedCifar10Policy", _tables.REDUCED_CIFAR10, moves)
 
@@ -186,7 +189,7 @@ def _policy(name: str, table: _tables.Table, moves: Sequence[Augmentation]) -> P
 
 
 def _suite() -> list[Augmentation]:
-    """Return the augmentations with the magnitudes of AutoAugment, without translations."""
+    """Return AutoAugment's augmentations with their magnitudes, but without translations."""
     return [
         a.shear_x.augmentation((0, 0.3), True),
         a.shear_y.augmentation((0, 0.3), True),

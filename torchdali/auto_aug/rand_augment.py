@@ -1,4 +1,4 @@
-"""RandAugment: several random augmentations one after the other, with equal probabilities and the same magnitude.
+"""RandAugment: apply several random augmentations, one after the other, with the same magnitude bin.
 
 Cubuk, Zoph, Shlens, Le: "RandAugment: Practical automated data augmentation with a reduced search space", 2019.
 """
@@ -39,23 +39,23 @@ def rand_augment(
     monotonic_mag: bool = True,
     excluded: list[str] | None = None,
 ) -> DataNode:
-    """Apply RandAugment: ``n`` random augmentations with magnitude bin ``m`` to each sample.
+    """Apply RandAugment: ``n`` random augmentations with magnitude bin ``m`` for each sample.
 
     Args:
         data: Images ``HWC`` or videos ``FHWC``, uint8.
         n: Number of augmentations, applied one after the other.
         m: Magnitude bin, from 0 to ``num_magnitude_bins - 1``.
         num_magnitude_bins: Number of magnitude bins of each augmentation.
-        shape: Height and width of the samples (further extents are ignored), for translations relative to the shape. By
-            default, translations are in pixels.
+        shape: Height and width of the samples; further extents are ignored. If it is passed, translations are relative
+            to the shape, otherwise in pixels.
         fill_value: Value of pixels outside the image; None repeats the edge.
         interp_type: Interpolation of warps; linear if None.
-        max_translate_abs: Largest translation in pixels: one number, or one number each for y and x; 100 if None.
-        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or one number each for y and x;
-            100/224 if None.
+        max_translate_abs: Largest translation in pixels: one number, or two numbers for y and x. None means 100.
+        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or two numbers for y and x. None
+            means 100/224.
         seed: Seed of the random numbers.
-        monotonic_mag: Make a greater bin a stronger change also for `brightness`, `contrast`, `color`, `sharpness`,
-            `posterize` and `solarize`.
+        monotonic_mag: If True, a greater bin means a stronger change for all augmentations. If False, `brightness`,
+            `contrast`, `color`, `sharpness`, `posterize` and `solarize` have AutoAugment's magnitudes.
         excluded: Names of augmentations to exclude.
 
     Raises:
@@ -80,6 +80,8 @@ def apply_rand_augment(
     """Apply ``n`` augmentations of a list, drawn with replacement for each sample, with magnitude bin ``m``.
 
     Args:
+        augmentations: The list; all augmentations are equally likely.
+        data, n, m, num_magnitude_bins, seed: See `rand_augment`.
         kwargs: Arguments of the augmentations, for example ``fill_value``.
 
     Raises:
@@ -118,7 +120,7 @@ def get_rand_augment_suite(
     max_translate_abs: int | tuple[int, int] | None = None,
     max_translate_rel: float | tuple[float, float] | None = None,
 ) -> list[Augmentation]:
-    """Return the augmentations of RandAugment. A greater magnitude is always a stronger change.
+    """Return the augmentations of RandAugment. A greater magnitude bin is always a stronger change.
 
     See `rand_augment` for the arguments; ``use_shape`` is True if calls will pass a ``shape``.
     """
@@ -143,8 +145,8 @@ def get_rand_augment_non_monotonic_suite(
 ) -> list[Augmentation]:
     """Return the augmentations of RandAugment with the magnitudes of AutoAugment.
 
-    The middle magnitude of `brightness`, `contrast`, `color` and `sharpness` changes nothing; the greatest magnitude of
-    `posterize` and `solarize` is the weakest change. See `rand_augment` for the arguments.
+    The middle bin of `brightness`, `contrast`, `color` and `sharpness` changes nothing; the last bin of `posterize` and
+    `solarize` is the weakest change. See `get_rand_augment_suite` for the arguments.
     """
     return [
         *_geometry(use_shape, max_translate_abs, max_translate_rel),

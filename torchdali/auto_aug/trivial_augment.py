@@ -1,4 +1,4 @@
-"""TrivialAugment: one random augmentation with a random magnitude for each sample, with equal probabilities.
+"""TrivialAugment: apply one random augmentation with a random magnitude to each sample.
 
 Mueller, Hutter: "TrivialAugment: Tuning-free yet state-of-the-art data augmentation", 2021.
 """
@@ -35,13 +35,13 @@ def trivial_augment_wide(
     Args:
         data: Images ``HWC`` or videos ``FHWC``, uint8.
         num_magnitude_bins: Number of magnitude bins of each augmentation.
-        shape: Height and width of the samples (further extents are ignored), for translations relative to the shape. By
-            default, translations are in pixels.
+        shape: Height and width of the samples; further extents are ignored. If it is passed, translations are relative
+            to the shape, otherwise in pixels.
         fill_value: Value of pixels outside the image; None repeats the edge.
         interp_type: Interpolation of warps; linear if None.
-        max_translate_abs: Largest translation in pixels: one number, or one number each for y and x; 32 if None.
-        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or one number each for y and x; 1
-            if None.
+        max_translate_abs: Largest translation in pixels: one number, or two numbers for y and x. None means 32.
+        max_translate_rel: Largest translation as a fraction of ``shape``: one number, or two numbers for y and x. None
+            means 1.
         seed: Seed of the random numbers.
         excluded: Names of augmentations to exclude.
 
@@ -64,6 +64,8 @@ def apply_trivial_augment(
     """Apply a random augmentation of a list, with a random magnitude bin, to each sample.
 
     Args:
+        augmentations: The list; all augmentations are equally likely.
+        data, num_magnitude_bins, seed: See `trivial_augment_wide`.
         kwargs: Arguments of the augmentations, for example ``fill_value``.
 
     Raises:

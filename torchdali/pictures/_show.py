@@ -21,8 +21,8 @@ from torchdali.pictures._sheet import Tile, TileRow, contact_sheet, contact_tabl
 __all__ = ["COUNT", "IN_A_ROW", "SIZE", "Overlays", "Values", "arrange", "show", "tiles_of", "values"]
 
 COUNT = 16  # samples per sheet
-IN_A_ROW = 6  # samples per row if there are several batches, one row per batch
-SIZE = 160  # pixels of the longer side of an image
+IN_A_ROW = 6  # samples of each batch if several batches are drawn, one batch per row
+SIZE = 160  # length of the longer side of an image, in pixels
 _FEW = 32  # maximum number of values in a uint8 mask
 
 
@@ -60,7 +60,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Overlays:
-    """Additions to images: drawn on them, or written below."""
+    """Data that is drawn on the images, or written below them."""
 
     labels: Values | None = None
     boxes: Values | None = None
@@ -72,7 +72,15 @@ class Overlays:
 
 
 def values(batch: Any, count: int) -> Values:
-    """Return the first samples of a batch: a `TensorList`, an array or tensor ``(N, ...)``, or a list of samples."""
+    """Return the first ``count`` samples of a batch.
+
+    Args:
+        batch: A `TensorList`, an array or tensor ``(N, ...)``, or a list of samples.
+        count: Largest number of samples.
+
+    Raises:
+        TypeError: the array or tensor has no axis for samples.
+    """
     if hasattr(batch, "source_infos"):
         names = list(batch.source_infos or ())[:count]
         return Values([each.detach().cpu() for each in batch.samples()[:count]], batch.layout(), names)
@@ -108,33 +116,34 @@ def show(
     columns: int | None = None,
     size: int = SIZE,
 ) -> Image.Image:
-    """Return a contact sheet of a batch: images, clips, masks, spectrograms or sounds.
+    """Return a contact sheet of a batch: images, video clips, masks, spectrograms or audio.
 
-    No window is opened: a notebook displays the result, ``show(...).show()`` opens Pillow's viewer. From a tuple or a
-    dictionary of batches, for example from ``pipe.run()`` or a loader, each batch with images is drawn in its own row.
-    Unless they are passed explicitly, labels are found as integers, one per sample; boxes as ``(n, 4)`` floats; and
-    masks as images with one channel and few values.
+    No window is opened: a notebook displays the result, and ``show(...).show()`` opens Pillow's viewer. If ``batch`` is
+    a tuple or a dictionary of batches, for example from ``pipe.run()`` or a loader, each batch with images is drawn in
+    its own row. Labels, boxes and masks that you don't pass are searched in the other batches: labels are integers, one
+    per sample; boxes are ``(n, 4)`` floats; masks are images with one channel and few different values.
 
     Args:
         batch: A `TensorList`; a tensor or array ``(N, ...)``; a list of samples, which may differ in shape; or a tuple
             or dictionary of these.
         path: File to which the sheet is also saved; the extension determines the format.
-        labels: For each sample a number, a text, or a share per class.
-        boxes: ``(n, 4)`` for each sample, in pixels, or from 0 to 1 as shares of width and height.
-        box_labels: ``(n,)`` for each sample.
-        box_format: Format of a box: left, top, right and bottom; or left, top, width and height.
-        masks: ``(H, W)`` or ``(H, W, 1)`` for each sample: class indices, 0 for no class.
+        labels: Per sample: a number, a string, or one probability per class.
+        boxes: Per sample: ``(n, 4)``, in pixels, or as fractions of the image's width and height.
+        box_labels: Per sample: the class indices of the boxes, ``(n,)``.
+        box_format: ``"ltrb"`` for left, top, right and bottom; ``"xywh"`` for left, top, width and height.
+        masks: Per sample: class indices, ``(H, W)`` or ``(H, W, 1)``; 0 means no class.
         names: Names of the samples, for example their files.
-        classes: Names of the classes, by label.
-        mean, std: A normalization to undo, with one value or one per channel; otherwise floats are stretched.
-        normalizations: Normalizations to undo, by the names of the batches.
-        count: Number of samples to show; if there are several batches with images, six by default.
+        classes: Names of the classes; a label is an index into this sequence.
+        mean, std: Mean and standard deviation of a normalization to undo: one value, or one per channel. Without them,
+            floats are stretched to the range of an image.
+        normalizations: Normalizations to undo, by batch name.
+        count: Number of samples to show; by default 16, or 6 if several batches are drawn.
         columns: Number of columns; by default, as many as fit.
-        size: Pixels of the longer side of an image.
+        size: Length of the longer side of an image, in pixels.
 
     Raises:
-        ValueError: there is nothing to draw, only one of `mean` and `std` is passed, `box_format` is unknown, or a
-            number is below 1.
+        ValueError: there is nothing to draw; only one of `mean` and `std` is passed; `box_format` is unknown; or
+            `count`, `columns` or `size` is below 1.
     """
     for name, number in (("count", count), ("columns", columns), ("size", size)):
         if number is not None and (not isinstance(number, int) or number < 1):
@@ -162,7 +171,7 @@ def show(
 
 
 def arrange(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]:
-    """Split batches into images to draw, by name, and their overlays.
+    """Split batches into the batches to draw as images, by name, and the overlays of the first of them.
 
     Raises:
         ValueError: there is nothing to draw.
@@ -209,7 +218,7 @@ def _belong(labels: Values, boxes: Values) -> bool:
 
 
 def _is_mask_of(masks: Values, shown: Mapping[str, Values]) -> bool:
-    """Return whether a batch has masks for the first batch of images that is shown."""
+    """Return True if a batch contains masks for the first batch of images that is shown."""
     images = next(iter(shown.values()))
     if role_of(images.samples[0], images.layout) != "image":
         return False
@@ -321,7 +330,7 @@ def _caption(k: int, shown: Values, overlays: Overlays) -> tuple[str, ...]:
 
 
 def _label(label: Any, classes: Sequence[str]) -> str:
-    """Return the text of a label, which may be a text, class indices, another number, or a share per class."""
+    """Return the text of a label: a string, class indices, another number, or one probability per class."""
     if isinstance(label, str):
         return label
     if label.numel() == 1:

@@ -1,7 +1,8 @@
-"""The reference of all operators, derived from their declarations, a page for each family of them.
+"""Generate the operator reference from the operators' declarations, with one page per family of operators.
 
-``python -m torchdali.reference docs/operators`` writes it, as ``make docs`` does first. Its examples are in
-`_examples`, its families in `_families`; ``docs/pictures --pictures`` draws the results of image operators' examples.
+``python -m torchdali.reference docs/operators`` writes the pages; ``make docs`` runs this command first. The examples
+are in `_examples`, and the families in `_families`. ``python -m torchdali.reference docs/pictures --pictures`` draws
+the results of the image operators' examples.
 """
 
 from __future__ import annotations
@@ -60,12 +61,12 @@ They still work, with a warning:
 
 
 def reference() -> dict[str, str]:
-    """Return the reference of all public operators: pages of Markdown, by the name of their file."""
+    """Return the reference of all public operators: Markdown pages, by file name."""
     return {"README.md": _front(), **{f"{family.page}.md": _page(family) for family in FAMILIES}}
 
 
 def write(folder: Path) -> None:
-    """Write the pages into a folder, and remove outdated ones."""
+    """Write the pages into a folder, and remove outdated pages from the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = reference()
     for old in folder.glob("*.md"):
@@ -94,7 +95,7 @@ def _page(family: Family) -> str:
 
 @functools.cache
 def members() -> dict[str, list[str]]:
-    """Return the names of the operators of each page: operators of its family, and others of their modules."""
+    """Return the operators' names by page: operators that the family lists, and other operators of the same modules."""
     names = {family.page: family.names for family in FAMILIES}
     pages = {registry[name].body.__module__: page for page, each in reversed(names.items()) for name in each}
     listed = {name for each in names.values() for name in each}
@@ -106,18 +107,18 @@ def members() -> dict[str, list[str]]:
 
 
 def _summary(operator: Operator) -> str:
-    """Return the first paragraph of its description."""
+    """Return the first paragraph of an operator's description."""
     text = _sections(inspect.getdoc(operator.body) or "")[""].partition("\n\n")[0]
     return " ".join(text.split()).replace("|", "\\|")
 
 
 def is_public(operator: Operator) -> bool:
-    """True for an operator of torchdali that is in `fn`."""
+    """Return True if an operator belongs to torchdali itself, and is shown in `fn`."""
     return not operator.hidden and operator.is_ours
 
 
 def is_alias(operator: Operator) -> bool:
-    """True if it is only another name of an operator."""
+    """Return True if an operator is only a deprecated name of another operator."""
     return operator.instead in registry and registry[operator.instead].body is operator.body
 
 
@@ -154,17 +155,20 @@ def _link(name: str) -> str:
 
 
 def _sections(doc: str) -> dict[str, str]:
-    """Divide a docstring, for Markdown."""
+    """Split a docstring into its sections, converted to Markdown."""
     return {name: _plain(text) for name, text in sections(doc).items()}
 
 
 def _plain(text: str) -> str:
-    """Turn the docstrings' double backticks into Markdown's single ones."""
+    """Replace the docstrings' double backticks with Markdown's single backticks."""
     return text.replace("``", "`")
 
 
 def _in_order(operator: Operator) -> list[Argument]:
-    """Return the arguments: required ones, the example's, others, and last those without effect."""
+    """Return the arguments in the reference's order.
+
+    Required arguments come first, followed by arguments of the example, other arguments, and arguments without effect.
+    """
     described = descriptions(operator)
     example = re.findall(r"\b(\w+)=", EXAMPLES.get(operator.name, ""))
 
@@ -176,7 +180,7 @@ def _in_order(operator: Operator) -> list[Argument]:
 
 
 def _signature(operator: Operator, arguments: list[Argument]) -> str:
-    """Return a call with all inputs and arguments, in lines of up to 88 characters."""
+    """Return the text of a call with all inputs and arguments, in lines of up to 88 characters."""
     schema = operator.schema
     inputs = [f"*{i.name}" if i.variadic else f"{i.name}{'=None' if i.optional else ''}" for i in schema.inputs]
     inputs += ["/"] if inputs and not schema.variadic else []

@@ -29,13 +29,13 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class ExampleOutput:
-    """One output of an example: its first sample."""
+    """The first sample of one output of an example."""
 
     value: Array
     layout: str
 
     def picture(self) -> Array:
-        """Return ``(H, W, 3)`` uint8; other numbers are stretched from the least to the greatest."""
+        """Return the sample as an image, ``(H, W, 3)`` uint8; values of other dtypes are stretched to 0 to 255."""
         pixels = self.value.transpose(1, 2, 0) if self.layout == "CHW" else self.value
         if pixels.dtype != np.uint8:
             low, high = float(pixels.min()), float(pixels.max())
@@ -47,7 +47,7 @@ def run(name: str, folder: Path) -> list[ExampleOutput]:
     """Run the example of an operator in a pipeline with two samples, and return its outputs.
 
     Args:
-        folder: Where the example finds files, and may write some.
+        folder: Folder for the example's input files, which this function writes, and for files that the example writes.
     """
     pipe = Pipeline(batch_size=2, num_threads=1, device_id="cpu", seed=5)
     with pipe:
@@ -72,7 +72,7 @@ def run(name: str, folder: Path) -> list[ExampleOutput]:
 
 
 def _inputs(folder: Path) -> Mapping[str, Any]:
-    """Return the values of the examples' names; those that differ per sample are nodes."""
+    """Return the values of the names that examples use; values that differ per sample are nodes."""
     first = scene()
     both = (first, first[:, ::-1].copy())
     y, x = np.mgrid[: first.shape[0], : first.shape[1]]
@@ -113,7 +113,7 @@ def _inputs(folder: Path) -> Mapping[str, Any]:
 
 
 def _mosaic(image: Array) -> Array:
-    """Keep one color of each pixel: red and green in even rows, green and blue in odd ones."""
+    """Keep one color of each pixel: red or green in even rows, green or blue in odd rows."""
     seen = image[..., 1].copy()
     seen[::2, ::2], seen[1::2, 1::2] = image[::2, ::2, 0], image[1::2, 1::2, 2]
     return seen
@@ -128,7 +128,7 @@ def _encode(image: Array, quality: int = 95) -> Array:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return the images by file name: the input, and the result of each example.
+    """Return JPEG files by name: the input image, and the result of each example in `PICTURES`.
 
     Args:
         folder: See `run`.

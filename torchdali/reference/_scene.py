@@ -1,4 +1,4 @@
-"""The image in the reference's examples: a balloon over a lake, drawn by numbers."""
+"""Compute the image of the reference's examples: a balloon over a lake."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["BOXES", "mask", "scene"]
 Array = npt.NDArray[Any]
 
 HEIGHT, WIDTH = 160, 240
-_BALLOON = (166.0, 52.0, 27.0)  # x and y of its centre, and its radius
+_BALLOON = (166.0, 52.0, 27.0)  # x and y of the center, and radius, in pixels
 BOXES = ((0.58, 0.155, 0.805, 0.64), (0.0, 0.25, 0.45, 0.65))
-"""Left, top, right and bottom of the balloon and of a hill, in units of the picture's size."""
+"""Left, top, right and bottom of the balloon and of a hill, as fractions of the image's width and height."""
 _HORIZON = 104
-_FINE = 3  # drawn larger by this factor, and averaged: no jagged edges
+_FINE = 3  # the image is drawn larger by this factor, and then averaged, to avoid jagged edges
 
 
 @functools.cache
@@ -36,7 +36,7 @@ def scene() -> Array:
 
 
 def mask() -> Array:
-    """Return the number of the box, 1 or 2, that holds each pixel, ``(HEIGHT, WIDTH)``; 0 outside of them."""
+    """Return the number of the box that contains each pixel, 1 or 2, or 0 outside of both; ``(HEIGHT, WIDTH)``."""
     pixels = np.zeros((HEIGHT, WIDTH), np.int32)
     for number, (left, top, right, bottom) in enumerate(BOXES, 1):
         rows, columns = (
@@ -48,7 +48,7 @@ def mask() -> Array:
 
 
 def _noise(rng: np.random.Generator, height: int, width: int, octaves: int, fall: float = 2.0) -> Array:
-    """Return smooth noise of zero mean: bumps of all sizes, the smaller the lower."""
+    """Return smooth noise with zero mean: bumps of all sizes, where smaller bumps are lower."""
     total = np.zeros((height, width))
     for octave in range(octaves):
         rows, columns = min(2**octave + 1, height), min(2 ** (octave + 1) + 1, width)
@@ -80,7 +80,7 @@ def _hills(
     rough: int,
     near: float,
 ) -> None:
-    """Draw a range of hills: the nearer, the greener and the lower."""
+    """Draw a range of hills; ``near``, from 0 to 1, makes them greener."""
     ridge = level - height * _noise(rng, 2, y.shape[1], rough)[0].clip(-1.2, 2.0)
     trees = _noise(rng, y.shape[0], y.shape[1], 9, 1.25)[..., None]
     color = np.array([122.0, 132, 160]) * (1 - near) + np.array([46.0, 92, 48]) * near
@@ -104,7 +104,7 @@ def _balloon(picture: Array, y: Array, x: Array) -> None:
 
 
 def _lake(picture: Array, rng: np.random.Generator) -> None:
-    """Draw water that mirrors the scene above the horizon, in waves."""
+    """Draw a lake whose waves reflect the scene above the horizon."""
     first, width = _HORIZON * _FINE, WIDTH * _FINE
     rows = np.arange(first, HEIGHT * _FINE)
     waves = _FINE * _noise(rng, len(rows), width // 8, 8, 1.3).repeat(8, 1)

@@ -1,6 +1,7 @@
 """Stubs of the dynamic mode's operators, readers and mathematical functions.
 
-A function of a batch returns a `Batch`; the result for other operands depends on all of them, and is ``Any``.
+If the first input of a function is a `Batch`, the result's type is `Batch`. Otherwise, the type depends on all inputs,
+and the stub says ``Any``.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _OWN = {
 
 
 def stubs() -> dict[str, str]:
-    """Return the text of every stub file by its path below `torchdali`."""
+    """Return the text of every stub file, by its path relative to the package `torchdali`."""
     spaces: dict[str, list[Operator]] = defaultdict(list)
     for operator in registry.values():
         if operator.is_ours and not operator.hidden and is_wanted(operator):
@@ -84,7 +85,7 @@ def _imread() -> str:
 
 
 def _again(space: str) -> str:
-    """Write the names that a module imports and offers besides."""
+    """Return import statements for the names that a module imports and lists in ``__all__``."""
     module: Any = getattr(dynamic, space) if space else dynamic
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     lines = []
@@ -118,7 +119,17 @@ def _one(
     operator: Operator, name: str, inputs: list[inspect.Parameter], named: list[inspect.Parameter],
     first: str, result: str, decorator: str | None = None,
 ) -> str:  # fmt: skip
-    """Write one form of a function; ``first`` is the type of its first input, if that decides."""
+    """Return the stub text of one overload of a function.
+
+    Args:
+        operator: The operator, whose docstring is used.
+        name: Name of the function.
+        inputs: Its inputs.
+        named: Its keyword arguments.
+        first: Type of the first input; empty for ``Any``.
+        result: Type of the result.
+        decorator: Text before the function; None for ``@overload`` if the function has several overloads.
+    """
     lines, positional = [], False
     for i, each in enumerate(inputs):
         kind = first if first and not i else "Any"
@@ -154,7 +165,7 @@ def _decides(operator: Operator, inputs: list[inspect.Parameter]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Write Python's ``bool`` so that it is not the element type of the same name."""
+    """Replace ``bool`` with ``_bool``, because ``bool`` is a dtype in the dynamic mode."""
     return re.sub(r"\bbool\b", "_bool", text)
 
 

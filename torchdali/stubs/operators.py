@@ -1,4 +1,4 @@
-"""Stubs of `fn` and `ops`, and the parts of an operator's stub."""
+"""Generate the stubs of `fn` and `ops`, and the stub text of single arguments and docstrings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _T = TypeVar("_T", DataNode, TensorList, torch.Tensor)
 
 
 def stubs() -> dict[str, str]:
-    """Return the text of every stub file by its path below the package."""
+    """Return the text of every stub file, by its path relative to the package `torchdali`."""
     spaces: dict[str, list[Operator]] = defaultdict(list)
     for operator in registry.values():
         if not operator.hidden and operator.is_ours:
@@ -61,7 +61,13 @@ def stubs() -> dict[str, str]:
 
 
 def path_of(package: str, space: str, has_below: bool) -> str:
-    """Return the path of the stub of a namespace in a package."""
+    """Return the path of a stub file.
+
+    Args:
+        package: ``"fn"`` or ``"ops"``.
+        space: Namespace of the operators, for example ``"readers"``; empty for the package itself.
+        has_below: True if the namespace contains other namespaces.
+    """
     parts = [package, *(space.split(".") if space else [])]
     leaf = "/__init__.pyi" if has_below or not space else ".pyi"
     return "/".join(parts) + leaf
@@ -86,7 +92,11 @@ def _function(operator: Operator) -> str:
 
 
 def _input(operand: InputSpec, is_first: bool) -> str:
-    """Write an input: numbers may replace data of any kind, arrays only with other data, which determine the result."""
+    """Return the stub text of an input.
+
+    If the input has neither required layouts nor required dtypes, numbers may replace the data. Arrays may replace it
+    too, except for the first input, whose type determines the type of the result.
+    """
     text = "_T"
     if not operand.takes.layouts and not operand.takes.dtypes:
         text += " | abc.Sequence[float] | float"
@@ -98,9 +108,10 @@ def _input(operand: InputSpec, is_first: bool) -> str:
 
 
 def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
-    """Return the forms of a call: the arguments that are written otherwise than usual, and the type of the result.
+    """Return the overloads of an operator: the arguments whose stub text differs, by name, and the result's type.
 
-    Outputs are written as tuples, whose length checkers know; they come in lists, as DALI's.
+    Several outputs are typed as a tuple, so that type checkers know their number. At run time, they are a list, as in
+    DALI.
     """
     schema, options = operator.schema, operator.options
     one = "_T" if schema.inputs and not schema.input(0).optional else "DataNode"
@@ -110,7 +121,7 @@ def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
         return [({}, one if schema.outputs == 1 else _tuple(one, schema.outputs))]
     usual = _count(operator, {})
     if schema.variadic and usual == len(schema.inputs):
-        return [({}, "Any")]  # as many as there are inputs, or one
+        return [({}, "Any")]  # one output per input; a list only for several inputs
     counts = {
         argument.name: {_count(operator, {argument.name: value}) for value in _values(argument)}
         for argument in schema.arguments.values()
@@ -141,7 +152,10 @@ def _tuple(one: str, count: int) -> str:
 
 
 def _count(operator: Operator, arguments: Mapping[str, Any]) -> Any:
-    """Return the number of outputs that the operator's rule gives; None for a single one, a text if it fails."""
+    """Return the number of outputs that the operator's rule computes from the arguments.
+
+    None means a single output, outside of a list. If the rule fails, return the name of the exception's class.
+    """
     rule = operator.options.outputs
     try:
         return None if rule is None else rule({**operator.arguments(arguments), "inputs": len(operator.schema.inputs)})
@@ -150,7 +164,7 @@ def _count(operator: Operator, arguments: Mapping[str, Any]) -> Any:
 
 
 def _values(argument: Argument) -> Sequence[Any]:
-    """Return some values of an argument, by which it is seen whether the number of outputs depends on it."""
+    """Return some values of an argument, to test whether the number of outputs depends on the argument."""
     base, marks, _ = split(argument.annotation)
     for mark in marks:
         if isinstance(mark, Choices):
@@ -171,7 +185,7 @@ def _class(operator: Operator) -> str:
 
 
 def doc_text(operator: Operator) -> str:
-    """Write the docstring of an operator, which editors show at a call."""
+    """Return the docstring of an operator's stub, which editors show at a call."""
     text = (inspect.getdoc(operator.function) or "").strip()
     if operator.instead:
         text = f"Deprecated: use `{operator.instead}`.\n\n{text}"
@@ -180,13 +194,17 @@ def doc_text(operator: Operator) -> str:
 
 
 def idle(operator: Operator) -> frozenset[str]:
-    """Return the names of arguments that change nothing: arguments of every operator whose docstring says so."""
+    """Return the names of arguments that have no effect.
+
+    These are the arguments that every operator has, and arguments whose description begins with "Accepted", or has a
+    sentence that begins with it.
+    """
     said = descriptions(operator)
     return frozenset(COMMON) | {name for name, text in said.items() if re.match(r"(.*\. )?Accepted\b", text)}
 
 
 def _positional(operator: Operator) -> list[str]:
-    """Write the arguments that may be given by position too: of a function of its own, as external_source."""
+    """Return the stub text of the arguments that may also be passed by position, as in `external_source`."""
     arguments = operator.schema.arguments
     parameters = inspect.signature(operator.function).parameters.values()
     names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -207,7 +225,7 @@ def _arguments(operator: Operator) -> list[str]:
 
 
 def argument_text(argument: Argument, varying: str = "DataNode | TensorList") -> str:
-    """Write an argument with its type and default; ``varying`` are the types of values given per sample."""
+    """Return the stub text of an argument, with its type and default; ``varying`` is the type of per-sample values."""
     base, marks, optional = split(argument.annotation)
     text = _type(base, marks)
     if argument.edge:

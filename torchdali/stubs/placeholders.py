@@ -1,7 +1,8 @@
-"""Placeholders for packages that are not installed, so that the declarations can be read without PyTorch.
+"""Placeholders for packages that aren't installed, so that stubs can be generated without PyTorch.
 
-A package is built before its dependencies are installed. Stubs are made of signatures and docstrings alone, which no
-value of another package enters: whatever a module takes from one when it is imported may be anything.
+A package is built before its dependencies are installed. Stubs contain only signatures and docstrings, which don't
+depend on values of other packages. If a module imports a value from a missing package, any object can replace the
+value.
 """
 
 from __future__ import annotations
@@ -16,22 +17,26 @@ from typing import Any
 
 __all__ = ["replace_missing"]
 
-_PACKAGES = ("torch", "torchvision", "numpy", "PIL")  # those that modules import at their top
+_PACKAGES = ("torch", "torchvision", "numpy", "PIL")  # packages that torchdali's modules import at the top of the file
 
 
 def replace_missing() -> None:
-    """Let the packages that are not installed be imported as placeholders."""
+    """Let Python import placeholders for the packages that aren't installed."""
     missing = {name for name in _PACKAGES if importlib.util.find_spec(name) is None}
     sys.meta_path.append(_LastFinder(missing))
 
 
 class _Anything(type):
-    """The type of all that placeholders hold: classes, as annotations and bases are; using one gives another."""
+    """The metaclass of all objects in placeholder modules.
+
+    The objects are classes, so that they can be annotations and base classes. Attributes, calls and operators of an
+    object return another placeholder object.
+    """
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        setattr(cls, name, _anything(name))  # the same each time: it may be the key of a table
+        setattr(cls, name, _anything(name))  # stored, because the same object must be returned again: it may be a key
         return getattr(cls, name)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -75,7 +80,7 @@ class _Placeholder(types.ModuleType):
 
 
 class _LastFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The last of those that Python asks for a module."""
+    """An import finder that Python asks after all others; it creates placeholder modules."""
 
     def __init__(self, packages: set[str]) -> None:
         self._packages = packages
@@ -87,7 +92,7 @@ class _LastFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True) if is_missing else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        return _Placeholder(spec.name)  # it is a package to Python, as its specification says
+        return _Placeholder(spec.name)  # the spec says that the module is a package
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Load nothing: attributes are created on access."""

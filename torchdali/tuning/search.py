@@ -16,11 +16,11 @@ __all__ = ["Comparison", "Measure", "SearchResult", "Setting", "Settings", "comp
 
 Settings = Mapping[str, Any]
 Measure = Callable[[Settings], float | None]
-"""Measures samples a second with some settings; None if they cannot be used."""
+"""Function that returns the samples per second with some settings, or None if the settings can't be used."""
 
 WORTH = 0.02  # smallest gain for which a setting is changed
 _PAIRS = 12  # greatest number of pairs of measurements in one comparison
-_FEW, _HOPELESS = 6, 0.05  # a comparison ends after so many pairs if its uncertainty is greater than this
+_FEW, _HOPELESS = 6, 0.05  # a comparison ends after six pairs if its uncertainty is greater than 0.05
 _CLEAR = 0.1  # two pairs are enough if both have a greater difference in the same direction
 
 
@@ -32,7 +32,10 @@ class Setting:
     values: tuple[Any, ...]
 
     def beside(self, settings: Settings, step: int) -> Settings | None:
-        """Return settings with the next value, or the previous value for a step of -1; None beyond the ends."""
+        """Return settings with the next value of this setting, or the previous value for a step of -1.
+
+        Return None if there is no next or previous value.
+        """
         k = self.values.index(settings[self.name]) + step
         return {**settings, self.name: self.values[k]} if 0 <= k < len(self.values) else None
 
@@ -92,11 +95,11 @@ def compare(
     """Measure two settings alternately until it is clear which settings are faster.
 
     Args:
-        measure: Measures the rate of settings.
+        measure: Function that measures the rate with some settings.
         known: The known settings.
         challenger: The settings to compare with the known settings.
         enough: Function that returns True when the time is used up.
-        least: Number of pairs that are measured in any case.
+        least: Number of pairs that are measured even if the time is used up.
     """
     ratios: list[float] = []
     comparison = Comparison(challenger, ())
@@ -142,9 +145,9 @@ def search(
     last comparison compares the result of the steps with the start settings again.
 
     Args:
-        measure: Measures the rate of settings.
+        measure: Function that measures the rate with some settings.
         choices: The settings to change, with their possible values.
-        start: The present settings, with a value of each choice.
+        start: The current settings, with a value for each of ``choices``.
         others: Settings that are tried first; the steps begin at the fastest of these. Each step changes only one
             setting, so that this is the only test of changes to two settings at the same time.
         enough: Function that returns True when the time for steps is used up.
@@ -172,7 +175,10 @@ def search(
 
 
 def _steps(choices: Sequence[Setting], best: Callable[[], Settings]) -> Iterator[Settings]:
-    """Yield neighbors of the best settings: continue in one direction while the rate improves; higher values first."""
+    """Yield neighbors of the best settings, first with higher values, then with lower values.
+
+    While changing one setting improves the rate, continue with this setting in the same direction.
+    """
     for step in (1, -1):
         for choice in choices:
             before: Settings = {}

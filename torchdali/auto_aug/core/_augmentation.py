@@ -68,12 +68,12 @@ class Augmentation:
 
     @property
     def op(self) -> Callable[..., DataNode]:
-        """The function."""
+        """The decorated function."""
         return self._op
 
     @property
     def mag_range(self) -> MagnitudeRange | None:
-        """Magnitudes of the first and the last bin, or an array with the magnitude of each bin, or None."""
+        """Magnitudes of the first and the last bin, or an array with each bin's magnitude; None for no magnitudes."""
         return self._mag_range
 
     @property
@@ -83,7 +83,7 @@ class Augmentation:
 
     @property
     def mag_to_param(self) -> Parameter:
-        """Function from a magnitude to the parameter."""
+        """Function that converts a magnitude to the parameter."""
         return self._mag_to_param or np.asarray
 
     @property
@@ -209,7 +209,10 @@ class Augmentation:
         return np.linspace(*self._mag_range, bins, dtype=np.float32)
 
     def _signed_row(self, magnitude_bin: Bin, magnitudes: npt.NDArray[Any]) -> tuple[Any, npt.NDArray[Any]]:
-        """Return the row's index, and the table: each magnitude and its negative, of all bins or of a constant bin."""
+        """Return a table of magnitudes and their negatives, and the index of the row for each sample.
+
+        For a constant bin, the table contains only this bin's magnitude and its negative.
+        """
         if not isinstance(magnitude_bin, SignedBin):
             warnings.warn(
                 f"the augmentation `{self.name}` negates magnitudes at random, but unsigned `magnitude_bin` was passed "

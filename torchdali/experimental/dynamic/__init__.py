@@ -1,7 +1,8 @@
 """The dynamic mode: operators called one by one on tensors and batches, without a pipeline.
 
-`Tensor` is one sample, `Batch` several. Calls on batches are collected and computed together, like a pipeline, when a
-result is asked for (`EvalMode` changes that); inputs and results are, or share memory with, torch tensors.
+A `Tensor` is one sample, and a `Batch` is several samples. Calls on batches are recorded, and computed together like a
+pipeline when a result is requested; `EvalMode` changes this behavior. Inputs and results share memory with torch
+tensors.
 
     import torchdali.experimental.dynamic as ndd
 

@@ -32,15 +32,15 @@ class Batch(LazyValue):
     sample or an element. Use `tensors` and `select` to get samples, and `slice` to index into each sample.
 
     Args:
-        tensors: Samples, or an array whose first axis is the batch.
+        tensors: The samples: a list, a batch, or an array whose first axis is the sample index.
         dtype: Dtype of the elements; required for an empty batch.
         device: The target device.
         layout: Names of the axes of a sample, one letter each.
-        invocation_result: Instead of samples: the result of an operation (internal).
+        invocation_result: The result of an operation; internal code passes it instead of ``tensors``.
         copy: Never share memory with the data.
 
     Raises:
-        ValueError: The samples' numbers of axes differ, or there are neither samples nor ``dtype``.
+        ValueError: The samples differ in their number of axes, or the batch is empty and ``dtype`` is None.
     """
 
     __slots__ = ()
@@ -72,7 +72,7 @@ class Batch(LazyValue):
 
     @property
     def _storage(self) -> TensorList:
-        """The data as a `TensorList`, like a pipeline's batch."""
+        """The data as a `TensorList`, the class of a pipeline's batches."""
         return self._values()
 
     def _single(self, pad: bool = False) -> TensorCPU | TensorGPU:
@@ -103,10 +103,10 @@ class Batch(LazyValue):
         return BatchSlice(self)
 
     def select(self, sample_range: Any) -> Any:
-        """Return some of the samples: a `Tensor` for a number, a `Batch` for a range or a list of numbers.
+        """Return some of the samples: a `Tensor` for an index, a `Batch` for a slice or a list of indices.
 
         Raises:
-            IndexError: the index is out of range.
+            IndexError: an index is out of range.
         """
         if isinstance(sample_range, (int, Tensor)) and not isinstance(sample_range, bool):
             return self.tensors[int(sample_range)]
@@ -121,15 +121,15 @@ class Batch(LazyValue):
         )
 
     def cpu(self) -> Batch:
-        """Return the batch on the CPU: itself if it is there."""
+        """Return the batch on the CPU; ``self`` if it is already there."""
         return self.to_device("cpu")
 
     def gpu(self, index: int | None = None) -> Batch:
-        """Return the batch on an accelerator: itself if it is there."""
+        """Return the batch on an accelerator; ``self`` if it is already there."""
         return self.to_device(Device("gpu", index))
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Batch:
-        """Return the batch on a device: itself if it is there, unless ``force_copy``."""
+        """Return the batch on a device; ``self`` if it is already there and ``force_copy`` is False."""
         target = _device_of(device)
         if target == self.device and not force_copy:
             return self
@@ -157,7 +157,7 @@ class Batch(LazyValue):
         """Return a contact sheet of the samples.
 
         Args:
-            path: File to which the sheet is also saved.
+            path: File to which the sheet is also saved; None saves no file.
             options: Options of `torchdali.pictures.show`.
 
         Raises:
@@ -226,7 +226,7 @@ install(Batch)
 
 
 class BatchSamples(Sequence[Tensor]):
-    """The samples of a batch; they are computed when a sample is accessed."""
+    """The samples of a batch, as a sequence of `Tensor`. The batch is computed when a tensor's value is needed."""
 
     def __init__(self, batch: Batch, indices: Sequence[int]) -> None:
         self._batch, self._indices = batch, indices
@@ -247,7 +247,7 @@ class BatchSamples(Sequence[Tensor]):
 
 
 class BatchSlice:
-    """Indexing of each sample of a batch; see `Batch.slice`."""
+    """An object whose indexing indexes into each sample of a batch; see `Batch.slice`."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
@@ -258,7 +258,7 @@ class BatchSlice:
 
 
 def _samples_of(data: Any) -> Any:
-    """Return samples as the data inside of this mode's classes."""
+    """Unwrap samples of the class `Tensor`; return other data unchanged."""
     if isinstance(data, Tensor):
         return data._storage
     if isinstance(data, (list, tuple, BatchSamples)):

@@ -4,7 +4,7 @@ The first iteration runs as without capture, and the operations that it records 
 iteration, the template is applied to the iteration's own data. The capture's executors compute the same results as in
 the first iteration, up to `_AHEAD` iterations ahead. When the body then makes the same calls, they return these
 results. The next loop over the same data begins with the template of the previous loop. If the calls of its first
-iteration differ, they become its template.
+iteration differ from this template, they become the new template.
 
 The thread that runs the loop starts iterations. The first thread that requests a result waits for its iteration, and
 for the iterations that were started before.
@@ -52,10 +52,11 @@ class _TemplateCall:
         node: The call in the first iteration.
         device: Device of the results.
         rng: Generator of the random numbers, if the call draws any.
-        draw: Index of the call's draw from the generator, from the start of the iteration.
+        draw: Number of draws from the generator in the same iteration, before this call.
         asked: Outputs whose values the first iteration used.
         outer: Operands that aren't data or results of the loop. They don't change, and are retained with their values.
-        form: Form of the call, if later calls of the same form needn't be recorded.
+        form: Describes the call, so that `Capture.repeat` recognizes an equal call and needn't record it; None if
+            every later call must be recorded.
     """
 
     node: Node
@@ -129,7 +130,7 @@ class _StartedIterations:
         """Finish all iterations up to `last`."""
         with self._lock:
             while not last.done:
-                # Removed only after it is done, so that the next call finds it after an interrupt.
+                # The iteration is removed only after it is done: after an interrupt, the next call still finds it.
                 self._line[0].finish()
                 self._line.popleft()
 
@@ -371,7 +372,7 @@ class Capture:
             self._matches = False  # the body differs from the previous loop's body
             return operation
         prepared = self._now.operations[self._next_call]
-        if prepared.key != operation.key:  # the generator was seeded, or used elsewhere
+        if prepared.key != operation.key:  # the generator was reseeded, or used elsewhere, after the preparation
             self._matches = False
             return operation
         self._next_call += 1

@@ -1,4 +1,4 @@
-"""`Checkpoint`: the states of readers and random generators, under names."""
+"""`Checkpoint`: the states of readers and random generators, by name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _VERSION = 1
 
 
 class Checkpoint:
-    """States of objects with ``get_state`` and ``set_state``: readers, and `random.RNG`.
+    """The states of readers and random generators (`random.RNG`), by name.
 
-    `register` the objects, `collect` their states, `save` them; after a new start `load` the file and register the
-    same objects under the same names, which gives each its state.
+    To save: `register` the objects, `collect` their states, and `save` the states to a file. To resume in a new
+    process: `load` the file, and register the same objects under the same names. Registering then restores each
+    object's state.
     """
 
     def __init__(self) -> None:
@@ -28,14 +29,14 @@ class Checkpoint:
         self._loaded = False
 
     def register(self, op: Any, name: str | None = None) -> str:
-        """Add an object, and return its name; after `load`, the object gets its state.
+        """Add an object, and return its name; after `load`, also restore the object's state.
 
         Args:
             op: A reader or a generator.
-            name: ``"__op_0"``, ``"__op_1"`` ... by default, in the order of registration.
+            name: Name of the object; by default ``"__op_0"``, ``"__op_1"`` ... in the order of registration.
 
         Raises:
-            TypeError: The object has no state.
+            TypeError: The object has no ``get_state`` and ``set_state``, or the loaded state is of another class.
             RuntimeError: The name is already used, or the object is registered under another name.
             KeyError: A loaded checkpoint has no state with this name.
         """
@@ -73,7 +74,8 @@ class Checkpoint:
         """Restore the states of all registered objects.
 
         Raises:
-            RuntimeError: A state has no object, or an object has no state.
+            RuntimeError: A state has no registered object.
+            KeyError: An object has no state.
         """
         missing = sorted(self._states.keys() - self._objects.keys())
         if missing:
@@ -94,7 +96,7 @@ class Checkpoint:
 
     @property
     def is_loaded(self) -> bool:
-        """True if the states come from a file or a text."""
+        """True if the states come from `load` or `deserialize`."""
         return self._loaded
 
     @property
@@ -103,16 +105,21 @@ class Checkpoint:
         return bool(self._states) and self._states.keys() == self._objects.keys()
 
     def get_state(self, name: str) -> str:
-        """Return the state with a name; raise KeyError for an unknown name."""
+        """Return the state with this name; raise KeyError if there is none."""
         if name not in self._states:
             raise KeyError(f"the checkpoint contains no state of {name!r}")
         return self._states[name]["state"]
 
     def set_state(self, name: str, value: Any, op_type: str | None = None) -> None:
-        """Set the state with a name; the object doesn't change.
+        """Set the state with this name, without changing the object.
+
+        Args:
+            name: Name of the object.
+            value: The state.
+            op_type: Name of the object's class; by default, the class of the object registered under this name.
 
         Raises:
-            KeyError: No object has this name, and ``op_type`` isn't set.
+            KeyError: No object has this name, and ``op_type`` is None.
         """
         if op_type is None:
             if name not in self._objects:
@@ -121,11 +128,13 @@ class Checkpoint:
         self._states[name] = {"state": str(value), "type": op_type}
 
     def serialize(self) -> str:
-        """Return the states as text (JSON)."""
+        """Return the states as JSON text."""
         return json.dumps({"version": _VERSION, "states": self._states})
 
     def deserialize(self, data: str | bytes) -> None:
-        """Read states from the result of `serialize`, and set them in objects that are or will be registered.
+        """Read states from the result of `serialize`.
+
+        Registered objects get their states immediately, other objects when they are registered.
 
         Raises:
             ValueError: The text isn't a checkpoint.
@@ -136,10 +145,11 @@ class Checkpoint:
             self._give(op, name)
 
     def save(self, filename: str | os.PathLike[str]) -> str:
-        """Write the states to a file, and return its name; the file is replaced in one step.
+        """Write the states to a file, and return its path; an existing file is replaced atomically.
 
         Args:
-            filename: Path of the file. ``{seq}`` is replaced, as in `str.format`, by the largest existing number + 1.
+            filename: Path of the file. ``{seq}`` in the path is a counter: `str.format` replaces it with the largest
+                number of the existing files plus 1.
         """
         pattern = os.fspath(filename)
         target = pattern.format(seq=_last(pattern) + 1) if "{seq" in pattern else pattern
@@ -147,7 +157,7 @@ class Checkpoint:
         return target
 
     def load(self, filename: str | os.PathLike[str]) -> str:
-        """Read states from a file, and return its name; with ``{seq}``, the file with the largest number.
+        """Read states from a file, and return its path; for a path with ``{seq}``, read the file of the largest number.
 
         Raises:
             FileNotFoundError: The file does not exist.

@@ -27,11 +27,11 @@ class EvalContext(Scoped):
     Leaving the block computes pending operations. Outside of ``with`` blocks, each thread has a default context.
 
     Args:
-        num_threads: Number of threads; `get_num_threads` by default.
+        num_threads: Number of threads; by default, the result of `get_num_threads`.
         device_id: Index of the accelerator; by default the current accelerator, or None without an accelerator.
         cuda_stream: Value of the attribute `cuda_stream`; the current stream by default. Work on an accelerator runs on
-            separate streams, and torch's current stream waits for them when a result is used.
-        thread_pool: Pool of threads, instead of ``num_threads``.
+            separate streams, and torch's current stream waits for these streams when a result is used.
+        thread_pool: A pool of threads; pass it instead of ``num_threads``.
 
     Raises:
         ValueError: Both ``num_threads`` and ``thread_pool`` are set, there is less than one thread, or the stream
@@ -86,7 +86,7 @@ class EvalContext(Scoped):
 
     @property
     def device_id(self) -> int | None:
-        """Number of the accelerator, or None."""
+        """Index of the accelerator, or None."""
         return self._device_id
 
     @property
@@ -100,7 +100,7 @@ class EvalContext(Scoped):
         return self._checkpoint
 
     def evaluate(self, operation: Operation, index: int) -> tuple[TensorList | None, ...]:
-        """Compute an operation and its inputs, unless the result at an index exists; return its results."""
+        """Return an operation's results; if the result at ``index`` is missing, compute the operation first."""
         with self._lock:  # another thread may have computed the same operation
             if operation.results is None or operation.results[index] is None:
                 operation.results = None
@@ -119,7 +119,8 @@ class EvalContext(Scoped):
 
     def add(self, operation: Operation) -> None:
         """Store an operation for `evaluate_all`."""
-        # Without the lock, which may be held while other operations are computed; `evaluate_all` copies the references.
+        # This method doesn't take the lock, which may be held while other operations are computed. It needs no lock,
+        # because `evaluate_all` copies the references in one step.
         self._pending[operation.serial] = operation
 
     def engine(self) -> OperationEngine:
@@ -133,7 +134,7 @@ class EvalContext(Scoped):
         self._cache[invocation] = results
 
     def cached_results(self, invocation: Any) -> Any:
-        """Return the results of `cache_results`, or None."""
+        """Return the results that `cache_results` stored for an invocation, or None."""
         return self._cache.get(invocation)
 
     def __exit__(self, *error: object) -> None:

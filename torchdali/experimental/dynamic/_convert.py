@@ -20,11 +20,11 @@ __all__ = ["as_list", "list_of_samples", "sample_of"]
 def sample_of(data: Any, dtype: Any = None, copy: bool = False) -> tuple[torch.Tensor, str]:
     """Return one sample as a torch tensor, and its layout.
 
-    Memory is shared if the data allows it, unless ``copy``. Python's integers become int32 and its floats
-    float32, as in DALI.
+    Memory is shared if the data allows it and ``copy`` is False. Python's integers become int32, and Python's floats
+    become float32, as in DALI.
 
     Raises:
-        TypeError, ValueError: The data isn't an array.
+        TypeError, ValueError: The data can't be converted to an array of numbers.
         OverflowError: An integer doesn't fit int32.
     """
     layout = _layout_of(data)
@@ -64,7 +64,7 @@ def _as_torch(data: Any) -> torch.Tensor:
 
 
 def _of_python(data: Any) -> np.ndarray[Any, Any]:
-    """Convert Python numbers to an int32, float32 or bool array; if the data contains arrays, their dtype is kept."""
+    """Convert Python numbers to an int32, float32 or bool array. Arrays inside of lists keep their dtype."""
     array = np.asarray(data)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"cannot make a tensor of {data!r}: its elements must be numbers")
@@ -92,14 +92,15 @@ def list_of_samples(
     """Return several samples as a `TensorList`.
 
     Args:
-        data: An array whose first axis is the batch, or a sequence of samples.
-        dtype: Dtype of the elements; converted if they differ.
+        data: An array whose first axis is the sample index, or a sequence of samples.
+        dtype: Dtype of the result; samples with another dtype are converted.
         place: The target device; the data's device by default.
         layout: Layout of a sample; the data's layout by default.
         copy: Never share memory with the data.
 
     Raises:
-        ValueError: The samples' numbers of axes or dtypes differ, or there are neither samples nor ``dtype``.
+        ValueError: The samples differ in their number of axes, or there are no samples and ``dtype`` is None.
+        TypeError: The samples differ in their dtype, and ``dtype`` is None.
     """
     if isinstance(data, TensorList):
         batch = _cast_list(data, dtype, copy)
@@ -158,7 +159,7 @@ def _place_batch(values: TensorList, place: Any, layout: str | None) -> TensorLi
 
 
 def move(values: TensorList, target: Device) -> TensorList:
-    """Return a copy on another device."""
+    """Return a copy of a batch on another device."""
     place = to_torch_device(target)
     samples = [sample.to(place, non_blocking=place.type != "cpu") for sample in values.samples()]
     return TensorList.from_samples(samples, values.layout(), dtype=values.torch_dtype)
@@ -168,7 +169,7 @@ def relabel(values: TensorList, layout: str) -> TensorList:
     """Return the same samples with another layout.
 
     Raises:
-        ValueError: The number of letters isn't the number of the samples' dimensions.
+        ValueError: The layout's length differs from the samples' number of dimensions.
     """
     if layout and len(values) and len(layout) != values.ndim():
         raise ValueError(
@@ -181,11 +182,11 @@ def relabel(values: TensorList, layout: str) -> TensorList:
 
 
 def as_list(value: Any, size: int | None) -> TensorList:
-    """Convert an operand to a batch of ``size`` samples by repeating it.
+    """Convert one sample to a batch that repeats the sample ``size`` times.
 
     Args:
-        value: One sample.
-        size: Number of samples; None for a single sample.
+        value: The sample.
+        size: Number of repetitions; None means 1, without a batch axis in memory.
     """
     tensor, layout = sample_of(value)
     if size is None:

@@ -1,4 +1,4 @@
-"""Element types of the dynamic mode: `DType` and its instances ``int8`` ... ``float64``, ``bool``."""
+"""Dtypes of the dynamic mode: `DType` and its instances ``int8`` ... ``float64``, ``bool``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class _DTypeFamily(enum.Enum):
-    """The family of an element type."""
+    """The family of a dtype."""
 
     signed = 1
     unsigned = 2
@@ -32,18 +32,18 @@ _DEFAULT_BITS = {16: (5, 10), 32: (8, 23), 64: (11, 52)}  # IEEE 754: exponent, 
 
 
 class DType:
-    """An element type.
+    """A dtype of the dynamic mode.
 
-    Two types are equal if their kinds and widths are equal. Calling a type converts data: ``float32([1, 2])`` is a
-    `Tensor`.
+    Two dtypes are equal if their families and widths are equal. Calling a dtype converts data: ``float32([1, 2])``
+    returns a `Tensor`.
 
     Args:
-        kind: Family of the type.
-        bits: Width of an element.
-        exponent_bits: Number of exponent bits of a float; IEEE 754's for 16, 32 and 64 bits by default.
-        significand_bits: Number of significand bits of a float; the same default.
-        bytes: Size of an element; ``bits / 8`` rounded up by default.
-        type_id: The equivalent `DALIDataType`, if any.
+        kind: Family of the dtype.
+        bits: Width of an element in bits.
+        exponent_bits: Number of exponent bits of a float; by default, IEEE 754's number for 16, 32 or 64 bits.
+        significand_bits: Number of significand bits of a float, with the same default.
+        bytes: Size of an element in bytes; by default, ``bits / 8`` rounded up.
+        type_id: The equivalent `DALIDataType`, or None.
         name: Short name, for example ``"i8"``.
         docs: Description.
     """
@@ -56,7 +56,7 @@ class DType:
     name: str
 
     Kind: ClassVar[type[_DTypeFamily]] = _DTypeFamily
-    _convert: ClassVar[Callable[..., Any]]  # set by the module that converts, which imports this one
+    _convert: ClassVar[Callable[..., Any]]  # set by `_batch`, which imports this module
     _by_id: ClassVar[dict[DALIDataType, DType]] = {}
     _by_name: ClassVar[dict[str, DType]] = {}
 
@@ -99,12 +99,12 @@ class DType:
         return self.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Convert data to this type: a batch to a `Batch`, other data to a `Tensor`."""
+        """Convert data to this dtype: a batch to a `Batch`, other data to a `Tensor`."""
         return DType._convert(self, *args, **kwargs)
 
     @staticmethod
     def from_type_id(type_id: DALIDataType) -> DType:
-        """Return the type of a `DALIDataType`; raise TypeError for other values."""
+        """Return the dtype of a `DALIDataType`; raise TypeError for other values."""
         try:
             return DType._by_id[DALIDataType(type_id)]
         except (KeyError, ValueError):
@@ -112,7 +112,7 @@ class DType:
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:
-        """Convert a type of NumPy, torch or Python; raise TypeError if there is no corresponding type."""
+        """Convert a dtype of NumPy, torch or Python; raise TypeError if there is no equivalent dtype."""
         if isinstance(numpy_type, builtins.type) and issubclass(numpy_type, builtins.bool):
             return bool
         if numpy_type is builtins.float:
@@ -126,7 +126,11 @@ class DType:
 
     @staticmethod
     def parse(name: str) -> DType:
-        """Return the type of a name, for example ``"f32"``, ``"float32"`` or ``"DataType"``; ValueError for others."""
+        """Return the dtype with a name, such as ``"f32"``, ``"float32"`` or ``"DataType"``.
+
+        Raises:
+            ValueError: The name is unknown.
+        """
         known = DType._by_name.get(name)
         if known is None:
             raise ValueError(f"unknown type name {name!r}; one of {', '.join(DType._by_name)}")
@@ -162,13 +166,13 @@ InterpType: DType = _define("InterpType", "interp_type", _DTypeFamily.enum, 32, 
 
 
 def dtype(obj: Any) -> DType:
-    """Convert an object to an element type.
+    """Convert an object to a dtype.
 
     Args:
-        obj: A `DType`, its name, a `DALIDataType`, or a type of NumPy, torch or Python.
+        obj: A `DType`, its name, a `DALIDataType`, or a dtype of NumPy, torch or Python.
 
     Raises:
-        TypeError, ValueError: The object isn't an element type.
+        TypeError, ValueError: The object isn't a dtype.
     """
     if isinstance(obj, DType):
         return obj
@@ -180,10 +184,10 @@ def dtype(obj: Any) -> DType:
 
 
 def type_id(dtype: Any) -> DALIDataType:
-    """Return the `DALIDataType` of a type.
+    """Return the `DALIDataType` of a dtype.
 
     Raises:
-        ValueError: The type has no `DALIDataType`.
+        ValueError: The dtype has no `DALIDataType`.
     """
     dali_type = dtype.type_id if isinstance(dtype, DType) else dtype
     if not isinstance(dali_type, DALIDataType):
@@ -192,7 +196,7 @@ def type_id(dtype: Any) -> DALIDataType:
 
 
 def as_torch_dtype(obj: Any) -> torch.dtype:
-    """Return torch's dtype for an argument of `dtype`; enumerations are stored as int32."""
+    """Return the torch dtype for any object that `dtype` accepts; enumerations are stored as int32."""
     if isinstance(obj, torch.dtype):
         return obj
     kind = dtype(obj)
@@ -204,5 +208,5 @@ def as_torch_dtype(obj: Any) -> torch.dtype:
 
 
 def of_torch(obj: torch.dtype) -> DType:
-    """Return the element type of a torch dtype."""
+    """Return the dynamic mode's dtype for a torch dtype."""
     return bfloat16 if obj == torch.bfloat16 else DType.from_type_id(types.from_torch_dtype(obj))

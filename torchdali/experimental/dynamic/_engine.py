@@ -1,8 +1,8 @@
 """Compute operations: collect their inputs into a graph, plan it like a pipeline's, and run it.
 
 Graphs of the same structure share one executor, so a loop plans only once. The structure consists of operators,
-constants, connections and the user's lines. Input values, the readers' records and the keys of random numbers are
-passed to each run.
+constants, connections, and source lines of the user's code. Input values, the readers' records and the keys of random
+numbers are passed to each run.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class OperationEngine:
             try:
                 outputs = runner.run(*work.arguments())
             except BaseException:
-                runner.close()  # an exception from outside may have left a batch in it
+                runner.close()  # an interrupt may have left an unfinished batch in the runner
                 raise
             self._put(work.key, runner)
             work.deliver(outputs)
@@ -143,7 +143,7 @@ class _OperationWork:
         return self.structure.key, self.device
 
     def arguments(self) -> tuple[list[TensorList], list[Keys], list[int | None]]:
-        """Return the arguments of `Runner.start`."""
+        """Return the arguments of `StructureRunner.start`, except the tag."""
         operations = [(n, o) for n in self.structure.nodes if (o := operation_of(n))]
         keys = [o.key for n, o in operations if n.operator.schema.random]
         records = [o.records for _, o in operations if o.records is not None]
@@ -163,11 +163,13 @@ class _OperationWork:
 def _works(
     operations: Sequence[Operation], results: Sequence[OperationResult] | None = None
 ) -> Iterator[_OperationWork]:
-    """Yield the work for executors, by size and accelerator; compute the rest immediately.
+    """Group operations by size and accelerator, and yield each group as work for an executor.
+
+    A group of a few operators on small samples isn't yielded; it is computed immediately.
 
     Args:
         operations: The operations.
-        results: The results to deliver; by default, all referenced results.
+        results: The results to compute; by default, all referenced results.
     """
     for (size, device), chosen in _divide(operations).items():
         nodes = _needed_nodes(chosen)
@@ -235,7 +237,7 @@ def _wanted_edges(nodes: Sequence[Node], operations: Sequence[Operation]) -> lis
 
 
 def _is_small(nodes: Sequence[Node], values: dict[DataNode, TensorList]) -> bool:
-    """Return True for a few operators that process a batch in one call, on small samples."""
+    """Return True if there are only a few operators, each processes a batch in one call, and samples are small."""
     if len(nodes) > _FEW or not all(map(_takes_batches, nodes)):
         return False
     inputs = [values[e] for n in nodes for e in n.inputs if e is not None and e in values]

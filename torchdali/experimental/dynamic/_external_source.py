@@ -1,4 +1,4 @@
-"""`ExternalSource`: data of the user's functions and iterables."""
+"""`ExternalSource`: read data from the user's functions and iterables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet",
 
 
 class ExternalSource:
-    """Returns the next result of a function, or the next item of an iterable, at each call.
+    """A source of the user's data: each call returns the next result of a function or the next item of an iterable.
 
     Args:
-        source: A function without parameters, or an iterable. An item is a tensor or a batch, or a tuple of
-            ``num_outputs`` of them.
+        source: A function without parameters, or an iterable. An item is a tensor or a batch. With several outputs, an
+            item is a tuple of ``num_outputs`` tensors or batches.
         num_outputs: Number of outputs; several outputs are returned as a tuple.
-        cycle: Behavior at the end of an iterable: ``"no"`` raises StopIteration from then on, ``"quiet"`` (or True)
-            begins again, ``"raise"`` raises StopIteration once and begins again at the next call.
+        cycle: Behavior at the end of an iterable: ``"no"`` raises StopIteration at this and all further calls;
+            ``"quiet"`` (or True) starts again; ``"raise"`` raises StopIteration once, and starts again at the next
+            call.
         device: The target device of the data.
         layout: Layout of the data: one layout, or one per output.
         dtype: Dtype of the data: one dtype, or one per output.
@@ -90,7 +91,7 @@ class ExternalSource:
             raise
 
     def captured(self, batch_size: int | None, ctx: EvalContext | None = None) -> Iterator[Any]:
-        """Return an iterator over the data whose loop's body is captured; see `Reader.next_epoch`."""
+        """Return an iterator over the data that captures the loop's body; see ``capture`` of `Reader.next_epoch`."""
         return iter(Capture(self._until_end(batch_size), ctx or EvalContext.current()))
 
     def _until_end(self, batch_size: int | None) -> Iterator[tuple[Any, None]]:
@@ -125,7 +126,7 @@ def _parameters(source: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 class _Restarted:
-    """A generator function as an iterable that can begin again."""
+    """Wraps a generator function as an iterable that can be iterated several times."""
 
     def __init__(self, function: Callable[[], Iterator[Any]]) -> None:
         self._function = function

@@ -44,7 +44,8 @@ def invoke(
         inputs: Tensors, batches and data; None for an omitted optional input.
         declared: The operator.
         arguments: Named arguments; per-sample arguments may be tensors or batches.
-        batch_size: Number of samples of the result; by default, the operands' batch size, or a single tensor.
+        batch_size: Number of samples of the result. By default, the batch size of the operands; if no operand is a
+            batch, the result is a single tensor.
         place: Device of the operator; the first input's device by default.
         rng: Generator of the random numbers, for a random operator; the call advances it.
 
@@ -199,7 +200,7 @@ class _EagerCall:
 
 
 def _common_size(operands: Sequence[Any], batch_size: int | None) -> int | None:
-    """Return the number of samples that all batches have, or None without batches."""
+    """Return the batch size of all batches, or None if there are no batches; raise ValueError if the sizes differ."""
     size = batch_size
     for operand in operands:
         if isinstance(operand, Batch):
@@ -210,7 +211,11 @@ def _common_size(operands: Sequence[Any], batch_size: int | None) -> int | None:
 
 
 def _is_deferred(size: int | None, operands: Sequence[Any]) -> bool:
-    """Return whether a call is recorded: batches are, to be computed together; single tensors in deferred mode."""
+    """Return True if a call must be recorded and computed later.
+
+    Calls with batches are recorded, so that several calls are computed together. Calls with single tensors are recorded
+    only in deferred mode. Calls that need gradients are never recorded.
+    """
     if any(isinstance(o, LazyValue) and _needs_gradient(o) for o in operands):
         return False
     return size is not None or EvalMode.current() is EvalMode.deferred

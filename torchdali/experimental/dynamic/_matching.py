@@ -26,7 +26,13 @@ _PLAIN = frozenset((
 
 
 def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[Node]) -> Node:
-    """Copy a node and its uncopied parents; results of operations that aren't in ``calls`` are used unchanged."""
+    """Copy a node and its parents that have no copy yet.
+
+    Args:
+        node: The node to copy.
+        copies: Edges and their copies; the new copies are added.
+        calls: Nodes to copy. The results of other operations are used without copying their nodes.
+    """
 
     def copy_edge(edge: DataNode) -> DataNode:
         if edge not in copies:
@@ -43,11 +49,13 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[
 
 
 class CallForm:
-    """The form of a call in the loop's body. A later call of the same form matches without being recorded.
+    """A description of a call in the loop's body, to recognize an equal call in a later iteration.
+
+    The later call then needn't be recorded.
 
     Args:
         declared: The operator.
-        kinds: Types of the inputs, then of the named arguments.
+        kinds: Types of the inputs, followed by types of the named arguments.
         operands: The inputs and arguments: edges of the template, plain values, and results of `_types_and_values`.
         names: Names of the named arguments.
         size: The argument ``batch_size``.
@@ -110,7 +118,7 @@ class CallForm:
         size: int | None,
         copies: Mapping[DataNode, DataNode],
     ) -> bool:
-        """Return whether a call has this form; ``copies`` are the edges of the call's iteration."""
+        """Return True if a call has this form; ``copies`` maps the template's edges to the current iteration's edges."""
         values = (*inputs, *arguments.values())
         if declared is not self._declared or size != self._size or tuple(arguments) != self._names:
             return False
@@ -118,7 +126,7 @@ class CallForm:
             return False
         for value, kind, expected in zip(values, self._kinds, self._operands, strict=True):
             if isinstance(value, LazyValue):
-                # Computed values may want a gradient.
+                # A computed value may require a gradient, which a prepared operation doesn't compute.
                 if value._list is not None or value._result is None:
                     return False
                 if value._result.edge is not copies.get(expected):
@@ -131,7 +139,7 @@ class CallForm:
         return True
 
     def results(self, operation: Operation) -> Any:
-        """Return the results of the call as results of a prepared operation."""
+        """Return the results of a prepared operation, in the classes that the call returns."""
         outputs = [self._makes(invocation_result=OperationResult(operation, i)) for i in self._indices]
         return tuple(outputs) if self._several else outputs[0]
 
@@ -141,7 +149,7 @@ def _types_and_values(values: Sequence[Any]) -> tuple[tuple[type, Any], ...]:
 
 
 class CallMatcher:
-    """Compares calls with the template's.
+    """Compares calls with the calls of the template.
 
     Args:
         calls: Nodes of the template's calls; other nodes are auxiliary, for example constants.

@@ -94,7 +94,7 @@ class Operation:
         self.captured = False
         self.future: StartedComputation | None = None
         self.needs = () if results is not None else _before(node)
-        # Results that are still referenced, by identity. An evaluation delivers only these results.
+        # Results that are still referenced, by identity. An evaluation returns only these results.
         self.handles: weakref.WeakValueDictionary[int, OperationResult] = weakref.WeakValueDictionary()
         self.claim(node)
 

@@ -38,12 +38,12 @@ class Reader:
     """A reader with a position: `next_epoch` iterates once over its records, and a call returns the next records.
 
     Args:
-        max_batch_size: Largest number of samples of a batch; also the default number.
+        max_batch_size: Largest allowed batch size; also the default batch size.
         name: Name of the reader, for error messages.
         device: ``"cpu"``.
-        num_inputs: Accepted; readers have none.
-        enable_checkpointing: Accepted; the state is always available.
-        _backend: A device of the operator, which is checked as in DALI, without effect.
+        num_inputs: Ignored; readers have no inputs.
+        enable_checkpointing: Ignored; the state is always available.
+        _backend: A device of the operator; an unsupported device raises an error, as in DALI. Otherwise ignored.
         arguments: Arguments of the operator.
 
     Raises:
@@ -88,7 +88,7 @@ class Reader:
         self._cursor = Cursor(EpochOrder.of(self._dataset, options, seed))
         self._batch_size: int | None = None
         self._iterating: object | None = None
-        # Batches that the present loop has delivered, and those that a restored state has.
+        # Batches that the current loop has delivered; batches delivered before the restored state was saved.
         self._delivered = self._resumed = 0
         self._shown: dict[str, Any] | None = None
         self._template: Template | None = None
@@ -105,7 +105,7 @@ class Reader:
 
         Args:
             batch_size: Number of samples; None for single tensors, or ``max_batch_size`` if the reader has one.
-            arguments: Arguments for this call that may differ per sample: constants, tensors, or batches of
+            arguments: Arguments of the operator that may have one value per sample: constants, tensors, or batches of
                 ``batch_size`` samples.
 
         Raises:
@@ -143,9 +143,9 @@ class Reader:
 
         Args:
             batch_size: Number of samples of a batch; None for single tensors, or ``max_batch_size`` if it is set.
-            ctx: Context in which the work is done; the current context by default.
-            capture: Record the calls of the loop's body in its first iteration, and compute them ahead for the
-                following iterations. Every iteration must then make the same calls; see `capture`.
+            ctx: The context that reads the batches; the current context by default.
+            capture: Record the calls that the loop's body makes in its first iteration, and compute the same calls
+                ahead of time for the following iterations. Every iteration must make the same calls; see `capture`.
 
         Raises:
             RuntimeError: Another loop over this reader hasn't ended.
@@ -167,7 +167,7 @@ class Reader:
             self._template = loop.template
 
     def _ahead(self, batches: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield batches before the loop reaches them, each with the state after it."""
+        """Yield each batch together with the reader's state after the batch; the loop may use the batch later."""
         for outputs in batches:
             yield outputs, self._state()
 
@@ -209,7 +209,7 @@ class Reader:
         return size
 
     def _outputs(self, keys: Keys, size: int | None, context: EvalContext, **call: TensorList) -> Any:
-        """Return tensors or batches that are read when they are needed; labels are available immediately."""
+        """Return tensors or batches. Data is read when it is needed; labels are available immediately."""
         declared = self._declared
         count = declared.count_outputs(self._constants)
         held = {name: make_result(values, Device.CPU) for name, values in call.items()}
@@ -232,11 +232,11 @@ class Reader:
         return dict(reader_meta(order.size, order.options))
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, Any]:
-        """Return sizes of epoch and shards, as a pipeline's ``reader_meta`` does."""
+        """Return the sizes of the epoch and of its shards, in the format of a pipeline's ``reader_meta``."""
         return self._meta()
 
     def get_state(self, *, cuda_stream: Any = None) -> str:
-        """Return the position, as text."""
+        """Return the reader's position as a string."""
         return json.dumps({**(self._shown or self._state()), "files": self._files})
 
     def _state(self) -> dict[str, Any]:
@@ -248,11 +248,11 @@ class Reader:
         return None if identity is None else identity.hex()
 
     def set_state(self, state: Any) -> None:
-        """Continue at a state from `get_state`; the next call of `next_epoch` returns the rest of this epoch.
+        """Restore a position from `get_state`; the next call of `next_epoch` returns the rest of that epoch.
 
         Raises:
             RuntimeError: The state belongs to another dataset or shard.
-            ValueError: The value isn't a state.
+            ValueError: ``state`` isn't the state of a reader.
         """
         try:
             read = json.loads(str(state))
@@ -272,7 +272,7 @@ def _order_of(constants: dict[str, Any]) -> tuple[LoaderOptions, int]:
 
 
 def reader_of(declared: Operator) -> type[Reader]:
-    """Return the class of a reader."""
+    """Create the dynamic mode's class for a reader."""
     base = inspect.signature(Reader.__init__).parameters
     last = ("enable_checkpointing", "_backend")
     fixed = [p for n, p in base.items() if n not in ("arguments", *last)]
@@ -300,7 +300,7 @@ def reader_of(declared: Operator) -> type[Reader]:
 
 
 def _call_with(names: list[str]) -> Any:
-    """Return a `Reader.__call__` that shows the arguments of a call in its signature."""
+    """Return a `Reader.__call__` whose signature lists these arguments."""
 
     def __call__(self: Reader, **arguments: Any) -> Any:
         return Reader.__call__(self, **arguments)

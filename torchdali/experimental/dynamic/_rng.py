@@ -1,7 +1,7 @@
 """Generators of random numbers.
 
-Each call of an operator advances its generator. The numbers of a call are a pure function of the generator's state
-before the call, of the operator, and of the sample's index.
+Each call of a random operator advances the generator. The random numbers of a call depend only on the generator's state
+before the call, and on the sample's index.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _STATE = re.compile(r"RNG_([0-9a-f]{16})_([0-9a-f]{16})")
 
 
 class RNG:
-    """A generator: a seed and the number of draws so far.
+    """A random number generator, which consists of a seed and the number of draws so far.
 
     Calling the generator returns a 32-bit number and advances the generator.
 
     Args:
         seed: Any integer; a random seed by default.
-        state: The `state` of another generator, instead of a seed.
+        state: The `state` of another generator; pass it instead of ``seed``.
 
     Raises:
         ValueError: Both `seed` and `state` are set, or `state` isn't a state.
@@ -52,7 +52,7 @@ class RNG:
 
     @property
     def state(self) -> str:
-        """Seed and position, as text."""
+        """The seed and the number of draws, as a string."""
         return f"RNG_{self._seed:016x}_{self._count:016x}"
 
     @state.setter
@@ -60,11 +60,11 @@ class RNG:
         self.set_state(value)
 
     def get_state(self, *, cuda_stream: Any = None) -> str:
-        """Return `state`; the stream has no effect."""
+        """Return `state`; ``cuda_stream`` is ignored."""
         return self.state
 
     def set_state(self, value: str) -> None:
-        """Continue at the state of another generator; raise ValueError if the text isn't a state."""
+        """Set the seed and the number of draws from a `state`; raise ValueError if the string isn't a state."""
         match = _STATE.fullmatch(value) if isinstance(value, str) else None
         if match is None:
             raise ValueError(f"{value!r} is not the state of an RNG")
@@ -96,7 +96,7 @@ class RNG:
 
 
 def get_default_rng() -> RNG:
-    """Return the generator of this thread."""
+    """Return the default generator of this thread."""
     generator: RNG | None = getattr(_local, "rng", None)
     if generator is None:
         generator = _local.rng = RNG()
@@ -104,5 +104,5 @@ def get_default_rng() -> RNG:
 
 
 def set_seed(seed: int) -> None:
-    """Seed the generator of this thread."""
+    """Seed the default generator of this thread."""
     get_default_rng().seed = seed

@@ -1,4 +1,4 @@
-"""Streams of accelerators."""
+"""CUDA streams of the dynamic mode."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _defaults: dict[int, Stream] = {}
 
 
 class Stream:
-    """A stream of an accelerator.
+    """A CUDA stream.
 
     Args:
-        stream: The stream to wrap: torch's stream, a handle (int), or an object with ``__cuda_stream__``. A new stream
-            with `Stream.create_new`, the default.
-        device_id: Accelerator of the stream; the current one by default.
+        stream: The stream to wrap: a torch stream, a handle (int), or an object with ``__cuda_stream__``. The default,
+            `Stream.create_new`, creates a new stream.
+        device_id: Index of the stream's accelerator; by default, the current accelerator.
 
     Raises:
         RuntimeError: no accelerator was found.
@@ -46,20 +46,20 @@ class Stream:
 
     @property
     def handle(self) -> int:
-        """CUDA's handle."""
+        """CUDA's handle of the stream."""
         return int(self._stream.cuda_stream)
 
     @property
     def device_id(self) -> int:
-        """Number of the accelerator."""
+        """Index of the accelerator."""
         return int(self._stream.device.index)
 
     def synchronize(self) -> None:
-        """Wait for all work of the stream."""
+        """Wait until all work on the stream is done."""
         self._stream.synchronize()
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """Return the protocol's version and the handle."""
+        """Return the version of the ``__cuda_stream__`` protocol, and the handle."""
         return 0, self.handle
 
     def __eq__(self, value: object) -> bool:
@@ -73,25 +73,25 @@ class Stream:
 
 
 def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> Stream | None:
-    """Return a `Stream`; None stays None, and a `Stream` itself."""
+    """Convert an argument to a `Stream`; None and a `Stream` are returned unchanged."""
     if stream is None or isinstance(stream, Stream):
         return stream
     return Stream(stream=stream, device_id=device_id)
 
 
 def get_current_stream() -> Stream | None:
-    """Return the stream set in this thread, else the default one; None without an accelerator."""
+    """Return the stream set in this thread, or else the default stream; None if there is no accelerator."""
     current: Stream | None = getattr(_local, "stream", None)
     return current if current is not None else get_default_stream()
 
 
 def set_current_stream(cuda_stream: Any, /) -> None:
-    """Set the stream of this thread; None takes it back."""
+    """Set the current stream of this thread; None removes the setting."""
     _local.stream = stream(stream=cuda_stream)
 
 
 def get_default_stream(device_id: int | None = None) -> Stream | None:
-    """Return the stream for threads that set none, one for each accelerator; None without one."""
+    """Return an accelerator's default stream, for threads that haven't set a stream; None without an accelerator."""
     if not torch.cuda.is_available():
         return None
     number = torch.cuda.current_device() if device_id is None else device_id
@@ -101,10 +101,10 @@ def get_default_stream(device_id: int | None = None) -> Stream | None:
 
 
 def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> None:
-    """Set the stream for threads that set none.
+    """Set an accelerator's default stream, for threads that haven't set a stream.
 
     Raises:
-        ValueError: the stream is of another accelerator than ``device_id``.
+        TypeError: the value isn't a stream. ValueError: the stream's accelerator isn't ``device_id``.
     """
     default = stream_on(cuda_stream, device_id)
     if default is not None:
@@ -112,10 +112,10 @@ def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> Non
 
 
 def stream_on(cuda_stream: Any, device_id: int | None) -> Stream | None:
-    """Return a `Stream`, or None for None.
+    """Convert an argument to a `Stream`, and check its accelerator; None is returned unchanged.
 
     Raises:
-        TypeError: it isn't a stream. ValueError: it belongs to another accelerator than ``device_id``.
+        TypeError: the value isn't a stream. ValueError: the stream's accelerator isn't ``device_id``.
     """
     if not (
         cuda_stream is None

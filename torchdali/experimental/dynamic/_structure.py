@@ -1,4 +1,4 @@
-"""The structure of a graph of operations, and the executor that runs graphs of one structure."""
+"""The structure of a graph of operations, and the executor that runs all graphs with the same structure."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = ["Structure", "StructureRunner", "frozen", "structure_of"]
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """Nodes to compute, with a key of their structure.
+    """A graph of nodes to compute, with a key that describes its structure.
 
     Attributes:
-        nodes: In an order in which they can be computed.
-        outputs: Edges to deliver.
-        inputs: Edges whose values are computed already, in the order in which the nodes need them.
-        key: Equal for graphs that one executor can run.
+        nodes: The nodes; each node comes after the nodes whose outputs it uses.
+        outputs: Edges whose values are returned.
+        inputs: Edges whose values are already computed, in the order in which the nodes first use them.
+        key: A hashable key. One executor can run all graphs with equal keys.
     """
 
     nodes: Sequence[Node]
@@ -43,7 +43,7 @@ class Structure:
 
 
 def structure_of(nodes: Sequence[Node], outputs: Sequence[DataNode], size: int) -> Structure:
-    """Return the structure of nodes for a batch of ``size`` samples."""
+    """Return the structure of a graph for a batch of ``size`` samples."""
     numbers: dict[DataNode, tuple[int, int]] = {e: (i, e.index) for i, node in enumerate(nodes) for e in node.outputs}
     inputs: dict[DataNode, None] = {}
 
@@ -56,7 +56,7 @@ def structure_of(nodes: Sequence[Node], outputs: Sequence[DataNode], size: int) 
     keys = tuple(
         (
             key_of(node, number, _value, _READ), node.device, node.lines[:1], len(node.outputs),
-            id(node.constants.get("_dataset")),  # different for readers of different records
+            id(node.constants.get("_dataset")),  # readers of different datasets must not share an executor
         )
         for node in nodes
     )  # fmt: skip
@@ -67,7 +67,7 @@ _READ = ("_dataset",)
 
 
 def frozen(value: Any) -> Hashable:
-    """Return constants as something that can be compared and hashed: objects that are not hashable by identity."""
+    """Convert a constant to a hashable key; an object that isn't hashable is represented by its identity."""
     return comparable(value, lambda each: (type(each), each) if isinstance(each, Hashable) else id(each))
 
 
@@ -76,35 +76,35 @@ def _value(name: str, value: Any) -> Hashable:
 
 
 class _Records:
-    """Replaces the cursor of a reader: delivers the records of the runs in their order."""
+    """A replacement for a reader's cursor, which returns the records that were passed to `StructureRunner.start`."""
 
-    epoch = -1  # of none: nothing is read ahead
+    epoch = -1  # belongs to no epoch, so that nothing is read ahead
 
     def __init__(self) -> None:
         self.keys: deque[Keys] = deque()
 
     def next_batch(self, batch_size: int) -> Keys:
-        """Return the records of the oldest run."""
+        """Return the records of the oldest run that hasn't read its records yet."""
         return self.keys.popleft()
 
     def leaves_epoch(self, batch_size: int, epoch: int) -> bool:
-        """Return False: nobody knows of the next batch before it is asked for."""
+        """Return False: the next batch is unknown until `StructureRunner.start` is called."""
         return False
 
     def state(self) -> dict[str, Any]:
-        """Return nothing: the reader of the dynamic mode keeps its position."""
+        """Return an empty state: the dynamic mode's reader stores its own position."""
         return {}
 
 
 class StructureRunner:
-    """An executor for graphs of one structure.
+    """An executor for all graphs with the same structure.
 
     Args:
-        structure: Structure of one of them.
-        num_threads: Threads that compute.
+        structure: Structure of one of the graphs.
+        num_threads: Number of threads.
         device: The accelerator, or None.
-        size: Samples of a batch.
-        several: Let several batches be in flight: `start` returns before a batch is done.
+        size: Number of samples per batch.
+        several: True if several batches may be in flight: `start` then returns before the batch is computed.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class StructureRunner:
     def run(
         self, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]
     ) -> tuple[TensorList, ...]:
-        """Compute one batch; see `start`. If an exception ends it, the runner must be closed, too."""
+        """Compute one batch, and return its outputs. After an exception, the runner must be closed; see `start`."""
         tag = object()
         self.start(tag, values, records, keys)
         return self.finish(tag)
@@ -141,13 +141,13 @@ class StructureRunner:
     def start(
         self, tag: object, values: Sequence[TensorList], records: Sequence[Keys], keys: Sequence[int | None]
     ) -> None:
-        """Begin to compute a batch; if an exception ends it, the runner must be closed.
+        """Start to compute a batch. After an exception, the runner must be closed.
 
         Args:
-            tag: By which `finish` knows the batch.
-            values: Values of the given edges, which the current stream may still write.
-            records: For each reader.
-            keys: Of the random numbers, for each random operator.
+            tag: An object that identifies the batch; pass it to `finish`.
+            values: Values of the input edges; kernels on the current stream may still be writing them.
+            records: The batch's records, for each reader.
+            keys: Key of the random numbers, for each random operator.
         """
         fed = {node: SourceBatch((value,)) for node, value in zip(self._inputs, values, strict=True)}
         for reader, batch_keys in zip(self._records, records, strict=True):
@@ -156,7 +156,10 @@ class StructureRunner:
         self._executor.schedule(random_keys=[key or 0 for key in keys], fed=fed, tag=tag)
 
     def finish(self, tag: object) -> tuple[TensorList, ...]:
-        """Wait for the oldest batch that was started, and return its outputs; again, if the last call took it."""
+        """Wait for the oldest started batch, and return its outputs.
+
+        If the previous call already returned the batch with this ``tag``, return the outputs of that batch again.
+        """
         taken = self._executor.taken
         return self._executor.pop(after=taken.number - (taken.tag is tag)).outcome.outputs
 

@@ -21,24 +21,24 @@ __all__ = ["Tensor", "as_tensor", "tensor"]
 
 
 class Tensor(LazyValue):
-    """One tensor with a layout; it may be computed only when it is looked at (see `EvalMode`).
+    """One tensor with a layout. Depending on the `EvalMode`, it is computed only when its value is needed.
 
-    Arithmetic, comparison and indexing give tensors. `torch` and ``torch.as_tensor``, NumPy and DLPack share
-    its memory.
+    Arithmetic, comparison and indexing return a `Tensor`. `Tensor.torch`, ``torch.as_tensor``, NumPy and DLPack share
+    the tensor's memory.
 
     Args:
         data: Numbers, nested lists, an array, a torch tensor, an object with ``__dlpack__``, or a `Tensor`.
             Memory is shared if possible.
-        dtype: Element type; the data is converted if it differs.
-        device: The target device; the data's device, or the current one, by default.
+        dtype: Dtype of the tensor; data with another dtype is converted.
+        device: Device of the tensor; by default, the data's device, or else the current device.
         layout: Names of the axes, one letter each.
-        batch: The batch that contains this sample, instead of data.
-        index_in_batch: Index of the sample in this batch.
-        invocation_result: The result of an operation, instead of data (internal).
+        batch: The batch that contains this sample; pass it instead of ``data``.
+        index_in_batch: Index of the sample in ``batch``.
+        invocation_result: The result of an operation; internal code passes it instead of ``data``.
         copy: Never share memory with the data.
 
     Raises:
-        ValueError: There is no data, or the layout's length is wrong.
+        ValueError: No data was passed, or the layout's length is wrong.
         TypeError: The data doesn't contain numbers.
     """
 
@@ -94,7 +94,7 @@ class Tensor(LazyValue):
 
     @property
     def _storage(self) -> TensorCPU | TensorGPU:
-        """The data as a sample of a pipeline's batch."""
+        """The data, in the class of a sample of a pipeline's batch."""
         values = self._values()
         stored: TensorCPU | TensorGPU = values[0]
         return stored
@@ -116,31 +116,31 @@ class Tensor(LazyValue):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """Size of an element in bytes."""
         return self.dtype.bytes
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Size of all elements in bytes."""
         return self.size * self.itemsize
 
     def cpu(self) -> Tensor:
-        """Return the tensor on the CPU: itself if it is there."""
+        """Return the tensor on the CPU; ``self`` if it is already there."""
         return self.to_device("cpu")
 
     def gpu(self, index: int | None = None) -> Tensor:
-        """Return the tensor on an accelerator: itself if it is there."""
+        """Return the tensor on an accelerator; ``self`` if it is already there."""
         return self.to_device(Device("gpu", index))
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Tensor:
-        """Return the tensor on a device: itself if it is there, unless ``force_copy``."""
+        """Return the tensor on a device; ``self`` if it is already there and ``force_copy`` is False."""
         target = _target(device)
         if target == self.device and not force_copy:
             return self
         return _of_list(move(self._values(), target) if target != self.device else _clone(self))
 
     def torch(self, copy: bool = False) -> torch.Tensor:
-        """Return a torch tensor that shares the memory, or a copy; gradients flow through it."""
+        """Return a torch tensor that shares this tensor's memory, or a copy of it; both support gradients."""
         sample = self._sample()
         return sample.clone() if copy else sample
 
@@ -155,7 +155,7 @@ class Tensor(LazyValue):
         return self._sample().item()
 
     def __getitem__(self, ranges: Any) -> Tensor:
-        """Return a part: indices, ranges, ``...`` and new axes, as with DALI's nodes."""
+        """Index the tensor with indices, ranges, ``...`` and new axes, as DALI's nodes do."""
         parts = ranges if isinstance(ranges, tuple) else (ranges,)
         count = sum(part is not None and part is not Ellipsis for part in parts)
         if count > self.ndim:
@@ -187,7 +187,7 @@ class Tensor(LazyValue):
         return int(self.item())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return a NumPy array that shares the memory if it can."""
+        """Return a NumPy array that shares the tensor's memory if possible."""
         if self.device != Device.CPU:
             raise TypeError("the tensor is on an accelerator: call cpu() first")
         array = self._sample().detach().numpy()
@@ -205,7 +205,7 @@ class Tensor(LazyValue):
         return self._storage.__dlpack__(stream=stream, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return DLPack's type and number of the device."""
+        """Return DLPack's device type and device index."""
         return self._storage.__dlpack_device__()
 
     def __str__(self) -> str:
@@ -261,7 +261,7 @@ def as_tensor(
     layout: str | None = None,
     pad: bool = False,
 ) -> Tensor:
-    """Return a tensor that shares the data's memory if type and device allow it; see `Tensor` and `tensor`."""
+    """Return a tensor that shares the data's memory if dtype and device allow it; see `Tensor` and `tensor`."""
     return Tensor(_one(data, pad), dtype, device, layout)
 
 

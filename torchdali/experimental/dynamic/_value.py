@@ -1,4 +1,4 @@
-"""Values that may not be computed yet: the common base of `Tensor` and `Batch`."""
+"""`LazyValue`, the base class of `Tensor` and `Batch`: a value that may not be computed yet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["HOOKS", "LazyValue"]
 
 
 class _Hooks:
-    """Functions that values call, and that are set by modules which import this module.
+    """Functions that values call. `_invoke`, which imports this module, sets them.
 
     Attributes:
         arithmetic: Computes an arithmetic operator on operands.
@@ -37,8 +37,8 @@ class LazyValue:
 
     Attributes:
         _list: The samples, if known; a single tensor is a batch of one sample.
-        _result: The result of the operation that computes the samples; for known samples that are an operand, their
-            node in a graph.
+        _result: The result of the operation that computes the samples. If known samples are an operand of a recorded
+            call, the result that represents the samples in the graph.
     """
 
     __slots__ = ("__weakref__", "_list", "_result")
@@ -46,9 +46,9 @@ class LazyValue:
     _result: OperationResult | None
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == compares element by element
-    __array_ufunc__: ClassVar[None] = None  # NumPy leaves arithmetic with its arrays to this class
+    __array_ufunc__: ClassVar[None] = None  # in arithmetic with NumPy arrays, this class's operators are called
 
-    if TYPE_CHECKING:  # see `_arithmetic`; the result is a batch if one of the operands is
+    if TYPE_CHECKING:  # see `_arithmetic`; the result is a batch if an operand is a batch
 
         def __add__(self, other: Any) -> Any: ...
         def __radd__(self, other: Any) -> Any: ...
@@ -115,12 +115,12 @@ class LazyValue:
 
     @property
     def layout(self) -> str | None:
-        """Names of the axes of a sample, one letter each; None without a layout."""
+        """Names of the axes of a sample, one letter each; None if the data has no layout."""
         return self._values().layout() or None
 
     @property
     def dtype(self) -> DType:
-        """Type of the elements."""
+        """Dtype of the elements."""
         return of_torch(self._torch_dtype())
 
     def _torch_dtype(self) -> torch.dtype:

@@ -20,18 +20,18 @@ __all__ = ["DictMapper", "Reader", "ToTorch"]
 _STATE, _SOURCE = "reader", "source"
 
 
-class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata is not typed
-    """A reader as a node: yields a dictionary of tensors or batches for each step of an epoch.
+class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata has no type annotations
+    """A node that reads data: it yields a dictionary of tensors or batches for each step of an epoch.
 
     Args:
         reader_type: A class of `dynamic.readers`.
-        batch_size: Samples of a batch; None for single tensors.
-        output_names: Names of the outputs; ``("data", "label")`` by default for a reader of two outputs.
+        batch_size: Number of samples per batch; None for single tensors.
+        output_names: Names of the outputs. By default ``("data", "label")``, if the reader has two outputs.
         kwargs: Arguments of the reader.
 
     Raises:
-        ValueError: The number of names isn't the number of outputs, or names are missing for a reader that doesn't have
-            two outputs.
+        ValueError: The number of names differs from the number of outputs; or no names were passed, and the reader
+            doesn't have two outputs.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata is no
         self._epoch: Iterator[Any] | None = None
 
     def reset(self, initial_state: dict[str, Any] | None = None) -> None:
-        """Begin an epoch, or continue at a state."""
+        """Start an epoch, or resume at a state from `get_state`."""
         super().reset(initial_state)
         if initial_state is not None:
             self._reader.set_state(initial_state[_STATE])
@@ -70,33 +70,33 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata is no
         return {_STATE: self._reader.get_state()}
 
     def get_metadata(self) -> dict[str, Any]:
-        """Return sizes of epoch and shards."""
+        """Return the sizes of the epoch and of its shards."""
         return self._reader.get_metadata(self._batch_size)
 
 
 class _Following(BaseNode[Any]):  # type: ignore[misc]
-    """A node that maps the items of another one."""
+    """Base class of nodes that convert the items of another node."""
 
     def __init__(self, source: BaseNode[dict[str, Any]]) -> None:
         super().__init__()
         self._source = source
 
     def reset(self, initial_state: dict[str, Any] | None = None) -> None:
-        """Begin an epoch, or continue at a state."""
+        """Start an epoch, or resume at a state from `get_state`."""
         super().reset(initial_state)
         self._source.reset(None if initial_state is None else initial_state[_SOURCE])
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state of the source."""
+        """Return the state of the source node."""
         return {_SOURCE: self._source.state_dict()}
 
 
 class DictMapper(_Following):
-    """Applies a function to one entry of the dictionaries of another node.
+    """A node that applies a function to one entry of another node's dictionaries.
 
     Args:
-        source: Yields dictionaries.
-        map_fn: Takes the entry, and returns its replacement.
+        source: Node that yields dictionaries.
+        map_fn: Function that takes the entry and returns its replacement.
         key: Name of the entry.
     """
 
@@ -113,11 +113,11 @@ class DictMapper(_Following):
 
 
 class ToTorch(_Following):
-    """Converts the dictionaries of another node to tuples of `torch.Tensor`.
+    """A node that converts another node's dictionaries to tuples of `torch.Tensor`.
 
     Args:
         source: Node that yields dictionaries of tensors and batches.
-        output_stream: torch's stream on which the tensors are used; it waits until they are computed.
+        output_stream: The torch stream on which you use the tensors. It waits until the tensors are computed.
     """
 
     def __init__(self, source: BaseNode[dict[str, Any]], output_stream: Any = None) -> None:
@@ -131,6 +131,6 @@ class ToTorch(_Following):
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
             for tensor in tensors:
-                if tensor.is_cuda:  # the allocator must not reuse its memory while that stream reads it
+                if tensor.is_cuda:  # the allocator must not reuse the tensor's memory while the stream reads it
                     tensor.record_stream(self._stream)
         return tensors

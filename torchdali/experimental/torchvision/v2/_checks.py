@@ -16,7 +16,7 @@ __all__ = [
 
 
 class InterpolationMode(enum.Enum):
-    """torchvision's interpolation modes; of these, NEAREST, BILINEAR, BICUBIC and LANCZOS can be computed."""
+    """torchvision's interpolation modes; only NEAREST, BILINEAR, BICUBIC and LANCZOS are supported."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"
@@ -40,10 +40,10 @@ _FILTERS = {
 
 
 def checked_interpolation(value: Any) -> InterpolationMode:
-    """Return a mode from itself, torchvision's own, or Pillow's number.
+    """Convert a mode of this class or of torchvision's class, or Pillow's number of a filter, to a mode.
 
     Raises:
-        ValueError: it is none of them.
+        ValueError: ``value`` isn't a mode or Pillow's number of one.
     """
     if isinstance(value, InterpolationMode):
         return value
@@ -57,10 +57,10 @@ def checked_interpolation(value: Any) -> InterpolationMode:
 
 
 def interp_type(mode: InterpolationMode) -> DALIInterpType:
-    """Return the filter of a mode.
+    """Return DALI's filter for a mode.
 
     Raises:
-        NotImplementedError: there is none.
+        NotImplementedError: the mode is not supported.
     """
     dali_filter = _FILTERS.get(mode)
     if dali_filter is None:
@@ -78,10 +78,11 @@ def _is_sequence(value: Any) -> bool:
 
 
 def checked_size(size: Any, name: str = "size") -> list[int]:
-    """Return height and width from one number or from one or two of them.
+    """Return ``[height, width]`` from an int, or from a sequence of one or two ints.
 
     Raises:
-        TypeError: it is neither an int nor a sequence of ints. ValueError: a wrong number of them, or one below 1.
+        TypeError: ``size`` is neither an int nor a sequence of ints.
+        ValueError: the sequence has another length, or an int is below 1.
     """
     if isinstance(size, bool) or not (isinstance(size, int) or _is_sequence(size)):
         raise TypeError(f"{name} is an int or a sequence of one or two, not {type(size).__name__}")
@@ -96,10 +97,15 @@ def checked_size(size: Any, name: str = "size") -> list[int]:
 
 
 def checked_padding(padding: Any, lengths: tuple[int, ...] = (2, 4)) -> list[int]:
-    """Return left, top, right and bottom from one number, or from (left and right, top and bottom), or from four.
+    """Return the padding as ``[left, top, right, bottom]``.
+
+    Args:
+        padding: One int for all sides, or a sequence. Two ints are for left and right, and for top and bottom. Four
+            ints are for left, top, right and bottom.
+        lengths: Allowed lengths of the sequence.
 
     Raises:
-        TypeError, ValueError: it is none of these, or negative.
+        TypeError, ValueError: ``padding`` has another type or length, or is negative.
     """
     values = [padding] if isinstance(padding, int) else padding
     counts = (1, *lengths) if isinstance(padding, int) else lengths
@@ -121,10 +127,10 @@ def _either(lengths: tuple[int, ...]) -> str:
 
 
 def checked_fill(fill: Any) -> list[float]:
-    """Return the values of a fill: one, or one per channel; None is 0.
+    """Return a fill color as a list with one value, or one value per channel; None means 0.
 
     Raises:
-        TypeError: it holds something else than numbers.
+        TypeError: ``fill`` is neither a number nor a sequence of numbers.
     """
     values = [0 if fill is None else fill] if not _is_sequence(fill) else list(fill)
     if not values or not all(map(_is_number, values)):
@@ -133,10 +139,10 @@ def checked_fill(fill: Any) -> list[float]:
 
 
 def checked_probability(p: Any) -> float:
-    """Return a probability.
+    """Return a checked probability.
 
     Raises:
-        ValueError: it is not a number from 0 to 1.
+        ValueError: ``p`` isn't a number from 0 to 1.
     """
     if not _is_number(p) or not 0 <= p <= 1:
         raise ValueError(f"p is a number from 0 to 1, not {p!r}")
@@ -144,10 +150,10 @@ def checked_probability(p: Any) -> float:
 
 
 def checked_range(values: Any, name: str, error: type[Exception] = ValueError) -> tuple[float, float]:
-    """Return least and greatest value.
+    """Return a checked range as ``(min, max)``.
 
     Raises:
-        ValueError: they are not in order. ``error``: they are not two numbers.
+        ValueError: the minimum is above the maximum. ``error``: ``values`` isn't a sequence of two numbers.
     """
     if not _is_sequence(values) or len(values) != 2 or not all(map(_is_number, values)):
         raise error(f"{name} is a sequence of two numbers, (min, max), not {values!r}")

@@ -15,16 +15,18 @@ __all__ = ["ColorJitter", "GaussianBlur", "Grayscale", "Normalize", "RandomGrays
 
 
 class Normalize(Transform):
-    """Subtract a mean and divide by a standard deviation, each one per channel; the result is float32.
+    """Subtract a mean per channel and divide by a standard deviation per channel; the result is float32.
 
     Args:
-        mean: One a channel, or one for all.
-        std: Likewise.
-        inplace: Not supported.
+        mean: A sequence with one mean per channel, or with one mean for all channels.
+        std: A sequence with one standard deviation per channel, or with one for all channels.
+        inplace: Must be False.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        TypeError: they are not sequences. ValueError: a ``std`` of 0. NotImplementedError: ``inplace``.
+        TypeError: ``mean`` or ``std`` isn't a sequence.
+        ValueError: ``mean`` or ``std`` is empty, or ``std`` contains 0.
+        NotImplementedError: ``inplace`` is True.
     """
 
     mean: list[float]
@@ -55,14 +57,14 @@ class Normalize(Transform):
 
 
 class Grayscale(Transform):
-    """Make images gray.
+    """Convert images to grayscale.
 
     Args:
-        num_output_channels: 1, or 3 equal ones.
+        num_output_channels: 1; or 3, for three equal channels.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        ValueError: another number.
+        ValueError: ``num_output_channels`` is neither 1 nor 3.
     """
 
     def __init__(self, num_output_channels: int = 1, device: Place = "cpu") -> None:
@@ -77,14 +79,14 @@ class Grayscale(Transform):
 
 
 class RandomGrayscale(Transform):
-    """Make images gray, each with a probability; the number of channels stays.
+    """Convert each image to grayscale with a probability; the number of channels doesn't change.
 
     Args:
-        p: Probability.
+        p: Probability per image.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        ValueError: ``p`` is not from 0 to 1.
+        ValueError: ``p`` isn't a number from 0 to 1.
     """
 
     p: float
@@ -94,24 +96,24 @@ class RandomGrayscale(Transform):
         self.p = checked_probability(p)
 
     def apply(self, images: Any, layout: str) -> Any:
-        """Return images, some of them gray."""
+        """Return the images, some of them gray."""
         chosen: Any = fn.random.coin_flip(probability=self.p)
         return vision_gray(images, wanted=chosen)
 
 
 class ColorJitter(Transform):
-    """Change brightness, contrast, saturation and hue by random factors, as `fn.color_twist` does.
+    """Change brightness, contrast, saturation and hue randomly, with the operation of `fn.color_twist`.
 
     Args:
-        brightness: Factors are from ``1 - brightness`` (not below 0) to ``1 + brightness``; or (min, max).
-        contrast: Likewise, of the distance from half the range.
+        brightness: Range of the factors: a number ``b`` means from ``max(0, 1 - b)`` to ``1 + b``; or ``(min, max)``.
+        contrast: Likewise. A factor scales the distance of each value from half of the value range.
         saturation: Likewise.
-        hue: Share of the circle to turn by: from ``-hue`` to ``hue``, up to 0.5; or (min, max). In YIQ, where
-            torchvision turns in HSV.
+        hue: Range of the hue rotations, in full turns: a number ``h`` up to 0.5 means from ``-h`` to ``h``; or
+            ``(min, max)``. Hue is rotated in the YIQ color space, while torchvision uses HSV.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        ValueError: a negative factor, or a hue beyond 0.5.
+        ValueError: a factor is negative, or a hue rotation is below -0.5 or above 0.5.
     """
 
     brightness: tuple[float, float]
@@ -134,7 +136,7 @@ class ColorJitter(Transform):
         self.hue = _turns(hue)
 
     def apply(self, images: Any, layout: str) -> Any:
-        """Return images with other colors."""
+        """Return the images with changed colors."""
         turn = tuple(360 * share for share in self.hue)
         return vision_color(
             images, brightness=_draw(self.brightness), contrast=_draw(self.contrast),
@@ -161,7 +163,7 @@ def _turns(value: Any) -> tuple[float, float]:
 
 
 def _draw(values: Sequence[float]) -> Any:
-    """Return a number, or a node of random ones, one per sample."""
+    """Return the number if the range contains only one, otherwise a node that draws a random number per sample."""
     low, high = values
     return low if low == high else fn.random.uniform(range=[low, high])
 

@@ -39,9 +39,9 @@ class Resize(Transform):
     """Resize images.
 
     Args:
-        size: ``[height, width]``; or the length of the shorter side, with the longer side's length following from the
-            aspect ratio, rounded down; or None, to use only ``max_size``.
-        interpolation: NEAREST, BILINEAR, BICUBIC or LANCZOS, or Pillow's number of the filter.
+        size: ``[height, width]``; or one number, the length of the shorter side (the longer side then follows from the
+            aspect ratio, rounded down); or None, to use only ``max_size``.
+        interpolation: NEAREST, BILINEAR, BICUBIC or LANCZOS, or the number that Pillow uses for one of these filters.
         max_size: Greatest length of the longer side if ``size`` is one number; length of the longer side if ``size`` is
             None.
         antialias: Widen the filter if the image shrinks. None means False.
@@ -159,10 +159,10 @@ class Pad(Transform):
     Args:
         padding: One number for all sides; two numbers, for left and right, and for top and bottom; or four numbers, for
             left, top, right and bottom.
-        fill: Color of the border: one number, or one number per channel; or a dict from the class of the image,
-            ``torch.Tensor`` or ``PIL.Image.Image``, or ``"others"``, to the color. None means 0.
-        padding_mode: ``"constant"``, ``"edge"`` (repeat the outermost pixel), ``"reflect"`` or ``"symmetric"`` (with
-            the outermost pixel once or twice).
+        fill: Color of the border: one number, or one number per channel. None means 0. A dict maps the image's class
+            (``torch.Tensor`` or ``PIL.Image.Image``) or ``"others"`` to a color.
+        padding_mode: ``"constant"``; ``"edge"``, which repeats the outermost pixel; ``"symmetric"``, which mirrors the
+            image at its edge; or ``"reflect"``, which mirrors it without repeating the outermost pixel.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
@@ -217,7 +217,7 @@ class RandomCrop(Transform):
         size: ``[height, width]``, or one number for both.
         padding: Borders to add first: one, two or four numbers, as for `Pad`, or a sequence of one number; None for no
             borders.
-        pad_if_needed: Pad an image that is too small, on both sides.
+        pad_if_needed: Pad an image on both sides if it is smaller than the window.
         fill: Color of the borders: one number, or one number per channel. None means 0.
         padding_mode: See `Pad`.
         device: ``"cpu"`` or ``"gpu"``.
@@ -263,7 +263,7 @@ class RandomResizedCrop(Transform):
     Args:
         size: ``[height, width]`` of the result, or one number for both.
         scale: Smallest and greatest area of the window, as fractions of the image's area.
-        ratio: Smallest and greatest aspect ratio, width to height.
+        ratio: Smallest and greatest aspect ratio, ``width / height``.
         interpolation, antialias: See `Resize`.
         device: ``"cpu"`` or ``"gpu"``.
 
@@ -310,14 +310,14 @@ def _positive(values: Any, name: str) -> tuple[float, float]:
 
 
 class RandomHorizontalFlip(Transform):
-    """Mirror images left to right, each with a probability.
+    """Mirror each image left to right with a probability.
 
     Args:
-        p: Probability.
+        p: Probability per image.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        ValueError: ``p`` is not from 0 to 1.
+        ValueError: ``p`` isn't a number from 0 to 1.
     """
 
     p: float
@@ -329,21 +329,21 @@ class RandomHorizontalFlip(Transform):
         self.p = checked_probability(p)
 
     def apply(self, images: Any, layout: str) -> Any:
-        """Return images, some of them mirrored."""
+        """Return the images, some of them mirrored."""
         chosen: Any = fn.random.coin_flip(probability=self.p)
         horizontal, vertical = (chosen, 0) if self._along == "horizontal" else (0, chosen)
         return fn.flip(images, horizontal=horizontal, vertical=vertical)
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """Mirror images top to bottom, each with a probability.
+    """Mirror each image top to bottom with a probability.
 
     Args:
-        p: Probability.
+        p: Probability per image.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        ValueError: ``p`` is not from 0 to 1.
+        ValueError: ``p`` isn't a number from 0 to 1.
     """
 
     _along = "vertical"

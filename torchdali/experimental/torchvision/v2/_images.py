@@ -1,4 +1,4 @@
-"""PIL images and tensors as batches, and back."""
+"""Convert PIL images and tensors to batches, and results back to images and tensors."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 def layout_of(data: Any) -> str:
-    """Return the layout of PIL images, ``"HWC"``, or of tensors, ``"CHW"``.
+    """Return the layout: ``"HWC"`` for a PIL image, ``"CHW"`` for a tensor.
 
     Raises:
-        TypeError: it is neither. ValueError: an image of another mode than L, RGB and RGBA.
+        TypeError: the data is neither a PIL image nor a tensor, or the tensor has fewer than three axes.
+        ValueError: the image's mode isn't L, RGB or RGBA.
     """
     if isinstance(data, PIL.Image.Image):
         if data.mode not in MODES.values():
@@ -48,13 +49,13 @@ def layout_of(data: Any) -> str:
 
 
 def pixels_of(image: PIL.Image.Image) -> torch.Tensor:
-    """Return the pixels of an image: ``(H, W, C)``."""
+    """Return the pixels of a PIL image, ``(H, W, C)``."""
     array = np.array(image)
     return torch.from_numpy(array[..., None] if array.ndim == 2 else array)
 
 
 def batch_of(data: Any) -> torch.Tensor:
-    """Return images as one tensor ``(N, H, W, C)`` or ``(N, C, H, W)``, by `layout_of`."""
+    """Return a batch as one tensor: ``(1, H, W, C)`` for a PIL image, ``(N, C, H, W)`` for a tensor."""
     if isinstance(data, PIL.Image.Image):
         return pixels_of(data)[None]
     batch: torch.Tensor = data.reshape(-1, *data.shape[-3:])
@@ -62,10 +63,10 @@ def batch_of(data: Any) -> torch.Tensor:
 
 
 def stack(results: TensorList, layout: str, leading: tuple[int, ...]) -> torch.Tensor:
-    """Return results as one tensor ``(*leading, C, H, W)``.
+    """Stack the results into one tensor ``(*leading, C, H, W)``.
 
     Raises:
-        RuntimeError: their shapes differ.
+        RuntimeError: the shapes of the results differ.
     """
     shapes = set(results.shape())
     if len(shapes) > 1:
@@ -80,7 +81,10 @@ def stack(results: TensorList, layout: str, leading: tuple[int, ...]) -> torch.T
 
 
 def tensor_of(image: Any) -> torch.Tensor:
-    """Return a PIL image as ``(C, H, W)``, values and type unchanged."""
+    """Convert a PIL image or an array to a tensor ``(C, H, W)``; values and dtype are unchanged, except for bool.
+
+    bool values become 0 and 255 as uint8.
+    """
     pixels = np.array(image)
     if pixels.dtype == np.bool_:
         pixels = pixels.astype(np.uint8) * 255
@@ -89,17 +93,18 @@ def tensor_of(image: Any) -> torch.Tensor:
 
 
 def as_image(tensor: torch.Tensor) -> PIL.Image.Image:
-    """Return one image of ``(C, H, W)`` or ``(1, C, H, W)`` as a PIL image."""
+    """Convert a tensor ``(C, H, W)`` or ``(1, C, H, W)`` to a PIL image."""
     if tensor.ndim > 3 and tensor.shape[:-3].numel() == 1:
         tensor = tensor.reshape(tensor.shape[-3:])
     return image_of(tensor.cpu())
 
 
 def image_of(tensor: torch.Tensor, mode: str | None = None) -> PIL.Image.Image:
-    """Return a tensor ``(C, H, W)`` as a PIL image; floats are scaled from 0 .. 1 and cut off.
+    """Convert a tensor ``(C, H, W)`` to a PIL image; floats are multiplied by 255, and clipped to the range 0 to 255.
 
     Raises:
-        TypeError: an element type without an image mode. ValueError: a shape or a number of channels without one.
+        TypeError: the dtype is neither uint8 nor a float of up to 32 bits.
+        ValueError: the tensor isn't 3-D, or its number of channels doesn't fit the mode.
     """
     if tensor.ndim != 3:
         raise ValueError(f"an image is a tensor (C, H, W); this one is {tuple(tensor.shape)}")

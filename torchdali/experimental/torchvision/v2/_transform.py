@@ -1,4 +1,4 @@
-"""The base of the transforms, and transforms that only choose the output."""
+"""The transforms' base class, `RandomApply`, and transforms that only determine the type of the output."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Place = Literal["cpu", "gpu"]
 
 
 class Transform:
-    """A step of a `Compose`; alone it cannot be called.
+    """A step of a `Compose`; a transform cannot be called on its own.
 
     Args:
-        device: Where it runs: ``"cpu"`` or ``"gpu"``.
+        device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        ValueError: another device.
+        ValueError: ``device`` is neither ``"cpu"`` nor ``"gpu"``.
     """
 
     def __init__(self, device: Place = "cpu") -> None:
@@ -30,7 +30,7 @@ class Transform:
         self.device = device
 
     def apply(self, images: Any, layout: str) -> Any:
-        """Return images with the transform applied.
+        """Return the transformed images.
 
         Args:
             images: A node of a pipeline, or a batch.
@@ -39,14 +39,14 @@ class Transform:
         return images
 
     def place(self, images: Any) -> Any:
-        """Return a node on the device of the transform."""
+        """Return the images on the transform's device; they are copied if necessary."""
         here = images.device
         if here not in ("cpu", "gpu") or here == self.device:
             return images
         return images.gpu() if self.device == "gpu" else images.cpu()
 
     def __call__(self, data_input: Any) -> Any:
-        """Refuse: a transform works in a `Compose`; `functional` works on images at once.
+        """Raise an error: use the transform in a `Compose`, or a function of `functional` for eager processing.
 
         Raises:
             RuntimeError: always.
@@ -61,27 +61,27 @@ class Transform:
 
 
 class ToPureTensor(Transform):
-    """Make `Compose` return a tensor, ``(C, H, W)`` or ``(N, C, H, W)``, of the type that the transforms give."""
+    """Make `Compose` return a tensor ``(C, H, W)`` or ``(N, C, H, W)``, with the dtype of the transforms' result."""
 
 
 class PILToTensor(ToPureTensor):
-    """Make `Compose` return a tensor of a PIL image, ``(C, H, W)`` uint8, values unchanged."""
+    """Make `Compose` convert PIL images to uint8 tensors ``(C, H, W)``, with unchanged values."""
 
 
 class ToPILImage(Transform):
-    """Make `Compose` return a PIL image of a tensor ``(C, H, W)``; floats are scaled from 0 .. 1."""
+    """Make `Compose` convert tensors ``(C, H, W)`` to PIL images; floats are scaled from the range 0 to 1."""
 
 
 class RandomApply(Transform):
-    """Apply transforms to an image with a probability, all of them or none.
+    """Apply all of several transforms to each image with a probability, or none of them.
 
     Args:
-        op_list: Transforms.
-        p: Probability.
+        op_list: The transforms.
+        p: Probability per image.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:
-        TypeError: ``op_list`` holds something else. ValueError: ``p`` is not from 0 to 1.
+        TypeError: ``op_list`` isn't a sequence of transforms. ValueError: ``p`` isn't a number from 0 to 1.
     """
 
     op_list: list[Transform]
@@ -93,7 +93,7 @@ class RandomApply(Transform):
         self.p = checked_probability(p)
 
     def apply(self, images: Any, layout: str) -> Any:
-        """Return images with the transforms applied to some of them."""
+        """Return the images, some of them transformed."""
         images = self.place(images)
 
         def apply() -> Any:

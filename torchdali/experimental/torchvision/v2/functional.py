@@ -1,7 +1,7 @@
 """The transforms as functions of PIL images (L, RGB, RGBA) and tensors ``(..., C, H, W)``.
 
-They run eagerly and return the type that they take: an image, or a tensor of the same leading axes. ``device="gpu"``
-computes on the accelerator; a tensor stays there.
+The functions run eagerly. A PIL image gives a PIL image; a tensor gives a tensor with the same leading axes. With
+``device="gpu"``, a function computes on the accelerator, and a tensor that it returns is on the accelerator.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _FlipBoth(Transform):
 
 
 def _at_once(transform: Transform, data: Any, device: Any) -> Any:
-    """Apply a transform to an image or to tensors."""
+    """Apply a transform to a PIL image or a tensor, eagerly."""
     layout = layout_of(data)
     batch = batch_of(data).to(_torch_device(device, data))
     outputs = transform.apply(TensorList.from_dense(batch, layout), layout)
@@ -74,15 +74,15 @@ def _torch_device(device: Any, data: Any) -> torch.device:
 
 
 def center_crop(inpt: Any, output_size: int | list[int], device: Any = "cpu") -> Any:
-    """Cut out the middle; see `CenterCrop`."""
+    """Crop the center of an image; see `CenterCrop`."""
     return _at_once(CenterCrop(output_size), inpt, device)
 
 
 def crop(inpt: Any, top: int, left: int, height: int, width: int, device: Any = "cpu") -> Any:
-    """Cut a window out; pixels outside of the image are 0.
+    """Crop a window; pixels outside of the image are 0.
 
     Raises:
-        TypeError: a number that isn't an int. ValueError: a height or width that is not positive.
+        TypeError: a coordinate isn't an int. ValueError: the height or width isn't positive.
     """
     return _at_once(Crop(top, left, height, width), inpt, device)
 
@@ -93,7 +93,10 @@ def gaussian_blur(
     sigma: float | Sequence[float] = (0.1, 2.0),
     device: Any = "cpu",
 ) -> Any:
-    """Blur; see `GaussianBlur`. A range of ``sigma`` draws one from it for the call, with Python's generator."""
+    """Blur an image; see `GaussianBlur`.
+
+    If ``sigma`` is a range, one value for the whole call is drawn from it, with the generator of Python's `random`.
+    """
     blur = GaussianBlur(kernel_size, sigma)
     chosen = random.uniform(*blur.sigma)
     blur.sigma = (chosen, chosen)
@@ -101,10 +104,10 @@ def gaussian_blur(
 
 
 def get_dimensions(inpt: Any) -> list[int]:
-    """Return ``[channels, height, width]`` of an image or a tensor; ``(H, W)`` has one channel.
+    """Return ``[channels, height, width]`` of a PIL image or a tensor; a tensor ``(H, W)`` has one channel.
 
     Raises:
-        TypeError: it is neither, or has less than two axes.
+        TypeError: the input is neither a PIL image nor a tensor, or the tensor has fewer than two axes.
     """
     if isinstance(inpt, PIL.Image.Image):
         return [len(inpt.getbands()), inpt.height, inpt.width]
@@ -113,17 +116,17 @@ def get_dimensions(inpt: Any) -> list[int]:
 
 
 def get_size(inpt: Any) -> list[int]:
-    """Return ``[height, width]``; see `get_dimensions`."""
+    """Return the image's ``[height, width]``; see `get_dimensions`."""
     return get_dimensions(inpt)[1:]
 
 
 def get_image_size(inpt: Any) -> list[int]:
-    """Return ``[width, height]``; see `get_dimensions`."""
+    """Return the image's ``[width, height]``; see `get_dimensions`."""
     return get_dimensions(inpt)[:0:-1]
 
 
 def _shape(inpt: Any) -> tuple[int, ...]:
-    """Return the shape of a torch tensor, or of one of the dynamic mode."""
+    """Return the shape of a torch tensor or of a dynamic mode's tensor."""
     if not isinstance(inpt, torch.Tensor) and not hasattr(inpt, "evaluate"):
         raise TypeError(f"the input is a PIL image or a tensor, not {type(inpt)}")
     shape = tuple(inpt.shape)
@@ -133,12 +136,12 @@ def _shape(inpt: Any) -> tuple[int, ...]:
 
 
 def horizontal_flip(inpt: Any, device: Any = "cpu") -> Any:
-    """Mirror left to right."""
+    """Mirror an image left to right."""
     return _at_once(_FlipBoth(horizontal=1, vertical=0), inpt, device)
 
 
 def vertical_flip(inpt: Any, device: Any = "cpu") -> Any:
-    """Mirror top to bottom."""
+    """Mirror an image top to bottom."""
     return _at_once(_FlipBoth(horizontal=0, vertical=1), inpt, device)
 
 
@@ -152,7 +155,7 @@ def normalize(
     """Normalize a tensor; see `Normalize`.
 
     Raises:
-        TypeError: it isn't a tensor.
+        TypeError: the input isn't a tensor.
     """
     if not isinstance(input_data, torch.Tensor):
         raise TypeError(f"normalize takes a torch.Tensor, not {type(input_data)}")
@@ -166,15 +169,15 @@ def pad(
     padding_mode: PaddingMode = "constant",
     device: Any = "cpu",
 ) -> Any:
-    """Add borders; see `Pad`."""
+    """Add borders to an image; see `Pad`."""
     return _at_once(Pad(padding, fill, padding_mode), inpt, device)
 
 
 def pil_to_tensor(inpt: Any) -> torch.Tensor:
-    """Return a PIL image as a tensor ``(C, H, W)``, values unchanged.
+    """Convert a PIL image to a tensor ``(C, H, W)``; values are unchanged.
 
     Raises:
-        TypeError: it isn't a PIL image.
+        TypeError: the input isn't a PIL image.
     """
     if not isinstance(inpt, PIL.Image.Image):
         raise TypeError(f"pil_to_tensor takes a PIL image, not {type(inpt)}")
@@ -189,7 +192,7 @@ def resize(
     antialias: bool | None = True,
     device: Any = "cpu",
 ) -> Any:
-    """Resize; see `Resize`."""
+    """Resize an image; see `Resize`."""
     return _at_once(Resize(size, interpolation, max_size, antialias), inpt, device)
 
 
@@ -204,7 +207,7 @@ def resized_crop(
     antialias: bool | None = True,
     device: Any = "cpu",
 ) -> Any:
-    """Cut a window out, and resize it; see `crop` and `Resize`."""
+    """Crop a window and resize it; see `crop` and `Resize`."""
     window = Crop(top, left, height, width)
     target = Resize(size, interpolation, None, antialias)
     target.size = [target.size[0], target.size[-1]]
@@ -212,25 +215,25 @@ def resized_crop(
 
 
 def to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
-    """Make an image gray; see `Grayscale`."""
+    """Convert an image to grayscale; see `Grayscale`."""
     return _at_once(Grayscale(num_output_channels), inpt, device)
 
 
 def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
-    """Make an image gray; see `Grayscale`."""
+    """Convert an image to grayscale; see `Grayscale`."""
     return to_grayscale(inpt, num_output_channels, device)
 
 
 def to_pil_image(inpt: torch.Tensor, mode: str | None = None, input_layout: str = "CHW") -> PIL.Image.Image:
-    """Return a tensor as a PIL image; floats are scaled from 0 .. 1 and cut off.
+    """Convert a tensor to a PIL image; floats are multiplied by 255, and clipped to the range 0 to 255.
 
     Args:
-        inpt: ``(C, H, W)``, uint8, float32 or float16.
-        mode: Mode of the image; without it, L, RGB or RGBA by the number of channels.
+        inpt: An image ``(C, H, W)`` or ``(H, W, C)``, see ``input_layout``; uint8, float32 or float16.
+        mode: Mode of the PIL image; by default, L, RGB or RGBA, depending on the number of channels.
         input_layout: ``"CHW"`` or ``"HWC"``.
 
     Raises:
-        TypeError: no tensor, or an element type without a mode. ValueError: a shape or mode that does not fit.
+        TypeError: the input isn't a tensor, or has another dtype. ValueError: the shape or ``mode`` doesn't fit.
     """
     if not isinstance(inpt, torch.Tensor):
         raise TypeError(f"to_pil_image takes a torch.Tensor, not {type(inpt)}")
