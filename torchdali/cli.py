@@ -1,7 +1,6 @@
 """The command line: ``torchdali demo | bench | show | tune | stats | doctor | run | index | pack | check``.
 
-Only the standard library is imported here; a command imports its modules when it runs: ``--help`` does not wait for
-torch.
+This module doesn't import torch. Each command imports its own modules when it runs, so that ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from torchdali.cores import cores
 
 __all__ = ["main"]
 
-# Modules without which torchdali cannot be imported, and their packages.
+# Modules that `import torchdali` needs, and the packages that contain them.
 _NEEDED = {"torch": "torch", "torchvision": "torchvision", "numpy": "numpy", "PIL": "pillow"}
 
 
@@ -172,7 +171,7 @@ _TARGET = (
 
 
 class _VersionOption(argparse.Action):
-    """Option that prints the version of the package and ends."""
+    """An option that prints torchdali's version and exits."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         try:
@@ -184,7 +183,7 @@ class _VersionOption(argparse.Action):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Guesses the command that was meant; without any, all are listed."""
+    """A parser that suggests a similar command for an unknown command, and prints the help if no command is passed."""
 
     def error(self, message: str) -> NoReturn:
         choice = re.search(r"invalid choice: '(\w+)' \(choose from (.*)\)", message)
@@ -376,11 +375,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         if options.command is _run:
             raise
-        # The reader of the output, like `head`, has enough. Python would complain once more when it flushes at the end.
+        # The program that reads the output, for example `head`, has closed the pipe. Without this redirection, Python
+        # would report the error again when it flushes the output at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
-        if options.command is _run:  # the script's own business
+        if options.command is _run:  # raised as if the script ran without torchdali
             raise
         print("interrupted", file=sys.stderr)
         return 130

@@ -13,7 +13,7 @@ __all__ = ["check", "index", "manifest", "pack", "stats"]
 
 
 def index(kind: str, paths: Sequence[str], folder: str | None, force: bool) -> int:
-    """Write indices, and return 1 if one could not be written."""
+    """Write the index files of containers; return 1 if an index could not be written, otherwise 0."""
     status = 0
     for path in paths:
         bar = Bar("bytes")
@@ -30,7 +30,7 @@ def index(kind: str, paths: Sequence[str], folder: str | None, force: bool) -> i
 
 
 def manifest(kind: str, paths: Sequence[str], target: str) -> int:
-    """Write a manifest, and return 1 if that failed."""
+    """Write the manifest of containers; return 1 if that failed, otherwise 0."""
     bar = Bar("shards")
     try:
         path, count = containers.manifest(kind, paths, target, bar)
@@ -44,7 +44,7 @@ def manifest(kind: str, paths: Sequence[str], target: str) -> int:
 
 
 def pack(source: str, target: str, jobs: int, options: dict[str, Any]) -> int:
-    """Pack, and return 1 if that failed."""
+    """Pack images into shards; return 1 if that failed, otherwise 0."""
     bar = Bar("samples")
     try:
         report = containers.pack(source, target, containers.PackOptions(**options), jobs, bar)
@@ -58,7 +58,7 @@ def pack(source: str, target: str, jobs: int, options: dict[str, Any]) -> int:
 
 
 def check(paths: Sequence[str], decode: bool) -> int:
-    """List broken files, and return 1 if any are broken."""
+    """List broken files; return 1 if a file is broken or can't be read, otherwise 0."""
     bar = Bar("bytes")
     try:
         problems, counts = containers.check(paths, decode, bar)
@@ -75,7 +75,7 @@ def check(paths: Sequence[str], decode: bool) -> int:
 
 
 def stats(root: str, threads: int) -> int:
-    """Describe a folder of images, and return 1 if any of them is broken."""
+    """Describe a folder of images; return 1 if an image is broken or the folder can't be read, otherwise 0."""
     bar = Bar("images")
     try:
         report = containers.statistics(root, threads, bar)

@@ -1,7 +1,8 @@
-"""``torchdali bench DIR --gpu``: test the parts that use the GPU, and measure their speed.
+"""``torchdali bench DIR --gpu``: test the code that uses the GPU, and measure its speed.
 
-Each part runs in a separate process with a time limit, so that a hanging part doesn't block the other parts. After each
-step, a part prints its results as a line of JSON, so that results before a hang or a crash are not lost.
+Each measurement in `PARTS` runs in a separate process with a time limit, so that a hanging measurement doesn't block
+the others. After each step, a measurement prints its results as a line of JSON, so that results before a hang or a
+crash are not lost.
 """
 
 from __future__ import annotations
@@ -137,7 +138,10 @@ def launches(folder: Path, sizes: Sizes) -> Found:
 
 
 def streams(folder: Path, sizes: Sizes) -> Found:
-    """Run two pipelines while the consumer's stream is busy, drop tensors immediately, and compare the images' sums."""
+    """Check that results are right if the consumer's stream lags.
+
+    Two pipelines run while the stream is busy, each batch is dropped immediately, and the images' sums are compared.
+    """
     count = max(2, sizes.batches // 2)
     pipe = pipeline(folder, "mixed", sizes)
     expected = [_sum(pipe) for _ in range(count)]
@@ -185,7 +189,7 @@ PARTS = {
 
 
 def inside(part: Measurement, folder: Path, sizes: Sizes) -> None:
-    """Run a part, and print its results so far as a line of JSON after each step."""
+    """Run a measurement; after each step, print all results so far as a line of JSON."""
     figures = {}
     for name, value in part.run(folder, sizes):
         figures[name] = round(value, 3) if isinstance(value, float) else value
@@ -193,7 +197,7 @@ def inside(part: Measurement, folder: Path, sizes: Sizes) -> None:
 
 
 def _run_in_process(command: Sequence[str], limit: int) -> dict[str, Any]:
-    """Run a part in a process; return its last results and, if it failed, the error as "failed"."""
+    """Run a measurement's command in a process; return its last results and, if it failed, the error as "failed"."""
     start, failure = time.perf_counter(), None
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
     try:
@@ -216,16 +220,16 @@ def measure(
     parts: Mapping[str, Measurement] = PARTS,
     module: str = "torchdali._commands.gpu",
 ) -> int:
-    """Run parts one after the other; append each result to a file, as JSON lines.
+    """Run measurements one after the other; append each result to a file, as a line of JSON.
 
     Args:
         folder: Folder of images, searched recursively.
         out: The file.
-        parts: The parts, by name.
-        module: Module that runs a part, with ``-m``, the folder and the part's name as arguments.
+        parts: The measurements, by name.
+        module: Module that runs one measurement, as ``python -m module folder name``.
 
     Returns:
-        1 if a part failed, or without a GPU.
+        1 if a measurement failed or there is no GPU, otherwise 0.
     """
     if not torch.cuda.is_available():
         print("torch finds no CUDA device, so there is nothing to measure")

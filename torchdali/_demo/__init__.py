@@ -1,4 +1,4 @@
-"""``torchdali demo``: draw images, train on them, compare the loaders, save a contact sheet."""
+"""``torchdali demo``: draw images, train a network on them, compare the loaders, and save a contact sheet."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from torchdali.pipeline import native_status
 
 __all__ = ["run"]
 
-TRAINING = 100  # images a class
+TRAINING = 100  # images per class
 TESTING = 30
 
 
 class _EpochBar:
-    """A progress bar on one line of a terminal; elsewhere a line for every fourth epoch."""
+    """A progress bar on one line of a terminal; without a terminal, one line for every fourth epoch."""
 
     def __init__(self, epochs: int, steps: int) -> None:
         self.epochs, self.steps = epochs, steps
@@ -48,7 +48,7 @@ def _draw(root: Path) -> None:
 
 
 def _train(root: Path, threads: int, epochs: int) -> float:
-    """Train on the images of one folder; return the accuracy on the others."""
+    """Train on the images in ``train``, and return the accuracy on the images in ``test``."""
     torch.manual_seed(0)
     model = training.network(len(pictures.SHAPES))
     size = sum(parameter.numel() for parameter in model.parameters())

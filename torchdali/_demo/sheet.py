@@ -1,4 +1,4 @@
-"""The contact sheet: augmented images as the network sees them, a column for each class."""
+"""The demo's contact sheet: augmented images as the network sees them, in one column per class."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ENLARGE = 2
 
 
 def _picture(image: Tensor) -> Image.Image:
-    """Convert a normalized ``(3, H, W)`` image back to pixels."""
+    """Convert a normalized image ``(3, H, W)`` back to a PIL image."""
     levels = ((image * STD + MEAN) * 255).round().clamp(0, 255).byte()
     side = SIZE * ENLARGE
     return Image.fromarray(levels.permute(1, 2, 0).numpy()).resize((side, side))
 
 
 def collect(batches: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[list[Tensor]]:
-    """Take images until each class has as many as the sheet has rows, or the batches end."""
+    """Collect images until each class has `ROWS` images or the batches end; return the images by class."""
     columns: list[list[Tensor]] = [[] for _ in range(classes)]
     for images, labels in batches:
         for image, label in zip(images, labels.tolist(), strict=True):
@@ -35,7 +35,7 @@ def collect(batches: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[list
 
 
 def save(columns: list[list[Tensor]], names: list[str], path: Path) -> None:
-    """Write a PNG with one column of images per class, its name above it."""
+    """Write a PNG with one column of images per class, below the class's name."""
     nothing = Tile(Image.new("RGB", (SIZE * ENLARGE, SIZE * ENLARGE), "white"))
     rows = [
         TileRow(

@@ -48,7 +48,7 @@ def draw_boxes(
 
     Args:
         picture: The image, which is changed.
-        boxes: ``(n, 4)``: left, top, right, bottom, as shares of width and height.
+        boxes: ``(n, 4)``: left, top, right and bottom, as fractions of the image's width and height.
         names: Names of the boxes; may be empty.
         classes: Classes of the boxes, for their colors.
     """
@@ -69,7 +69,7 @@ def draw_strip(frames: Array, size: int) -> Image.Image:
 
     Args:
         frames: ``(F, H, W, 3)``.
-        size: The longer side of a frame.
+        size: Length of the longer side of a frame, in pixels.
     """
     count = min(FRAMES, len(frames))
     chosen = [frames[round(k * (len(frames) - 1) / max(1, count - 1))] for k in range(count)]
@@ -84,8 +84,8 @@ def draw_strip(frames: Array, size: int) -> Image.Image:
 def draw_spectrogram(values: torch.Tensor, size: int, layout: str = "") -> Image.Image:
     """Draw a matrix in colors; in a spectrogram, the time axis points right and the frequency axis up.
 
-    Nonnegative values whose maximum is more than 100 times the median are drawn in decibels, down to 80 below the
-    maximum.
+    If no value is negative and the maximum is more than 100 times the median, the values are drawn in decibels, down to
+    80 dB below the maximum.
 
     Args:
         values: ``(frequencies, times)``, or any matrix.

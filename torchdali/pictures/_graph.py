@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 __all__ = ["Box", "GraphLine", "Svg", "draw_graph"]
 
-CHARACTER = 6.6  # width of a character in the title, of 12 pixels; SMALL is for the lines below
-SMALL = 5.6
+CHARACTER = 6.6  # average width of a character in a title, in pixels
+SMALL = 5.6  # the same, in the lines below the title
 LINE, PAD = 15, 8
 BETWEEN, BELOW = 22, 46  # distance between boxes of a layer; distance between layers
 SWEEPS = 12  # number of passes over all layers that order them
@@ -42,7 +42,7 @@ class Box:
         title: First line.
         lines: Further lines, in smaller type.
         kind: Determines the color: ``"cpu"``, ``"gpu"``, ``"mixed"`` or ``"output"``.
-        share: Length of a bar along the lower side, from 0 to 1.
+        share: Length of a bar along the lower side, as a fraction of the box's width; 0 for no bar.
         tip: Tooltip.
     """
 
@@ -83,7 +83,7 @@ class _Spot:
     width: float = 8.0
     height: float = 0.0
     box: Box | None = None
-    x: float = 0.0  # position of the middle
+    x: float = 0.0  # horizontal position of the center
     above: list[_Spot] = field(default_factory=list)
     below: list[_Spot] = field(default_factory=list)
 
@@ -118,7 +118,10 @@ def draw_graph(boxes: Sequence[Box], edges: Sequence[GraphLine], title: str = ""
 
 
 def _layers(boxes: Sequence[Box], edges: Iterable[GraphLine]) -> dict[str, int]:
-    """Return the layer of each box: the longest path to it; a box without inputs is directly above the next box."""
+    """Return the layer of each box: the length of the longest path to the box.
+
+    A box without inputs is placed directly above the first box that uses it.
+    """
     parents: dict[str, list[str]] = {box.key: [] for box in boxes}
     children: dict[str, list[str]] = {box.key: [] for box in boxes}
     for edge in edges:
@@ -158,7 +161,10 @@ def _rows(places: Iterable[_Spot]) -> list[list[_Spot]]:
 
 
 def _order_layers(rows: list[list[_Spot]]) -> list[list[_Spot]]:
-    """Order each layer by the mean position of the neighbors above and below alternately, so that fewer lines cross."""
+    """Order each layer by the mean position of the neighbors, so that fewer lines cross.
+
+    Passes over all layers alternately use the neighbors above and the neighbors below.
+    """
     _spread(rows)
     for sweep in range(SWEEPS):
         downwards = sweep % 2 == 0
@@ -191,7 +197,10 @@ def _align(rows: Sequence[Sequence[_Spot]]) -> None:
 
 
 def _move(row: Sequence[_Spot], positions: Sequence[float]) -> None:
-    """Position spots near the desired positions without overlap: at the mean of pushing right and pushing left."""
+    """Position spots near the desired positions without overlap.
+
+    The result is the mean of two solutions: one moves overlapping spots to the right, the other moves them to the left.
+    """
     right, left = list(positions), list(positions)
     for k in range(1, len(row)):
         right[k] = max(right[k], right[k - 1] + (row[k - 1].width + row[k].width) / 2 + BETWEEN)

@@ -1,4 +1,4 @@
-"""Roles of tensors in an image: images, masks, clips, spectrograms, audio, or nothing that can be drawn."""
+"""Roles of tensors in a drawing: an image, a mask, a clip, a spectrogram, audio, or nothing that can be drawn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _by_layout(sample: torch.Tensor, layout: str) -> Role:
 
 
 def _has_places(layout: str) -> bool:
-    """Return whether a layout is the layout of one or several images."""
+    """Return True if a layout describes one or several images."""
     return {"H", "W"} <= set(layout) <= set(_ORDER)
 
 
@@ -68,23 +68,23 @@ def _by_shape(sample: torch.Tensor) -> Role:
 
 
 def is_drawable(samples: Sequence[torch.Tensor], layout: str = "") -> bool:
-    """Return whether `show` can draw the samples."""
+    """Return True if `show` can draw any of the samples."""
     return any(role_of(sample, layout) != "none" for sample in samples)
 
 
 def are_boxes(samples: Sequence[torch.Tensor]) -> bool:
-    """Return whether the samples are lists of boxes: ``(n, 4)`` floats."""
+    """Return True if the samples are lists of boxes: ``(n, 4)`` floats."""
     return bool(samples) and all(s.ndim == 2 and s.shape[1] == 4 and s.is_floating_point() for s in samples)
 
 
 def are_labels(samples: Sequence[torch.Tensor]) -> bool:
-    """Return whether the samples are labels: one integer or a list of integers per sample."""
+    """Return True if the samples are labels: one integer or a list of integers per sample."""
     kinds = {(s.is_floating_point() or s.dtype in (torch.uint8, torch.bool), s.ndim < 2) for s in samples}
     return kinds == {(False, True)}
 
 
 def as_image(sample: torch.Tensor, layout: str = "") -> torch.Tensor:
-    """Return a sample with its channels last: ``(H, W, C)``, or ``(F, H, W, C)`` for the frames of a clip or slices."""
+    """Return a sample with its channels last: ``(H, W, C)``, or ``(F, H, W, C)`` for the frames of a clip."""
     sample = sample.detach().cpu()
     if _has_places(layout):
         sample = sample.permute([layout.index(axis) for axis in _ORDER if axis in layout])

@@ -1,4 +1,4 @@
-"""Containers in which the examples of readers find their images."""
+"""Write the containers from which the reference's examples read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["write_containers"]
 
 
 def write_containers(folder: Path, jpegs: Sequence[bytes]) -> None:
-    """Write images into a container of each kind, with the numbers of their classes."""
+    """Write images and their class indices into a container of each format, and write the examples' other files."""
     with open(folder / "images.tfrecord", "wb") as file:
         for label, data in enumerate(jpegs):
             tfrecord.write_record(file, tfrecord.write_example({"image": data, "label": [label]}))
@@ -61,7 +61,7 @@ def _write_mds(folder: Path, jpegs: Sequence[bytes]) -> None:
 
 
 def _write_fits(path: Path) -> None:
-    """Write an image of 2 by 3 numbers."""
+    """Write a FITS image of 2 by 3 integers."""
     values = {"SIMPLE": "T", "BITPIX": "16", "NAXIS": "2", "NAXIS1": "3", "NAXIS2": "2"}
     cards = [f"{name:8}= {value:>20}".ljust(80) for name, value in values.items()]
     header = "".join([*cards, "END".ljust(80)]).ljust(2880).encode()
@@ -82,7 +82,7 @@ _PAGE = 4096
 
 
 def _write_database(folder: Path, values: Sequence[bytes]) -> None:
-    """Write some large values as an LMDB database: two meta pages, one leaf, and the pages of the values."""
+    """Write a few large values as an LMDB database: two meta pages, one leaf page, and the pages of the values."""
     folder.mkdir(exist_ok=True)
     leaf, pages, index = bytearray(_PAGE), bytearray(), b""
     upper = _PAGE

@@ -12,10 +12,10 @@ class Family:
     """A page of the reference.
 
     Attributes:
-        page: Name of its file, without ``.md``.
-        title: Heading.
-        purpose: One sentence.
-        operators: Names of its operators, separated by spaces; others of their modules follow.
+        page: Name of the page's file, without ``.md``.
+        title: Heading of the page.
+        purpose: The page's first sentence.
+        operators: Names of operators, separated by spaces. The page also lists the other operators of their modules.
     """
 
     page: str
@@ -25,7 +25,7 @@ class Family:
 
     @property
     def names(self) -> list[str]:
-        """Names of its operators."""
+        """Names in `operators`, as a list."""
         return self.operators.split()
 
 
@@ -138,7 +138,7 @@ FAMILIES = (
         "reductions.std_dev reductions.variance",
     ),
 )
-"""All pages, in their order."""
+"""All pages, in the order of the reference."""
 
 TASKS = {
     "read images from a folder for each class": "readers.file",
@@ -198,4 +198,4 @@ TASKS = {
     "change the order of the axes": "transpose",
     "turn a label into a vector": "one_hot",
 }
-"""Names of operators, separated by spaces, for "I want to ..."."""
+"""The table "I want to ...": for each task, the names of operators, separated by spaces."""

@@ -69,7 +69,7 @@ def processes_of(pipe: Pipeline) -> int:
 
 
 class Machine:
-    """A function that measures a pipeline with any settings.
+    """A callable that measures a pipeline with any settings.
 
     The two pipelines of a comparison are open at the same time, so that measurements can alternate quickly. If worker
     processes can only be forked before threads exist, as at the start of a training, other pipelines are closed first.
@@ -119,7 +119,7 @@ class Machine:
 
     @property
     def seconds(self) -> float:
-        """Average duration of a measurement in seconds, including the creation of the pipeline; 0 before the first."""
+        """Average seconds per measurement, including the creation of the pipeline; 0 if nothing has been measured."""
         return self._spent / max(1, len(self.runs))
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ def imread(filepaths: Any, *, device: Any = "cpu", **arguments: Any) -> Any:
     """Read and decode one image, or several.
 
     Args:
-        filepaths: A path, or a list of them; or paths as a tensor or batch of bytes (uint8).
+        filepaths: A path or a list of paths; or the bytes of one path as a uint8 tensor, or of several as a batch.
         device: ``"cpu"`` or ``"gpu"``.
         arguments: Arguments of `decoders.image`.
 
@@ -39,7 +39,7 @@ def imread(filepaths: Any, *, device: Any = "cpu", **arguments: Any) -> Any:
 
 
 def _signature() -> inspect.Signature:
-    """Return the signature with the decoder's arguments."""
+    """Return the signature of `imread` with the decoder's arguments."""
     own = list(inspect.signature(imread).parameters.values())[:-1]
     own[0] = own[0].replace(kind=inspect.Parameter.POSITIONAL_ONLY)
     parameters = inspect.signature(_decode).parameters.values()

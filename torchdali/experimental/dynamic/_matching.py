@@ -118,7 +118,7 @@ class CallForm:
         size: int | None,
         copies: Mapping[DataNode, DataNode],
     ) -> bool:
-        """Return True if a call has this form; ``copies`` maps the template's edges to the current iteration's edges."""
+        """Return True if a call has this form; ``copies`` maps the template's edges to this iteration's edges."""
         values = (*inputs, *arguments.values())
         if declared is not self._declared or size != self._size or tuple(arguments) != self._names:
             return False

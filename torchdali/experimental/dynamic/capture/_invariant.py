@@ -1,4 +1,4 @@
-"""Mark values that do not change from iteration to iteration."""
+"""Mark values that are the same in all iterations of a captured loop."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 def invariant(value: T) -> T:
-    """Return a value that stays the same in all iterations of a captured loop.
+    """Return a value unchanged; the value must be the same in all iterations of a captured loop.
 
-    The mark is DALI's; it has no effect here, where the values that enter captured calls are compared with those of the
-    first iteration, and one that differs raises.
+    The function exists because DALI has it, but it has no effect. torchdali always compares the values in captured
+    calls with the values of the first iteration, and raises an error if they differ.
     """
     return value
