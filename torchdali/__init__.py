@@ -1,7 +1,7 @@
 """Data loading and augmentation with NVIDIA DALI's Python API, built on PyTorch alone.
 
-Nothing is imported before it is used: ``torchdali --help`` does not wait for torch, and ``torchdali doctor`` works
-without it.
+Names are imported when they are first used, so that ``torchdali --help`` doesn't wait for torch, and ``torchdali
+doctor`` works without torch.
 """
 
 from __future__ import annotations
@@ -58,15 +58,16 @@ _HOMES = {
     "source": "calls.decorators",
 }
 
-# Modules that `torchdali.pipeline` does not take from the package, so that it can be imported before them.
-_LIGHT = ("DataLoader",)  # which does not need it
+_LIGHT = ("DataLoader",)  # names that don't need `torchdali.pipeline`
+# Modules that `__getattr__` imports after `torchdali.pipeline`, which doesn't import them from the package.
 _UPPER = ("auto_aug", "dynamic", "experimental", "fn", "math", "ops", "plugin")
 
 
 def __getattr__(name: str) -> Any:
     """Import a top-level name, or a module of the package, when it is first used."""
     if name not in _LIGHT and (name in _HOMES or name in _UPPER):
-        importlib.import_module("torchdali.pipeline")  # first, so that threads with different names wait for each other
+        # Threads that import different names wait for each other at this import.
+        importlib.import_module("torchdali.pipeline")
     if name in _HOMES:
         value = getattr(importlib.import_module(f"torchdali.{_HOMES[name]}"), name)
         globals()[name] = value

@@ -1,4 +1,4 @@
-"""DALI's module of this name: settings of memory, versions of libraries, and schemas of operators."""
+"""DALI's module ``backend``: memory settings, library versions, and operator schemas."""
 
 from torchdali.dali.backend import *  # noqa: F403
 from torchdali.dali.backend import __all__ as __all__

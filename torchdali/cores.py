@@ -1,4 +1,4 @@
-"""The cores that this process may use."""
+"""Count the CPU cores that this process may use."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["cores"]
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return how many CPU cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""DALI's module of this name."""
+"""DALI's module ``data_node``."""
 
 from __future__ import annotations
 

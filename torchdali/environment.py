@@ -1,4 +1,4 @@
-"""Numbers in environment variables."""
+"""Read numbers from environment variables."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ N = TypeVar("N", int, float)
 
 
 def read_number(name: str, default: N, least: N, most: N | None = None) -> N:
-    """Return the number in an environment variable, of the default's type; the default if the variable is empty.
+    """Return the number in an environment variable, or the default if the variable is not set or empty.
+
+    Args:
+        name: Name of the variable.
+        default: The default; the result has the same type.
+        least: Smallest allowed number.
+        most: Largest allowed number; None for any.
 
     Raises:
-        ValueError: the value isn't a number, or is out of range; names the variable.
+        ValueError: the value isn't a number, or is out of range. The message names the variable.
     """
     text = os.environ.get(name, "").strip()
     if not text:

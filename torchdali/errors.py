@@ -311,7 +311,7 @@ def _kind(file: str) -> str:
 
 
 def place_of(frame: FrameType | None) -> str:
-    """Return the innermost line of the user's code in a stack, or "" if there is none.
+    """Return the innermost line of the user's code in a stack, or "" if the stack contains only other code.
 
     Args:
         frame: The innermost frame of a thread.
@@ -331,7 +331,7 @@ def _link_traceback(entries: Sequence[TracebackType]) -> TracebackType | None:
 
 
 def did_you_mean(name: str, names: Iterable[str], most: int = 1) -> str:
-    """Return the end of a message about an unknown name, which suggests similar names; "" if there are none."""
+    """Return the end of a message about an unknown name: a suggestion of similar names, or "" without similar names."""
     near = [] if name.startswith("__") else difflib.get_close_matches(name, names, most)
     return f"; did you mean {', '.join(near)}?" if near else ""
 

@@ -1,4 +1,4 @@
-"""`external_source` and `ExternalSource` under the module name that DALI has for them."""
+"""`external_source` and `ExternalSource`, in a module with the same name as DALI's."""
 
 from __future__ import annotations
 

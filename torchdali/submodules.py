@@ -1,4 +1,4 @@
-"""Modules of a package as its attributes, imported when they are first used."""
+"""Import the modules of a package when they are first used as its attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["import_submodule", "on_first_use"]
 
 
 def import_submodule(package: str, name: str) -> ModuleType | None:
-    """Import a module of a package; None if it has none of this name."""
+    """Import a module of a package; return None if the package has no module with this name."""
     full = f"{package}.{name}"
     if name.startswith("_"):
         return None

@@ -1,9 +1,9 @@
 """Threads of the package, which all end before the Python interpreter exits.
 
 When the interpreter exits, it kills daemon threads. If a daemon thread is running C++ code at that moment, for example
-in torch, the process aborts: "terminate called without an active exception", exit code 134. Non-daemon threads are no
-alternative. The interpreter waits for them without a time limit, before it calls ``atexit`` functions, so a pipeline
-could not tell its threads to stop.
+in torch, the process aborts: "terminate called without an active exception", exit code 134. Non-daemon threads would
+not help. The interpreter waits for them without a time limit, before it calls ``atexit`` functions, so a pipeline could
+not tell its threads to stop.
 
 All threads are therefore daemons of the class `Thread`. At the end of the program, before the interpreter kills
 threads, `_end` closes the objects that own threads, and waits for the threads up to a time limit. It then prints which

@@ -1,4 +1,4 @@
-"""The types of the API: DALI's enumerations, data types and constants, under DALI's names."""
+"""The types of the API: DALI's enumerations, dtypes and constants, under DALI's names."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-if not TYPE_CHECKING:  # type checkers would take any name
+if not TYPE_CHECKING:  # with `__getattr__`, type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
         hint = did_you_mean(name, __all__, 3)

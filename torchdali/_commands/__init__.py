@@ -1,1 +1,1 @@
-"""Commands of the command line, one file each; they use nothing but the public API."""
+"""The commands of the command line, one module each."""

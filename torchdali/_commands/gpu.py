@@ -229,7 +229,7 @@ def measure(
         module: Module that runs one measurement, as ``python -m module folder name``.
 
     Returns:
-        1 if a measurement failed or there is no GPU, otherwise 0.
+        1 if a measurement failed or torch sees no GPU, otherwise 0.
     """
     if not torch.cuda.is_available():
         print("torch finds no CUDA device, so there is nothing to measure")

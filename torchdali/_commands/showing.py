@@ -12,7 +12,7 @@ from torchdali._commands import scripts
 
 __all__ = ["run"]
 
-_DEFAULTS = {"batch_size": 8, "num_threads": 2}  # for a pipeline without these arguments
+_DEFAULTS = {"batch_size": 8, "num_threads": 2}  # used if a pipeline doesn't set these options
 
 
 def run(target: str, arguments: Sequence[str], output: Path, each: bool, count: int | None) -> int:

@@ -1,4 +1,4 @@
-"""Compare ``torchdali.DataLoader`` with torch's: the same dataset, transforms and arguments."""
+"""Compare the speed of ``torchdali.DataLoader`` and PyTorch's, with equal datasets, transforms and arguments."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from torchdali import DataLoader
 from torchdali._demo.training import AREA, BATCH, MEAN, SIZE, STD
 
 ROUNDS = 5
-REPEATS = 4  # of each image in an epoch, which would be too short for a clock otherwise
+REPEATS = 4  # times that each image is loaded per epoch, so that an epoch is long enough to measure
 
 
 def compare(root: Path, threads: int) -> tuple[float, float]:
-    """Return the images/s of both loaders: torchdali's, then torch's, medians of epochs in turn."""
+    """Return the images/s of torchdali's loader and of PyTorch's loader: medians of alternating epochs."""
     torch.manual_seed(2)
     ours, theirs = (_loader(kind, root, threads) for kind in (DataLoader, torch.utils.data.DataLoader))
     rates = [(_rate(ours), _rate(theirs)) for _ in range(1 + ROUNDS)][1:]  # the first epoch starts threads and workers

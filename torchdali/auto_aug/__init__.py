@@ -1,6 +1,6 @@
-"""Automatic augmentation: AutoAugment, RandAugment and TrivialAugment, and the parts for building others.
+"""Automatic augmentation: AutoAugment, RandAugment and TrivialAugment, and functions for building similar methods.
 
-Each sample takes its own augmentation, and runs through no other. See ``docs/auto_aug.md``.
+Only the augmentations that were chosen for a sample process the sample. See ``docs/auto_aug.md``.
 """
 
 from __future__ import annotations

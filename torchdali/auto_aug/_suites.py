@@ -23,11 +23,11 @@ def translations(
     """Return the translations along x and y of a suite.
 
     Args:
-        use_shape: Measure translations as a fraction of the image, not in pixels.
+        use_shape: True if translations are fractions of the image's size, False if they are in pixels.
         pixels: Default limit in pixels.
         part: Default limit as a fraction of the image.
-        max_translate_abs: Limit in pixels: one number, or one number each for y and x.
-        max_translate_rel: Limit as a fraction of the image: one number, or one number each for y and x.
+        max_translate_abs: Limit in pixels: one number, or two numbers for y and x.
+        max_translate_rel: Limit as a fraction of the image: one number, or two numbers for y and x.
 
     Raises:
         ValueError: the passed limit contradicts ``use_shape``.

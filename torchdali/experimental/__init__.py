@@ -1,4 +1,4 @@
-"""APIs that DALI calls experimental: the dynamic mode."""
+"""APIs that DALI calls experimental: the dynamic mode, and torchvision's transforms."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Operators as functions, under DALI's names: ``fn.resize``, ``fn.readers.file``, ``fn.random.uniform`` ...
 
-Published from the registry: an operator that a user declares appears here too.
+This module contains all operators of the registry, including operators that a user declares.
 """
 
 from __future__ import annotations

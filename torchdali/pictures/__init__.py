@@ -1,4 +1,4 @@
-"""Images of data: a contact sheet of a batch, and the drawing of a graph.
+"""Draw contact sheets of batches, and drawings of graphs.
 
 `show` draws a pipeline's outputs: images, clips, masks, spectrograms and audio, with boxes, labels and names.
 This package depends only on plain tensors and Pillow, not on pipelines or nodes.

@@ -18,20 +18,20 @@ _STOPS = ((6, 8, 32), (60, 22, 110), (150, 36, 118), (226, 74, 76), (252, 158, 5
 
 @functools.cache
 def of_class(number: int) -> tuple[int, int, int]:
-    """Return the color of a class; class 0 is red. In masks, 1 is red; see `paint_mask`."""
+    """Return the RGB color of a class; class 0 is red. `paint_mask` uses red for class 1."""
     red, green, blue = colorsys.hsv_to_rgb(number * _GOLDEN % 1.0, 0.85, 0.95)
     return round(red * 255), round(green * 255), round(blue * 255)
 
 
 def paint_mask(mask: torch.Tensor) -> Array:
-    """Return the colors of a mask ``(H, W)``, as ``(H, W, 3)``; 0, the background, is black."""
+    """Convert a mask of class indices ``(H, W)`` to colors ``(H, W, 3)``; class 0, the background, is black."""
     numbers, places = np.unique(mask.numpy().astype(np.int64), return_inverse=True)
     palette = [(0, 0, 0) if number == 0 else of_class(int(number) - 1) for number in numbers]
     return np.array(palette, np.uint8)[places.reshape(mask.shape)]
 
 
 def color_map(values: npt.NDArray[np.float32]) -> Array:
-    """Return the colors of values from 0 to 1: from dark blue by way of purple and orange to light yellow."""
+    """Convert values from 0 to 1 to colors from dark blue over purple and orange to light yellow."""
     places = np.linspace(0, 1, len(_STOPS))
     stops = np.array(_STOPS, np.float64)
     channels = [np.interp(values, places, stops[:, channel]) for channel in range(3)]

@@ -28,20 +28,21 @@ class Normalization:
     std: tuple[float, ...]
 
     def undo(self, image: torch.Tensor) -> torch.Tensor:
-        """Return the values of ``(..., C)`` before the normalization."""
+        """Undo the normalization of an image ``(..., C)``."""
         return image * torch.tensor(self.std) + torch.tensor(self.mean)
 
 
 def levels(images: Sequence[torch.Tensor], normalization: Normalization | None = None) -> list[Array]:
     """Convert images of any dtype to bytes.
 
-    Bytes are unchanged. If all values of the batch are from 0 to 1, or from 0 to 255, that range is displayed;
-    otherwise the range from the smallest to the largest value of the batch. Values that are not finite become magenta
-    in images with three channels, and black in other images.
+    Bytes are unchanged. Other values are stretched to bytes: from the range 0 to 1 or 0 to 255, if the range contains
+    all values of the batch; otherwise, from the range of the batch's smallest to largest value. Values that are not
+    finite become magenta in images with three channels, and black in other images.
 
     Args:
-        images: ``(..., H, W, C)`` each.
-        normalization: Normalization of the images, which is undone for floats; the values are then not stretched.
+        images: The images, each ``(..., H, W, C)``.
+        normalization: Normalization of the images. It is undone for floats, which are then not stretched to their
+            smallest and largest value.
     """
     if all(image.dtype == torch.uint8 for image in images):
         return [image.numpy() for image in images]

@@ -101,7 +101,7 @@ def _length(text: str, font: Font) -> int:
 
 
 def fit_text(text: str, width: int, font: Font) -> str:
-    """Shorten a text to a width in pixels; of a file name, the end is kept, of other texts the start."""
+    """Shorten a text to a width in pixels. A file name keeps its end; other texts keep their start."""
     if font.getlength(text) <= width:
         return text
     keep_end = "." in text[-6:]

@@ -1,4 +1,4 @@
-"""An example of every operator, as the reference shows it: code that runs on the names of `INPUTS`."""
+"""The reference's examples, one for every operator: expressions that use the names of `INPUTS`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INPUTS = {
     "wav": "its encoded bytes",
     "folder": "the path of a folder with a folder of files for each class, and with containers of the same files",
 }
-"""Values that the examples begin with."""
+"""Names that the examples use, and their descriptions in the reference."""
 
 PICTURES: dict[str, str] = {
     "brightness": "fn.brightness(image, brightness=1.3, brightness_shift=0.1)",
@@ -93,7 +93,7 @@ PICTURES: dict[str, str] = {
     "warp_affine": "fn.warp_affine(image, matrix=[1.0, 0.3, 0.0, 0.0, 1.2, -10.0], fill_value=0)",
     "water": "fn.water(image, ampl_x=6.0, ampl_y=4.0, freq_x=0.08, freq_y=0.06)",
 }
-"""Those whose result is a picture; it is shown beside the code."""
+"""Examples whose result is an image, which the reference shows below the code."""
 
 EXAMPLES: dict[str, str] = PICTURES | {
     "audio_resample": "fn.audio_resample(sound, in_rate=8000.0, out_rate=16000.0)",
@@ -209,4 +209,4 @@ EXAMPLES: dict[str, str] = PICTURES | {
     "zeros": "fn.zeros(shape=[2, 3])",
     "zeros_like": "fn.zeros_like(image)",
 }
-"""An example of every operator."""
+"""The examples of all operators."""

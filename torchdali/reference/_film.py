@@ -1,4 +1,4 @@
-"""The film in the reference's examples of video: the image moving past, as a GIF file."""
+"""The video of the reference's examples: the example image moving sideways, as a GIF file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 @functools.cache
 def film() -> bytes:
-    """Return twelve frames of 80 by 120 pixels, half a second."""
+    """Return a GIF file of half a second: twelve frames of 80 by 120 pixels."""
     from PIL import Image
 
     small = scene()[::2, ::2]

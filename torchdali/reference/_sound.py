@@ -1,4 +1,4 @@
-"""The sound that the reference's examples of audio begin with: a second of a chord, and its bytes as a WAV file."""
+"""The audio of the reference's examples: a chord of one second, as samples and as a WAV file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _CHORD = (220.0, 277.2, 329.6)
 
 
 def sound() -> Array:
-    """Return a chord that dies away, ``(RATE,)`` float32."""
+    """Return a chord that fades out, ``(RATE,)`` float32."""
     time = np.arange(RATE) / RATE
     waves = sum(np.sin(2 * np.pi * hertz * time) for hertz in _CHORD) / len(_CHORD)
     return np.asarray(0.8 * waves * np.exp(-3 * time), np.float32)
 
 
 def wav() -> Array:
-    """Return the bytes of the same as a WAV file of 16 bits, ``(n,)`` uint8."""
+    """Return the bytes of a 16-bit WAV file of the chord, ``(n,)`` uint8."""
     memory = io.BytesIO()
     with wave.open(memory, "wb") as file:
         file.setparams((1, 2, RATE, 0, "NONE", ""))

@@ -1,5 +1,6 @@
-"""Type stubs of operators, derived from the declarations: ``python -m torchdali.stubs`` writes them, as a build does.
+"""Type stubs of operators, generated from the operators' declarations.
 
-Editors complete operators and arguments from these files, and type checkers check calls. `operators` writes stubs of
-`fn` and `ops`, `dynamic` the dynamic mode's; `placeholders` lets a build make them without PyTorch.
+``python -m torchdali.stubs`` writes the stubs, and so does a build of the package. Editors complete operators and
+arguments from the stubs, and type checkers check calls. `operators` writes the stubs of `fn` and `ops`; `dynamic`
+writes the stubs of the dynamic mode. `placeholders` lets a build write stubs without PyTorch.
 """

@@ -1,4 +1,4 @@
-"""``python -m torchdali.stubs``: write all stub files, and remove outdated ones."""
+"""``python -m torchdali.stubs``: write all stub files, and remove outdated stub files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["write"]
 
 
 def write(package: Path) -> None:
-    """Write the files below the folder of the package."""
+    """Write the stub files into the folder of the package and its subfolders."""
     from torchdali.stubs import dynamic, operators
 
     texts = {package / path: text for path, text in {**operators.stubs(), **dynamic.stubs()}.items()}

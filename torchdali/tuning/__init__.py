@@ -1,7 +1,7 @@
-"""Measure the fastest settings of a pipeline on this machine: `tune`.
+"""`tune`: find the fastest settings of a pipeline on this machine with measurements.
 
-`search` compares settings, independent of pipelines. `machine` measures a pipeline with given settings, and `usage`
-measures the processor time and the bytes read in the same period. `report` describes the bottleneck.
+The module `search` compares settings, and knows nothing of pipelines. `machine` measures a pipeline with some settings,
+and `usage` measures the processor time and the bytes read meanwhile. `report` describes the bottleneck.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def tune(
     memory: int | None = None,
     progress: Callable[[int, int], None] = lambda position, count: None,
 ) -> Report:
-    """Measure the fastest settings of a pipeline, and its bottleneck. The pipeline itself is unchanged.
+    """Find the fastest settings of a pipeline and its bottleneck with measurements. The pipeline itself is unchanged.
 
     Args:
         factory: Function that creates the pipeline, with the options of `Pipeline` as arguments: `Pipeline.factory`.
-        seconds: Duration of all measurements together. The present settings are always measured once; further
+        seconds: Duration of all measurements together. The current settings are always measured once; further
             measurements start only if they fit into this time.
         step: Duration of the training step in seconds; 0 for a loop without work.
         cores: Greatest number of threads, and of processes; by default the number of cores of this process.
@@ -57,7 +57,7 @@ def tune(
     machine, most = Machine(factory, step, memory), cores or cores_here()
 
     def over(part: float, pairs: int = 1) -> Callable[[], bool]:
-        """Return a function that returns True if further pairs of measurements would exceed a fraction of the time."""
+        """Return a function: True if ``pairs`` more pairs of measurements would exceed ``part`` of the time."""
         return lambda: time.monotonic() - began + 2 * pairs * machine.seconds > part * seconds
 
     def measure(settings: Settings) -> float | None:
@@ -83,7 +83,7 @@ def tune(
 
 
 def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
-    """Return the present settings of a pipeline, with the number of processes that the pipeline has chosen."""
+    """Return the current settings of a pipeline, with the number of processes that the pipeline has chosen."""
     pipe = factory()
     for name in ("batch_size", "num_threads"):
         if getattr(pipe, name) is None:
@@ -98,7 +98,7 @@ def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
 
 
 def choices_of(start: Settings, most: int) -> list[Setting]:
-    """Return the settings to try. To add a setting, add its values here, and its present value in `_present`."""
+    """Return the settings to try. To add a setting, add its values here, and its current value in `_present`."""
     values = {"num_processes": _double(most), "num_threads": _double(most), "prefetch_queue_depth": _DEPTHS}
     return [Setting(name, tuple(sorted({*values[name], start[name]}))) for name in values if name in start]
 

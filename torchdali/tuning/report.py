@@ -128,9 +128,10 @@ def _is_decoding(operator: str) -> bool:
 
 
 def call_of(factory: Callable[..., Any], changes: Settings) -> str:
-    """Return the call that creates a pipeline with changed settings as Python text. Long arguments become dots.
+    """Return the Python code of the call that creates a pipeline with changed settings.
 
-    For functions of torchdali, such as `Loader.from_folder`'s, return only the settings.
+    Dots replace long arguments. If the function belongs to torchdali, so that the user doesn't call it (as for
+    `Loader.from_folder`), return only the changed settings.
     """
     keywords: Mapping[str, Any] = {}
     arguments: tuple[Any, ...] = ()

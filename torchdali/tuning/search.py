@@ -34,7 +34,7 @@ class Setting:
     def beside(self, settings: Settings, step: int) -> Settings | None:
         """Return settings with the next value of this setting, or the previous value for a step of -1.
 
-        Return None if there is no next or previous value.
+        Return None beyond the first and the last value.
         """
         k = self.values.index(settings[self.name]) + step
         return {**settings, self.name: self.values[k]} if 0 <= k < len(self.values) else None

@@ -37,7 +37,7 @@ class Usage:
 
     @classmethod
     def now(cls) -> Usage:
-        """Return the usage until now."""
+        """Return the usage so far."""
         own, read, from_disk = time.process_time(), 0, 0
         for pid in _family():
             with contextlib.suppress(OSError, ValueError):  # raised if the process has ended
@@ -49,7 +49,7 @@ class Usage:
         return cls(time.perf_counter(), own, _of_all(), read, from_disk)
 
     def since(self, before: Usage) -> Usage:
-        """Return the usage since an earlier object."""
+        """Return the usage between an earlier object and this object."""
         everyone = None if self.all is None or before.all is None else self.all - before.all
         return Usage(
             self.wall - before.wall, max(0.0, self.own - before.own), everyone, max(0, self.read - before.read),

@@ -1,1 +1,1 @@
-"""On the ``PYTHONPATH`` of programs under ``torchdali run``, so that child processes have the alias as well."""
+"""A folder that ``torchdali run`` adds to ``PYTHONPATH``, so that its replacements apply to child processes, too."""

@@ -1,6 +1,7 @@
-"""Python runs this when it starts: ``nvidia.dali`` means torchdali from now on, and torch's loader is torchdali's.
+"""Replace ``nvidia.dali`` and PyTorch's `DataLoader` with torchdali's; Python imports this module when it starts.
 
-Only the standard library is imported, since every Python process that a script starts comes by here.
+Besides two modules in this folder, it imports only the standard library, because it delays the start of every Python
+process that a script starts.
 """
 
 from __future__ import annotations
@@ -18,6 +19,6 @@ replace_dataloader()
 
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [entry for entry in sys.path if entry != _here]
-_hidden = PathFinder.find_spec("sitecustomize", sys.path)  # the one after this one
+_hidden = PathFinder.find_spec("sitecustomize", sys.path)  # the module that this one hides
 if _hidden is not None and _hidden.loader is not None:
     _hidden.loader.exec_module(importlib.util.module_from_spec(_hidden))

@@ -1,6 +1,6 @@
-"""``import nvidia.dali`` becomes torchdali, which is not imported before.
+"""Make ``import nvidia.dali`` import torchdali.
 
-It has a name of its own, at the top level, for processes that have nothing of torchdali yet.
+This module is imported as a top-level module in processes that haven't imported torchdali yet.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 __all__ = ["alias_nvidia_dali"]
 
 _REAL = "nvidia.dali"
-_VERSION = "2.4.0"  # of DALI, whose Python API torchdali has
+_VERSION = "2.4.0"  # the version of DALI whose Python API torchdali has
 
 
 class _Package(ModuleType):
@@ -35,10 +35,10 @@ class _Alias(Loader):
     """Loader that imports a module of torchdali instead of a module of ``nvidia.dali``."""
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Pass to the import system: its module is replaced below."""
+        """Let the import system create a module, which `exec_module` then replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
-        if isinstance(module, _Package):  # `importlib.reload`
+        if isinstance(module, _Package):  # called by `importlib.reload`
             return
         own = "torchdali" + module.__name__.removeprefix(_REAL)
         if own == "torchdali":

@@ -23,8 +23,8 @@ _MERGED = (DataNode, bool, int, float, np.generic, np.ndarray)
 def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_args: Any, **op_kwargs: Any) -> Any:
     """Apply one of several operations to each sample: ``ops[selected_op_idx](*op_args, **op_kwargs)``.
 
-    Only the operators of the selected operation process a sample. The operations' results must have the same structure,
-    and are merged.
+    Only the operators of the selected operation process a sample. All operations must return results of the same
+    structure, which are merged into one result.
 
     Args:
         ops: Functions of nodes, or augmentations.

@@ -43,7 +43,7 @@ def signed_bin(
 ) -> SignedBin:
     """Add a random sign to a magnitude bin, for augmentations with `randomly_negate`.
 
-    Draw the sign before the samples are divided among several augmentations, so that a single operator draws the signs
+    Call this function before the samples are divided among several augmentations, so that one operator draws the signs
     for all augmentations.
 
     Args:

@@ -12,7 +12,7 @@ __all__ = ["install"]
 
 
 def install(kind: type[LazyValue]) -> None:
-    """Give a class the operators."""
+    """Add the operators to a class."""
     for name in (*BINARY, *COMPARISON, *UNARY):
         setattr(kind, f"__{name}__", _forward(name))
     for name in BINARY:

@@ -105,7 +105,7 @@ class Checkpoint:
         return bool(self._states) and self._states.keys() == self._objects.keys()
 
     def get_state(self, name: str) -> str:
-        """Return the state with this name; raise KeyError if there is none."""
+        """Return the state with this name; raise KeyError for an unknown name."""
         if name not in self._states:
             raise KeyError(f"the checkpoint contains no state of {name!r}")
         return self._states[name]["state"]

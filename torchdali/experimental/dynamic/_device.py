@@ -53,14 +53,14 @@ class Device(Scoped):
 
     @staticmethod
     def type_from_dlpack(dev_type: int) -> str:
-        """Return the device type for DLPack's number; raise ValueError for an unsupported number."""
+        """Convert DLPack's number of a device type to its name; raise ValueError for an unsupported number."""
         if int(dev_type) not in _DLPACK:
             raise ValueError(f"DLPack's device type {dev_type} is not supported")
         return _DLPACK[int(dev_type)]
 
     @staticmethod
     def from_dlpack(dlpack_device: Any) -> Device:
-        """Return the device of an object with ``__dlpack_device__``, or of its result."""
+        """Return the device of an object with ``__dlpack_device__``, or of that method's result."""
         pair = getattr(dlpack_device, "__dlpack_device__", lambda: dlpack_device)()
         kind = Device.type_from_dlpack(pair[0])
         return Device(kind, None if kind == "cpu" else int(pair[1]))
@@ -120,7 +120,7 @@ def device(obj: Any, id: int | None = None) -> Device | None:
 
 
 def to_torch_device(place: Device) -> torch.device:
-    """Convert a device to torch's class."""
+    """Convert a `Device` to a `torch.device`."""
     if place.device_id is None:
         return torch.device("cpu")
     return torch.device("cuda", place.device_id)

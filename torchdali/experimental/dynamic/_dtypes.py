@@ -112,7 +112,7 @@ class DType:
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:
-        """Convert a dtype of NumPy, torch or Python; raise TypeError if there is no equivalent dtype."""
+        """Convert a dtype of NumPy, torch or Python; raise TypeError if it has no equivalent."""
         if isinstance(numpy_type, builtins.type) and issubclass(numpy_type, builtins.bool):
             return bool
         if numpy_type is builtins.float:

@@ -1,4 +1,4 @@
-"""Operators as functions of tensors and batches, made from the registry."""
+"""Create functions of tensors and batches from the registry's operators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OWN = ("batch_size", "device")
 
 
 def function_of(declared: Operator) -> Callable[..., Any]:
-    """Return an operator as a function of tensors and batches.
+    """Create a function of tensors and batches from an operator.
 
     The function has the operator's inputs and arguments, and further arguments: ``batch_size`` (number of samples of
     the result, if no operand is a batch), ``device``, ``rng`` for random operators, and ``torch=True`` to return a
@@ -89,7 +89,7 @@ _OWN_NAMES = frozenset((
 
 
 def _positional(declared: Operator) -> list[inspect.Parameter]:
-    """Return the inputs under DALI's names."""
+    """Return the parameters of the operator's inputs, with DALI's names."""
     parameters = declared.schema.signature().parameters.values()
     inputs = [p for p in parameters if p.kind is not _KEYWORD]
     if declared.name in _OWN_NAMES or declared.name.startswith("random."):

@@ -1,4 +1,4 @@
-"""Existing values as nodes of a graph."""
+"""Represent existing values as nodes of a graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["GIVEN", "GivenValue", "make_result"]
 
 
 class GivenValue(BatchSource):
-    """A source whose data comes with each batch, see `Executor.schedule`."""
+    """A source whose data is passed to `Executor.schedule` with each batch."""
 
     def next(self, batch_size: int, prepared: SourceBatch | None = None) -> tuple[TensorList, ...]:
         """Return the data of the batch."""
@@ -30,7 +30,7 @@ class GivenValue(BatchSource):
 
 @source(name="_given_value")
 def _given_value() -> BatchSource:
-    """Deliver an existing batch."""
+    """Return batches that already exist."""
     return GivenValue()
 
 

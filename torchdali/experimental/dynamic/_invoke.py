@@ -200,7 +200,7 @@ class _EagerCall:
 
 
 def _common_size(operands: Sequence[Any], batch_size: int | None) -> int | None:
-    """Return the batch size of all batches, or None if there are no batches; raise ValueError if the sizes differ."""
+    """Return the batches' common size, or None if no operand is a batch; raise ValueError if the sizes differ."""
     size = batch_size
     for operand in operands:
         if isinstance(operand, Batch):

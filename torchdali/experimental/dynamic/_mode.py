@@ -10,13 +10,13 @@ __all__ = ["EvalMode"]
 
 
 class EvalMode(Scoped, enum.Enum):
-    """The time at which operators run and raise their errors. A ``with`` block with a mode sets it.
+    """Determines when operators run and raise errors. Use a mode in a ``with`` statement to set it for the block.
 
     Arguments are checked at the call in every mode.
 
     Attributes:
-        deferred: Operators run when a result is used (its values, shape or element type). Errors are raised at this
-            point, and name the line of the call.
+        deferred: Operators run when a result is used (its values, shape or dtype). Errors are raised at this point, and
+            name the line of the call.
         eager: Operators on single tensors run at the call. Calls on batches may be collected, and run together when a
             result is used.
         sync_cpu: Operators on the CPU finish before the call returns; work on an accelerator may continue.

@@ -1,4 +1,4 @@
-"""Tensors and batches of the dynamic mode as text."""
+"""Convert tensors and batches of the dynamic mode to text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["text_of_batch", "text_of_tensor"]
 
 
 def text_of_tensor(sample: torch.Tensor, layout: str | None, device: str) -> str:
-    """Return the values of a tensor, its type, layout, device and shape."""
+    """Return a text with a tensor's values, dtype, layout, device and shape."""
     common = _common(sample.dtype, layout, device)
     return listing("Tensor", [values_of(sample), *common, f"shape={tuple(sample.shape)}"])
 
 
 def text_of_batch(values: TensorList, device: str) -> str:
-    """Return the values of a batch, its type, layout, device and shapes."""
+    """Return a text with a batch's values, dtype, layout, device and shapes."""
     shapes = values.shape()
     dtype = values.torch_dtype
     assert dtype is not None

@@ -1,4 +1,4 @@
-"""Fill the package with the registry's operators."""
+"""Add the registry's operators to the dynamic mode's package."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from torchdali.experimental.dynamic._readers import reader_of
 
 __all__ = ["is_wanted", "publish_operators"]
 
-# They belong to pipelines: they take functions that run in them, or represent a part of the graph.
+# Operators that only pipelines have: they call Python functions while the pipeline runs, or feed data into it.
 _LEFT_OUT = (
     "python_function", "torch_python_function", "dl_tensor_python_function", "external_source",
 )  # fmt: skip
 
 
-# Old names that DALI's dynamic mode has; calls by them warn.
+# Deprecated names that DALI's dynamic mode has; calls with these names issue a warning.
 _OLD = (
     "experimental.decoders.image", "experimental.decoders.image_crop", "experimental.decoders.image_random_crop",
     "experimental.decoders.image_slice", "experimental.peek_image_shape",
@@ -24,12 +24,12 @@ _OLD = (
 
 
 def publish_operators(package: str) -> None:
-    """Put a function for each operator and a class for each reader into the package."""
+    """Add a function for each operator, and a class for each reader, to a package."""
     publish(package, _name_of, lambda declared: (reader_of if declared.kind == "reader" else function_of)(declared))
 
 
 def is_wanted(declared: Operator) -> bool:
-    """Return True for an operator that the dynamic mode has."""
+    """Return True if the dynamic mode has the operator."""
     return (
         (not declared.instead or declared.name in _OLD) and declared.kind != "source" and declared.name not in _LEFT_OUT
     )

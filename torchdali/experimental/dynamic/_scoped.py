@@ -1,4 +1,4 @@
-"""Contexts; the innermost one of a thread is the current one."""
+"""Context managers whose innermost object is the current one in its thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _local = threading.local()
 
 
 class Scoped:
-    """A context that is current inside its ``with`` block; see `innermost`."""
+    """Base class of context managers that are current inside their ``with`` block; see `innermost`."""
 
     def __enter__(self: Self) -> Self:
         _entered_stack(type(self)).append(self)
@@ -23,7 +23,7 @@ class Scoped:
 
 
 def innermost(kind: type[Self]) -> Self | None:
-    """Return the context of a class that this thread entered last and has not left, or None."""
+    """Return the object of a class whose ``with`` block this thread entered last and hasn't left, or None."""
     entered = _entered_stack(kind)
     return entered[-1] if entered else None
 

@@ -80,7 +80,7 @@ def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> 
 
 
 def get_current_stream() -> Stream | None:
-    """Return the stream set in this thread, or else the default stream; None if there is no accelerator."""
+    """Return the stream set in this thread, or else the default stream; None without an accelerator."""
     current: Stream | None = getattr(_local, "stream", None)
     return current if current is not None else get_default_stream()
 

@@ -39,8 +39,8 @@ class ThreadPool:
     """A number of threads for an `EvalContext`.
 
     Args:
-        num_threads: `get_num_threads` by default.
-        device_id: Accelerator near which the threads stay; -1 for none.
+        num_threads: Number of threads; by default, the result of `get_num_threads`.
+        device_id: Index of an accelerator, or -1. It is stored, but has no effect.
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:
@@ -54,5 +54,5 @@ class ThreadPool:
 
     @property
     def device_id(self) -> int | None:
-        """Accelerator near which the threads stay; -1 for none."""
+        """The ``device_id`` passed to the constructor."""
         return self._device_id

@@ -1,4 +1,4 @@
-"""Checkpoints: the states of readers and random generators, under names."""
+"""Checkpoints: the states of readers and random generators, by name."""
 
 from __future__ import annotations
 

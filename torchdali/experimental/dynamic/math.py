@@ -1,6 +1,6 @@
-"""Mathematical functions of tensors, batches, arrays and numbers, element by element.
+"""Element-wise mathematical functions of tensors, batches, arrays and numbers.
 
-They equal `torchdali.math`, with the same types and values.
+Results have the same dtypes and values as in `torchdali.math`.
 """
 
 from __future__ import annotations

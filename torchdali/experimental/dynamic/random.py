@@ -1,6 +1,6 @@
-"""Random operators, and the generators that they draw from.
+"""Random operators of the dynamic mode, and generators of random numbers.
 
-An operator takes ``rng=`` or the default generator of the thread.
+An operator draws from the generator that you pass as ``rng=``, or else from the thread's default generator.
 """
 
 from torchdali.experimental.dynamic._rng import RNG, get_default_rng, set_seed

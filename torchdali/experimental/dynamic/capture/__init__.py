@@ -1,6 +1,6 @@
-"""Capture: the calls of a loop's body are recorded once and then run ahead.
+"""Captured loops: the body's calls are recorded once, and then computed before later iterations need them.
 
-`next_epoch(capture=True)` of a reader and `ExternalSource.captured` create captured loops.
+A reader's `next_epoch(capture=True)` and `ExternalSource.captured` create captured loops.
 """
 
 from torchdali.experimental.dynamic.capture._invariant import invariant

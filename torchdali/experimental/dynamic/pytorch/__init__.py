@@ -1,4 +1,4 @@
-"""The dynamic mode with other libraries of PyTorch."""
+"""Use the dynamic mode with other PyTorch libraries."""
 
 from __future__ import annotations
 

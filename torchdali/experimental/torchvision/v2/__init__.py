@@ -1,4 +1,4 @@
-"""The transforms, and `functional`."""
+"""The transforms; the module `functional` contains them as functions."""
 
 from typing import NoReturn
 

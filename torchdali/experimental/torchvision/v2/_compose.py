@@ -39,10 +39,13 @@ class Compose:
 
     Call a `Compose` either only with PIL images (mode L, RGB or RGBA) or only with tensors ``(..., C, H, W)``. It
     returns the type of its input, unless the list contains `ToPureTensor`, `PILToTensor` or `ToPILImage`; the last of
-    these transforms determines the type. Random transforms draw new numbers for each image of a tensor. The first call
-    in each process builds the pipeline: a `Compose` may be pickled, forked and called by several threads, which run one
-    at a time. Called with a node of a pipeline that is being defined, images ``HWC``, it adds the transforms to the
-    pipeline.
+    these transforms determines the type. Random transforms draw new numbers for each image of a tensor.
+
+    The first call in each process builds the pipeline, so that a `Compose` may be pickled and forked. Several threads
+    may call a `Compose`; their calls run one after the other.
+
+    If you call a `Compose` with a node while you define a pipeline, it adds the transforms to that pipeline. The node's
+    images must have the layout ``HWC``.
 
     Args:
         op_list: The transforms.
