@@ -16,7 +16,7 @@
 If an operator raises a ``ValueError`` on a sample, the pipeline raises a `PipelineValueError`. Users can catch it as a
 ``ValueError`` or as a `PipelineError`; see `locate_error`. DALI mostly raises ``RuntimeError``.
 
-When an exception leaves torchdali, most of torchdali's own frames are removed from the traceback (`LEAVING`,
+When torchdali raises an exception, most of torchdali's own frames are removed from the traceback (`LEAVING`,
 `strip_internal_frames`). The traceback keeps all frames of the user's code and the torchdali function that the user
 called. It also keeps torchdali's innermost frame if no other frame shows where the error happened. Set
 ``TORCHDALI_FULL_TRACEBACK=1`` to keep all frames. Removing frames also frees their local variables, for example the
