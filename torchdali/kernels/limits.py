@@ -1,7 +1,8 @@
-"""Limits of the cost of a sample: above a limit, an operator raises an error instead of computing for minutes.
+"""Limits of a sample's memory and time. Above a limit, an operator raises an error instead of computing for minutes.
 
-``TORCHDALI_MAX_PIXELS`` in the environment sets the maximum number of pixels of an image that is decoded or created by
-an operator. `use_max_pixels` sets this limit for the calling thread; pipelines call it with their ``max_pixels``.
+The environment variable ``TORCHDALI_MAX_PIXELS`` sets the maximum number of pixels of a decoded image and of an image
+that an operator creates. `use_max_pixels` sets this limit for the calling thread; pipelines call it with their
+``max_pixels``.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ __all__ = [
 ]  # fmt: skip
 
 MAX_PIXELS = read_number("TORCHDALI_MAX_PIXELS", 1 << 30, 1)
-"""No image may have more pixels, as it is decoded or as an operator makes it."""
+"""Maximum number of pixels of an image."""
 
 MAX_WINDOW = 1 << 17
-"""No window of a blur may be wider."""
+"""Maximum width of a filter's window, in pixels."""
 
 MAX_TAPS = 1 << 26
-"""All output pixels of one resized axis together may see no more input pixels."""
+"""Maximum number of input pixels that all output pixels of a resized axis may read, each read counted."""
 
 FREE_VALUES = 3 << 26
-"""Up to this many values (height times width times channels), a file may be as small as it likes."""
+"""Number of values (height times width times channels) up to which `MAX_VALUES_PER_BYTE` doesn't apply."""
 
 MAX_VALUES_PER_BYTE = 3 << 10
-"""Above `FREE_VALUES`, a file that claims more values for each of its bytes is taken for a bomb."""
+"""Maximum number of values per byte of a file. A file that claims more is treated as a decompression bomb."""
 
 MOST_SCANS = read_number("DALI_MAX_JPEG_SCANS", 256, 1)
-"""No progressive JPEG may have more."""
+"""Maximum number of scans of a progressive JPEG."""
 
 
 class _ThreadLimits(threading.local):
@@ -42,7 +43,7 @@ class _ThreadLimits(threading.local):
 
     Attributes:
         pixels: Maximum number of pixels of an image.
-        free: Number of values (height times width times channels) up to which no other limit must be checked.
+        free: Number of values (height times width times channels) up to which a decoder needn't check any limit.
     """
 
     pixels = MAX_PIXELS
@@ -53,14 +54,14 @@ limits = _ThreadLimits()
 
 
 def use_max_pixels(pixels: int | None) -> None:
-    """Set the limit of pixels for the calling thread; None for the environment's limit."""
+    """Set the maximum number of pixels for the calling thread; None sets `MAX_PIXELS`."""
     limits.pixels = MAX_PIXELS if pixels is None else pixels
     limits.free = min(FREE_VALUES, limits.pixels)
 
 
 @contextlib.contextmanager
 def max_pixels_of(pixels: int | None) -> Iterator[None]:
-    """Set the limit of pixels of the calling thread inside of a ``with`` block; None keeps the limit."""
+    """Set the calling thread's maximum number of pixels inside a ``with`` block; None keeps the present limit."""
     before = limits.pixels
     if pixels is not None:
         use_max_pixels(pixels)
@@ -71,10 +72,10 @@ def max_pixels_of(pixels: int | None) -> Iterator[None]:
 
 
 def check_pixels(extents: Sequence[float], what: str) -> None:
-    """Check the size of an image.
+    """Check that an image doesn't have more pixels than allowed.
 
     Raises:
-        RuntimeError: the image is too large, or an extent is NaN.
+        RuntimeError: the image has too many pixels, or an extent is NaN.
     """
     pixels = math.prod(extents)
     if not pixels <= limits.pixels:  # also true for NaN
@@ -100,7 +101,7 @@ def check_not_empty(lengths: Sequence[int], shape: Sequence[int], operator: str)
 
 
 def check_window(size: float, operator: str) -> None:
-    """Check the width of a window.
+    """Check the width of a filter's window.
 
     Raises:
         RuntimeError: the window is too wide.

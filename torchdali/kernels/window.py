@@ -1,4 +1,4 @@
-"""Windows of a tensor: compute their position, and cut them out, with padding for parts outside of the tensor."""
+"""Compute the positions of windows in a tensor, and cut windows out, also if they reach outside of the tensor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def round_half_away_number(value: float) -> int:
 
 
 ROUNDINGS = ("round", "truncate")
-"""Ways to make the start of a window whole."""
+"""Ways to convert the start of a window to an integer."""
 
 
 def check_rounding(rounding: str) -> None:
@@ -49,9 +49,13 @@ def check_rounding(rounding: str) -> None:
 
 
 def anchor(position: float, extent: int, window: int, rounding: str = "round", axis: int | None = None) -> int:
-    """Return where a window starts: ``position * (extent - window)``, rounded or truncated.
+    """Return the start of a window on one axis: ``position * (extent - window)``, rounded or truncated.
 
     Args:
+        position: Relative position of the window, from 0 (start of the axis) to 1 (end of the axis).
+        extent: Extent of the axis.
+        window: Extent of the window.
+        rounding: One of `ROUNDINGS`.
         axis: Index of the axis, for error messages.
 
     Raises:
@@ -66,7 +70,7 @@ def anchor(position: float, extent: int, window: int, rounding: str = "round", a
 
 
 def anchors(positions: Sequence[float], extent: int, window: int, rounding: str = "round") -> list[int]:
-    """Return `anchor` of each position; fast if the window is not larger than the extent."""
+    """Return `anchor` for several positions; fast if the window isn't larger than the axis."""
     if not (len(positions) and 0.0 <= min(positions) <= max(positions) <= 1.0 and window <= extent):
         return [anchor(position, extent, window, rounding) for position in positions]
     places = np.array(positions, np.float32).astype(np.float64) * (extent - window)
@@ -83,19 +87,19 @@ _EXTENSIONS = {
 _OTHERS = ("error", "trim_to_shape")
 
 POLICIES = (*_OTHERS, *(name for name, first in _EXTENSIONS.items() if first == "pad"))
-"""All names of policies for windows that reach outside, without those that repeat the border."""
+"""Names of all policies for windows that reach outside of the tensor, except policies that repeat its pixels."""
 
 BORDER_POLICIES = (*_OTHERS, *_EXTENSIONS)
-"""All names of policies for windows that reach outside."""
+"""Names of all policies for windows that reach outside of the tensor."""
 
 
 def out_of_bounds(policy: str, borders: bool = True) -> str:
-    """Return the main name of a policy: ``"clamp"`` for ``"edge"``.
+    """Return the main name of a policy for windows that reach outside, such as "clamp" for "edge".
 
     Args:
-        policy: Policy for windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``, or a policy that
-            repeats pixels of the tensor: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``; or a synonym.
-        borders: Allow the policies that repeat pixels.
+        policy: Policy: "error", "pad", "trim_to_shape", or a policy that repeats pixels of the tensor ("clamp", "wrap",
+            "reflect_101" or "reflect_1001"); or a synonym of one of these names.
+        borders: True to allow the policies that repeat pixels.
 
     Raises:
         RuntimeError: the policy is unknown or not allowed.
@@ -158,9 +162,10 @@ def cut(
 def meet(
     x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
 ) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
-    """Return a view of the tensor's part in the window, the shape of the result, and the view's position in the result.
+    """Return the part of a tensor that is inside a window, the shape of the result, and the part's position in it.
 
-    The position is None if the view is the whole result, which is the case if the window is inside or trimmed.
+    The part is a view. Its position is None if the part is the whole result: the window is inside the tensor, or it is
+    trimmed.
 
     Args:
         x, axes, starts, extents: See `cut`.
@@ -225,7 +230,7 @@ def _extend(x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequ
 
 
 def _repeat_indices(place: Tensor, length: int, policy: str) -> Tensor:
-    """Map indices outside of an axis to the indices inside whose pixels they repeat."""
+    """Replace indices outside of an axis by the indices inside whose pixels are repeated there."""
     if policy == "clamp":
         return place.clamp(0, length - 1)
     if policy == "wrap":
@@ -240,7 +245,7 @@ def _repeat_indices(place: Tensor, length: int, policy: str) -> Tensor:
 
 
 def check_fill(fill: Sequence[float], shape: Sequence[int], channel: int) -> None:
-    """Raise RuntimeError if there are several fill values, but not one per channel."""
+    """Raise RuntimeError unless there is at most one fill value, or one per channel."""
     if len(fill) > 1 and (channel < 0 or len(fill) != shape[channel]):
         kind = f"{shape[channel]} channels" if channel >= 0 else "data without a channel axis"
         raise RuntimeError(f"{len(fill)} fill values for {kind}")
@@ -269,14 +274,14 @@ def fill_into(out: Tensor, fill: Sequence[float], channel: int) -> Tensor:
 @functools.lru_cache(maxsize=256)
 @fold
 def fill_number(value: float, dtype: torch.dtype) -> float | int:
-    """Convert a fill value as C does: truncate it and reduce it modulo the integer's range; 300 is 44 in uint8."""
+    """Convert a fill value as C does: truncate it, and wrap it around to the dtype's range (300 is 44 in uint8)."""
     value = single(value)
     if dtype.is_floating_point:
         return value
     if dtype == torch.bool:
         return value != 0
     bits = dtype.itemsize * 8
-    # The processor converts to 32 or 64 bits; values out of that range become the smallest integer.
+    # The processor converts to 32 or 64 bits; values out of this range become the smallest integer.
     held = torch.int32 if bits < 32 or dtype == torch.int32 else torch.int64
     low, high = integer_limits(held)
     number = int(value) if low <= value <= high else low

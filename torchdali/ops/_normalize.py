@@ -1,4 +1,4 @@
-"""Normalization by mean and standard deviation."""
+"""The operator `normalize`: normalization by mean and standard deviation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _over_batch(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _affine(mean: float, stddev: float, epsilon: float, scale: float, shift: float) -> tuple[float, float]:
-    """Return factor and offset of the normalization by given numbers."""
+    """Return the factor and offset that are equivalent to a normalization by these numbers."""
     variance = stddev * stddev + epsilon
     factor = scale / math.sqrt(variance) if variance else 0.0
     return factor, shift - mean * factor
@@ -72,23 +72,28 @@ def normalize(
     layout: Layout,
     out: Out = None,
 ) -> Data:
-    """Subtract the mean, divide by the standard deviation.
+    """Subtract the mean and divide by the standard deviation.
 
-    ``out = (in - mean) / sqrt(variance + epsilon) * scale + shift``; a zero divisor gives ``shift``.
+    ``out = (in - mean) / sqrt(variance + epsilon) * scale + shift``. If the divisor is 0, the output is ``shift``.
 
     Args:
-        data: Any shape.
-        axes: Over which mean and deviation are taken. By default all; if one of them is given as an array, those in
-            which that has the extent 1: ``(1, 1, 3)`` for a value per channel of ``HWC``.
-        axis_names: Axes by their letters in the layout, instead of ``axes``.
-        batch: Pool the samples of the batch.
-        ddof: Number that is subtracted from the number of values when the variance is computed.
-        dtype: Output dtype; integers are rounded and saturated.
-        epsilon: Added to the variance, also to the square of a given ``stddev``.
-        mean: Given instead of computed: a number, or an array of as many axes as the data, 1 in each of ``axes``.
-        scale: Multiplies the result.
-        shift: Is added to it.
-        stddev: Given instead of computed.
+        data: Integers or float32, any shape.
+        axes: Axes over which mean and standard deviation are computed. By default all axes, or, if ``mean`` or
+            ``stddev`` is an array, the axes in which the array has extent 1. For example, an array ``(1, 1, 3)``
+            normalizes each channel of ``HWC`` data.
+        axis_names: Letters of the axes in the layout, instead of ``axes``.
+        batch: If True, mean and standard deviation are computed over all samples of the batch. By default each sample
+            is normalized separately.
+        ddof: Delta degrees of freedom: the sum of squares is divided by the number of values minus ``ddof``. By default
+            0.
+        dtype: Output dtype; integers are rounded and saturated. By default float32.
+        epsilon: Value added to the variance, also to the square of ``stddev`` if it is passed. By default 0.
+        mean: Mean to subtract: a number, or an array that has the axes of the data, with extent 1 in each of ``axes``.
+            By default the mean of the data.
+        scale: Factor by which the normalized values are multiplied. By default 1.
+        shift: Value added to the scaled values. By default 0.
+        stddev: Standard deviation to divide by, a number or an array like ``mean``. By default the standard deviation
+            of the data.
     """
     if isinstance(mean, (int, float)) and isinstance(stddev, (int, float)):
         numbers = _affine(mean, stddev, epsilon, scale, shift)
@@ -113,7 +118,10 @@ _BY_NUMBERS = ("axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift
 
 @narrows(normalize, _BY_NUMBERS)
 def _edit(constants: Mapping[str, Any]) -> Edit | None:
-    """Return the edit of `crop_mirror_normalize`, if numbers for each channel or for all are passed."""
+    """Return the edit of an image program, as for `crop_mirror_normalize`.
+
+    None unless ``mean`` and ``stddev`` are passed, each as one number or one number per channel.
+    """
     dtype = constants.get("dtype", torch.float32)
     if not {"mean", "stddev"} <= constants.keys() or dtype not in _NORMALIZED:
         return None
@@ -170,7 +178,14 @@ def _finish(
 def _reduced_axes(
     axes: list[int] | None, axis_names: str | None, layout: str, ndim: int, *numbers: Any
 ) -> tuple[int, ...]:
-    """Return the axes over which mean and deviation are taken: the named ones, or axes of extent 1 in given arrays."""
+    """Return the axes over which mean and standard deviation are computed; see `normalize`.
+
+    Args:
+        axes, axis_names: Arguments of `normalize`.
+        layout: Layout of the data.
+        ndim: Number of axes of the data.
+        numbers: Values of ``mean`` and ``stddev``.
+    """
     if axes is None and axis_names is None:
         firsts = [per_sample(each, 1)[0] if isinstance(each, Column) else each for each in numbers]
         shapes = {tuple(np.shape(first)) for first in firsts if first is not None and np.size(first) > 1}
@@ -187,13 +202,13 @@ def _reduced_axes(
 
 
 def _inverse_root(variance: Tensor, epsilon: float) -> Tensor:
-    """Return ``1 / sqrt(variance + epsilon)``, and 0 where that is infinite."""
+    """Return ``1 / sqrt(variance + epsilon)``, but 0 for a divisor of 0."""
     root = (variance + epsilon).rsqrt()
     return torch.where(torch.isinf(root), torch.zeros_like(root), root)
 
 
 def _broadcast_given(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor | None:
-    """Return a given mean or deviation as a tensor that broadcasts against a sample."""
+    """Convert a mean or standard deviation to a tensor that broadcasts against a sample; return None for None."""
     if value is None:
         return None
     tensor = _tensor(value) if isinstance(value, (int, float)) else torch.as_tensor(value, dtype=torch.float32)
@@ -226,7 +241,7 @@ def _normalize_batch(
     stddev: PerSample[Any] | None = None,
     layout: Layout,
 ) -> BatchOutput:
-    """Normalize by the mean and deviation of all samples of the batch together; see `normalize`."""
+    """Normalize by the mean and standard deviation of all samples of the batch; see `normalize`."""
     where = _reduced_axes(axes, axis_names, layout, data.ndim(), mean, stddev)
     if data.device.type != "cpu" and data.is_dense_tensor():
         return _each_normalized(data.stack(), where, True, ddof, dtype, epsilon, mean, scale, shift, stddev)
@@ -291,14 +306,21 @@ def _total(x: Tensor, where: tuple[int, ...]) -> Tensor:
     return float_sum(x, where, True) if where else x
 
 
-# ---------------------------------------------------------------- several samples in one tensor, on a device
+# ---------------------------------------------------------------- batches of equal shapes, on a device
 
 
 def _each_normalized(
     data: Tensor, where: tuple[int, ...], pooled: bool, ddof: int, dtype: torch.dtype, epsilon: float, mean: Any,
     scale: float, shift: float, stddev: Any,
 ) -> Tensor:  # fmt: skip
-    """Compute `normalize` for samples of the same shape: for each, or for all of them together."""
+    """Compute `normalize` for samples of the same shape.
+
+    Args:
+        data: Samples ``(N, ...)``.
+        where: Axes of a sample over which mean and standard deviation are computed.
+        pooled: True to compute them over all samples, False to compute them for each sample.
+        ddof, dtype, epsilon, mean, scale, shift, stddev: See `normalize`.
+    """
     axes = (*[0] * pooled, *[axis + 1 for axis in where])
     x = data.to(torch.float32)
     count = math.prod([x.shape[axis] for axis in axes])
@@ -309,7 +331,7 @@ def _each_normalized(
 
 
 def _given_each(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor | None:
-    """Return given means or deviations as a tensor that broadcasts against a batch."""
+    """Convert the samples' means or standard deviations to a tensor that broadcasts against a batch."""
     if value is None:
         return None
     like = torch.empty(()).expand(x.shape[1:])

@@ -1,4 +1,4 @@
-"""Optical flow between the frames of a sequence."""
+"""The operator `optical_flow`: motion between the frames of a sequence."""
 
 from __future__ import annotations
 
@@ -32,27 +32,30 @@ def optical_flow(
     output_grid: int = 4,
     preset: float = 0.0,
 ) -> Data:
-    """Find how far the pixels of each frame move until the next frame.
+    """Estimate the motion of each pixel from each frame to the next frame.
 
-    This is Lucas and Kanade's method from coarse to fine, in torch (see `kernels.optical_flow`), not NVIDIA's
-    hardware: the vectors mean the same, but their values differ.
+    The method is the one of Lucas and Kanade, from coarse to fine, in PyTorch (see `kernels.optical_flow`). DALI uses
+    NVIDIA's optical flow hardware. The output has the same meaning, but the values differ.
 
     Args:
-        frames: ``(F, H, W, C)`` uint8, at least two frames.
-        hints: ``(F - 1, h, w, 2)``: flows to start from, on the cells of ``hint_grid``.
-        enable_external_hints: Use ``hints``.
-        enable_temporal_hints: Start from the flow of the frames before.
-        hint_grid: Width of a cell of ``hints`` in pixels: 1, 2, 4 or 8.
-        image_type: RGB, BGR or GRAY.
-        output_grid: Width of a cell of the output in pixels: 1, 2 or 4. A cell has the mean of its pixels.
-        preset: 0, 0.5 or 1: from the best to the fastest.
+        frames: Frames ``(F, H, W, C)``, uint8; at least two frames.
+        hints: Initial flows ``(F - 1, h, w, 2)``, x before y, in pixels, with one vector per cell of ``hint_grid``.
+            Requires ``enable_external_hints``.
+        enable_external_hints: If True, the estimation starts from ``hints``. By default False.
+        enable_temporal_hints: If True, the estimation starts from the flow of the previous pair of frames. By default
+            False.
+        hint_grid: Side of a cell of ``hints`` in pixels: 1, 2, 4 or 8. By default 4.
+        image_type: Color space of the frames: RGB (the default), BGR or GRAY.
+        output_grid: Side of a cell of the output in pixels: 1, 2 or 4. The flow of a cell is the mean of its pixels'
+            flows. By default 4.
+        preset: Quality: 0 (the default) is the most accurate, 0.5 is faster, and 1 is the fastest.
 
     Returns:
-        ``(F - 1, ceil(H / output_grid), ceil(W / output_grid), 2)`` float32: x and y, in pixels of the input.
+        Flows ``(F - 1, ceil(H / output_grid), ceil(W / output_grid), 2)``, float32: x before y, in pixels of the input.
 
     Raises:
-        RuntimeError: only one frame; hints that are missing, not asked for or of another shape; or an argument with a
-            value that isn't allowed.
+        RuntimeError: there is only one frame, ``hints`` is passed without ``enable_external_hints`` or the other way
+            round, ``hints`` has the wrong shape, or the value of an argument isn't supported.
     """
     iterations = {0.0: 8, 0.5: 5, 1.0: 3}.get(preset)
     if iterations is None or output_grid not in (1, 2, 4) or hint_grid not in (1, 2, 4, 8):
@@ -77,7 +80,7 @@ _WINDOW = 9
 
 
 def _gray(frames: Tensor, kind: types.DALIImageType) -> Tensor:
-    """Return luma ``(F, 1, H, W)`` in [0, 1]."""
+    """Convert frames to luma ``(F, 1, H, W)`` in [0, 1]."""
     channels = 1 if kind == types.DALIImageType.GRAY else 3
     if kind not in (types.DALIImageType.RGB, types.DALIImageType.BGR, types.DALIImageType.GRAY):
         raise RuntimeError(f"image_type is RGB, BGR or GRAY, not {kind}")
@@ -91,7 +94,7 @@ def _gray(frames: Tensor, kind: types.DALIImageType) -> Tensor:
 
 
 def _spread(hints: Tensor, grid: int, images: Tensor) -> Tensor:
-    """Return hints for each pixel."""
+    """Repeat each cell's hint for the cell's pixels; return ``(F - 1, 2, H, W)``."""
     height, width = images.shape[-2:]
     expected = (len(images) - 1, -(-height // grid), -(-width // grid), 2)
     if hints.shape != expected:
@@ -101,6 +104,6 @@ def _spread(hints: Tensor, grid: int, images: Tensor) -> Tensor:
 
 
 def _cells(motion: Tensor, grid: int) -> Tensor:
-    """Return the mean of each cell, ``(..., h, w, 2)``."""
+    """Average flows ``(..., 2, H, W)`` over cells; return ``(..., h, w, 2)``."""
     cells = functional.avg_pool2d(motion, grid, ceil_mode=True) if grid > 1 else motion
     return cells.movedim(1, -1).contiguous()

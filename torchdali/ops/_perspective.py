@@ -1,4 +1,4 @@
-"""Perspectives and maps: `experimental.warp_perspective` and `experimental.remap`."""
+"""Operators that warp images by a perspective or by maps of positions: `warp_perspective` and `remap`."""
 
 from __future__ import annotations
 
@@ -75,22 +75,29 @@ def warp_perspective(
 ) -> Picture:
     """Warp images by a perspective: ``out(x, y) = in(u / w, v / w)`` with ``(u, v, w) = M (x, y, 1)``.
 
-    Positions are exact, except for int16 with ``INTERP_LINEAR``: there they are rounded to 1/32 pixel, as in DALI.
+    Positions are exact, except for int16 images with ``INTERP_LINEAR``, whose positions are rounded to 1/32 pixel as in
+    DALI.
 
     Args:
-        image: ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, uint16 or float32.
-        matrix_input: The matrix, as an input: ``(3, 3)``. A leading axis gives one matrix per frame.
-        border_mode: Values outside: ``"constant"``, ``"replicate"``, ``"reflect"``, ``"reflect_101"``, ``"wrap"``.
-        fill_value: Value outside the image for ``"constant"``, one or one per channel; 0 by default.
-        interp_type: ``INTERP_NN``, ``INTERP_LINEAR`` or ``INTERP_CUBIC``.
-        inverse_map: If True, the matrix maps output positions to input positions; otherwise the reverse.
-        matrix: The matrix, row by row.
-        pixel_origin: The point of a pixel that has whole numbers as its position: its ``"corner"`` or its ``"center"``.
-        size: Height and width of the output; the input's when not given.
+        image: Images ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, uint16 or float32.
+        matrix_input: The matrix ``(3, 3)``, passed as an input instead of ``matrix``. With an additional first axis,
+            there is one matrix per frame.
+        border_mode: Value of pixels outside the image. ``"constant"`` (the default): ``fill_value``; ``"replicate"``:
+            the edge; ``"wrap"``: the image repeated; ``"reflect"``: the image mirrored with the edge;
+            ``"reflect_101"``: the image mirrored without the edge.
+        fill_value: Value of pixels outside the image for ``"constant"``: one value, or one value per channel. By
+            default 0.
+        interp_type: Interpolation: ``INTERP_LINEAR`` (the default), ``INTERP_NN`` or ``INTERP_CUBIC``.
+        inverse_map: If True (the default), the matrix maps output positions to input positions. Otherwise it maps input
+            positions to output positions.
+        matrix: The matrix, row by row: 9 numbers. Required if ``matrix_input`` isn't passed.
+        pixel_origin: Point of a pixel at integer coordinates: its upper left ``"corner"`` (the default) or its
+            ``"center"``.
+        size: Output height and width, in pixels. By default the input's size.
 
     Raises:
-        RuntimeError: the matrix hasn't 9 numbers, or is given both as an input and as an argument; or a wrong number of
-            fill values.
+        RuntimeError: the matrix doesn't have 9 numbers, both ``matrix`` and ``matrix_input`` are passed, or the number
+            of fill values is wrong.
     """
     if image.dim() == 2:
         image = image[..., None]
@@ -109,7 +116,7 @@ def warp_perspective(
 
 
 def _check_arguments(origin: str, border: str, fill: list[float], channels: int) -> list[float]:
-    """Check arguments, and return the values outside."""
+    """Check arguments of `warp_perspective`, and return the fill values."""
     _check_origin(origin)
     if border not in BORDERS:
         raise ValueError(f"border_mode={border!r}: it is one of {', '.join(BORDERS)}")
@@ -137,7 +144,7 @@ def _warp_on_device(image: TensorList, matrix_input: TensorList | None = None, *
 
 @fold
 def _between_centers(matrix: Matrix, inverse_map: bool, origin: str) -> Matrix:
-    """Return the matrix from the output to the input, for positions whose whole numbers are pixel centres."""
+    """Return the matrix that maps output positions to input positions, with pixel centers at integer coordinates."""
     result = matrix
     if not inverse_map:
         result = torch.linalg.inv(torch.tensor(matrix, dtype=torch.float64)).tolist()
@@ -160,19 +167,21 @@ def remap(
     interp: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     pixel_origin: Annotated[str, one_of(_ORIGINS)] = "corner",
 ) -> Mapped:
-    """Take each pixel of the output from where maps say: ``out(x, y) = in(mapx(x, y), mapy(x, y))``.
+    """Sample images at positions that two maps contain: ``out(x, y) = in(mapx(x, y), mapy(x, y))``.
 
-    Outside of the image is 0.
+    Pixels outside of the image are 0.
 
     Args:
-        image: ``(..., H, W, C)``.
-        mapx: Horizontal positions in pixels, ``(h, w)`` or ``(h, w, 1)``, with a leading axis for one map per frame.
-        mapy: Vertical positions, of the same shape.
-        interp: ``INTERP_NN``, ``INTERP_LINEAR`` or ``INTERP_CUBIC``.
-        pixel_origin: The point of a pixel that has whole numbers as its position: its ``"corner"`` or its ``"center"``.
+        image: Images ``(..., H, W, C)``.
+        mapx: Horizontal positions in pixels, ``(h, w)`` or ``(h, w, 1)``. With an additional first axis, there is one
+            map per frame.
+        mapy: Vertical positions in pixels, with the shape of ``mapx``.
+        interp: Interpolation: ``INTERP_LINEAR`` (the default), ``INTERP_NN`` or ``INTERP_CUBIC``.
+        pixel_origin: Point of a pixel at integer coordinates: its upper left ``"corner"`` (the default) or its
+            ``"center"``.
 
     Raises:
-        RuntimeError: maps of different shapes, or another number of maps than of frames.
+        RuntimeError: the maps have different shapes, or the numbers of maps and frames differ.
     """
     _check_origin(pixel_origin)
     check_not_empty(image.shape[-3:-1], image.shape, "remap")
@@ -186,7 +195,7 @@ def remap(
 
 
 def _plane(plane: Tensor, image: Tensor) -> Tensor:
-    """Return a map as ``(h, w)``, or ``(frames, h, w)``."""
+    """Convert a map to float32 ``(h, w)``, or ``(frames, h, w)``; NaN becomes a position outside of the image."""
     each = image.dim() == 4 and plane.dim() > 2 and len(plane) == len(image)
     if plane.dim() == 3 + each and plane.shape[-1] == 1:
         plane = plane.squeeze(-1)

@@ -1,9 +1,9 @@
-"""Hidden operators of `torchdali.DataLoader`: a sequence of torchvision transforms, applied to one image.
+"""Hidden operators of `torchdali.DataLoader` that apply a sequence of torchvision transforms to one image.
 
-The data loader describes each transform by an `ImageTransform`. The native library renders the `ImageProgram` of all
-transforms, from file to tensor, in one call. If the library doesn't support a transform, torchvision's own functions
-apply this transform and all later transforms to a PIL image. Without the library, or if it refuses the image,
-torchvision's functions apply all transforms. Pillow decodes all formats other than JPEG.
+The data loader describes each transform by an `ImageTransform`. The transforms are combined to one `ImageProgram`, with
+which the native library computes the tensor from the file in one call. If the library doesn't support a transform,
+torchvision's own functions apply this transform and all later transforms to a PIL image. Without the library, or if it
+refuses the image, torchvision's functions apply all transforms. Pillow decodes all formats other than JPEG.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 
 STORED = ImageOptions(upright=False, of_pillow=True)
-"""Options of Pillow: images are not turned."""
+"""Options of a program with Pillow's results: images keep their stored orientation."""
 Render = Callable[[ImageProgram], "Tensor | None"]
 
 
@@ -65,11 +65,16 @@ class ImageTransform(Protocol):
         ...
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Return the program with the transform appended; None if the library doesn't support the transform."""
+        """Append the transform to a program; return None if the library doesn't support it.
+
+        Args:
+            program: Program of the previous transforms.
+            drawn: Result of `draw`.
+        """
         ...
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Transform an image."""
+        """Transform a PIL image; `drawn` is the result of `draw`."""
         ...
 
 
@@ -78,8 +83,9 @@ class TensorConversion:
     """Conversion of an image to a tensor.
 
     Attributes:
-        unit: Convert to float32 from 0 to 1; otherwise the tensor is uint8.
-        mean, std: One value per channel, or one value for all channels; None for no normalization.
+        unit: True to convert to float32 values from 0 to 1, False for uint8.
+        mean, std: Mean and standard deviation of the normalization: one value per channel, or one value for all
+            channels; None for no normalization.
         channels: Number of channels of the tensor: 1 or 3.
         multiplies: True to multiply by 1 / 255, as `transforms.v2` does; otherwise divide by 255.
     """
@@ -91,7 +97,7 @@ class TensorConversion:
     multiplies: bool = False
 
     def levels(self) -> Tensor:
-        """Return ``(channels, 256)``: the value of each level, bit-identical to torchvision's."""
+        """Return a lookup table ``(channels, 256)``: the result for each level, bit-identical to torchvision's."""
         levels = torch.arange(256, dtype=torch.uint8)[None]
         if not self.unit:
             return levels
@@ -103,11 +109,12 @@ class TensorConversion:
         return (values - mean) / std
 
     def render(self, render: Render, program: ImageProgram, planar: bool) -> Tensor | None:
-        """Convert the result of a program to a tensor ``(C, H, W)``; None if the library can't.
+        """Run a program, and convert its result to a tensor ``(C, H, W)``; None if the library can't run it.
 
         Args:
-            render: Renders programs.
-            planar: True if the tensor is contiguous; otherwise it is a permuted ``(H, W, C)``.
+            render: Function that runs a program.
+            program: The program.
+            planar: True for a contiguous tensor, False for a permuted view of a tensor ``(H, W, C)``.
         """
         result = render(program.with_options(_options(self, planar)))
         return result if result is None or planar else result.permute(2, 0, 1)
@@ -125,11 +132,11 @@ def _options(conversion: TensorConversion | None, planar: bool = True) -> ImageO
 
 @dataclass(frozen=True)
 class RandomSteps:
-    """Several sequences of steps: a random choice of one sequence, or all sequences in a random order.
+    """Several sequences of steps. One randomly chosen sequence is applied, or all sequences in a random order.
 
     Attributes:
         rows: The sequences.
-        ends: Cumulative probability of each sequence; None to apply all sequences in a random order.
+        ends: Cumulative probabilities of the sequences, to choose one of them; None to apply all sequences.
     """
 
     rows: tuple[tuple[Any, ...], ...]
@@ -137,7 +144,7 @@ class RandomSteps:
     is_random: ClassVar[bool] = True
 
     def choose(self, rng: Rng) -> tuple[Any, ...]:
-        """Return the steps to run."""
+        """Draw the steps to apply."""
         if self.ends is None:
             remaining = list(self.rows)
             return tuple(step for _ in self.rows for step in remaining.pop(rng.integer(0, len(remaining) - 1)))
@@ -146,14 +153,15 @@ class RandomSteps:
 
 
 class DrawnTransforms:
-    """Transforms of one image, with their random numbers.
+    """The transforms of one image, with their random numbers.
+
+    Transforms are added to a program up to the first transform that the library doesn't support.
 
     Attributes:
-        program: Program of the first transforms.
+        program: Program of the supported transforms.
         steps: The transforms in the program, with their random numbers.
-        rest: The remaining transforms in reverse order. The last item is the next transform: its random numbers were
-            drawn, but the library doesn't support it.
-        drawn: Random numbers of the next transform.
+        rest: The remaining transforms in reverse order. The last item is the first unsupported transform.
+        drawn: Random numbers of the first unsupported transform.
     """
 
     __slots__ = ("_rng", "drawn", "program", "rest", "steps")
@@ -184,10 +192,11 @@ class DrawnTransforms:
         return None
 
     def go_on(self, image: Image.Image, again: bool) -> Image.Image:
-        """Apply the remaining steps to an image.
+        """Apply the remaining transforms to an image.
 
         Args:
-            again: First apply the transforms of the program, with the same random numbers.
+            image: Result of the program; or the original image, if `again`.
+            again: True to apply the program's transforms first, with the same random numbers.
         """
         for step, drawn in self.steps if again else ():
             image = step.apply(image, drawn)
@@ -200,10 +209,10 @@ class DrawnTransforms:
 
 @dataclass(frozen=True)
 class ImageTransforms:
-    """A sequence of transforms: on an image, its conversion to a tensor, and on the tensor.
+    """A sequence of transforms: transforms of an image, the conversion to a tensor, and transforms of the tensor.
 
     Attributes:
-        steps: Transforms of the image.
+        steps: Transforms of the image: `ImageTransform` and `RandomSteps`.
         conversion: Conversion to a tensor ``(C, H, W)``; None to return uint8 pixels ``(H, W, C)``.
         ends: Transforms of the tensor.
     """
@@ -219,7 +228,7 @@ class ImageTransforms:
         return value
 
     def divide(self) -> tuple[ImageTransforms, ImageTransforms]:
-        """Return the steps before the first random step, and all other steps with the conversion."""
+        """Split the sequence before the first random step; the second part has the conversion and the end."""
         first = next((i for i, step in enumerate(self.steps) if step.is_random), len(self.steps))
         return ImageTransforms(self.steps[:first]), ImageTransforms(self.steps[first:], self.conversion, self.ends)
 
@@ -232,11 +241,11 @@ class ImageTransforms:
 
 @operator(layout=lambda layouts, arguments: "HWC" if arguments["transforms"].conversion is None else "CHW")
 def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out = None) -> Data:
-    """Transform an image.
+    """Apply a sequence of transforms to an image.
 
     Args:
-        data: A file, ``(n,)`` bytes, or pixels ``(H, W, C)`` of 1 or 3 channels.
-        transforms: See `ImageTransforms`.
+        data: Bytes ``(n,)`` of an image file, or pixels ``(H, W, C)`` with 1 or 3 channels.
+        transforms: The sequence of transforms.
     """
     size = _size(data) if data.dim() == 1 else (data.shape[0], data.shape[1])
     if size is None:
@@ -254,12 +263,12 @@ def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out =
 
 @operator(layout="HWC")
 def _still_picture(data: Data, /, *, transforms: ImageTransforms) -> Data:
-    """Apply transforms without random numbers. The result is uint8 pixels, which can be cached."""
+    """Apply transforms that draw no random numbers. The result is uint8 pixels, which can be cached."""
     return _picture.body(data, transforms=transforms, rng=Rng(0, (0, 0)))
 
 
 def _size(data: Tensor) -> tuple[int, int] | None:
-    """Return the height and width of a JPEG as stored; None if the library doesn't decode the file as Pillow does."""
+    """Return the stored height and width of a JPEG; None if the library can't reproduce Pillow's result."""
     (jpeg,) = read_headers([data], of_pillow=True)
     return None if jpeg is None else jpeg.size(False)
 
@@ -313,10 +322,10 @@ _NUMBERS = 4  # estimated count of random numbers per step
 
 
 class ImageSource:
-    """A JPEG in memory, or pixels ``(H, W, 3)``, from which parts are rendered.
+    """An image on which several programs can be run: a JPEG in memory, or pixels ``(H, W, 3)``.
 
     Attributes:
-        size: Height and width; None if the library doesn't decode the file as Pillow does.
+        size: Height and width; None if the library can't reproduce Pillow's result for the file.
     """
 
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
@@ -324,20 +333,20 @@ class ImageSource:
         self.size = _size(self._data) if data.ndim == 1 else data.shape[:2]
 
     def has_one_scan(self) -> bool:
-        """Return True if the file certainly has a single, complete baseline scan."""
+        """Return True if the library found that the JPEG is a single, complete baseline scan."""
         return library() is not None and int(examine([self._data], STORED).rows["lot"][0]) >= 0
 
     def render(self, program: ImageProgram) -> Tensor | None:
-        """Render a program; None if the library can't decode the image."""
+        """Run a program on the image; None if the library can't decode the image."""
         return render(program, self._data)
 
 
 class Requests:
-    """The images of a dataset, requested from the dataset one by one.
+    """A reader's dataset that requests each image from a user's dataset.
 
     Args:
-        dataset: A dataset with a length.
-        source: Function that returns the path of an image, or its pixels ``(H, W, C)``.
+        dataset: User's dataset; must have a length.
+        source: Function of an index that returns the image's path, or its pixels ``(H, W, C)``.
         are_files: True if the function returns paths.
     """
 
@@ -354,13 +363,13 @@ class Requests:
         return len(self._dataset)
 
     def read(self, index: int) -> tuple[Tensor]:
-        """Return the bytes of a file, or pixels."""
+        """Return the bytes of an image's file, or its pixels."""
         if self._are_files:
             return (map_or_read(self._path(index)),)
         return (torch.as_tensor(self.source(index)),)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Return the files as `WholeFiles`, which are read together; None for pixels."""
+        """Return the images' files as `WholeFiles`, which are read in one call; None for pixels."""
         return WholeFiles(records, self._path, self.read) if self._are_files else None
 
     def identity(self, index: int) -> bytes | None:

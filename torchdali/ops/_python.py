@@ -1,9 +1,11 @@
-"""The user's own Python functions as operators.
+"""Operators that call the user's own Python functions.
 
-A function runs on one thread at a time, batch after batch, so it need not be thread-safe and may have a state. A
-function that is declared pure may run in worker processes; one worker processes each batch. To run a function on many
-samples in one call, inside the fused chain, declare it with `operator` instead (or wrap it with
-`plugin.pytorch.as_operator`).
+A function is called for one batch after the other, and never by two threads at the same time, so it may have state and
+needn't be thread-safe. A function that is declared pure may run in worker processes; each batch is then processed by
+one worker.
+
+These functions interrupt the fused chain of operators. To include a function in the chain, declare it with `operator`
+instead, or wrap it with `plugin.pytorch.as_operator`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ PLACES = dict.fromkeys(
     ("python_function", "torch_python_function"),
     ("function", "num_outputs", "device", "batch_processing"),
 ) | {"dl_tensor_python_function": ("function", "num_outputs", "device")}
-"""Arguments of the classes that may be given by position, as in DALI."""
+"""For each operator, the arguments that its class in `ops` accepts by position, as in DALI."""
 
 Any_ = Annotated[TensorList, Takes()]
 _Columns = list[list[torch.Tensor]]
@@ -67,17 +69,18 @@ def python_function(
     pure: bool = False,
     size: BatchSize,
 ) -> Outputs:
-    """Call a function on NumPy arrays.
+    """Call a Python function with NumPy arrays.
 
     Args:
-        inputs: Arguments of the function, one per input: arrays, copies that it may change.
-        function: Returns an array, or a tuple with one array per output.
-        batch_processing: Call the function once per batch, with a list of arrays for each input, instead of once per
-            sample.
-        num_outputs: 0 for a function that is called for its effect.
-        output_layouts: Layouts of the outputs, one for all or one per output.
-        pure: Worker processes may run the function: its results depend only on its arguments and on `torchdali.Shared`
-            values.
+        inputs: Arguments of the function. Each input becomes an array, a copy that the function may change.
+        function: Function that returns an array, or a tuple with one array per output.
+        batch_processing: If True, the function is called once per batch, with a list of arrays for each input. By
+            default it is called once per sample.
+        num_outputs: Number of outputs. Use 0 for a function without a result. By default 1.
+        output_layouts: Layouts of the outputs: one layout for all outputs, or one per output. By default the outputs
+            have no layout.
+        pure: Set this to True if the function's results depend only on its arguments and on `torchdali.Shared` values.
+            Worker processes may then run the function. By default False.
 
     Raises:
         RuntimeError: the function raises, or returns something other than arrays.
@@ -96,21 +99,23 @@ def torch_python_function(
     pure: bool = False,
     size: BatchSize,
 ) -> Outputs:
-    """Call a function on torch tensors: a function, an ``nn.Module``, a torchvision transform.
+    """Call a function with PyTorch tensors: a Python function, an ``nn.Module`` or a torchvision transform.
 
-    With an accelerator, the tensors are on the accelerator, and its stream is current.
+    If the inputs are on an accelerator, the function gets tensors on the accelerator and runs on the current stream.
 
     Args:
-        inputs: Arguments of the function, one per input: tensors, which it must not change.
-        function: Returns a tensor, or a tuple with one tensor per output. Transforms of torchvision expect images
-            ``(C, H, W)``.
-        batch_processing: Call the function once per batch, with a list of tensors for each input, instead of once per
-            sample. For each output, the function then returns a list of tensors, or one tensor whose first dimension
-            is the batch. A transform of torchvision would change only the first sample, which raises an error.
-        num_outputs: 0 for a function that is called for its effect.
-        output_layouts: Layouts of the outputs, one for all or one per output.
-        pure: Worker processes may run the function: its results depend only on its arguments and on `torchdali.Shared`
-            values.
+        inputs: Arguments of the function. Each input becomes a tensor that the function must not change.
+        function: Function that returns a tensor, or a tuple with one tensor per output. torchvision's transforms expect
+            images ``(C, H, W)``.
+        batch_processing: If True, the function is called once per batch, with a list of tensors for each input. For
+            each output, it then returns a list of tensors, or one tensor whose first dimension is the batch. This
+            doesn't work with torchvision's transforms: they change only the first tensor of a list, which raises an
+            error. By default the function is called once per sample.
+        num_outputs: Number of outputs. Use 0 for a function without a result. By default 1.
+        output_layouts: Layouts of the outputs: one layout for all outputs, or one per output. By default the outputs
+            have no layout.
+        pure: Set this to True if the function's results depend only on its arguments and on `torchdali.Shared` values.
+            Worker processes may then run the function. By default False.
 
     Raises:
         RuntimeError: the function raises, returns something other than tensors, or changes only the first sample.
@@ -136,17 +141,19 @@ def dl_tensor_python_function(
     pure: bool = False,
     size: BatchSize,
 ) -> Outputs:
-    """Call a function on DLPack capsules.
+    """Call a Python function with DLPack capsules.
 
     Args:
-        inputs: Arguments of the function, one per input: lists of capsules.
-        function: Returns capsules or objects with ``__dlpack__``.
-        batch_processing: Call the function once per batch; with False, once per sample.
-        num_outputs: 0 for a function that is called for its effect.
-        output_layouts: Layouts of the outputs, one for all or one per output.
-        synchronize_stream: On an accelerator, wait for its stream before the call.
-        pure: Worker processes may run the function: its results depend only on its arguments and on `torchdali.Shared`
-            values.
+        inputs: Arguments of the function. Each input becomes a list of capsules, one per sample.
+        function: Function that returns, for each output, a list of capsules or of objects with ``__dlpack__``.
+        batch_processing: If True (the default), the function is called once per batch. If False, it is called once per
+            sample, with one capsule for each input.
+        num_outputs: Number of outputs. Use 0 for a function without a result. By default 1.
+        output_layouts: Layouts of the outputs: one layout for all outputs, or one per output. By default the outputs
+            have no layout.
+        synchronize_stream: If True (the default), an accelerator's stream is synchronized before the call.
+        pure: Set this to True if the function's results depend only on its arguments and on `torchdali.Shared` values.
+            Worker processes may then run the function. By default False.
 
     Raises:
         RuntimeError: the function raises, or returns something other than DLPack tensors.
@@ -165,7 +172,19 @@ def _call(
     size: int,
     convert: Callable[[Any], torch.Tensor],
 ) -> Outputs:
-    """Call the function once, or once per sample, and check the results. Return one list of samples per output."""
+    """Call the function once per batch or once per sample, and check its results.
+
+    Args:
+        function: The user's function.
+        columns: The samples of each input.
+        batched: True to call the function once per batch.
+        outputs: Number of outputs.
+        size: Number of samples, for a function without inputs.
+        convert: Converts a result of the function to a tensor.
+
+    Returns:
+        A list of samples; or, unless there is exactly one output, a tuple with one list per output.
+    """
     if batched:
         results = _results(function, [list(c) for c in columns], outputs, _ONCE)
         _check_all_are_done(function, columns, results[:outputs])
@@ -180,7 +199,10 @@ def _call(
 
 
 def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence[Any]], results: Sequence[Any]) -> None:
-    """Refuse a function that changes only the first sample, as torchvision's transforms do with a list of tensors."""
+    """Raise RuntimeError if the function changed only the first sample of a batch.
+
+    torchvision's transforms do this if they are called with a list of tensors.
+    """
     for column, result in zip(columns, results, strict=False):
         passed = isinstance(result, (list, tuple)) and len(result) == len(column) > 1
         if not passed or not isinstance(column[0], torch.Tensor):
@@ -197,7 +219,17 @@ _ONCE = "the function was called once, with one list per input; pass batch_proce
 
 
 def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, how: str = "") -> Sequence[Any]:
-    """Call the function; return its outputs as a sequence. `how` is appended to errors that it may explain."""
+    """Call the function, and return its outputs as a sequence.
+
+    Args:
+        function: The user's function.
+        inputs: The function's arguments.
+        outputs: Number of outputs.
+        how: Hint about how the function was called, for messages of type and attribute errors.
+
+    Raises:
+        RuntimeError: the function raises, or returns the wrong number of outputs.
+    """
     try:
         result = function(*inputs)
     except Exception as error:
@@ -226,7 +258,7 @@ _warned: weakref.WeakSet[Any] = weakref.WeakSet()  # functions
 
 
 def _warn_of_added_axis(function: Any, sample: Any, result: torch.Tensor) -> None:
-    """Warn once about a function that treats an image as a batch of one image, as kornia's functions do."""
+    """Warn once per function if it adds a batch axis to an image, as kornia's functions do."""
     if not isinstance(sample, torch.Tensor) or sample.ndim != 3 or result.shape != (1, *sample.shape):
         return
     with contextlib.suppress(TypeError):  # some functions don't support weak references
@@ -246,7 +278,7 @@ def _name(function: Any) -> str:
 
 
 def _array(sample: torch.Tensor) -> Any:
-    """Return a copy, which the function can change without changing the input of other operators."""
+    """Return a copy of a sample as an array, so that the function can change it without affecting other operators."""
     return sample.numpy(force=True).copy()
 
 

@@ -1,4 +1,4 @@
-"""Positions of random crops: numbers for slice and the decoders to cut by."""
+"""Operators that choose windows of random crops, which `slice` or a decoder then cuts out."""
 
 from __future__ import annotations
 
@@ -41,21 +41,23 @@ def random_crop_generator(
 ) -> tuple[Data, Data]:
     """Choose a window of random area and aspect ratio.
 
-    Each attempt draws an area, as a share of the image's area, and an aspect ratio, evenly on a logarithmic scale. The
-    first window that fits gets a random position. If none fits, the result is the largest window with the allowed ratio
-    that is nearest to the image's.
+    Each attempt draws an area uniformly and an aspect ratio uniformly on a logarithmic scale. The result is the first
+    window that fits into the image. If no window fits, the result is the largest window whose area is allowed and
+    whose aspect ratio is the allowed ratio nearest to the image's. The window's position is random.
 
     Args:
-        shape: Shape of the image: ``(H, W)`` or ``(H, W, C)``, integers.
-        num_attempts: Windows to try.
-        random_area: Least and greatest share, or one value for both.
-        random_aspect_ratio: Least and greatest ratio of width to height, or one value for both.
+        shape: Shape of the image, as integers: ``(H, W)`` or ``(H, W, C)``.
+        num_attempts: Maximum number of attempts. By default 10.
+        random_area: Smallest and largest area of the window as fractions of the image's area, or one value for both. By
+            default ``[0.08, 1]``.
+        random_aspect_ratio: Smallest and largest ratio of the window's width to its height, or one value for both. By
+            default ``[3/4, 4/3]``.
 
     Returns:
-        Anchor and shape of the window, both ``(H, W)``, int32.
+        Two outputs, int32: the window's start ``(y, x)`` and its shape ``(H, W)``, in pixels.
 
     Raises:
-        RuntimeError: another shape or type of input, or an empty range.
+        RuntimeError: the input isn't the shape of an image, or a range is empty.
     """
     if len(shape) and shape.torch_dtype not in _SHAPE_TYPES:
         raise RuntimeError(f"unsupported type: the shape of an image is integers, not {shape.dtype}")
@@ -76,7 +78,7 @@ def random_crop_generator(
 
 
 def _sides(shape: TensorList) -> Array:
-    """Return height and width of each image; ``(2, batch)``."""
+    """Return height and width of each image, ``(2, batch)``."""
     dense = shape.dense()
     for one in shape.shape() if dense is None else [dense.shape[1:]]:
         if len(one) != 1 or one[0] not in (2, 3):
@@ -100,25 +102,27 @@ def roi_random_crop(
     roi_start: PerSample[list[int]],
     rng: BatchRng,
 ) -> Data:
-    """Choose the position of a window that shows as much of a region as it can.
+    """Choose a random position of a window that overlaps a region of interest as much as possible.
 
-    On each axis, the window is inside the region if it is smaller, and covers the region if it is larger. If the
-    shape of the data is known, it stays inside the data.
+    On each axis, a window smaller than the region is inside the region, and a window larger than the region contains
+    the region. If the shape of the data is known, the window is also inside the data.
 
     Args:
-        data: Only its shape counts.
-        crop_shape: Shape of the window; one value per axis.
-        in_shape: Shape of the data, instead of the input.
-        roi_end: End of the region, exclusive.
+        data: Data from which the window is going to be cut; only its shape is used. Optional.
+        crop_shape: Shape of the window: one value per axis.
+        in_shape: Shape of the data, instead of the input ``data``. If neither is passed, the window may be outside the
+            data.
+        roi_end: Exclusive end of the region: one value per axis.
         roi_shape: Shape of the region, instead of ``roi_end``.
-        roi_start: Start of the region.
+        roi_start: Start of the region: one value per axis.
 
     Returns:
-        Start of the window: one value per axis, int64.
+        Start of the window, int64: one value per axis.
 
     Raises:
-        RuntimeError: not exactly one of ``roi_end`` and ``roi_shape``; ``in_shape`` and an input; a window
-            larger than the data, a region outside of them, or a number of values that does not fit.
+        RuntimeError: neither or both of ``roi_end`` and ``roi_shape`` are passed, both ``in_shape`` and ``data`` are
+            passed, the window is larger than the data, the region reaches outside the data, or an argument has the
+            wrong number of values.
     """
     if (roi_end is None) == (roi_shape is None):
         raise batch_level(RuntimeError("either ROI end or ROI shape should be defined, but not both"))
@@ -152,7 +156,13 @@ def roi_random_crop(
 
 
 def _rows(value: Any, name: str = "", count: int = 0) -> Array:
-    """Return one row per sample, or one for all, with one value per axis, or one for all."""
+    """Return an argument as an array with one row per sample (or one row for all samples).
+
+    Args:
+        value: Value of the argument.
+        name: Name of the argument, for the error message.
+        count: Number of axes; a row must have 1 or `count` values. 0 allows any number of values.
+    """
     rows = value.rows(np.int64) if isinstance(value, Column) else np.array([value], np.int64)
     rows = rows.reshape(len(rows), -1)
     if count and rows.shape[1] not in (1, count):
@@ -175,7 +185,7 @@ def _wrong_region(window: Array, begin: Array, end: Array, limit: Array | None) 
 
 
 def _first(wrong: Array, *values: Array) -> list[int]:
-    """Return the values of the first sample with an error; an empty list without errors."""
+    """Return the `values` where `wrong` is first True; an empty list if `wrong` is nowhere True."""
     if not wrong.any():
         return []
     place = np.unravel_index(wrong.argmax(), wrong.shape)

@@ -1,4 +1,4 @@
-"""Decoding of encoded videos."""
+"""The operator `decoders.video`: decode videos or some of their frames."""
 
 from __future__ import annotations
 
@@ -38,32 +38,40 @@ def video(
     start_frame: PerSample[int] | None = None,
     stride: PerSample[int] | None = None,
 ) -> Data:
-    """Decode videos, or some of their frames, by the package av (extra ``video``).
+    """Decode videos, or some of their frames.
+
+    The package ``av`` decodes the videos; the extra ``video`` installs it.
 
     Args:
-        encoded: The bytes of a file, ``(n,)`` uint8.
-        adjust_orientation: Ours: turn frames as the container asks for, as in videos of phones; DALI keeps the
-            stored orientation.
-        affine: Accepted: threads of DALI's that keep to their cores.
-        build_index: Accepted: packets are always listed.
-        end_frame: First frame that is not taken; not with ``sequence_length``.
-        fast: Ours: do not interpolate chroma: up to three times as fast, and one or two levels off on average.
-        fill_value: Value of frames that do not exist, one value or one per channel.
-        frames: Numbers of the frames, in any order; not with the other ways.
-        pad_mode: Frames beyond the end: ``"constant"``, ``"edge"`` or ``"repeat"`` the last one,
-            ``"reflect_1001"`` or ``"symmetric"`` mirrored with the last one, ``"reflect_101"`` or ``"reflect"``
-            without, ``"none"`` nothing.
-        sequence_length: Number of frames.
-        start_frame: First frame.
-        stride: Frames from one to the next.
+        encoded: Bytes of a video file, ``(n,)`` uint8.
+        adjust_orientation: If True (the default), frames are rotated as the container specifies; videos of phones need
+            this. If False, frames keep their stored orientation, as in DALI, which doesn't have this argument.
+        affine: Accepted for compatibility with DALI, without effect.
+        build_index: Accepted for compatibility with DALI, without effect.
+        end_frame: Index of the frame after the last frame to decode. It can't be combined with ``sequence_length``. By
+            default frames are decoded up to the video's end.
+        fast: If True, chroma isn't interpolated: decoding is up to three times as fast, and values differ by one or two
+            levels on average. By default False. DALI doesn't have this argument.
+        fill_value: Color of missing frames for ``pad_mode="constant"``: one value, or one value per channel. By default
+            0.
+        frames: Indices of the frames to decode, in any order, instead of ``start_frame``, ``end_frame``,
+            ``sequence_length`` and ``stride``.
+        pad_mode: Frames to return for indices after the video's end. ``"constant"`` (the default): frames of the color
+            ``fill_value``; ``"edge"`` or ``"repeat"``: the last frame; ``"reflect_1001"`` or ``"symmetric"``: the
+            frames in reverse order, starting with the last frame; ``"reflect_101"`` or ``"reflect"``: the same, without
+            the last frame; ``"none"``: no frames.
+        sequence_length: Number of frames to return.
+        start_frame: Index of the first frame to decode. By default 0.
+        stride: Distance between decoded frames, in frames. By default 1.
 
     Returns:
-        ``(F, H, W, 3)`` uint8, RGB.
+        Frames ``(F, H, W, 3)``, uint8, RGB.
 
     Raises:
-        DecodeError: the data is empty, damaged or of an unknown format, or a frame cannot be decoded.
-        RuntimeError: arguments exclude each other, the start is outside, a number is not positive.
-        MissingExtraError: av is not installed.
+        DecodeError: the data is empty or damaged, its format is unknown, or a frame cannot be decoded.
+        RuntimeError: arguments exclude each other, ``start_frame`` is outside the video, ``end_frame`` isn't after
+            ``start_frame``, ``sequence_length`` is negative, or ``stride`` isn't positive.
+        MissingExtraError: ``av`` isn't installed.
     """
     if encoded.ndim != 1:
         raise RuntimeError(f"encoded data has one dimension, not {encoded.ndim}: is it decoded already?")
@@ -83,7 +91,7 @@ def video(
 
 
 def _check_window(arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that exclude each other; values per sample are checked with the sample."""
+    """Raise RuntimeError for constant arguments that exclude each other; per-sample values are checked later."""
     names = ("frames", "start_frame", "end_frame", "sequence_length", "stride")
     _check(*[arguments.get(name) for name in names])
 

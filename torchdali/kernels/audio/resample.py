@@ -1,8 +1,8 @@
 """Audio resampling with a sinc filter and a Hann window.
 
 ``y[n] = sum over i of x[i] * w(i - n * in_rate / out_rate)``, where ``w(t) = sinc(t) * (1 + cos(pi t / L)) / 2`` for
-``|t| < L``. As in DALI, the window is interpolated linearly in a table with 32 values per sample, and it is not widened
-if the rate decreases: frequencies above the new Nyquist frequency are not removed.
+``|t| < L``, else 0. As in DALI, the function ``w`` is interpolated linearly in a table with 32 values per sample. It
+isn't widened if the rate decreases, so frequencies above the new Nyquist frequency aren't removed.
 
 Source: J. O. Smith, "Digital Audio Resampling", ccrma.stanford.edu/~jos/resample.
 """
@@ -27,30 +27,30 @@ __all__ = ["lobes", "resample", "resampled_length"]
 
 _STEPS = 32  # table values per sample
 _PHASES = 512  # maximum period, in output samples, at which each output of a period has its own weights
-_NEAR_PHASES = 64  # same maximum for ratios that are rounded to a period; random ratios rarely have one
+_NEAR_PHASES = 64  # same maximum if the ratio must be rounded to get a period; few random ratios are near such a ratio
 _STRIDE = 512  # maximum period in input samples; longer periods have mostly zero weights
 _DRIFT = 2e-4  # maximum error of a position, in samples
-_PLACES = 8192  # positions per sample if there is no period; for noise, the error is about 1e-4 of the peak
+_PLACES = 8192  # positions between two samples, without a period; for noise, the error is about 1e-4 of the peak
 _VECTOR = 8  # the native table's weights per position are padded to a multiple of this
 _BLOCK = 4096  # output samples per step, so that their windows stay in the cache
 
 
 def lobes(quality: float) -> int:
-    """Return half the width of the window in samples: 3, 16 and 64 for a quality of 0, 50 and 100."""
+    """Return half the width of the window in samples: 3 for quality 0, 16 for quality 50, 64 for quality 100."""
     return math.floor(0.007 * quality * quality - 0.09 * quality + 3 + 0.5)
 
 
 def resampled_length(length: int, in_rate: float, out_rate: float) -> int:
-    """Return the number of samples after resampling."""
+    """Return the number of samples after resampling `length` samples."""
     return math.ceil(length * out_rate / in_rate)
 
 
 def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: float) -> Tensor:
-    """Resample the first axis; differentiable.
+    """Resample a signal. Gradients are supported.
 
     Args:
         x: ``(samples,)`` or ``(samples, channels)``, floating point.
-        in_rate, out_rate: Rates; only their ratio matters.
+        in_rate, out_rate: Sample rates of input and output; only their ratio matters.
         length: Length of the result.
         quality: From 0 to 100; see `lobes`.
 
@@ -76,7 +76,7 @@ def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: f
 
 @functools.lru_cache(maxsize=64)
 def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
-    """Return the ratio of the rates, and the nearest ratio with a short period of positions."""
+    """Return the exact ratio of the rates, and the nearest ratio whose positions repeat after a short period."""
     exact = Fraction(in_rate) / Fraction(out_rate)
     repeats = exact.denominator <= _PHASES
     return exact, exact if repeats else exact.limit_denominator(_NEAR_PHASES)
@@ -88,7 +88,7 @@ _SIGNAL = struct.Struct("=5Qd")  # same fields as `tdn_signal`
 
 
 def _by_library(native: NativeLibrary, x: Tensor, ratio: float, length: int, half: int) -> Tensor | None:
-    """Resample by the native library: weights at exact positions, interpolated linearly between 32 per sample."""
+    """Resample with the native library, which interpolates the weights linearly; None if it refuses the signal."""
     result = torch.empty((length, *x.shape[1:]), dtype=torch.float32)
     channels = x.shape[1] if x.ndim == 2 else 1
     signal = _SIGNAL.pack(x.data_ptr(), result.data_ptr(), len(x), length, channels, ratio)
@@ -98,9 +98,10 @@ def _by_library(native: NativeLibrary, x: Tensor, ratio: float, length: int, hal
 
 @functools.lru_cache(maxsize=16)
 def _changing_table(half: int) -> tuple[Array, int]:
-    """Return the weights at 32 positions per sample and their differences to the next position, ``(32, 2, width)``.
+    """Return the table of weights for the native library, and the table's address.
 
-    The second item is the table's address.
+    The table is ``(32, 2, width)``: the weights at 32 positions between two samples, and the differences to the weights
+    at the next position.
     """
     rows = _phase_table(half, torch.float32).numpy().T
     table = np.zeros((_STEPS, 2, -(-2 * half // _VECTOR) * _VECTOR), np.float32)
@@ -122,7 +123,7 @@ def _periodic(x: Tensor, stride: int, phases: int, length: int, half: int) -> Te
 
 
 def _strided_products(x: Tensor, weights: Tensor, stride: int, steps: int) -> Tensor:
-    """Return the products of windows, ``(..., steps, width)``, and weights ``(phases, width)``."""
+    """Return the products of windows and weights, ``(..., steps, phases)``; a window starts every `stride` samples."""
     phases, width = weights.shape
     if phases <= 4 and x.numel() > 1 << 16:
         lines = x.reshape(-1, 1, x.shape[-1])
@@ -144,9 +145,11 @@ def _weights(stride: int, phases: int, half: int, dtype: torch.dtype) -> Tensor:
 
 
 def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
-    """Resample at positions without a period: use the weights of the nearest of many positions between two samples.
+    """Resample at positions that don't repeat.
 
-    On other devices, for other dtypes and if gradients are needed, interpolate between the results at 32 positions.
+    For float32 on the CPU, each output uses the weights of the nearest of 8192 positions between two samples. On other
+    devices, for other dtypes, or if gradients are needed, each output is interpolated between the results at the two
+    nearest of 32 positions.
     """
     padded = torch.nn.functional.pad(x, (half - 1, half + 1))
     if not is_plain(x) or x.dtype != torch.float32:
@@ -160,7 +163,12 @@ def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
 
 
 def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Array, Array]:
-    """Return output positions: the preceding sample, the last of 32 steps after it, and the rest in steps."""
+    """Return the positions of outputs `start` to `end` in the input.
+
+    Returns:
+        Index of the preceding sample, number of whole steps of 1/32 sample after it, and the rest as a fraction of a
+        step.
+    """
     fine: Array = np.arange(start, end) * ratio
     whole: Array = np.minimum(fine.astype(np.int64), samples - 1)
     fine -= whole
@@ -171,10 +179,15 @@ def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Ar
 
 
 def _gather(padded: Array, ratio: float, start: int, samples: int, half: int, out: Array) -> None:
-    """Write outputs from index `start` on: sums of the surrounding samples, with the nearest position's weights.
+    """Compute outputs as sums of the surrounding samples, with the weights of the nearest position of `_fine_table`.
 
     Args:
         padded: Padded input; sample i of the input is at index ``i + half - 1``.
+        ratio: Input samples per output sample.
+        start: Index of the first output.
+        samples: Number of input samples.
+        half: Half the width of the window.
+        out: Array to which the outputs are written.
     """
     fine: Array = np.arange(start, start + len(out)) * ratio
     whole = np.minimum(fine.astype(np.intp), samples - 1)
@@ -198,13 +211,13 @@ def _ones(count: int) -> Array:
 
 @functools.lru_cache(maxsize=16)
 def _fine_table(half: int) -> Array:
-    """Return the weights of ``2 * half`` samples at many positions between two samples: ``(positions, 2 * half)``."""
+    """Return the weights of ``2 * half`` samples at 8193 positions between two samples: ``(positions, 2 * half)``."""
     offsets = np.arange(1 - half, half + 1)[None] - np.arange(_PLACES + 1)[:, None] / _PLACES
     return np.ascontiguousarray(_window_at(offsets, half))
 
 
 def _all_places(padded: Tensor, ratio: float, length: int, samples: int, half: int) -> Tensor:
-    """Compute outputs from the values at all 33 positions of each sample; differentiable, and on any device."""
+    """Compute all 33 positions between two samples, and interpolate the outputs; on any device, with gradients."""
     whole, phase, fine = _places(ratio, 0, length, samples)
     windows = padded.unfold(-1, 2 * half, 1)
     table = _phase_table(half, padded.dtype).to(padded.device)
@@ -227,7 +240,7 @@ def _phase_table(half: int, dtype: torch.dtype) -> Tensor:
 
 
 def _window_at(offsets: npt.NDArray[np.float64], half: int) -> npt.NDArray[np.float32]:
-    """Interpolate the window's table at distances in samples."""
+    """Return the windowed sinc at distances in samples, interpolated in its table."""
     table = _window(half)
     at = np.clip(offsets * _STEPS + half * _STEPS, 0, len(table) - 1)
     low = np.minimum(at.astype(np.int64), len(table) - 2)

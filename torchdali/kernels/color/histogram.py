@@ -1,8 +1,8 @@
 """Histogram equalization of 8-bit images: of the whole image, or by tiles (CLAHE).
 
-A *plane* is one channel of one image. All planes of a call are counted and mapped together: the values of plane ``p``
-are moved to ``256 * p .. 256 * p + 255``, so that one count and one look-up are enough for all planes. If OpenCV is
-installed, it is used; its arithmetic is the same.
+A *plane* is one channel of one image. All planes of a call are processed together: 256 times the plane's index is added
+to each value, so that a single histogram and a single table lookup serve all planes. If OpenCV is installed, its
+functions are used instead; their results are the same.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _Bytes = npt.NDArray[np.uint8]
 def equalize(image: Tensor, out: Tensor) -> None:
     """Spread the values of each channel of each image evenly over 0..255.
 
-    ``out = round(255 * (below_or_at(v) - n0) / (n - n0))``, where ``below_or_at`` is the number of pixels with values
-    up to ``v``, ``n0`` the number of pixels with the smallest value, and ``n`` the number of all pixels. A channel with
-    only one value is unchanged.
+    A value ``v`` becomes ``round(255 * (n(v) - n0) / (n - n0))``, where ``n(v)`` is the number of pixels with values up
+    to ``v``, ``n0`` the number of pixels with the smallest value, and ``n`` the number of all pixels. A channel with
+    only one value isn't changed.
 
     Args:
         image: ``(..., H, W, C)`` uint8; only leading extents may be 0.
@@ -53,13 +53,13 @@ def _frames(image: Tensor) -> tuple[Tensor, ...]:
 
 
 def _interleave(planes: Tensor, out: Tensor) -> None:
-    """Write planes as the channels of an image, plane by plane, which is faster in torch than a single call."""
+    """Write planes to the channels of an image, one plane at a time, which is faster than a single call."""
     for i, plane in enumerate(planes):
         out[..., i] = plane
 
 
 def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Bytes], Any]) -> None:
-    """Apply an OpenCV method to each channel: ``method(plane, result)``."""
+    """Apply a method of OpenCV, called as ``method(plane, result)``, to each channel of an image."""
     channels = x.shape[-1]
     if channels > 1 and x.flags.c_contiguous and out.flags.c_contiguous:
         planes = byte_planes(channels, x.shape[0], x.shape[1])
@@ -77,13 +77,13 @@ def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Byte
 
 
 def _places(rows: Tensor) -> Tensor:
-    """Return ``256 * row + value``."""
+    """Return ``256 * row + value`` for each value of a matrix of bytes."""
     shift = torch.arange(0, _BINS * len(rows), _BINS, dtype=torch.int32, device=rows.device)
     return rows.to(torch.int32) + shift[:, None]
 
 
 def _counts(places: Tensor) -> Tensor:
-    """Return the histograms of the rows, ``(rows, 256)``."""
+    """Return the histograms ``(rows, 256)`` of rows, from the result of `_places`."""
     if places.is_cpu:
         return torch.bincount(places.flatten(), minlength=_BINS * len(places)).view(-1, _BINS)
     counts = places.new_zeros(_BINS * len(places), dtype=torch.int64)  # bincount would wait for the device
@@ -96,7 +96,7 @@ def _look_up(tables: Tensor, places: Tensor) -> Tensor:
 
 
 def _equalizing_tables(counts: Tensor) -> Tensor:
-    """Return the maps that equalize planes with these histograms, ``(planes, 256)`` uint8; see `equalize`."""
+    """Return the lookup tables ``(planes, 256)``, uint8, that equalize planes with these histograms."""
     total = counts.cumsum(1)
     smallest = (total == 0).sum(1, keepdim=True)
     first, pixels = total.gather(1, smallest), total[:, -1:]
@@ -111,19 +111,21 @@ def _equalizing_tables(counts: Tensor) -> Tensor:
 
 
 def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_limit: float) -> None:
-    """Equalize each channel by tiles with limited contrast; between the tiles' centers, the maps are blended.
+    """Equalize each channel by tiles, with limited contrast.
 
-    The method is contrast limited adaptive histogram equalization (Zuiderveld, Graphics Gems IV, 1994). Bins of a tile
-    that hold more than ``clip_limit * pixels / 256`` pixels are clipped, the excess is distributed evenly, and
-    ``map(v) = round(255 * below_or_at(v) / pixels)``.
+    The method is contrast limited adaptive histogram equalization (CLAHE; Zuiderveld, Graphics Gems IV, 1994). The bins
+    of a tile's histogram are clipped to ``clip_limit * pixels / 256``, and the clipped pixels are distributed evenly
+    over all bins. The tile maps a value ``v`` to ``round(255 * n(v) / pixels)``, where ``n(v)`` is the number of pixels
+    with values up to ``v``. A pixel's result is interpolated between the results of the four nearest tiles.
 
     Args:
-        image: ``(H, W, C)`` uint8, no extent 0; without OpenCV, for example on a device, there may be leading axes.
+        image: ``(H, W, C)`` uint8; no extent may be 0. There may be leading axes if OpenCV isn't used, for example on a
+            device.
         out: Tensor of the same shape and dtype, to which the result is written.
-        tiles_y: Number of tiles per column; if the image is not divisible into tiles, it is extended by its mirror
-            image.
+        tiles_y: Number of tiles per column. If the height or width isn't divisible, the image is extended by
+            reflection.
         tiles_x: Number of tiles per row.
-        clip_limit: Largest bin in units of the mean bin; 0 or less for no limit.
+        clip_limit: Maximum of a bin, in units of the mean bin; 0 or less for no limit.
     """
     if (cv2 := opencv_for(image)) is not None:
         _tiles_by_opencv(cv2, image.numpy(), out.numpy(), tiles_y, tiles_x, clip_limit)
@@ -136,7 +138,7 @@ def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_
 
 
 def _count_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> tuple[Tensor, tuple[int, int]]:
-    """Return the histograms of tiles, ``(planes * tiles, 256)``, and the size of a tile."""
+    """Return the histograms ``(planes * tiles, 256)`` of all tiles, and the height and width of a tile."""
     wide = _whole_tiles(planes, tiles_y, tiles_x)
     height, width = wide.shape[1] // tiles_y, wide.shape[2] // tiles_x
     rows = wide.view(len(planes), tiles_y, height, tiles_x, width).transpose(2, 3)
@@ -148,7 +150,10 @@ def _tiles_by_opencv(cv2: Any, x: _Bytes, out: _Bytes, tiles_y: int, tiles_x: in
 
 
 def _whole_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> Tensor:
-    """Extend planes to whole tiles: if one axis is not divisible, both axes are extended by at least one pixel."""
+    """Extend planes by reflection to a whole number of tiles.
+
+    As in OpenCV, if one axis isn't divisible, both axes are extended by at least one pixel.
+    """
     height, width = planes.shape[1:]
     if height % tiles_y == 0 and width % tiles_x == 0:
         return planes.contiguous()
@@ -164,7 +169,7 @@ def _reflect(length: int, more: int, device: torch.device) -> Tensor:
 
 
 def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
-    """Return the maps of tiles with these pixel counts and histograms, ``(tiles, 256)``."""
+    """Return the lookup tables ``(tiles, 256)`` of tiles with these histograms; see `equalize_tiles`."""
     limit = max(int(clip_limit * pixels / _BINS), 1) if clip_limit > 0 else pixels
     cut = (counts - limit).clamp_(min=0).sum(-1, keepdim=True)
     counts = counts.clamp(max=limit) + cut // _BINS + _dealt(cut % _BINS)
@@ -173,14 +178,14 @@ def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
 
 
 def _dealt(rest: Tensor) -> Tensor:
-    """Distribute the remainder (less than one pixel per bin) to equidistant bins, starting with the first bin."""
+    """Distribute a remainder of less than one pixel per bin over equidistant bins, starting with the first bin."""
     step = (_BINS // rest.clamp(min=1)).clamp_(min=1)
     bins = torch.arange(_BINS, device=rest.device)
     return ((bins % step == 0) & (bins // step < rest)).to(rest.dtype)
 
 
 def _blend(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequence[int]) -> Tensor:
-    """Map each pixel by the four nearest tiles, weighted by the distances to the tiles' centers."""
+    """Map each pixel by the tables of the four nearest tiles, and interpolate by distance to the tiles' centers."""
     (above, below, down), (left, right, across) = (
         _neighbours(length, count, extent, planes.device)
         for length, count, extent in zip(planes.shape[1:], tiles, size, strict=True)
@@ -200,7 +205,7 @@ def _blend(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequenc
 
 @device_cache(maxsize=64)
 def _neighbours(length: int, tiles: int, extent: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the two nearest tiles of each position on an axis, and the weight of the second tile."""
+    """Return the two nearest tiles of each position on an axis, and the weight of the second of them."""
     inverse = torch.ones((), dtype=torch.float32, device=device) / extent
     place = torch.arange(length, dtype=torch.float32, device=device) * inverse - 0.5
     before = place.floor()

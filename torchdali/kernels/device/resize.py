@@ -1,7 +1,8 @@
 """Resize a batch of images of any sizes on an accelerator, in two kernel launches.
 
-The first pass resizes along x the rows that the second pass reads, to float32; the second pass resizes along y. The
-positions and weights equal those in `kernels.resample.weights`; the kernels compute them from a few numbers per axis.
+The first pass resizes along x, to float32, and only the rows that the second pass reads. The second pass resizes along
+y. Positions and weights are the same as in `kernels.resample.weights`; the kernels compute them on the device from a
+few numbers per axis.
 """
 
 from __future__ import annotations
@@ -43,10 +44,13 @@ FIELDS = (
 )
 AXIS = ("origin", "step", "density", "taps", "start", "filter")
 COLUMNS = (*FIELDS, *[f"{name}_y" for name in AXIS], *[f"{name}_x" for name in AXIS])
-"""Of the table: where a sample starts (in elements), its extents, the rows that are read and where they go, where the
-result goes and its extents; what `Taps` come from."""
+"""Columns of the table that the kernels read, which has one row per image.
+
+``offset``, ``height`` and ``width`` describe the image in the input (offsets are in elements). ``first`` and ``rows``
+are the first row that is read and the number of rows that are read. ``place`` is the offset of the first pass's result,
+``result`` the offset of the output. The remaining columns determine the positions and weights of both axes."""
 _OF_X = len(FIELDS) + len(AXIS)  # the first column with values of x
-_LOOKED_UP = 1 << 12  # sides of at least this length are computed, not looked up
+_LOOKED_UP = 1 << 12  # columns for shorter sides are looked up, not computed
 
 _NAMES = tuple(RADIUS)
 BELOW_HALF = 0.49999997  # added before truncation to bytes
@@ -59,11 +63,11 @@ class Regions(NamedTuple):
     """Regions of images, and the sizes to which they are resized.
 
     Attributes:
-        low: ``(2, N)``: starts of the regions in pixels, for y and x; None for whole images.
-        high: ``(2, N)``: ends of the regions in pixels; None for whole images.
-        size: ``(2, N)``: heights and widths of the outputs; ``(2, 1)`` if all outputs have the same size.
-        filters: Names of the filters for axes that shrink, and for other axes.
-        antialias: Stretch the filter where the image shrinks.
+        low: Starts ``(2, N)`` of the regions in pixels, y before x; None for whole images.
+        high: Ends ``(2, N)`` of the regions in pixels; None for whole images.
+        size: Heights and widths ``(2, N)`` of the outputs; ``(2, 1)`` if all outputs have the same size.
+        filters: Names of two filters: for axes that shrink, and for all other axes.
+        antialias: True to widen the filter along axes that shrink.
     """
 
     low: Array | None
@@ -81,18 +85,19 @@ def resize_batch(
     regions: Regions,
     dtype: torch.dtype,
 ) -> Tensor | None:
-    """Resize images.
+    """Resize regions of images of any sizes.
 
     Args:
-        flat: The images' elements, uint8 or float32, on a device.
-        offsets: Where each image starts, in elements.
-        sides: ``(2, N)``: heights and widths of the images.
+        flat: Elements of all images ``(H, W, C)``, uint8 or float32, on a device.
+        offsets: Index of each image's first element.
+        sides: Heights and widths ``(2, N)`` of the images.
         channels: Number of channels of each image.
         regions: The regions to resize.
         dtype: Dtype of the output: the images' dtype, or float32.
 
     Returns:
-        The concatenated elements of all outputs ``(H, W, C)``; None if an axis reads too many pixels.
+        The concatenated elements of all outputs ``(H, W, C)``. None if the output pixels of an axis would read more
+        than `MAX_TAPS` input pixels.
     """
     rows = table_of(offsets, sides, channels, regions)
     if rows is None:
@@ -109,12 +114,12 @@ def resize_batch(
 
 
 class ResizeTable(NamedTuple):
-    """The table of a resize, and the sizes of its first pass.
+    """The kernels' table for a resize, and the sizes of the first pass's result.
 
     Attributes:
-        table: ``(N, len(COLUMNS))`` int64, without the results' offsets.
+        table: ``(N, len(COLUMNS))`` int64; the column ``result`` is 0, for the caller to set.
         lines: Number of elements that the first pass computes for all images.
-        longest: Maximum number of these elements for one image.
+        longest: Maximum number of elements that it computes for one image.
     """
 
     table: Array
@@ -123,7 +128,7 @@ class ResizeTable(NamedTuple):
 
 
 def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> ResizeTable | None:
-    """Build the table of a resize (see `resize_batch`); None if an axis reads too many pixels."""
+    """Build the table of a resize; None if an axis reads too many pixels. See `resize_batch`."""
     table = _table(sides, regions)
     if table is None:
         return None
@@ -134,7 +139,7 @@ def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> R
 
 
 def _table(sides: Array, regions: Regions) -> Array | None:
-    """Return a table without offsets; column 5 has the number of pixels that the first pass computes."""
+    """Return a table without offsets; the column ``place`` has the number of pixels that the first pass computes."""
     if regions.low is None and regions.size.shape[1] == 1:
         known = _squares(tuple(regions.size[:, 0].tolist()), regions.filters, regions.antialias)
         try:
@@ -154,9 +159,10 @@ def _table(sides: Array, regions: Regions) -> Array | None:
 
 @functools.lru_cache(maxsize=16)
 def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -> Array:
-    """Return the table rows of whole square images of every extent below `_LOOKED_UP`; callers must not change them.
+    """Return the table rows of whole square images of every extent below `_LOOKED_UP`. Callers must not change them.
 
-    An axis of a whole image has the same values as in a square image; looking them up takes a third of the time.
+    The columns of an axis depend only on the axis's extent, so any whole image can look them up in the rows of square
+    images. This takes a third of the time.
     """
     sides = np.arange(_LOOKED_UP).repeat(2).reshape(-1, 2).T
     low, high = np.zeros(sides.shape), sides.astype(np.float64)
@@ -165,7 +171,13 @@ def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -
 
 
 def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
-    """Return for which samples `weights.passes` resamples columns (axis 1) first."""
+    """Return for which samples DALI resamples columns (axis 1) first; see `weights.passes`.
+
+    Args:
+        regions: The regions to resize.
+        extents: Extents ``(2, N)`` of the regions, in pixels.
+        seen: Number of pixels ``(2, N)`` that an output pixel reads.
+    """
     price = _PRICES * seen + PIXEL
     last = regions.size[0] * regions.size[1]
     rows = regions.size[0] * extents[1] * price[0] + last * price[1]
@@ -177,12 +189,12 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
     """Compute `weights.taps` for both axes of all samples.
 
     Args:
-        lengths: ``(2, N)``: extents of the images.
+        lengths: Extents ``(2, N)`` of the images.
         regions: The regions to resize.
-        rows: ``(2, len(AXIS), N)`` int64, written: the values named by `AXIS`, of y and x.
+        rows: ``(2, len(AXIS), N)`` int64, to which the columns named in `AXIS` are written, for y and x.
 
     Returns:
-        ``(2, N)``: the first row of each image that is read, and the number of rows that are read; None if an axis
+        ``(2, N)``: for each image, the first row that is read and the number of rows that are read. None if an axis
         reads too many pixels.
     """
     low, high = regions.low, regions.high
@@ -220,7 +232,10 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
 
 
 def _filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Array, Array | int]:
-    """Return density and reach of each axis's filter, ``(2, N)``, and the position of the filter's table."""
+    """Return the density and reach of each axis's filter, ``(2, N)``, and the position of the filter's table.
+
+    The density is the number of table entries per pixel, the reach is the filter's radius in pixels.
+    """
     grown = np.maximum(_ONE, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
     shrinking, growing = regions.filters
     if shrinking == growing:
@@ -252,7 +267,7 @@ def lookup_table(device: torch.device) -> Tensor:
     return upload(_TABLE, device)
 
 
-# ---------------------------------------------------------------- in torch, the reference
+# ---------------------------------------------------------------- reference implementation in torch
 
 
 @define("resize")
@@ -260,18 +275,18 @@ def resize_in_torch(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, results: int, largest: int, channels: int,
     as_float: bool,
 ) -> Tensor:  # fmt: skip
-    """Resize a batch on the CPU; see `resize_batch`.
+    """Resize a batch on the CPU: the reference for the device's kernels. See `resize_batch`.
 
     Args:
         flat: Elements of all images.
-        samples: ``(N, len(COLUMNS))``; the table of the resize.
+        samples: Table of the resize, ``(N, len(COLUMNS))``.
         filters: Tables of the filters; not used here.
         lines: Number of elements that the first pass computes for all images.
-        longest: Maximum number of these elements for one image.
+        longest: Maximum number of elements that it computes for one image.
         results: Number of elements of all outputs.
         largest: Maximum number of elements of one output.
         channels: Number of channels of images and outputs.
-        as_float: The output is float32, not uint8.
+        as_float: True for a float32 output, False for uint8.
     """
     out = torch.empty(results, dtype=torch.float32 if as_float else torch.uint8)
     for row in samples.numpy():
@@ -290,7 +305,15 @@ def resize_in_torch(
 
 
 def _weights(row: Array, fields: dict[str, int], name: str, size: int, length: int) -> tuple[Tensor, Tensor]:
-    """Return pixels and weights, ``(size, taps)``."""
+    """Return the input pixels and weights of an axis's output pixels, ``(size, taps)`` each.
+
+    Args:
+        row: Row of the table.
+        fields: The same row, by column names.
+        name: "x" or "y".
+        size: Extent of the output.
+        length: Extent of the image.
+    """
 
     def number(field: str) -> np.float32:
         i = COLUMNS.index(f"{field}_{name}")

@@ -1,18 +1,20 @@
-"""Resample one axis of uint8 images linearly by PyTorch's vectorised interpolation.
+"""Resize uint8 images linearly with PyTorch's vectorized interpolation, and correct the borders.
 
-`torch.nn.functional.interpolate` gives DALI's results, to a level of rounding, except where
-the filter reaches beyond the region that it gets. There PyTorch drops the pixels outside and
-normalizes the remaining weights, while DALI reads them (where the region is a crop of a larger
-image) or repeats the edge. If ``f`` is the weight outside of the region, a line (row or column) at the border is
+A *line* is a row or a column, whichever the resized axis counts.
+
+`torch.nn.functional.interpolate` differs from DALI by at most one level, except at the borders of the resized region,
+where the filter reads pixels outside of the region. PyTorch ignores these pixels and normalizes the remaining weights.
+DALI reads them if the region is part of a larger image, and repeats the edge otherwise. If ``f`` is the total weight of
+the pixels outside, DALI's line is
 
     dali = (1 - f) * torch + weighted sum of the pixels outside
 
-so only a few lines must be corrected: if an axis shrinks up to three times, the first and the last line, each with the
-one pixel beyond the border.
+Only a few lines must be corrected. If an axis shrinks by a factor of up to three, these are the first and the last
+line, and each needs only the one pixel next to the border.
 
-The images are passed to PyTorch with a batch dimension whose stride is a whole image (in NumPy, ``x[None]`` has a
-stride of 0): otherwise PyTorch treats the images as planar and transposes them. PyTorch's bicubic is not used: it clips
-to bytes between the passes, which costs up to 24 levels.
+The images are passed to PyTorch with a batch dimension whose stride is a whole image. With any other stride (in NumPy,
+``x[None]`` has stride 0), PyTorch treats the images as planar and transposes them. Bicubic interpolation isn't done
+here: PyTorch clips to bytes between the two passes, which changes results by up to 24 levels.
 """
 
 from __future__ import annotations
@@ -44,10 +46,12 @@ SMALLEST = 32  # output pixels; on shorter axes, the borders may overlap and spe
 
 
 class _BorderReach(NamedTuple):
-    """Weights of the pixels beyond a border, for the output lines that read them.
+    """Weights of the pixels beyond a border, for the output lines that read these pixels.
 
-    Lines and pixels are counted from the border: ``weights[i][j]`` is the weight of pixel j beyond the border in line
-    i.
+    Attributes:
+        lines: Number of output lines that read pixels beyond the border.
+        pixels: Number of pixels beyond the border that are read.
+        weights: ``weights[i][j]`` is the weight of pixel j in output line i; both are counted from the border.
     """
 
     lines: int
@@ -56,11 +60,16 @@ class _BorderReach(NamedTuple):
 
 
 class ByteLines(NamedTuple):
-    """Resizing of one axis, which reads the input from ``start`` to ``start + extent``.
+    """The resize of one axis.
 
-    Within this range, the region from `low` to `high` is resized to `size` lines, in reverse order if `flip`. `reach`
-    is None if the border needs no correction. If lines at the end, and the pixels that only these lines read, were
-    skipped, `scale` is the number of output lines per input pixel.
+    Attributes:
+        start, extent: First input line that is read, and number of lines that are read.
+        low, high: Start and end of the resized region, relative to `start`.
+        size: Number of output lines.
+        antialias: True to widen the filter if the axis shrinks.
+        flip: True if the output lines are in reverse order.
+        reach: Correction of the border lines; None if they need no correction.
+        scale: Number of output lines per input line, if lines at the end of the output are skipped; else None.
     """
 
     start: int
@@ -75,7 +84,7 @@ class ByteLines(NamedTuple):
 
 
 def suits_bytes(x: Tensor, axis: Axis) -> bool:
-    """Return whether `resample_bytes` supports uint8 images on the CPU and an axis; see `suits_axis`."""
+    """Return whether `resample_bytes` supports an image (uint8, on the CPU) and an axis; see `suits_axis`."""
     return _has_bytes(x) and suits_axis(axis)
 
 
@@ -85,7 +94,10 @@ def _has_bytes(x: Tensor) -> bool:
 
 
 def suits_axis(axis: Axis) -> bool:
-    """Return whether `resample_bytes` supports an axis: a whole-pixel region, linear, and no `exact` pipeline."""
+    """Return whether `resample_bytes` supports an axis.
+
+    The filter must be linear, the region must start and end at whole pixels, and the pipeline must not be `exact`.
+    """
     if exactness.on:
         return False
     low, high = sorted((axis.low, axis.high))
@@ -95,11 +107,12 @@ def suits_axis(axis: Axis) -> bool:
 
 @lru_cache(maxsize=256)
 def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
-    """Prepare an axis for which `suits_axis` holds.
+    """Prepare the resize of an axis for which `suits_axis` returns True.
 
     Args:
-        border: Correct the outermost lines; else keep PyTorch's values.
-        end: Only the lines before this index are needed; the result may have more lines.
+        axis: The axis.
+        border: True to correct the outermost lines, False to keep PyTorch's values.
+        end: Number of output lines that are needed; the result may have more lines. None for all lines.
     """
     low, high = int(min(axis.low, axis.high)), int(max(axis.low, axis.high))
     flip = axis.high < axis.low
@@ -109,7 +122,7 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
         scale = axis.size / (high - low)
         stretch = max(1.0, 1 / scale) if axis.antialias else 1.0
         last = min(high, low + math.ceil((end - 0.5) / scale + stretch) + 1)
-        if last - low != end:  # PyTorch does not touch an axis that keeps its extent
+        if last - low != end:  # PyTorch doesn't resize an axis if the extents are equal
             return ByteLines(low, last - low, 0, last - low, end, axis.antialias, flip, reach, scale)
     margin = 0 if reach is None else reach.pixels
     start, end = max(0, low - margin), min(axis.length, high + margin)
@@ -117,10 +130,14 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
 
 
 def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
-    """Resample rows (axis 0), columns (axis 1) or both of ``(..., H, W, C)``; the dtype is kept.
+    """Resize images ``(..., H, W, C)``, uint8.
 
-    `x` must be narrowed to the region that its axes read. Columns are resampled before rows: the pixels beyond the
-    columns' border are then still image pixels, and the columns of the rows beyond the border are corrected, too.
+    Columns are resized before rows, so the rows beyond the border are also resized along x before they are mixed into
+    the border rows.
+
+    Args:
+        x: Images, narrowed to the lines that `lines` read.
+        lines: Resizes by axis: 0 for y, 1 for x.
     """
     images: Bytes = x.numpy().reshape(-1, *x.shape[-3:])
     by_axis = {axis + 1: lines[axis] for axis in sorted(lines, reverse=True)}
@@ -139,7 +156,7 @@ def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
 
 
 def _interpolate_region(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
-    """Resize the regions of some axes of ``(N, H, W, C)``; the other axes are unchanged."""
+    """Resize images ``(N, H, W, C)`` along some axes; the keys of `by_axis` are 1 for y and 2 for x."""
     size, scales = list(images.shape[1:3]), [None, None]  # type: list[int], list[float | None]
     for axis, t in by_axis.items():
         size[axis - 1], scales[axis - 1] = t.size, t.scale
@@ -150,10 +167,10 @@ def _interpolate_region(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
 
 
 def _interpolate(images: Bytes, size: Sequence[int], antialias: bool, scales: Sequence[float | None]) -> Bytes:
-    """Resize ``(N, H, W, C)`` by PyTorch's operators.
+    """Resize images ``(N, H, W, C)`` with PyTorch's internal functions.
 
-    Calls the function inside `torch.nn.functional.interpolate`, which accepts no scales with sizes; `torch.ops` takes
-    longer. NumPy creates the views, since it does not release the GIL for them.
+    `torch.nn.functional.interpolate` calls the same functions, but accepts either sizes or scales, not both. Calling
+    them by `torch.ops` takes longer. NumPy creates the views, because it doesn't release the GIL to do so.
     """
     images = np.ascontiguousarray(images)
     count, height, width, channels = images.shape
@@ -168,7 +185,7 @@ def _interpolate(images: Bytes, size: Sequence[int], antialias: bool, scales: Se
 
 
 def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach: _BorderReach) -> None:
-    """Mix pixels of `source` beyond the region into the border lines of `out`."""
+    """Correct the border lines of `out` with the pixels of `source` beyond the region."""
     last = source.shape[axis] - 1
     if reach.lines == reach.pixels == 1:
         _mix_outermost(out, source, axis, max(low - 1, 0), min(high, last), reach.weights[0][0])
@@ -190,7 +207,7 @@ def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach
 
 
 def _mix_outermost(out: Bytes, source: Bytes, axis: int, before: int, after: int, weight: float) -> None:
-    """Mix one line of `source` into the first, and one into the last line of `out`."""
+    """Mix the line `before` of `source` into the first line of `out`, and the line `after` into the last line."""
     end, cv2 = out.shape[axis] - 1, opencv() if len(out) == 1 else None
     # Mix both lines in one step, except columns by OpenCV, which supports one column per call.
     ends = (
@@ -203,33 +220,39 @@ def _mix_outermost(out: Bytes, source: Bytes, axis: int, before: int, after: int
         if cv2 is not None:
             cv2.addWeighted(edge[0], 1 - weight, beyond[0], weight, _UP, edge[0])
             continue
-        # A convex mix of bytes stays in their range; adding 0.5 makes truncation round.
+        # The weights sum to 1, so the mix is in the range of bytes; adding 0.5 makes truncation round.
         seen = beyond * np.float32(weight) + np.float32(0.5)
         np.add(edge * np.float32(1 - weight), seen, out=edge, casting="unsafe")
 
 
 def _lines(images: Bytes, axis: int, first: int, last: int) -> Bytes:
-    """Return the lines `first` and `last`; only one line if both are equal."""
+    """Return the lines `first` and `last` of images; a single line if both are equal."""
     part = slice(first, last + 1, max(last - first, 1))
     return images[:, part] if axis == 1 else images[:, :, part]
 
 
 @lru_cache(maxsize=256)
 def _reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
-    """Return the weights beyond the borders of a region, or None if they change nothing."""
+    """Return the weights of the pixels beyond the borders of a region; None if no line must be corrected.
+
+    Args:
+        scale: Number of input pixels per output pixel.
+        antialias: True if the filter is widened when the axis shrinks.
+        whole: True if the region is the whole axis.
+    """
     stretch = max(1.0, scale) if antialias else 1.0
     lines = math.ceil((stretch - 0.5) / scale - 0.5)
     pixels = math.ceil(stretch - 0.5 - 0.5 * scale)
     if lines < 1 or pixels < 1 or (whole and stretch == 1):
-        return None  # one of two pixels is inside: normalizing and repeating are equivalent
+        return None  # the border lines read two pixels, one of them inside: PyTorch's and DALI's results are equal
     outside = [_outside((i + 0.5) * scale, stretch, pixels) for i in range(lines)]
-    if whole:  # all pixels beyond are the edge pixel
+    if whole:  # the edge pixel is repeated, so its weights are added
         outside, pixels = [[sum(weights)] for weights in outside], 1
     return _BorderReach(lines, pixels, outside)
 
 
 def _outside(position: float, stretch: float, pixels: int) -> list[float]:
-    """Return the weights of the first `pixels` beyond the border, for a line at the distance `position`."""
+    """Return the weights of the first `pixels` pixels beyond the border, for a line at distance `position` from it."""
     last = math.ceil(position + stretch)
     values = [max(0.0, stretch - abs(k + 0.5 - position)) for k in range(-pixels, last)]
     total = sum(values)

@@ -1,4 +1,4 @@
-"""Compute a resize's output size and region of the input from its arguments."""
+"""Compute a resize's output size, and the region of the input that is resized, from the arguments."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def resize_shape(
         resize_z: Size of the third axis from the end; ignored if there are two axes.
         resize_shorter: Size of the shorter side; the aspect ratio is kept.
         resize_longer: Size of the longer side; the aspect ratio is kept.
-        mode: The relation of sizes and aspect ratio. "default" uses the sizes unchanged and scales
-            the other axes by their mean; "stretch" keeps the other axes; "not_larger" and
-            "not_smaller" keep the aspect ratio and treat the sizes as limits.
-        max_size: Upper limits, one per axis or one for all axes; 0 for no limit.
-        roi_start: Start of the region on every axis; the region is then resized instead of the image.
-        roi_end: End of the region on every axis; an end before the start flips the axis.
-        roi_relative: The region is in units of the input's extent.
+        mode: How the output size follows from the passed sizes. "default" scales axes without a size by the geometric
+            mean of the other axes' scales; "stretch" keeps axes without a size; "not_larger" and "not_smaller" keep the
+            aspect ratio and treat the sizes as limits.
+        max_size: Upper limits of the size, one per axis or one for all axes; 0 for no limit.
+        roi_start: Start of the region to resize, one number per axis; None for the whole image.
+        roi_end: End of the region to resize; an end before the start flips the axis.
+        roi_relative: True if the region is in units of the input's extents, False for pixels.
         subpixel_scale: If the size had to be rounded, widen or narrow the region so that the scale remains exact.
             Otherwise the region is kept and the scale changes.
         alignment: Point of the region, from 0 to 1, that is kept when the region is widened or narrowed; one per axis
@@ -178,7 +178,7 @@ def _region(
 
 
 def _open(low: float, high: float) -> tuple[float, float]:
-    """Widen a region of less than a thousandth of a pixel by a thousandth."""
+    """Widen a region that is shorter than a thousandth of a pixel, as DALI does."""
     if abs(high - low) >= 1e-3:
         return low, high
     half = 5e-4 if high >= low else -5e-4
@@ -208,7 +208,7 @@ def _scales(targets: list[float], extents: list[float]) -> list[float]:
 
 
 def _scale_extent(scale: float, extent: float) -> float:
-    """Return a scaled extent; near a half, it is computed in float32, so that it is rounded as in DALI."""
+    """Return a scaled extent; if it is near a half, compute it in float32, so that it is then rounded as in DALI."""
     exact, single = scale * extent, _f32(_f32(scale) * extent)
     is_half = math.isfinite(exact) and abs(exact % 1 - 0.5) < 1e-6 * abs(exact)
     return single if is_half else exact
@@ -244,7 +244,7 @@ MODES: dict[str, _Rule] = {
     "not_larger": lambda *args: _keep_aspect(min, *args),
     "not_smaller": lambda *args: _keep_aspect(max, *args),
 }
-"""Rules of how sizes and the aspect ratio meet."""
+"""Functions that compute exact output sizes from requested sizes, extents of the region and limits, by mode."""
 
 
 ROUNDINGS: dict[str, Callable[[float], int]] = {
@@ -262,7 +262,7 @@ def _round_sizes(
     fixed: list[float],
     rounded: Callable[[float], int],
 ) -> tuple[tuple[int, ...], Region]:
-    """Round the sizes, flip the axes of negative sizes, and keep the scale if `subpixel_scale`."""
+    """Round the sizes, flip axes with a negative size, and adjust the region if `subpixel_scale`."""
     sizes, shown = [], []
     for length, side, (low, high), stays in zip(lengths, exact, region, fixed, strict=True):
         if side < 0:

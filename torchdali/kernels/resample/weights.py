@@ -1,14 +1,14 @@
-"""Positions and weights of the input pixels for every output pixel of a resized axis.
+"""Compute which input pixels each output pixel of a resized axis reads, and with which weights.
 
-Output pixel ``i`` of an axis is at the input position ``low + (i + 0.5) * (high - low) / size``
-(pixel edges are at whole numbers). Its value is the sum of the input pixels around that position,
-weighted by the filter at their distance. When shrinking with antialiasing the filter is stretched
-by the scale. The weights are normalized to one, and pixels outside of the image repeat the image's edge;
-pixels outside of the region of interest but inside of the image are read unchanged.
+Output pixel ``i`` of an axis is at the input position ``low + (i + 0.5) * (high - low) / size``, where pixel edges are
+at integers. Its value is the sum of the input pixels around this position, weighted by the filter at their distance
+from the position. If the axis shrinks and antialiasing is on, the filter is widened by the scale. The weights are
+normalized to a sum of 1. Pixels outside of the image repeat the image's edge. Pixels outside of the region of interest,
+but inside of the image, are read like pixels of the region.
 
-The positions are computed in float32 and in the same order of operations as in DALI: rounding decides which pixel is
-the nearest neighbor, and how many pixels a Gaussian reads. DALI counts positions from the start of the region that a
-pass reads: for the first pass the image, for later passes the region of interest.
+Positions are computed in float32 with DALI's order of operations, because rounding determines the nearest neighbor and
+the number of pixels that a Gaussian reads. DALI counts positions from the start of a pass's input: the first pass reads
+the image, later passes read the region of interest.
 """
 
 from __future__ import annotations
@@ -52,24 +52,24 @@ FILTERS = ("nn", "linear", "cubic", "triangular", "gaussian", "lanczos3")
 
 RADIUS = {"linear": 1, "triangular": 1, "cubic": 2, "gaussian": 1, "lanczos3": 3}
 OVERSHOOT = ("cubic", "lanczos3")  # filters with negative weights
-_KNOTS = 32  # table entries per unit of the filter
+_KNOTS = 32  # entries of a filter's table per unit of distance
 _f32 = np.float32
-_STRETCHED: dict[str, tuple[Any, Any]] = {  # arrays: with Python numbers, NumPy is half as fast
+_STRETCHED: dict[str, tuple[Any, Any]] = {  # arrays, because NumPy is half as fast with Python numbers
     name: (np.array(radius, np.float64), np.array(_KNOTS * radius, _f32)) for name, radius in RADIUS.items()
 }
 _Floats = npt.NDArray[np.float32]
 
 
 class Axis(NamedTuple):
-    """Resizing of one spatial axis.
+    """The resize of one spatial axis.
 
     Attributes:
         length: Extent of the input.
         size: Extent of the output.
         low: Start of the region of interest, in input pixels.
-        high: End of the region of interest; if below `low`, the axis is flipped.
-        filter: One of `FILTERS`, already chosen for this axis.
-        antialias: Stretch the filter when shrinking.
+        high: End of the region of interest; if it is below `low`, the axis is flipped.
+        filter: Filter of this axis: one of `FILTERS`.
+        antialias: True to widen the filter if the axis shrinks.
     """
 
     length: int
@@ -81,12 +81,12 @@ class Axis(NamedTuple):
 
     @property
     def growth(self) -> float:
-        """Output pixels per input pixel."""
+        """Number of output pixels per input pixel."""
         return self.size / abs(self.high - self.low)
 
     @property
     def is_identity(self) -> bool:
-        """True if the output equals the input."""
+        """True if the resize doesn't change the axis."""
         whole = self.low == 0 and self.high == self.length == self.size
         return whole and self.filter != "gaussian"
 
@@ -97,7 +97,10 @@ Fields = tuple[int, int, float, float, str, bool]
 class Taps(NamedTuple):
     """Weighted sums along an axis: ``out[i] = sum_k weights[i, k] * x[start + pixels[i, k]]``.
 
-    The sums read the input from ``start`` to ``start + extent``.
+    Attributes:
+        start, extent: First input pixel that is read, and number of input pixels that are read.
+        pixels: Indices of input pixels, relative to `start`; ``(size, taps)``.
+        weights: Weights of these pixels; ``(size, taps)``.
     """
 
     start: int
@@ -115,7 +118,18 @@ def resize_axes(
     mag_filter: str,
     antialias: bool,
 ) -> tuple[Axis, ...]:
-    """Describe every spatial axis. An axis that shrinks has `min_filter`, other axes have `mag_filter`."""
+    """Return an `Axis` for every spatial axis: with `min_filter` if the axis shrinks, else with `mag_filter`.
+
+    Args:
+        lengths: Extents of the input.
+        size: Extents of the output.
+        roi: Start and end of the region of interest on every axis; None for the whole image.
+        min_filter, mag_filter: Filters.
+        antialias: True to widen the filter of axes that shrink.
+
+    Raises:
+        ValueError: a filter is unknown, or the numbers of lengths, sizes and regions differ.
+    """
     for name in (min_filter, mag_filter):
         if name not in FILTERS:
             raise ValueError(f"no filter {name!r}: one of {', '.join(FILTERS)}")
@@ -132,7 +146,8 @@ def resize_axes(
     return tuple(axes)
 
 
-PIXEL, TAP, TAP_OF_ROWS = 3.0, 1.0, 1.4  # DALI's estimates of the cost of an output pixel
+# DALI's cost estimates: for an output pixel, for a pixel that it reads, and for a pixel that it reads along a row.
+PIXEL, TAP, TAP_OF_ROWS = 3.0, 1.0, 1.4
 
 
 def passes(axes: tuple[Axis, ...]) -> tuple[int, ...]:
@@ -168,8 +183,8 @@ def _cost(axes: Sequence[Axis], order: Sequence[int]) -> float:
 def nearest(axis: Axis, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
     """Return the index of the nearest input pixel for every output pixel.
 
-    Along the innermost axis, DALI multiplies the index by the scale; along other axes, it adds up the scale, including
-    the rounding errors.
+    Along the innermost axis, DALI multiplies the output index by the scale. Along other axes, it adds the scale
+    repeatedly, so rounding errors accumulate. This function does the same.
     """
     return _nearest(tuple(axis), innermost, first_pass, device)
 
@@ -214,10 +229,13 @@ def _taps(
 
 
 def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int64], _Floats]:
-    """Return where a pass starts reading, each output pixel's first input pixel relative to that, and the weights.
+    """Return the start of a pass's input, the first input pixel of each output pixel (relative to it), and the weights.
 
-    All operations are in float32 and in DALI's order, so that the weights of linear and cubic filters are
-    bit-identical.
+    All operations are in float32 and in DALI's order, so the weights of linear and cubic filters are bit-identical.
+
+    Args:
+        axis: The axis.
+        first_pass: True if no other axis was resampled before.
     """
     scale = (_f32(axis.high) - _f32(axis.low)) / _f32(max(axis.size, 1))
     density, reach = _stretch(axis.filter, max(1.0, float(abs(scale))) if axis.antialias else 1.0)
@@ -242,7 +260,7 @@ def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int6
 
 
 def inside_of(axis: Axis) -> tuple[int, int]:
-    """Return start and end of the output pixels that read only pixels inside of the input."""
+    """Return the range of output pixels that read only pixels inside of the input: start and exclusive end."""
     _, lowest, weight = _input_range(axis, True)
     within = np.flatnonzero((lowest >= 0) & (lowest + weight.shape[1] <= axis.length))
     return (int(within[0]), int(within[-1]) + 1) if len(within) else (0, 0)
@@ -255,10 +273,14 @@ def bags(
     window: tuple[int, int] | None,
     planes: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the taps of an axis in the form of `torch.embedding_bag`, for consecutive planes.
+    """Return the taps of an axis as arguments of `torch.embedding_bag`.
+
+    Args:
+        axis, first_pass, device, window: See `taps`.
+        planes: Number of planes (such as channels) that follow each other in the input.
 
     Returns:
-        Pixels, start index of each output pixel's pixels, and weights; all one-dimensional.
+        Three 1-D tensors: the input pixels, the start index of each output pixel's input pixels, and the weights.
     """
     return _bags(tuple(axis), first_pass, device, window, planes)
 
@@ -279,11 +301,11 @@ def _bags(
     return every, starts, weights.repeat(planes, 1).flatten()
 
 
-_LARGEST_RADIUS = 4096  # input pixels; DALI stretches filters up to this radius
+_LARGEST_RADIUS = 4096  # input pixels; DALI doesn't widen filters beyond this radius
 
 
 def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
-    """Return a stretched filter's table entries per input pixel, and its radius in input pixels."""
+    """Return the table entries per input pixel, and the radius in input pixels, of a filter widened by `scale`."""
     radius = _f32(min(RADIUS[name] * scale, _LARGEST_RADIUS))
     knots = _f32(_KNOTS * RADIUS[name])
     if name == "gaussian":  # computed from its standard deviation, which changes the last bit
@@ -295,7 +317,7 @@ def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
 
 
 def stretch_taps(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return a filter's table entries per pixel, and its radii in pixels, for several scales."""
+    """Return the table entries per input pixel, and the radii in input pixels, of a filter for several scales."""
     times, knots = _STRETCHED[name]
     radius = np.minimum((times * scales).astype(_f32), _f32(_LARGEST_RADIUS))
     if name == "gaussian":
@@ -307,7 +329,7 @@ def stretch_taps(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArra
 
 
 def filter_table(name: str) -> npt.NDArray[np.float64]:
-    """Return the values of a filter at multiples of 1/32 of its unit, with a zero at each end."""
+    """Return the values of a filter at distances that are multiples of 1/32, with a zero at each end."""
     return _table(name)
 
 
@@ -323,14 +345,14 @@ def _lookup(name: str, knot: _Floats) -> _Floats:
 
 @cache
 def _table(name: str) -> npt.NDArray[np.float64]:
-    """Compute the values of a filter at multiples of 1/32, with a zero at each end."""
+    """Compute the table of `filter_table`."""
     knots = range(-RADIUS[name] * _KNOTS, RADIUS[name] * _KNOTS + 1)
     values = np.array([filter_value(name, knot / _KNOTS) for knot in knots], dtype=_f32)
     return np.pad(values.astype(np.float64), 1)
 
 
 def filter_value(name: str, t: float) -> float:
-    """Return the value of a filter, not normalized, at a distance in the filter's own units."""
+    """Return the value of a filter at a distance from its center, before normalization and widening."""
     t = abs(t)
     if t > RADIUS[name]:
         return 0.0
