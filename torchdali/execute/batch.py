@@ -32,7 +32,14 @@ _NO_SEED = -1
 
 @dataclass(frozen=True)
 class ReaderState:
-    """The runtime state of a reader: its dataset, its position in the epochs, and its source workers, if any."""
+    """A reader of a running pipeline.
+
+    Attributes:
+        dataset: The reader's dataset.
+        cursor: The position in the epochs.
+        processes: Worker processes of a parallel source; None for other datasets.
+        ahead: Reads that were started for later batches.
+    """
 
     dataset: Dataset
     cursor: Cursor
@@ -40,27 +47,33 @@ class ReaderState:
     ahead: LookAhead = field(default_factory=LookAhead)
 
     def next_keys(self, count: int, records: Indices | None) -> Keys:
-        """Return the keys of the next samples, or of the passed records, which belong to no epoch."""
+        """Return the keys of the next `count` samples.
+
+        If `records` is passed, return their keys, which belong to no epoch.
+        """
         if records is None:
             return self.cursor.next_batch(count)
         return Keys(records, np.zeros(len(records), np.int64), np.zeros(len(records), bool))
 
     @property
     def is_remote(self) -> bool:
-        """True if the dataset requests bytes before they are read."""
+        """True if the dataset can request data from a remote store before the data is needed."""
         return bool(getattr(self.dataset, "bytes_ahead", 0))
 
     def leaves_epoch(self, count: int, before: Keys) -> bool:
-        """Return whether a later epoch begins within the next samples.
+        """Return whether a new epoch begins within the next samples.
 
         Args:
             count: Number of the next samples.
-            before: Keys of the previous batch; its first sample defines the current epoch.
+            before: Keys of the previous batch. Its first sample defines the current epoch.
         """
         return self.cursor.leaves_epoch(count, int(before.epochs[0]))
 
     def start_reads(self, keys: Keys, count: int, records: Indices | None) -> Sequence[Read]:
-        """Start to read the samples of a batch and of the next batches; if records are passed, read only them."""
+        """Start to read the samples of a batch, and return one function per sample that returns its data.
+
+        Without `records`, the reads of the next batches are started as well.
+        """
         if records is None:
             return self.ahead.take(self.dataset, self.cursor, keys, count)
         return start_reads(self.dataset, keys.records.tolist(), keys.epochs.tolist())
@@ -68,7 +81,7 @@ class ReaderState:
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of an executor, decided by the pipeline."""
+    """Settings of an executor, chosen by the pipeline."""
 
     batch_size: int
     num_threads: int
@@ -84,7 +97,7 @@ class Settings:
 
     @contextlib.contextmanager
     def here(self) -> Iterator[None]:
-        """Apply the limits of this pipeline to the calling thread, inside a `with` block."""
+        """Apply this pipeline's limits to the calling thread, inside a `with` block."""
         with max_pixels_of(self.max_pixels), exactly(self.exact):
             yield
 
@@ -95,7 +108,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class ThreadStart:
-    """Prepares the calling thread to work for a pipeline; can be pickled, for threads of other processes."""
+    """Function that prepares the calling thread to work for a pipeline. It can be pickled for other processes."""
 
     max_pixels: int | None
     exact: bool
@@ -113,9 +126,9 @@ class BatchRequest:
     """A caller's request for one batch.
 
     Attributes:
-        ended: True if the request is the end of the epoch, and not a batch.
-        random_keys: Keys of the random operators, by `Node.stream`, for only this batch; None for the pipeline's keys.
-        records: Records to read instead of the records at the readers' cursors, in any number.
+        ended: True if this is a request for the end of the epoch instead of a batch.
+        random_keys: For this batch only, keys of the random operators, by `Node.stream`; None for the pipeline's keys.
+        records: Records to read, in any number, instead of the records at the readers' cursors.
         skipped: Number of batches to skip before this batch is drawn.
         fed: The caller's data for this batch, for each source.
         tag: A value by which the caller recognizes the batch.
@@ -131,17 +144,17 @@ class BatchRequest:
 
 @dataclass(eq=False, kw_only=True)
 class BatchDraw:
-    """The samples of a batch, as the scheduler draws them.
+    """The samples of a batch, as drawn by the scheduler thread.
 
     Attributes:
         size: Number of samples.
         index: Running number of the batch, in the order in which batches are started; -1 before the start.
-        turn: Running number among the batches whose first stages run in this process; see `StageRunner`.
+        turn: Running number among the batches whose first stages run in this process, see `StageRunner`; -1 for others.
         position: Running number of the first sample.
         keys: For each reader, the keys of the samples.
-        reads: For each reader, the functions that read the samples; see `datasets.start_reads`.
-        info: The file of each sample, if it is known.
-        kept: Original indices of the samples that remain after bad ones were dropped or replaced; None for all.
+        reads: For each reader, the functions that return the samples' data; see `datasets.start_reads`.
+        info: The file of each sample; None if it is unknown.
+        kept: For each remaining sample, its original index; None if no sample was dropped or replaced.
         state: The position of the pipeline after the batch.
     """
 
@@ -156,7 +169,7 @@ class BatchDraw:
     state: dict[str, Any] = field(default_factory=dict)
 
     def select(self, keep: list[int]) -> None:
-        """Select samples by their indices; an index may repeat."""
+        """Keep only the samples with these indices, in this order. An index may repeat."""
         self.keys = {n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in self.keys.items()}
         self.reads = {n: [reads[i] for i in keep] for n, reads in self.reads.items()}
         self.info = None if self.info is None else [self.info[i] for i in keep]
@@ -168,14 +181,17 @@ class BatchDraw:
         return sample if self.kept is None else self.kept[sample]
 
     def sample_keys(self) -> tuple[Indices, Indices]:
-        """Return epoch and record of each sample, from the first reader; without readers, 0 and the running number."""
+        """Return epoch and record of each sample, from the first reader.
+
+        Without readers, the epoch is 0, and the record is the sample's running number.
+        """
         for keys in self.keys.values():
             return keys.epochs, keys.records
         indices = np.arange(self.size) if self.kept is None else np.asarray(self.kept, np.int64)
         return np.zeros(self.size, np.int64), self.position + indices
 
     def location(self, node: Node | None, sample: int | None = None) -> str:
-        """Describe a failure for an error message: the operator, the sample and the user's line."""
+        """Describe where a failure occurred, for an error message: operator, sample and the user's line."""
         parts = [f"operator {node.title!r}" if node else "the pipeline", "failed"]
         if sample is not None:
             parts.append(f"on sample {self.original(sample)} of batch {self.index}")
@@ -188,11 +204,12 @@ class BatchDraw:
 
 
 class BatchValues(dict[DataNode, TensorList]):
-    """Values of a batch by edge, while it is computed.
+    """The values of a batch while it is computed, by edge.
 
     Attributes:
-        uploaded: Values that have a copy on the device.
-        there: Images that the device's decoder decoded. Later batches reuse their memory after this batch is computed.
+        uploaded: Values that also have a copy on the device.
+        there: Images that the device's hardware decoder decoded. When this batch is computed, later batches reuse their
+            memory.
     """
 
     __slots__ = ("there", "uploaded")
@@ -202,7 +219,7 @@ class BatchValues(dict[DataNode, TensorList]):
         self.there: list[DeviceImages] = []
 
     def release_device(self) -> None:
-        """Release the memory on the device."""
+        """Drop the copies on the device, and allow later batches to reuse the decoded images' memory."""
         for value in self.uploaded:
             value.set_uploaded(None)
         for images in self.there:
@@ -216,8 +233,10 @@ class BatchOutcome:
     """The outputs of a batch, or its error.
 
     Attributes:
-        ready: Event on the device stream after all kernels of the batch, if there is one.
-        bad_samples: Pairs: number of bad samples, and the error of the first bad sample; see `BadSamples.check_budget`.
+        outputs: The outputs; empty if the batch failed.
+        error: The error; None if the batch succeeded.
+        ready: Event on the device's stream after all kernels of the batch; None without a stream.
+        bad_samples: For each step or chain with bad samples, their number and the error; see `BadSamples.check_budget`.
     """
 
     outputs: tuple[TensorList, ...] = ()
@@ -226,23 +245,24 @@ class BatchOutcome:
     bad_samples: list[tuple[int, Exception]] = field(default_factory=list)
 
 
-# Threads pass a batch on: the user's thread creates it, the scheduler thread draws it and runs its first steps, workers
-# run its chains and the steps after the chains, and the user's thread takes it. Each transfer uses a queue, a lock or
-# the latch `finished`. After the transfer, the earlier thread doesn't access the batch. So its fields need no lock.
+# A batch belongs to one thread at a time, so its fields need no lock. First, it belongs to the user's thread, which
+# creates it; then to the scheduler thread, which draws it and runs its first steps; then to the workers, which run its
+# chains and the steps after them. Finally, it belongs to the user's thread again, which takes it. At each transfer, a
+# queue, a lock or the latch `finished` orders the accesses: the previous owner doesn't access the batch afterwards.
 @dataclass(eq=False, kw_only=True)
 class InFlightBatch:
     """A batch from `Executor.schedule` to `Executor.pop`.
 
     Attributes:
         draw: The samples of the batch.
-        request: The request of the caller of `Executor.schedule`; in a replica, it has only the random keys.
-        prepared: For each source, the data that was taken in the user's thread.
-        spare: A copy of `prepared`, with which a synchronous executor can repeat the batch after an interrupt.
+        request: The request of the caller of `Executor.schedule`. In a replica, only its random keys are set.
+        prepared: The data of each source that was called in the user's thread.
+        spare: A copy of `prepared`, from which a synchronous executor can compute the batch again after an interrupt.
         values: The values of the batch, while it is computed.
         stage: Index of the current stage.
         wanted: True once the user's thread waits for the batch.
         outcome: The outputs, or the error.
-        finished: Set when the batch has ended.
+        finished: Set when the batch is done or has failed.
     """
 
     draw: BatchDraw
@@ -256,14 +276,14 @@ class InFlightBatch:
     finished: Latch = field(default_factory=Latch)
 
     def rng_of(self, seed: int, node: Node) -> BatchRng:
-        """Return the random numbers of a node, for a pipeline's seed."""
+        """Return the random numbers of a node for this batch. `seed` is the pipeline's seed."""
         if self.request.random_keys is None:
             return BatchRng(random_key(seed, node), *self.draw.sample_keys())
         return BatchRng.following(self.request.random_keys[node.stream], 0, self.draw.size)
 
 
 class Taken(NamedTuple):
-    """The batch that was taken last. One assignment stores all fields, so an interrupt can't separate them.
+    """The batch that was taken last. A single assignment replaces all fields, so that an interrupt can't separate them.
 
     Attributes:
         number: Number of batches taken so far, including failed batches.
@@ -283,7 +303,7 @@ class Taken(NamedTuple):
 
 
 def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNode, TensorList]:
-    """Return the reader's outputs that are known without reading the records."""
+    """Return those outputs of a reader that are known without reading the records, for example labels."""
     count = node.operator.metadata
     if not count:
         return {}
@@ -292,7 +312,11 @@ def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNod
 
 
 def random_key(seed: int, node: Node) -> int:
-    """Return the key of a random operator's numbers, from its own seed, or from the pipeline's seed and its stream."""
+    """Return the key of a random operator's numbers.
+
+    The key depends on the operator's own seed if it has one, otherwise on the pipeline's seed and the operator's
+    stream.
+    """
     own = node.constants.get("seed", _NO_SEED)
     return _mixed(seed, node.stream) if own == _NO_SEED else _mixed(own)
 

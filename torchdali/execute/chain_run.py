@@ -1,4 +1,4 @@
-"""A chain that runs on one batch."""
+"""The execution of a chain on one batch."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ __all__ = ["ChainRun"]
 
 @dataclass(eq=False)
 class ChainRun:
-    """Runs a chain chunk by chunk. Samples that a chunk skips, or all of a failed chunk, are rerun one by one.
+    """Runs a chain on a batch, chunk by chunk.
 
-    Chunks are numbered in the order of their samples. Threads may run chunks in any order, and at the same time.
+    Samples that a chunk skips, or all samples of a failed chunk, are rerun one by one. Chunks are numbered in the order
+    of their samples. Threads may run chunks in any order, and at the same time.
 
     Attributes:
         batch: The batch.
-        bound: The chain, for the layouts of the batch.
-        division: The chunks that the batch is divided into.
+        bound: The chain, prepared for the layouts of the batch.
+        division: How the batch is divided into chunks.
         opened: The buffers for results, by edge.
-        shared: Edges of which the device's decoder decodes some samples.
+        shared: Edges for which the device's hardware decoder decodes some samples.
         timings: Records the operators' times; None to not measure them.
-        keep_going: True to continue after a sample that fails.
+        keep_going: True to continue after a sample fails.
         bind: Builds the function that processes a range of samples, and returns the indices that it skipped.
         blamed: The operator that failed, by the `id` of the error.
     """
@@ -57,8 +58,8 @@ class ChainRun:
 
     def __call__(self, number: int) -> None:
         """Run a chunk."""
-        # Only the thread that claimed this chunk accesses its samples, until the thread that finishes the batch's last
-        # chunk continues with all chunks (`Job.work`).
+        # The chunk's samples belong to this thread, which has claimed the chunk. After the batch's last chunk, all
+        # samples belong to the thread that finished it (`Job.work`).
         first = number * self.division.chunk
         samples = range(first, min(first + self.division.chunk, self.batch.draw.size))
         if self._do is None:
@@ -69,15 +70,15 @@ class ChainRun:
         except Exception as error:  # rerun sample by sample: the failing samples raise the error again
             for buffer in self.opened.values():
                 buffer.forget(samples)
-            if self._one_by_one(samples):  # in the fast path, the operator to blame is the last one
+            if self._one_by_one(samples):  # on the fast path, report the last operator
                 self.bound.fell_back(self.blamed.get(id(error), self.bound.chain.nodes[-1]), error)
             return
         if left:
             self._one_by_one(left)
 
     def _one_by_one(self, samples: Collection[int]) -> bool:
-        """Run samples one by one; return True if all samples ran, and no sample failed."""
-        with self._lock:  # the threads share one function, which the first one builds
+        """Run samples one by one. Return True if all of them ran and none failed."""
+        with self._lock:  # all threads share one function, which the first thread builds
             if self._single is None:
                 self._single = self.bind(self, Way.SAMPLES)
         for i in samples:
@@ -90,16 +91,18 @@ class ChainRun:
         return self._failures.keys().isdisjoint(samples)
 
     def end(self, failures: Mapping[int, BaseException]) -> dict[int, BaseException]:
-        """Return all failures by sample. This object drops the failures, whose tracebacks refer to it, and the inputs.
+        """Return all failures by sample, and drop the references to failures and inputs.
+
+        The failures' tracebacks refer to this object, so it would otherwise be part of a cycle of references.
 
         Args:
-            failures: Failures of whole chunks, by the chunks' indices: exceptions such as KeyboardInterrupt that aren't
+            failures: Failures of whole chunks, by the chunk's number: exceptions such as KeyboardInterrupt that aren't
                 instances of `Exception`.
         """
         own, self._failures, self._do, self._single = self._failures, {}, None, None
         return {**{number * self.division.chunk: error for number, error in failures.items()}, **own}
 
     def node_of(self, error: BaseException) -> Node | None:
-        """Return the operator that raised an error; None if unknown."""
+        """Return the operator that raised an error; None if it is unknown."""
         node = self.blamed.get(id(error))
         return None if node is None else node.culprit(error)

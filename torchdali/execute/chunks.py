@@ -1,13 +1,13 @@
 """Chunks: groups of samples that run through a chain together.
 
-A thread acquires the GIL once per chunk, and Python's code and data stay in cache from one sample to the next. The
-number of samples per chunk depends on the size of the samples, and is chosen for each batch (`chunk_size`). If an
-operator has a batched implementation that accepts the samples, it processes a chunk in one call, otherwise sample by
-sample (`ChunkFunction`). In the fast path, C runs the whole chain in one call (`Fused`). Conditions select samples of a
-chunk (`Places`).
+A thread acquires the GIL once per chunk. From one sample to the next, code and data stay in the CPU's cache. The number
+of samples per chunk depends on the samples' size, and is chosen for each batch (`chunk_size`). If an operator has a
+batched implementation that accepts the samples, it processes a chunk in one call, otherwise sample by sample
+(`ChunkFunction`). On the fast path, C runs the whole chain in one call (`Fused`). An operator in a branch only
+processes the chunk's samples for which its conditions hold (`Places`).
 
-Samples that a chunk skips run again in chunks of one sample, with the same random numbers. So an error belongs to one
-sample, and the other samples are still computed.
+Samples that a chunk skips are rerun one by one, with the same random numbers. Therefore an error affects one sample,
+and the other samples are still computed.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ __all__ = [
     "is_small",
 ]  # fmt: skip
 
-_MOST, _MOST_ENCODED = 64, 16  # most samples of a chunk
-_MOST_SHARED = 32  # most samples of a chunk whose files are only copied, for the device
-_TINY = 1 << 10  # bytes of a sample; a batch of smaller samples is done before another thread wakes up
+_MOST, _MOST_ENCODED = 64, 16  # largest number of samples in a chunk
+_MOST_SHARED = 32  # largest number of samples in a chunk whose files are copied for the device's hardware decoder
+_TINY = 1 << 10  # bytes per sample; a batch of smaller samples is computed before another thread would wake up
 
 
 def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: int = 2) -> int:
-    """Choose the number of samples per chunk, so that a chunk fits into cache and each thread gets some chunks.
+    """Choose the number of samples per chunk: a chunk must fit into the CPU's cache, and each thread gets some chunks.
 
     Args:
         count: Number of samples of the batch.
         threads: Number of threads.
         sample: Bytes per sample.
-        most: Most samples of a chunk.
+        most: Largest number of samples in a chunk.
         parts: Chunks per thread, if there are several threads and enough samples.
     """
     share = -(-count // (threads * parts if threads > 1 else 1))
@@ -58,7 +58,9 @@ def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: 
 
 
 def is_small(sample: int) -> bool:
-    """Return True if one thread is faster than several threads, which would wait for each other, on such small samples.
+    """Return whether samples are so small that one thread processes a batch faster than several threads.
+
+    Several threads would wait for each other, or for the GIL.
 
     Args:
         sample: Bytes per sample.
@@ -67,7 +69,10 @@ def is_small(sample: int) -> bool:
 
 
 def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, TensorList], count: int) -> int | None:
-    """Return the bytes per sample, summed over all inputs; None unless each input is one tensor or from a branch."""
+    """Return the bytes per sample, summed over all inputs; None if an input can't be one tensor.
+
+    For an input from a branch, the largest sample counts.
+    """
     total = 0
     for edge in inputs:
         batch = batches[edge]
@@ -82,7 +87,7 @@ def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, Tens
 
 
 def bytes_of_sample(samples: Any) -> int:
-    """Return the average bytes per sample of a chunk."""
+    """Return the average bytes per sample of a chunk's input or result."""
     if isinstance(samples, PartialResult):
         samples = samples.samples
     if isinstance(samples, (torch.Tensor, PackedSamples)):
@@ -93,10 +98,10 @@ def bytes_of_sample(samples: Any) -> int:
 
 
 def can_be_chunk(node: Node) -> bool:
-    """Return True if an operator can process several samples in one call.
+    """Return whether an operator can process several samples in one call.
 
-    Failed chunks run again, so the operator must have no side effects and no state. It must have an input, argument or
-    random number that differs from sample to sample.
+    Failed chunks are rerun, so the operator must have no side effects and no state. It must have an input, an argument
+    or a random number that differs from sample to sample.
     """
     options, declared = node.operator.options, node.operator
     takes = node.inputs or node.per_sample or declared.schema.random or declared.kind == "reader"
@@ -105,16 +110,16 @@ def can_be_chunk(node: Node) -> bool:
 
 
 def is_of_user(call: Any) -> bool:
-    """Return True if an operator is declared outside of this package, or has a function as an argument.
+    """Return whether an operator is declared outside of this package, or has a function as an argument.
 
     Args:
-        call: A node, or something else that has an operator and constants.
+        call: A node, or another object with an operator and constants.
     """
     return not call.operator.is_ours or any(map(callable, call.constants.values()))
 
 
 def is_encoded(batch: TensorList) -> bool:
-    """Return True if samples may be encoded data, which is small but takes long to process."""
+    """Return whether samples may be encoded data, which is small but takes long to process."""
     return batch.torch_dtype == torch.uint8 and number_of_axes(batch) == 1
 
 
@@ -122,9 +127,9 @@ class ChunkReader:
     """Reads several records: small whole files in one call, other records one by one.
 
     Args:
-        lent: True if the data must only be valid until this thread reads again.
-        copied: Indices of the outputs to copy. They may be memory of the dataset, and the pipeline delivers them:
-            a user who writes to them would change the data of later epochs.
+        lent: True if the data must remain valid only until this thread reads again.
+        copied: Indices of the outputs to copy. The dataset may own the memory of these outputs, and the user receives
+            them: if the user writes to them, later epochs would read the changed data.
     """
 
     def __init__(self, lent: bool = False, copied: Collection[int] = ()) -> None:
@@ -150,8 +155,8 @@ class ChunkReader:
         paths = reads.paths
         files = read_files(paths, self._lent) if self._by_library else None
         if files is None:
-            # The files are too large for `read_files`, so don't try it again. Any thread may write this attribute; a
-            # thread that still reads True only tries once more.
+            # The files are too large for `read_files`, so don't call it again. No lock is needed: a thread that still
+            # reads True only calls it once more.
             self._by_library = False
             files = read_in_blocks(paths) if self._lent else None
         return None if files is None else SeparateSamples.of_arrays(files, torch.uint8)
@@ -172,13 +177,13 @@ class ChunkReader:
 
 @dataclass(frozen=True)
 class Columns:
-    """The values that a chain takes from a batch, one per sample.
+    """The values that a chain needs from a batch, with one value per sample.
 
     Attributes:
-        data: Data of the chain's inputs.
-        values: Values of arguments and conditions, by their keys.
+        data: Data of the chain's inputs, by edge.
+        values: Values of arguments and conditions, by `HostValue.key`.
         reads: For each reader, the functions that read the records.
-        rngs: For each operator, its random numbers.
+        rngs: For each random operator, its random numbers.
         buffers: For each delivered edge, the buffer for its results.
     """
 
@@ -195,7 +200,7 @@ class Places:
 
     Attributes:
         numbers: Indices of these samples in the chunk.
-        size: Number of samples of the whole chunk.
+        size: Number of samples in the whole chunk.
     """
 
     numbers: Sequence[int]
@@ -215,7 +220,10 @@ class Places:
 
 @dataclass(frozen=True)
 class PartialResult:
-    """Results of an operator for some samples of a chunk; iteration yields None for the other samples."""
+    """Results of an operator for some samples of a chunk.
+
+    Iterating yields one item per sample, None without a result.
+    """
 
     samples: Any
     places: Places
@@ -231,15 +239,15 @@ class PartialResult:
 
 
 class Chunk:
-    """Some samples of a batch that run through a chain.
+    """Consecutive samples of a batch that run through a chain together.
 
     Attributes:
         samples: The samples' indices in the batch.
         part: The samples' indices as a slice.
         results: Results of the operators that have run, and the chain's inputs, by edge. Operators in a branch without
             samples have no results.
-        branches: The samples of each branch that was reached, by the conditions and the value of the branch. All
-            operators of a branch share this result.
+        branches: For each condition that was evaluated, the samples of each branch. All operators of a branch share
+            this result.
     """
 
     __slots__ = ("branches", "part", "results", "samples")
@@ -251,12 +259,12 @@ class Chunk:
 
 
 def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[Any, Sequence[int]]:
-    """Return the samples of each branch of a condition, by its value.
+    """Return the samples of each branch of a condition, by the condition's value.
 
     Args:
         values: The condition's value for each sample of a batch or chunk; None if no sample has a value.
-        numbers: The samples that reach the condition.
-        by_truth: True if the branches are for True and False.
+        numbers: Indices of the samples for which the outer conditions hold.
+        by_truth: True if the branches are for True and False; False if they are for numbers.
     """
     branches: dict[Any, list[int]] = {}
     items = values.values if isinstance(values, Column) else values
@@ -267,13 +275,13 @@ def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[
 
 @dataclass(frozen=True)
 class Fused:
-    """A chain with one operator that processes several encoded samples, from a reader or an input, in one call.
+    """The fast path of a chain: its only operator processes several encoded samples in one call.
 
     Attributes:
         body: The operator's batched implementation.
         node: The operator.
-        data: The reader or the input edge that supplies the encoded samples.
-        values: Arguments that are passed per sample, by their names.
+        data: The source of the encoded samples: a reader in the chain, or an input of the chain.
+        values: Per-sample arguments, by their names.
     """
 
     body: EncodedBody
@@ -282,7 +290,7 @@ class Fused:
     values: Mapping[str, HostValue]
 
     def chunk_size(self, count: int, threads: int) -> int:
-        """Choose the number of samples per chunk of a batch."""
+        """Choose the number of samples per chunk for a batch."""
         if is_shared(self.node.outputs[0]):
             return chunk_size(count, threads, 0, _MOST_SHARED, parts=1)
         return chunk_size(count, threads, 0, _MOST_ENCODED)
@@ -299,9 +307,9 @@ class Fused:
                 buffer.store(samples, each)
 
         def do(samples: range) -> Collection[int]:
-            # Several threads run this function at the same time, each with its own chunk. The columns don't change
-            # any more. The threads write, in C without the GIL, to the chunk's part of `out`, or to a part of the
-            # arena that was reserved under its lock. Files are read into the thread's own memory.
+            # Several threads run this function at the same time, each with its own chunk. They share the columns, which
+            # don't change any more. Each thread writes, in C without the GIL, only to its chunk's rows of `out` and to
+            # ranges of the arena that it reserved under the arena's lock. Files are read into the thread's own memory.
             part = slice(samples.start, samples.stop)
             results = self.body(
                 _sources(data[part]) if isinstance(self.data, Node) else data[part],
@@ -327,15 +335,15 @@ def _sources(reads: Sequence[Read]) -> list[Any]:
 
 
 def _read_alone(read: Read) -> Any:
-    """Return the first output of a record. None if it cannot be read: reading it again raises the error."""
+    """Return the first output of a record; None if reading fails. Then the sample is rerun, which raises the error."""
     try:
         return read_row(read)[0]
-    except Exception:  # only this record is read again
+    except Exception:  # rerunning this sample raises the error again
         return None
 
 
 def fuse(chain: Chain) -> Fused | None:
-    """Return the fast path's implementation of a chain; None if the chain can't run in one call."""
+    """Return the fast path of a chain; None if the chain can't run in one call."""
     node = encoded_operator(chain)
     if node is None:
         return None

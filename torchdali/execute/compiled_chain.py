@@ -1,7 +1,7 @@
 """Prepare a chain for certain layouts, and bind it to a batch.
 
-Every operator of a chain is prepared for the layouts of its inputs, once for each combination of the chain's input
-layouts. A chunk of samples then runs through the prepared functions, one after the other.
+Each operator of a chain is prepared for the layouts of its inputs. The chain is prepared once for each combination of
+its inputs' layouts. A chunk of samples then runs through the prepared functions, one after the other.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ from torchdali.tensors._storage import arrays_of
 
 __all__ = ["BoundChain", "CompiledChain", "Division", "Way", "axes_after", "set_assumed_layout"]
 
-_Axes = tuple[str, "int | None"]  # layout, and the number of axes as far as known
+_Axes = tuple[str, "int | None"]  # layout, and the number of axes; None if it is unknown
 _Take = Callable[[Chunk], Any]
 
 
 class Way(Enum):
-    """Mode in which the samples of a chunk run through a chain.
+    """The ways to run the samples of a chunk through a chain.
 
     Attributes:
         SAMPLES: Each operator processes sample by sample.
         CHUNKS: Each operator processes the whole chunk.
-        TENSORS: Each operator processes the whole chunk; inputs that are one tensor aren't split into samples.
+        TENSORS: Like CHUNKS, but an input that is one tensor isn't split into samples.
         FUSED: One call of the fast path's operator processes the chunk.
     """
 
@@ -71,12 +71,13 @@ class Way(Enum):
 
 
 class Division(NamedTuple):
-    """The chunks that a batch is divided into.
+    """The division of a batch into chunks.
 
     Attributes:
-        chunk: Number of samples of a chunk.
+        chunk: Number of samples per chunk; the last chunk may be smaller.
         way: How the samples of a chunk run through the chain.
-        at_once: True if the batch is one chunk that the current thread runs, because waking another thread is slower.
+        at_once: True if the current thread runs the batch as a single chunk, because waking another thread would take
+            longer.
     """
 
     chunk: int
@@ -86,19 +87,22 @@ class Division(NamedTuple):
 
 @dataclass
 class BoundChain:
-    """A chain for certain layouts.
+    """A chain whose operators are prepared for certain layouts.
 
     Attributes:
-        functions: One function per node.
+        chain: The chain.
+        functions: The prepared operator of each node.
         per_frame: For each node, the names of the arguments that are passed per frame.
         layouts: Layouts of the chain's inputs and results.
         tensors: True if each operator accepts samples in one tensor.
         chunkable: True if each operator can process several samples in one call.
-        alone: True if one thread may run a batch of small samples: the chain reads no records, and has no operator of
-            the user.
+        alone: True if a single thread may run a whole batch of small samples: the chain reads no records, and has no
+            operator of the user.
         ragged: True if an operator has a batched implementation for samples of different shapes.
-        fused: The operator of the fast path that processes several samples in one call, if any.
-        fell_back: Called with an operator and an error if the batched implementation failed, but no single sample did.
+        fused: The fast path, which runs the chain on several samples in one call; None if the chain isn't on the fast
+            path.
+        fell_back: Function that is called with an operator and an error, if its batched implementation failed on
+            samples that succeed one by one.
         sample: Average bytes per sample of the chain's largest value, measured in the first chunk of a batch; 0 before
             the first measurement.
     """
@@ -125,7 +129,8 @@ class BoundChain:
             count: Number of samples of the batch.
             threads: Number of threads.
             result: Bytes per sample of the largest result; 0 if unknown.
-            timed: Measure the operators' times. This excludes `Way.FUSED`, because one call in C does not measure them.
+            timed: True if the times of the operators are measured. This excludes `Way.FUSED`: its single call in C
+                contains all operators.
         """
         if count < 2:
             return Division(1)
@@ -142,9 +147,9 @@ class BoundChain:
             at_once = small and is_small(sample or 0)
             return Division(count if at_once else 1, at_once=at_once)
         if self.ragged:
-            # One chunk per thread: the calls are short, and after each call the threads wait for each other. Batched
-            # implementations for different shapes may round differently from implementations for one sample, so the
-            # batched implementation processes all samples.
+            # One chunk per thread, because the calls are short, and after each call the threads wait for the GIL. All
+            # samples are processed in chunks: a batched implementation for different shapes may round differently from
+            # the implementation for one sample.
             return Division(chunk_size(count, threads, self.sample, parts=1), Way.CHUNKS)
         size = chunk_size(count, threads, self.sample) if self.sample else 1
         return Division(size, Way.CHUNKS if size > 1 else Way.SAMPLES)
@@ -156,15 +161,15 @@ class BoundChain:
 
         Args:
             way: How the samples run through the chain.
-            columns: Columns of the batch.
+            columns: The values of the batch.
             blamed: Maps the `id` of each exception to the node that raised it. The function adds entries.
-            timings: Records the time after each call.
+            timings: Records the time after each call; None to not measure times.
         """
         if way is Way.FUSED:
             assert self.fused is not None
             return self.fused.bind(columns)
-        # All threads of the batch share the steps. The steps store the data of a chunk in the `Chunk`, which only one
-        # thread uses.
+        # The threads that run the batch's chunks share these functions. The functions store a chunk's data only in its
+        # `Chunk`, which belongs to one thread.
         steps = [self._step(k, columns, way is not Way.SAMPLES) for k in range(len(self.chain.nodes))]
         receivers = [functools.partial(self.fell_back, node) for node in self.chain.nodes]
 
@@ -184,7 +189,7 @@ class BoundChain:
             finally:
                 reports.receiver = before
             if self.chunkable and not samples.start:
-                # No lock is needed: the threads of several batches store similar values.
+                # No lock is needed: several batches may write at the same time, but they write similar values.
                 self.sample = max(map(bytes_of_sample, chunk.results.values()), default=0)
             return ()
 
@@ -198,7 +203,7 @@ class BoundChain:
         rngs: Mapping[Node, Sequence[Any]],
         buffers: Mapping[DataNode, OpenBuffer],
     ) -> Columns:
-        """Collect the values that the chain takes from a batch."""
+        """Collect the values that the chain needs from a batch."""
         data = {edge: _samples(inputs[edge], way is Way.TENSORS, self.ragged) for edge in self.chain.inputs}
         numbers: dict[object, Column] = {
             value.key: _shape_argument(inputs[value.edge], value) for value in self.chain.values
@@ -206,7 +211,10 @@ class BoundChain:
         return Columns(data=data, values=numbers, reads=reads, rngs=rngs, buffers=buffers)
 
     def _step(self, k: int, columns: Columns, together: bool) -> Callable[[Chunk], int]:
-        """Return one call, bound to the columns of a batch; it returns the number of samples that it processed."""
+        """Build the function that runs the k-th operator on a chunk.
+
+        It returns the number of samples that it processed.
+        """
         node, reads = self.chain.nodes[k], self.chain.nodes[k].operator.kind == "reader"
         function = self.functions[k] if together else self.functions[k].one_by_one
         inputs = [_part_of(columns.reads[node])] if reads else [_data(edge, columns) for edge in node.inputs]
@@ -228,7 +236,7 @@ class BoundChain:
             named = {name: take(chunk) for name, take in arguments.items()}
             if places is not None and len(places.numbers) < places.size:
                 items, named = [*map(places.part, items)], {name: places.part(each) for name, each in named.items()}
-            else:  # a branch that has all samples runs like code without a condition
+            else:  # the branch has all samples of the chunk, so the operator runs as without a condition
                 places = None
                 if place is not None:
                     named["out"] = place.place(chunk.samples)
@@ -242,7 +250,10 @@ class BoundChain:
         return step
 
     def _places(self, k: int, scope: Sequence[Condition], columns: Columns) -> Callable[[Chunk], Places]:
-        """Return the function that finds the samples of a branch; one call finds all branches of a condition."""
+        """Build the function that finds the samples of a chunk for which an operator's conditions hold.
+
+        The samples of all branches of a condition are found in one call.
+        """
         *outer, last = scope
         before = self._places(k, outer, columns) if outer else None
         take = self._values(k, value_of(last.edge, self.chain.nodes[k]), columns)
@@ -253,7 +264,7 @@ class BoundChain:
             branches = chunk.branches.get(key)
             if branches is None:
                 numbers = range(len(chunk.samples)) if before is None else before(chunk).numbers
-                # Values may be missing for samples for which the outer conditions don't hold.
+                # If the outer conditions hold for no sample, the condition may have no values.
                 items = take(chunk) if numbers else None
                 branches = chunk.branches[key] = branches_of(items, numbers, by_truth)
             return Places(branches.get(last.value, ()), len(chunk.samples))
@@ -261,7 +272,7 @@ class BoundChain:
         return select
 
     def _values(self, k: int, value: HostValue, columns: Columns) -> _Take:
-        """Return the function that returns the values of an argument or condition."""
+        """Build the function that returns the values of an argument or condition for a chunk."""
         if value.key in columns.values:
             return _part_of(columns.values[value.key])
         edge, name = value.edge, value.name
@@ -274,7 +285,7 @@ def _part_of(column: Any) -> _Take:
 
 
 def _data(edge: DataNode | None, columns: Columns) -> _Take:
-    """Return the function that returns the samples of an input: a result of the chunk, or a part of the batch."""
+    """Build the function that returns a chunk's samples of an input, from the chunk's results or from the batch."""
     if edge is None:
         return lambda chunk: None
     if edge not in columns.data:
@@ -290,7 +301,7 @@ def _data(edge: DataNode | None, columns: Columns) -> _Take:
 
 
 def _values_of(samples: Any, axes: int | None, name: str, per_frame: bool) -> Column | None:
-    """Return values that the chain computed; None if no sample of a chunk is in the branch that computes them."""
+    """Convert values that the chain computed to a column; None if no sample of the chunk has a value."""
     if samples is None:
         return None
     if isinstance(samples, torch.Tensor):
@@ -304,13 +315,13 @@ def _values_of(samples: Any, axes: int | None, name: str, per_frame: bool) -> Co
 
 
 class CompiledChain:
-    """A chain, ready to be bound to batches.
+    """A chain of a plan, which can be prepared for the layouts of a batch.
 
     Args:
-        chain: A chain of the plan.
+        chain: The chain.
         datasets: The dataset of each reader.
         fell_back: See `BoundChain`.
-        empty: Function that allocates memory for the chain's outputs; by default, operators allocate it.
+        empty: Function that allocates memory for the chain's outputs; None if operators allocate it themselves.
     """
 
     def __init__(
@@ -325,11 +336,11 @@ class CompiledChain:
         self._bound: dict[tuple[_Axes, ...], BoundChain] = {}
 
     def bound(self, inputs: Mapping[DataNode, TensorList]) -> BoundChain:
-        """Return the chain for the layouts of its inputs."""
+        """Return the chain, prepared for the layouts of these inputs."""
         entering = (*self.chain.inputs, *(value.edge for value in self.chain.values))
         known = tuple(_axes(inputs[edge]) for edge in entering)
-        # Two threads may bind the same layouts at the same time. Both results are equivalent, and dictionary reads and
-        # writes are atomic.
+        # Two threads may prepare the chain for the same layouts at the same time. No lock is needed, because both
+        # results are equivalent, and reading and writing a dictionary is atomic.
         if known not in self._bound:
             self._bound[known] = self._bind(dict(zip(entering, known, strict=True)))
             self._warn_of_channels(inputs)
@@ -359,7 +370,7 @@ class CompiledChain:
                 frames.append(_per_frame(node, axes))
             axes.update(_axes_of_outputs(node, layouts, axes))
         bodies = [each for each in functions if isinstance(each, ChunkFunction)]
-        reads = len(bodies) < len(functions)  # True if the chain has a reader: the size of its records is unknown
+        reads = len(bodies) < len(functions)  # a chain with a reader: the size of its records is unknown
         nodes = self.chain.nodes
         return BoundChain(
             chain=self.chain,
@@ -375,12 +386,15 @@ class CompiledChain:
         )
 
     def _is_read_by_user(self, node: Node) -> bool:
-        """Return True if a reader reads the user's dataset: a failed chunk would read its records again."""
+        """Return whether a reader reads the user's dataset. Its records must not be read again if a chunk fails."""
         dataset = self._datasets.get(node)
         return dataset is not None and not is_ours(type(dataset))
 
     def _chunk_function(self, node: Node, chunk: ChunkFunction) -> ChunkFunction:
-        """Configure an operator's function on chunks; add an allocator if no other operator uses the results."""
+        """Configure an operator's function on chunks for its use in this chain.
+
+        If the results are only used outside the chain, the function gets an allocator.
+        """
         if node.operator.options.merges:
             return replace(chunk, ragged=None, stacks=True)
         if node.per_sample:
@@ -390,23 +404,27 @@ class CompiledChain:
         return chunk
 
     def _outputs_to_copy(self, reader: Node) -> frozenset[int]:
-        """Return the indices of a reader's outputs to copy: outputs that may be views and are delivered unchanged."""
+        """Return the indices of a reader's outputs to copy, because the user receives them and they may be views."""
         delivered = {edge.index for edge in self.chain.delivers if edge.source is reader}
         return frozenset(delivered if reader.operator.has("view") else ())
 
     def _is_passing(self, reader: Node) -> bool:
-        """Return True if only operators that allocate their results, such as decoders, use a reader's outputs."""
+        """Return whether only operators that allocate their results, such as decoders, use a reader's outputs."""
         own, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.delivers))
         takers = [n for n in self.chain.nodes if not own.isdisjoint(map(id, edges(n)))]
         return own.isdisjoint(delivered) and all(node.operator.allocates for node in takers)
 
     def _is_used(self, node: Node) -> bool:
-        """Return True if another operator of the chain uses an operator's output."""
+        """Return whether another operator of the chain uses an operator's output."""
         inputs = {id(edge) for other in self.chain.nodes for edge in edges(other)}
         return any(id(edge) in inputs for edge in node.outputs)
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
-        """Return for each sample whose argument has the wrong shape the error, and the operator."""
+        """Find samples whose value of an argument has the wrong shape.
+
+        Returns:
+            The error and the operator, by the sample's index.
+        """
         failures: dict[int, tuple[Exception, Node]] = {}
         for value in self.chain.values:
             batch = inputs[value.edge]
@@ -426,14 +444,14 @@ def _samples(batch: TensorList, in_tensors: bool, ragged: bool) -> Any:
     if whole is not None:
         return whole
     stored = batch.current_storage()
-    # Arrays are converted to tensors only when an operator requests a tensor.
+    # Arrays remain arrays, and are converted to tensors only if an operator needs tensors.
     return stored if ragged and arrays_of(stored) is not None else stored.samples()
 
 
 def _shape_argument(batch: TensorList, value: HostValue) -> Column:
     """Return the values of an argument or condition; errors name the operator and the user's line.
 
-    A value is None if its sample is not in the branch that computes the value.
+    A value is None if its sample isn't in the branch that computes it.
     """
     per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
     try:
@@ -448,7 +466,7 @@ def _axes(batch: TensorList) -> _Axes:
 
 
 def _prepare_located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkFunction, tuple[str, ...]]:
-    """Prepare an operator, and return it with its outputs' layouts; errors name the operator and the user's line."""
+    """Prepare an operator, and return it with its outputs' layouts. Errors name the operator and the user's line."""
     inputs = [("", None) if e is None else axes[e] for e in node.inputs]
     layouts = tuple(layout for layout, _ in inputs)
     try:
@@ -470,7 +488,7 @@ def _axes_of_outputs(node: Node, layouts: tuple[str, ...], axes: Mapping[DataNod
 
 
 def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Axes]:
-    """Return the layout and number of axes of each output of an operator, as far as known before it runs.
+    """Return the layout and the number of axes of an operator's outputs, as far as known before it runs.
 
     Args:
         node: The operator.
@@ -484,7 +502,7 @@ def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Ax
 
 
 def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
-    """Set the layout that the batch's operator assumed, if the number of axes was unknown before the operator ran."""
+    """Set the layout that an operator assumed for its input, if the number of axes was unknown before it ran."""
     edge = _before_caches(edge)
     if edge.source is not None and edge.source.operator.options.layout is None:
         layout = taken_layout(edge.source.operator, "", number_of_axes(batch))
@@ -494,7 +512,7 @@ def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
 
 
 def _before_caches(edge: DataNode) -> DataNode:
-    """Return the edge that a cache stores, for an output of the cache or of its reader; other edges unchanged."""
+    """Return the edge whose values a cache stores, for an output of the cache; return other edges unchanged."""
     source = edge.source
     if source is not None and source.parts:
         source = source.parts[-1]

@@ -1,10 +1,12 @@
 """The accelerator of a pipeline: its streams, and the transfer of batches.
 
-All kernels of a pipeline run on one stream, which belongs to the pipeline. Copies to the device run on a second stream,
-in parallel with the kernels of earlier batches. The first stream waits for each copy. An event marks the end of a
-batch: the current stream of the user's thread waits for this event. Every tensor of the batch is recorded on the user's
-stream, so its memory is not reused while the user's kernels read it. With ``device_id="cpu"`` the same code runs on the
-CPU, without streams.
+All kernels of a pipeline run on one stream, the computing stream, which belongs to the pipeline. Copies to the device
+run on a second stream, in parallel with the kernels of earlier batches. The computing stream waits for each copy.
+
+An event marks the end of a batch. When the user's thread takes a batch, its current stream waits for this event. Every
+tensor of the batch is recorded on the user's stream, so that its memory isn't reused while the user's kernels read it.
+
+With ``device_id="cpu"``, the same code runs on the CPU, without streams.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from torchdali.tensors._storage import PackedSamples
 
 __all__ = ["DeviceStream", "resolve_device"]
 
-_SMALL = 1 << 16  # largest size, in bytes, of batches that are copied together with other data
+_SMALL = 1 << 16  # bytes; larger batches aren't copied together with other data
 _ALIGNED = 16  # alignment, in bytes, of each batch in a block
 _NOTHING = contextlib.nullcontext()
 
@@ -70,7 +72,10 @@ class DeviceStream:
     Args:
         device: The device; None if the pipeline has no accelerator.
         priority: Priority of the streams. Lower numbers are more urgent; numbers above 0 mean 0, as in CUDA.
-        one_stream: True to run copies on the stream of the kernels.
+        one_stream: True to run copies on the computing stream.
+
+    Attributes:
+        stream: The computing stream; None on the CPU.
     """
 
     def __init__(self, device: torch.device | None, priority: int = 0, one_stream: bool = False) -> None:
@@ -92,15 +97,18 @@ class DeviceStream:
 
     @property
     def pins(self) -> bool:
-        """True if host memory should be pinned; ``DALI_RESTRICT_PINNED_MEM=1`` forbids it."""
+        """True if memory for copies to the device should be pinned. ``DALI_RESTRICT_PINNED_MEM=1`` forbids it."""
         return self.stream is not None and os.environ.get("DALI_RESTRICT_PINNED_MEM") != "1"
 
     def context(self) -> Any:
-        """Make the pipeline's stream and its device current in this thread."""
+        """Return a context manager that makes the computing stream and its device current in this thread."""
         return _NOTHING if self.stream is None else on_stream(self.stream)
 
     def to_device(self, batch: TensorList) -> TensorList:
-        """Copy a batch to the device, unless it is already there. Must run inside `context`."""
+        """Copy a batch to the device; return a batch that is already on the device unchanged.
+
+        Must run inside `context`.
+        """
         _wait_until_ready(batch)
         if self.device is None or batch.device == self.device:
             return batch
@@ -115,30 +123,36 @@ class DeviceStream:
         with on_stream(self._copies):
             moved = _move(source, self.device)
         copied = self.record(self._copies)
-        # The copy reads pinned memory after this call returns. So the batch is retained until the event is done.
+        # The copy may read pinned memory after this call returns. So `keep_until` retains the batch until the copy is
+        # done.
         self.keep_until(batch, copied)
         self._wait_for_copies(_tensors(moved), copied)
         return moved
 
     def _move_present(self, batch: TensorList) -> TensorList:
-        """Copy the present samples of a branch together; missing samples stay None."""
+        """Copy the existing samples of a branch in one block. Missing samples remain None."""
         present = [s for s in batch.samples() if s is not None]
         moved = iter(self.to_device(TensorList.from_samples(present)).samples() if present else ())
         places = [s if s is None else next(moved) for s in batch.samples()]
         return TensorList.from_samples(places, batch.layout(), source_info=batch.source_infos)
 
     def _wait_for_copies(self, tensors: Iterable[torch.Tensor], copied: Any) -> None:
-        """Make the computing stream wait for the event after the copies of tensors."""
+        """Make the computing stream wait until tensors have been copied.
+
+        Args:
+            tensors: The tensors on the device.
+            copied: Event after the copies, on the stream for copies.
+        """
         if self._copies is self.stream:
             return
         self.stream.wait_event(copied)
         for tensor in tensors:
-            # The tensor was allocated on the copies' stream. Without the next call, this stream could reuse the memory
-            # while kernels still read it.
+            # The tensor was allocated on the stream for copies. From here on, the computing stream uses it. Without the
+            # next call, the allocator could give the memory to a new copy while kernels still read it.
             tensor.record_stream(self.stream)
 
     def upload_together(self, batches: Iterable[TensorList]) -> list[TensorList]:
-        """Copy small batches that kernels need later to the device in one piece. Must run inside `context`.
+        """Copy small batches that kernels will need to the device in one block. Must run inside `context`.
 
         Returns:
             The batches that were copied (see `TensorList.uploaded`). The caller must remove the copies when the whole
@@ -150,8 +164,8 @@ class DeviceStream:
             return []
         block = torch.empty(size, dtype=torch.uint8, pin_memory=self.pins)
         _write(small, block, 0)
-        # This needs no reference to the block until the copy is done: torch's allocator of pinned memory waits for the
-        # copy.
+        # The pinned block may be dropped before the copy is done: PyTorch's allocator of pinned memory doesn't reuse
+        # the block until then.
         if self.stream is None:
             there = block.to(self.device)
         else:
@@ -163,12 +177,12 @@ class DeviceStream:
     def copy_arena(
         self, arena: Arena, batches: Iterable[TensorList], into: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, list[TensorList]]:
-        """Copy the used part of an arena to the device. Must run inside `context`, after all writes to the arena.
+        """Copy the used elements of an arena to the device. Must run inside `context`, after all writes to the arena.
 
         Args:
             arena: The arena.
             batches: Batches to include in the same copy, if they are small and fit into the arena.
-            into: Unused memory on the device to copy to; new memory if None.
+            into: Memory on the device to copy to, which no kernel uses; None for new memory.
 
         Returns:
             The elements of the arena on the device, and the batches that were included (see `upload_together`).
@@ -195,7 +209,8 @@ class DeviceStream:
         here = self.stream is not None and batch.device == self.device
         moved = self.to_device(batch)
         if here:
-            # The memory belongs to the source's stream, which must not reuse it while the pipeline's stream reads it.
+            # The data was not copied. Its memory was allocated on the source's stream, and must not be reused there
+            # while the computing stream reads it.
             for tensor in _tensors(batch):
                 tensor.record_stream(self.stream)
         return moved
@@ -206,9 +221,10 @@ class DeviceStream:
         return make(self.device, priority=self._priority)
 
     def close(self) -> None:
-        """Wait for copies that read this pipeline's pinned memory, before the memory is released.
+        """Wait for copies that read this pipeline's pinned memory. After that, the memory may be released.
 
-        torch's allocator of pinned memory only waits for copies from the start of a block.
+        PyTorch's allocator waits only for copies that begin at the start of a block, so this method must wait for the
+        others.
         """
         with self._lock:
             sent, self._sent = list(self._sent), deque()
@@ -217,19 +233,20 @@ class DeviceStream:
                 event.synchronize()
 
     def wait_for(self, event: Any) -> None:
-        """Make the computing stream wait for an event; do nothing for None."""
+        """Make the computing stream wait for an event. Do nothing for None."""
         if event is not None:
             self.stream.wait_event(event)
 
     def wait_for_current(self) -> None:
-        """Make the computing stream wait for the work on this thread's current stream."""
+        """Make the computing stream wait for all work that was enqueued on this thread's current stream so far."""
         if self.stream is not None:
             self.stream.wait_stream(torch.cuda.current_stream(self.device))
 
     def keep_until(self, memory: Any, event: Any) -> None:
-        """Retain pinned memory until an event is done; after that, the memory may be reused.
+        """Retain pinned memory until an event is done, so that it isn't reused earlier.
 
-        Several threads send batches. Without the lock, a thread could drop an entry that another thread hasn't checked.
+        Several threads call this method. Without the lock, a thread could remove an entry that another thread is
+        checking.
         """
         with self._lock:
             self._sent.append((event, memory))
@@ -237,52 +254,52 @@ class DeviceStream:
                 self._sent.popleft()
 
     def record(self, stream: Any = None) -> Any:
-        """Return an event after all work on a stream, by default the computing stream; None without streams."""
+        """Record an event on a stream, by default the computing stream, and return it; None without streams."""
         if self.stream is None:
             return None
-        event = torch.cuda.Event(blocking=True)  # otherwise, a waiting thread keeps a core busy
+        event = torch.cuda.Event(blocking=True)  # blocking: a thread that waits for the event doesn't keep a core busy
         event.record(self.stream if stream is None else stream)
         return event
 
     def to_cpu(self, batch: TensorList) -> TensorList:
-        """Copy a batch to the CPU and wait for it."""
+        """Copy a batch to the CPU, and wait for the copy."""
         _wait_until_ready(batch)
         if batch.device.type == "cpu":
             return batch
-        # This thread waits for the work on the current stream. Inside `context`, this is the pipeline's stream.
+        # The copy waits for the work on this thread's current stream. Inside `context`, this is the computing stream.
         return _move(batch, torch.device("cpu"))
 
     def hand_over(self, batches: Iterable[TensorList], ready: Any, stream: Any = None) -> None:
-        """Make the consumer's stream wait for a batch.
+        """Make the consumer's stream wait until a batch is computed. From then on, the batch belongs to the consumer.
 
         Args:
             batches: Outputs of the batch.
-            ready: From `record`, after the last kernel of the batch was enqueued. The stream doesn't wait for later
-                batches that the pipeline may have enqueued.
+            ready: Event that was recorded after the last kernel of the batch. The consumer's stream doesn't wait for
+                kernels of later batches.
             stream: A torch stream or its handle; by default, this thread's current stream.
         """
         if self.stream is None or self.device is None:
             return
         current = torch.cuda.current_stream(self.device) if stream is None else stream_of(stream, self.device)
-        # This doesn't block the user's thread. Kernels that the thread enqueues from now on start after the event.
+        # The user's thread continues immediately. Kernels that it enqueues from now on start after the event.
         current.wait_event(ready)
         for batch in batches:
             if batch.device.type == "cuda":
-                # The memory was allocated on the pipeline's stream. Without `record_stream`, the allocator would reuse
-                # the memory for the next batch as soon as the user drops the tensor, while kernels on the user's stream
-                # may still read it.
+                # The memory was allocated on the pipeline's stream. Without `record_stream`, the allocator could reuse
+                # it for another batch as soon as the user drops the tensor. Then kernels on the user's stream might
+                # still read it.
                 for tensor in _tensors(batch):
                     tensor.record_stream(current)
 
 
 def _wait_until_ready(batch: TensorList) -> None:
-    """Make the current stream wait for the event after which a source's batch is ready."""
+    """Make the current stream wait until a source's batch is on the device."""
     if batch.ready is not None:
         torch.cuda.current_stream(batch.device).wait_event(batch.ready)
 
 
 def _tensors(batch: TensorList) -> Sequence[torch.Tensor]:
-    """Return tensors that cover the memory of a batch."""
+    """Return tensors that together cover the memory of a batch."""
     dense, stored = batch.dense(), batch.current_storage()
     if isinstance(stored, PackedSamples):
         return [stored.flat]
@@ -293,7 +310,11 @@ _Small = tuple[TensorList, torch.Tensor, int]
 
 
 def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
-    """Return the small batches, each with its tensor and its start in a common block, and the block's size in bytes."""
+    """Choose the small batches that can be copied in one block.
+
+    Returns:
+        For each of these batches, the batch, its tensor and its start in the block; and the size of the block in bytes.
+    """
     small, end = [], 0
     for batch in batches:
         dense = batch.dense()
@@ -317,7 +338,7 @@ def _set_uploaded(small: Iterable[_Small], there: torch.Tensor, behind: int) -> 
 
 
 def _pin(batch: TensorList) -> TensorList:
-    """Return a batch in one piece of pinned memory; copies from pageable memory would make the host wait."""
+    """Return the batch in pinned memory. A copy from memory that isn't pinned would make the host wait."""
     layout, infos = batch.layout(), batch.source_infos
     dense, stored = batch.dense(), batch.current_storage()
     if dense is not None:

@@ -1,27 +1,28 @@
 """Run the batches of a plan, several at a time.
 
-The code below keeps this contract:
+The executor guarantees the following:
 
 - *Sources.* `schedule` calls plain Python sources in the caller's thread, in the graph's order. All other work runs
   in the scheduler thread and the thread pool.
-- *Success.* Batches are delivered in the order they were scheduled. Stateful objects (sources, steps over a batch)
-  process batches in that order. Samples of a chain run in any order on any thread.
+- *Success.* Batches are delivered in the order in which they were scheduled. Objects with state (sources, steps over a
+  batch) process batches in that order. Samples of a chain run in any order on any thread.
 - *Failure.* An exception belongs to the batch in which it was raised. `pop` raises it for that batch, with operator,
   line, sample and file. The other batches are not affected, and the executor continues.
-- *End.* StopIteration from a source ends the epoch: that batch and those scheduled after it are empty and
-  raise StopIteration when popped, until `reset`.
+- *End.* If a source raises StopIteration, the epoch ends: this batch and the batches that were scheduled after it are
+  empty. For each of them, `pop` raises StopIteration. `reset` starts the next epoch.
 - *The user's state.* If the user's functions may read values that change, the first batch of an epoch starts only when
-  the user takes it. So the epoch reads the values of that moment. This doesn't apply to pipelines with sources.
-- *Cancellation.* An exception from outside (Ctrl-C, an alarm) may leave `schedule`, `pop` and `reset` between any two
-  instructions. The next call continues: sources are asked for the same batch again, by its identity, and return the
-  same data. `pop` takes a batch in a single assignment. If the caller didn't receive it, it can take the batch again,
-  by its number. A synchronous executor computes an interrupted batch again, or refuses to continue if a source may have
-  lost its data.
-- *One caller.* An error is raised if two threads take a batch at the same time, and if a process uses an executor
-  whose threads were started before the process was forked.
+  the user takes it, so that the functions read the values of this moment. Pipelines with sources are an exception:
+  their first batch starts immediately.
+- *Cancellation.* An exception from outside (Ctrl-C, an alarm) may end `schedule`, `pop` and `reset` between any two
+  instructions. The next call continues. It asks the sources for the same batch again; each source recognizes the batch
+  by the object that identifies it, and returns the same data. `pop` takes a batch in a single assignment. If the
+  exception prevented the caller from receiving a batch, the caller can request it again by its number. A synchronous
+  executor computes an interrupted batch again; if a source may have lost the batch's data, it raises an error instead.
+- *One caller.* If two threads take a batch at the same time, one of them gets an error. A forked process gets an error
+  if it uses an executor of its parent, because the executor's threads don't exist in the forked process.
 - *Shutdown.* Any thread may call `close`, at any time and repeatedly. Batches in flight end with an error, and
-  threads end after their current sample. Sleeping threads hold no reference to the executor. So the executor is also
-  closed when its last reference is dropped, and when the interpreter exits.
+  threads end after their current sample. Sleeping threads hold no reference to the executor. Therefore the executor is
+  also closed when its last reference is dropped, and when the interpreter exits.
 """
 
 from __future__ import annotations
@@ -78,11 +79,12 @@ from torchdali.threads import Thread, close_at_end, patience
 
 __all__ = ["Executor"]
 
-_warned: dict[Any, Any] = {}  # registry for the replicas' warnings: each warning is shown once
+# The registry of `warnings.warn_explicit` for the replicas' warnings: each one is shown only once
+_warned: dict[Any, Any] = {}
 
 
 class Executor:
-    """Runs a plan.
+    """Runs the batches of a plan.
 
     Args:
         plan: The plan to run.
@@ -90,8 +92,8 @@ class Executor:
         readers: The state of each reader node.
         sources: The source of each source node.
         bad_samples: The policy for samples that fail.
-        placing: The number of processes, and the stages that they run. None: one process.
-        start: Creates the starter of processes. It takes the arguments of `Starter`.
+        placing: The number of processes, and the stages that they run. None: only this process.
+        start: Creates the object that starts the processes. It has the parameters of `Starter`.
 
     Raises:
         MemoryError: No memory is available for threads.
@@ -114,7 +116,8 @@ class Executor:
         self.placing = Placing(1) if placing is None else placing
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._sees_changes = any(map(may_see_changes, nodes_of(plan.stages)))
-        starter, processes = self._start_processes(start, plan, settings, readers)  # before there are threads
+        # Before threads are started: processes may be forked
+        starter, processes = self._start_processes(start, plan, settings, readers)
         self._labels = labels(plan.graph)
         self._caller_queue = CallerQueue() if settings.synchronous else None
         self._remote_stages, self._turns = (0, 0) if starter is None else (self.placing.stages, 0)
@@ -131,17 +134,18 @@ class Executor:
             self._join(starter, processes, self._stages.threads)
         elif starter is not None:
             _start_later(weakref.ref(self), starter, self._stages.threads)
-        self._flight: list[InFlightBatch] = []  # not a deque: copying a deque is not atomic
+        self._flight: list[InFlightBatch] = []  # a list and not a deque, because copying a deque is not atomic
         self._count = self._position = 0
         self._stopped = self._ended = self._is_lost = False
         self._again: list[InFlightBatch] = []  # see `_repeat`
-        self._whole = 0  # number of batches in flight before the batches in `_again`
+        self._whole = 0  # number of batches in `_flight` that come before the batches in `_again`
         self._scheduled = self._skipped = 0
-        self._prepared: dict[Node, SourceBatch] = {}  # data of the next batch; sources identify it by this object
-        self._begun: object = None  # the epoch that an interrupted `reset` begins
+        # Data of the next batch; the dictionary also identifies the batch to sources
+        self._prepared: dict[Node, SourceBatch] = {}
+        self._begun: object = None  # identifies the epoch that `reset` begins, also after an interrupt
         self.taken = Taken(state=self.state())
         self._taking = SingleCaller()
-        self._drawn: Mapping[Node, Keys] = {}  # state after the last batch that was drawn
+        self._drawn: Mapping[Node, Keys] = {}  # keys of the last batch that was drawn
         self._asking_sources = threading.RLock()
         self._requests: queue.SimpleQueue[Executor | None] = queue.SimpleQueue()
         with keep_torch_threads(1) as ready:
@@ -165,13 +169,16 @@ class Executor:
         return None, []
 
     def _join(self, starter: Starter, processes: list[Worker], threads: ThreadPool) -> bool:
-        """Run all further batches in the started processes; return False if the executor is closed."""
+        """Run all batches that are drawn from now on in the started processes.
+
+        Returns False if the executor is closed; then the caller must end the processes.
+        """
         with self._lock:
             if self._closed:
                 return False
             device = self.device_stream.device if self.device_stream.pins else None
             pool = WorkerPool(processes, partial(_run_on, threads), starter, device=device)
-            # This is the last write: the scheduler thread reads either None or the complete replicas.
+            # This assignment comes last, so that the scheduler thread reads either None or complete replicas.
             self.replicas = Replicas(starter.plan, self._remote_stages, self.readers, pool)
         return True
 
@@ -198,13 +205,13 @@ class Executor:
 
     @property
     def caches(self) -> list[KeptSamples]:
-        """The samples that are kept, of each `fn.cache`."""
+        """The stored samples of each `fn.cache`."""
         datasets = [reader.dataset for reader in self.readers.values()]
         return [each.kept for each in datasets if isinstance(each, CachedDataset)]
 
     @property
     def exits(self) -> tuple[str, ...]:
-        """The summary of the worker processes, with the cause of death of each dead process; empty if none died."""
+        """Lines about the worker processes, with the cause of death of each dead process; empty if none has died."""
         lines = () if self.replicas is None else self.replicas.summary()
         return lines if len(lines) > 1 else ()
 
@@ -212,14 +219,14 @@ class Executor:
 
     @property
     def in_flight(self) -> int:
-        """Batches scheduled and not yet popped."""
-        # This needs no lock: only the user's thread adds and removes batches, and reading a list's length is atomic.
+        """Number of batches that were scheduled and not yet taken."""
+        # No lock is needed: only the user's thread adds and removes batches, and reading a list's length is atomic.
         self._settle()
         return len(self._flight)
 
     @property
     def empty(self) -> bool:
-        """True if the user has taken all batches. May wait for the oldest batch."""
+        """True if the user has taken all batches. May wait for the oldest batch, which may be the end of the epoch."""
         self._settle()
         if not self._flight:
             return True
@@ -232,14 +239,14 @@ class Executor:
     def stopped(self) -> bool:
         """True if a source has ended. May wait for the batches in flight."""
         if self.sources and self._flight and not self._stopped:
-            # The scheduler thread writes `_stopped` before it ends the batch, and the batch's event orders that write
-            # before the read below.
+            # The scheduler thread writes `_stopped` before it sets the batch's event `finished`. This thread reads it
+            # after the event, so it sees the write.
             self._wait(self._flight[-1])
         return self._stopped
 
     @property
     def taken_state(self) -> Mapping[str, Any]:
-        """The position after the batch that was taken last."""
+        """The pipeline's position after the batch that was taken last."""
         return self.taken.state
 
     def release(self) -> None:
@@ -255,17 +262,18 @@ class Executor:
         fed: Mapping[Node, SourceBatch] | None = None,
         tag: object = None,
     ) -> None:
-        """Schedule one more batch. Returns after the batch's sources were called.
+        """Schedule one more batch. Return after the batch's sources were called.
 
-        A synchronous executor runs all steps in this thread and returns when the batch is done, unless the batch waits
-        until it is taken because it begins an epoch.
+        A synchronous executor runs all steps in this thread, and returns when the batch is done. It returns earlier if
+        the batch begins an epoch and must wait until the user takes it.
 
         Args:
             ended: Schedule the end of the epoch instead of a batch.
             random_keys: Keys of the random numbers. By default, they depend on the batch's position.
-            records: The records of each reader, in any number. The readers' positions don't change.
-            fed: Data to use for these sources instead of calling them.
-            tag: Stored with the batch, to identify it when it is taken.
+            records: The records that each reader reads, in any number; the readers' positions don't change. None: the
+                next records of the epoch.
+            fed: Data for some sources, which are not called for this batch.
+            tag: Stored with the batch, so that the caller recognizes it when it is taken.
         """
         self._check_open()
         self._check_whole()
@@ -283,7 +291,11 @@ class Executor:
             self._put_in_flight(batch)
 
     def _settle(self) -> None:
-        """Finish an interrupted step: remove the batch that was taken, and forget the data of a batch in flight."""
+        """Finish the steps that an interrupt may have prevented.
+
+        Remove a batch that was taken from the batches in flight. Forget the sources' data for the next batch, if the
+        batch is already in flight.
+        """
         flight = self._flight
         if flight and flight[-1].prepared is self._prepared:
             self._prepared, self._skipped = {}, 0
@@ -301,12 +313,12 @@ class Executor:
         self._skipped += count
 
     def _prepare(self, batch: InFlightBatch) -> None:
-        """Take the next batch of all sources that must be called in this thread, in the graph's order.
+        """Call all sources that must run in this thread, in the graph's order, for the data of the next batch.
 
-        After an interrupt, `_prepared` retains the batches that were already taken. The next call uses them, so the
-        sources stay in step.
+        If an interrupt ends this method, `_prepared` retains the data that the sources have returned. The next call
+        uses this data and calls only the other sources, so that all sources deliver data for the same batch.
         """
-        # So far, only this thread can access the batch: the scheduler thread receives it with the request.
+        # The batch belongs to this thread until `_request` passes it to the scheduler thread.
         batch.prepared = self._prepared
         for node, source in self.sources.items():
             if node in batch.request.fed:
@@ -314,7 +326,7 @@ class Executor:
             if node not in self._prepared:
                 started = time.perf_counter()
                 prepare = partial(source.prepare, self.settings.batch_size, self._prepared)
-                # The generator is exhausted, because closing it would swallow interrupts.
+                # Unpacking runs the generator to its end. Closing it early would swallow an interrupt.
                 (prepared,) = _prepared_in_own_frames(prepare)
                 if prepared is None:
                     continue
@@ -324,15 +336,15 @@ class Executor:
         taken = self._prepared
         self._ended = any([isinstance(each.error, StopIteration) for each in taken.values()])
         if any([each.is_repeated for each in taken.values()]):
-            # The batch gets only the error. The other sources' data is retained for the next batch.
+            # This batch only gets the repeated error. `_prepared` retains the other sources' data for the next batch.
             batch.prepared = {node: each for node, each in taken.items() if each.is_repeated}
             self._prepared = {node: each for node, each in taken.items() if not each.is_repeated}
 
     def _put_in_flight(self, batch: InFlightBatch) -> None:
         with self._lock:
             self._check_open()
-            # Only the user's thread adds batches in flight, under the lock. `close` may run in any thread, but it only
-            # reads a copy, and copying a list is atomic.
+            # Only the user's thread adds batches in flight, under the lock. `close` may run in another thread, but it
+            # reads a copy of the list, and copying a list is atomic.
             if self._caller_queue is not None:
                 batch.spare = dict(batch.prepared)
             self._flight.append(batch)
@@ -347,42 +359,53 @@ class Executor:
                 self._wait(batch)
 
     def _request(self) -> None:
-        """Start the batches in flight that were not started yet. May be called again, as after a KeyboardInterrupt."""
+        """Start the batches in flight that were not started yet.
+
+        Further calls, as after a KeyboardInterrupt, do no harm.
+        """
         if self._caller_queue is None:
-            # Only the request holds a reference to the executor; the scheduler thread doesn't (`_schedule_batches`).
+            # The batches now belong to the scheduler thread. The request refers to the executor. The sleeping scheduler
+            # thread doesn't (`_schedule_batches`).
             self._requests.put(self)
         else:
             with self._caller_queue.own(), torch.no_grad(), self.settings.here():
                 self.start()
 
     def _wait(self, batch: InFlightBatch) -> None:
-        """Wait for a batch, with timeouts, to notice that another thread called close()."""
-        # Set before the request: the scheduler thread, which may hold the batch back, reads `wanted` after the request.
+        """Wait for a batch.
+
+        The waits have timeouts, so that this thread notices if another thread has called `close`.
+        """
+        # The order matters: if the scheduler thread has held the batch back, it reads `wanted` after this request.
         batch.wanted = True
         if batch.draw.index < 0:
             self._request()
         if self._caller_queue is None:
             while not batch.finished.is_set():
                 self._check_open()
-                # The thread that ran the last stage sets the event after its last write to the batch.
+                # The thread that runs the last stage owns the batch until it sets the event. From then on, the batch
+                # belongs to this thread.
                 batch.finished.wait(1.0)
         elif not batch.finished.is_set():
             with torch.no_grad(), self.settings.here():
                 while not batch.finished.is_set():
                     self._check_open()
-                    # The stages after a chain run here. Workers put them into the queue, and don't access the batch
-                    # after that.
+                    # The last worker of a chain puts the following stages into the queue. After that, workers don't
+                    # access the batch: it belongs to this thread, which runs the stages.
                     self._caller_queue.run_next(timeout=1.0)
 
     def _give_up(self, caller_queue: CallerQueue) -> None:
-        """Prepare to repeat the batches that an exception from outside interrupted in this thread."""
+        """End the batches in flight that an interrupt has left incomplete, and note that they must be computed again.
+
+        Only a synchronous executor does this: its batches run in the thread that was interrupted.
+        """
         started = [batch for batch in self._flight if batch.draw.index >= 0]
         half = [batch for batch in started if not batch.finished.is_set() or _is_interrupt(batch.outcome.error)]
         if half and not self._again:
             whole = self._flight.index(half[0])
             self._again, self._whole = self._flight[whole:], whole
         for batch in half:
-            # Sources that this thread calls may have advanced past this batch.
+            # Sources that are called in this thread may have advanced past this batch, and can't return its data again.
             self._is_lost |= any(node not in batch.spare and node not in batch.request.fed for node in self.sources)
             batch.outcome.error = KeyboardInterrupt()
             batch.finished.set()
@@ -390,12 +413,13 @@ class Executor:
         caller_queue.interrupted = False
 
     def pop(self, stream: Any = None, after: int | None = None) -> InFlightBatch:
-        """Wait for the oldest batch and return it.
+        """Wait for the oldest batch, take it and return it.
 
         Args:
             stream: The stream on which the caller will use the batch; see `DeviceStream.hand_over`.
-            after: Number of batches that the caller has received, see `Taken.number`. If an interrupt prevented the
-                caller from receiving the batch that was taken last, this batch is returned again.
+            after: Number of batches that the caller has received, see `Taken.number`. If it is smaller than the number
+                of batches taken so far, an interrupt has prevented the caller from receiving the last batch. Then this
+                batch is returned again.
 
         Raises:
             StopIteration: A source has ended.
@@ -409,13 +433,15 @@ class Executor:
             batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
         if batch is None:
             raise RuntimeError("the error of this batch is unknown: an interrupt has come before it was raised")
-        error, batch.outcome.error = batch.outcome.error, None  # the frames of the error refer to the batch
+        error, batch.outcome.error = batch.outcome.error, None  # the error's frames refer to the batch
         if error is not None:
             self.taken = self.taken.release()
             try:
                 raise error
             finally:
-                del error  # breaks the cycle of the error, its traceback and this frame, which refers to the pipeline
+                # Breaks a cycle: the error refers to its traceback, the traceback to this frame, this frame to the
+                # error
+                del error
         self.bad_samples.check_budget(batch)
         self.profile.note_delivery(batch.draw.size)
         # This doesn't block the user's thread: only the stream waits, and only for this batch's kernels.
@@ -434,18 +460,18 @@ class Executor:
         if self._caller_queue is not None and _is_interrupt(batch.outcome.error):
             self._caller_queue.interrupted = True
             raise KeyboardInterrupt
-        # The scheduler thread recorded this state when it drew the batch. Later batches have their own states, so a
-        # checkpoint counts only batches that were taken.
+        # The scheduler thread recorded the position after this batch when it drew the batch. So a checkpoint doesn't
+        # count batches in flight.
         number = self.taken.number + (not isinstance(batch.outcome.error, StopIteration))
-        # After an interrupt before this assignment, the next call finds the batch still in flight.
+        # If an interrupt arrives before this assignment, the batch is still in flight for the next call.
         self.taken = Taken(number, batch, batch.request.tag, batch.draw.state)
         self._settle()
         return batch
 
     def _repeat(self) -> None:
-        """Run the batches in `_again` again, in a synchronous executor.
+        """Compute the interrupted batches of a synchronous executor again.
 
-        An interrupt may occur anywhere, so `_again` retains the batches until all of them are scheduled.
+        A further interrupt may arrive anywhere. Therefore `_again` retains the batches until all of them are scheduled.
         """
         again, whole = self._again, self._whole
         del self._flight[whole:]
@@ -462,9 +488,9 @@ class Executor:
         self._again = []
 
     def reset(self) -> None:
-        """Drop the batches in flight and start the next epoch of all sources that ended."""
-        # Once nothing is in flight, the scheduler thread has no requests. Until the next `schedule`, only this thread
-        # accesses sources and counters.
+        """Drop the batches in flight, and start the next epoch of all sources that have ended."""
+        # When no batch is in flight, the scheduler thread sleeps. From then until the next `schedule`, sources and
+        # counters belong to this thread.
         self._check_open()
         self._again = []
         with self._taking.lock():
@@ -480,33 +506,33 @@ class Executor:
         self._stopped, self._ended, self._begun = False, False, None
 
     def _drop_flight(self) -> None:
-        """Wait for the batches in flight and forget them; the caller holds the lock."""
+        """Wait for the batches in flight, and drop them. The caller must hold the lock."""
         while self._flight:
             self._wait(self._flight[0])
             del self._flight[0]
 
     def close(self) -> None:
-        """End all threads, fail the batches in flight, and release the caches' stores."""
+        """End all threads and processes, fail the batches in flight, and close the caches."""
         if os.getpid() != self._process:
-            return  # the threads and processes belong to the parent, and a thread of the parent may have held the lock
+            return  # a fork of the owner: the threads don't exist here, and the lock may have been held during the fork
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-        # Close the sources first: the scheduler thread may be waiting in a source, for `feed_input` or for a worker
-        # process, and would not read the final None from its requests.
+        # Close the sources first: the scheduler thread may be waiting inside a source, for `feed_input` or for a worker
+        # process. Without this, it wouldn't read the None from its requests.
         for source in self.sources.values():
             source.close()
-        # None ends the scheduler thread after the remaining requests. The scheduler thread doesn't wait for the worker
-        # threads, so the order of the next steps doesn't matter.
+        # None ends the scheduler thread after the remaining requests. The scheduler thread never waits for the worker
+        # threads, so they may end before it.
         self._requests.put(None)
         if self.replicas is not None:
             self.replicas.pool.close()
         self._stages.close()
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(patience())
-        # All threads have ended, so no other thread accesses these batches. If a thread is still in the user's code
-        # after the timeout, it finds the batches finished when it returns, and doesn't access them.
+        # All threads have ended, so the batches belong to this thread. An exception is a thread that is still in the
+        # user's code after the timeout: when it returns, it finds its batch finished, and doesn't access it.
         for batch in self._flight.copy():
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)
@@ -535,19 +561,20 @@ class Executor:
     # ------------------------------------------------------------ starting a batch (scheduler thread)
 
     def start(self) -> None:
-        """Start the batches in flight in order, up to the first batch that must wait."""
+        """Start the batches in flight in order, up to the first batch that must wait until the user takes it."""
         for batch in self._flight.copy():
             if self._closed or (batch.draw.index < 0 and self._holds_back(batch)):
                 return
             if batch.draw.index < 0:
-                # From here on, the batch belongs to the scheduler thread, until a chain passes it to the workers.
+                # From here on, the batch belongs to the scheduler thread (in a synchronous executor, to the user's
+                # thread), until it is passed to the workers of a chain or to a replica.
                 self._start(batch)
 
     def _holds_back(self, batch: InFlightBatch) -> bool:
-        """Return whether a batch that begins an epoch must wait until the user wants it.
+        """Return whether a batch must wait until the user takes it. This may apply only to the first batch of an epoch.
 
-        The user's functions may read values that change until then. Remote data may not be needed at all if the program
-        ends before.
+        The batch waits if the user's functions may read values that change until then. It also waits if its data is
+        remote, because the program may end before it needs the data.
         """
         if batch.wanted or self.sources or batch.request.ended or batch.request.records is not None:
             return False
@@ -560,14 +587,14 @@ class Executor:
 
     def _start(self, batch: InFlightBatch) -> None:
         try:
-            # Counters and the readers' cursors advance only here, in one thread (so without a lock), in the order of
-            # the requests.
+            # Counters and the readers' cursors advance only here, in the order of the requests. They need no lock,
+            # because only the scheduler thread runs this method.
             batch.draw.index, self._count = self._count, self._count + 1
             if self._stopped or batch.request.ended:
                 raise StopIteration
             batch.draw.position = self._position
-            # Read the attribute once per batch: processes may become ready at any moment, and records that this process
-            # reads must also be processed here.
+            # Read the attribute once per batch. Replicas may become ready at any moment, but a batch whose records this
+            # process reads must also be computed in this process.
             replicas = self.replicas
             self._draw(batch, replicas)
         except StopIteration as stop:
@@ -583,19 +610,20 @@ class Executor:
             self._begin(batch, replicas)
 
     def _begin(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
-        """Start the stages of a batch, here or in a replica."""
+        """Start the stages of a batch, in this process or in a replica."""
         if replicas is None:
             batch.draw.turn, self._turns = self._turns, self._turns + 1
             self._stages.begin(batch)
             return
         try:
-            # From here on the batch belongs to the replica, and then to the thread that calls `_came_back`.
+            # From here on, the batch belongs to the replica. When the reply arrives, it belongs to the thread that
+            # calls `_came_back`.
             replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._came_back)
         except BaseException as error:  # for example: shared memory is full
             self._stages.fail(batch, error, first=self._remote_stages)
 
     def _came_back(self, job: BatchJob) -> None:
-        """Continue a batch after its stages in a replica, in the thread that runs the later stages."""
+        """Continue a batch whose first stages ran in a replica, in the thread that must run the later stages."""
         if self._caller_queue is None:
             self._take_over(job)
         else:
@@ -620,7 +648,7 @@ class Executor:
             job.error, job.values = None, {}
 
     def _note(self, batch: InFlightBatch, reply: Made) -> None:
-        """Record a replica's measurements, and the samples that it dropped."""
+        """Record a replica's measurements and warnings, and the samples that it dropped."""
         nodes = self.plan.graph.nodes
         for text, category, file, line in reply.warnings:
             warnings.warn_explicit(text, category, file, line, registry=_warned)
@@ -630,7 +658,10 @@ class Executor:
         batch.outcome.bad_samples += [(count, read_failure(failure)) for count, failure in reply.budget]
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
-        """Advance all sources in the graph's order, start this process's reads, and record the next batch's state."""
+        """Draw a batch: its sources' data and the keys of its samples. Record the position after the batch.
+
+        If the records are read in this process, start to read them.
+        """
         self._pass_over(batch.request.skipped)
         is_repeated = any(each.is_repeated for each in batch.prepared.values())
         try:
@@ -639,7 +670,7 @@ class Executor:
             raise
         except Exception:
             if not is_repeated:
-                for reader in self.readers.values():  # readers advance past the batch, as its sources did
+                for reader in self.readers.values():  # the readers also advance past this batch
                     reader.next_keys(self.settings.batch_size, batch.request.records)
             raise
         for node, reader in self.readers.items():
@@ -664,7 +695,11 @@ class Executor:
             self._position += self.settings.batch_size
 
     def _pull(self, batch: InFlightBatch) -> dict[Node, int]:
-        """Take the next batch of every source. Like DALI, continue with the rest if a source fails or has ended."""
+        """Get the batch's data from every source. Return the number of samples from each.
+
+        If a source fails or has ended, the other sources still deliver their data, as in DALI. Then the method raises
+        the first error, or StopIteration.
+        """
         sizes: dict[Node, int] = {}
         ended, failure = False, None
         repeated = [node for node, each in batch.prepared.items() if each.is_repeated]
@@ -701,8 +736,8 @@ class Executor:
     def _on_device(self, node: Node, outputs: tuple[TensorList, ...]) -> tuple[TensorList, ...]:
         """Copy the data of a source to the device of its node."""
         move = self.device_stream.to_cpu if node.device == "cpu" else self.device_stream.adopt
-        # The copy is enqueued on the pipeline's stream before any step of this batch. So steps need not wait for the
-        # copy, even if another thread enqueues them.
+        # The pipeline's stream orders the copy before the steps of this batch, because they are enqueued later. So
+        # steps need no event, even if another thread enqueues them.
         with self.device_stream.context():
             return tuple(map(move, outputs))
 
@@ -716,7 +751,7 @@ class Executor:
         return None
 
     def state(self) -> dict[str, Any]:
-        """Return the checkpoint state after the batches drawn so far, as JSON values."""
+        """Return the position after the batches drawn so far, as JSON values for a checkpoint."""
         return {
             "seed": self.settings.seed,
             "position": self._position,
@@ -726,12 +761,12 @@ class Executor:
         }
 
     def file_lists(self) -> dict[str, str]:
-        """Return a digest of the file list of each reader that reads files in their order."""
+        """Return a digest of the file list of each reader that reads a list of files in order."""
         lists = {self._labels[node]: list_identity(reader.dataset) for node, reader in self.readers.items()}
         return {label: identity.hex() for label, identity in lists.items() if identity is not None}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a checkpoint state; batches in flight are dropped."""
+        """Continue at a position from `state`. Batches in flight are dropped."""
         self._check_open()
         self._again = []
         with self._taking.lock():
@@ -744,7 +779,7 @@ class Executor:
         self.taken = Taken(self.taken.number, state=self.state())
 
     def _restore_readers(self, state: Mapping[str, Any]) -> None:
-        # Nothing is in flight, so no other thread reads cursors, settings or counters.
+        # No batch is in flight, so cursors, settings and counters belong to this thread.
         for node, reader in self.readers.items():
             reader.cursor.restore(state["readers"][self._labels[node]])
             if reader.processes is not None:
@@ -754,10 +789,11 @@ class Executor:
 
 
 def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: ThreadPool) -> None:
-    """Start processes while threads run the first batches; holds no reference to the executor meanwhile.
+    """Start processes in a separate thread, while this process computes the first batches.
 
-    The thread isn't a daemon: it may hold the last reference to the executor and so to tensors. If a daemon thread
-    drops a tensor while the interpreter ends, the process aborts.
+    Meanwhile, the thread holds no reference to the executor. The thread isn't a daemon, because it may drop the last
+    reference to the executor, and thereby to tensors: if a daemon thread drops a tensor while the interpreter ends, the
+    process aborts.
     """
 
     def start() -> None:
@@ -775,12 +811,13 @@ def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: Thr
 
 
 def _run_on(threads: ThreadPool, function: Callable[[], None]) -> None:
-    """Run a function on one of the threads."""
+    """Run a function on one of the pool's threads, before all other jobs."""
 
     def run(_: int) -> None:
         function()
 
-    threads.submit(Job(run, 1, _nothing, order=-1))  # before all other jobs: a batch waits for it
+    # `order=-1`: before all other jobs, because a batch waits for the function
+    threads.submit(Job(run, 1, _nothing, order=-1))
 
 
 def _nothing(failures: dict[int, BaseException]) -> None:
@@ -788,10 +825,11 @@ def _nothing(failures: dict[int, BaseException]) -> None:
 
 
 def _prepared_in_own_frames(prepare: Callable[[], SourceBatch | None]) -> Iterator[SourceBatch | None]:
-    """Yield the batch of a source, from a frame that doesn't refer to the caller's frame after the call.
+    """Call a source from a generator, whose frame doesn't refer to the caller's frame after the call.
 
-    A stored exception refers to the frames that it passed through, and through them to the user's frame that called
-    `run`. That frame refers to the pipeline, so only the garbage collector could free the pipeline.
+    If a source raises an exception, the exception is stored, and refers to the frames that it passed through. With a
+    normal call, these would include the caller's frames up to the user's call of `run`, which refers to the pipeline.
+    Then only the garbage collector could free the pipeline.
     """
     yield prepare()
 
@@ -801,7 +839,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 def _clash(sizes: Mapping[Node, int]) -> str:
-    """Return the message for sources of different batch sizes, with the user's lines that created the sources."""
+    """Return the message for sources whose batches differ in size, with the user's lines that created the sources."""
     first, size = next(iter(sizes.items()))
     other, its_size = next((node, count) for node, count in sizes.items() if count != size)
     return (
@@ -816,7 +854,10 @@ def _schedule_batches(
     ready: threading.Barrier,
     begin: ThreadStart,
 ) -> None:
-    """Start batches one after another; holds no reference to the executor between them."""
+    """Start the batches of each request: the main function of the scheduler thread.
+
+    Between requests, the thread holds no reference to the executor.
+    """
     use_one_torch_thread(ready)
     begin(0)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Memory that the operators of a pipeline deliver."""
+"""Measure the memory of operators' outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["MemoryStats"]
 
 
 class MemoryStats:
-    """Sizes of the last batch of each output, and of the largest sample so far."""
+    """For each output of an operator, its size in the last batch, and the size of its largest sample so far."""
 
     def __init__(self) -> None:
         self._last: dict[DataNode, int] = {}
@@ -23,8 +23,8 @@ class MemoryStats:
         """Record the sizes of a stage's outputs."""
         for edge, batch in batches.items():
             sizes = [s.nbytes for s in batch.samples() if s is not None]
-            # Several batches may end a stage at the same time, in different threads. Without the lock, a smaller
-            # maximum could overwrite a larger maximum.
+            # Several batches may end a stage at the same time, in different threads. Without the lock, one thread could
+            # overwrite the larger maximum of another thread.
             with self._lock:
                 self._last[edge] = sum(sizes)
                 self._largest[edge] = max(self._largest.get(edge, 0), *sizes, 0)
@@ -34,7 +34,10 @@ class MemoryStats:
         return sum(self._last.get(edge, 0) for edge in node.outputs)
 
     def take(self) -> dict[DataNode, tuple[int, int]]:
-        """Return and clear the recorded sizes: another process adds them to its own sizes."""
+        """Return the recorded sizes, and clear them.
+
+        A replica sends them to the main process, which adds them to its own.
+        """
         with self._lock:
             sizes = {edge: (size, self._largest[edge]) for edge, size in self._last.items()}
             self._last.clear()
@@ -48,9 +51,9 @@ class MemoryStats:
                 self._last[edge], self._largest[edge] = last, max(self._largest.get(edge, 0), largest)
 
     def summary(self, graph: Graph) -> dict[str, dict[str, list[int]]]:
-        """Return the sizes in bytes, by operator and by output of the graph: ``{name: {measure: [one per output]}}``.
+        """Return the sizes in bytes, by operator and by output: ``{name: {measure: [one value per output]}}``.
 
-        The sizes are 0 for an operator whose results are used only by the next operator of its chain.
+        For an operator whose results only the next operator of its chain uses, the sizes are 0.
         """
         if not self._last:
             return {}
@@ -75,7 +78,7 @@ class MemoryStats:
 
 
 def _key(node: Node) -> str:
-    """Return device and name of a node; a node that the user didn't name is named by its operator's class."""
+    """Return the key of a node in `summary`, from its device and name. An unnamed node is named by its operator."""
     name = node.name
     if name.startswith("__"):
         name = f"__{node.operator.class_name}_{name.rpartition('_')[2]}"

@@ -1,4 +1,4 @@
-"""Output buffers of chains: a tensor for a batch, or pinned memory for samples of different shapes."""
+"""Memory for the results of chains: one tensor per batch, or one block of memory for samples of different shapes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _Tensor = torch.Tensor
 
 
 class Arena:
-    """A buffer to which several threads append samples of any shapes; usually in pinned memory.
+    """A block of memory to which several threads append samples of any shapes. It is usually pinned.
 
     Args:
-        flat: The memory.
+        flat: The memory as a one-dimensional tensor.
 
     Attributes:
-        share: See `Room`.
+        share: Receives the files that the device's hardware decoder decodes; None without one. See `Room`.
     """
 
     def __init__(self, flat: torch.Tensor) -> None:
@@ -46,8 +46,9 @@ class Arena:
         return min(self._used, self._size)
 
     def take(self, count: int) -> int:
-        """Reserve a number of elements, and return their offset; -1 if they don't fit."""
-        with self._lock:  # workers reserve ranges one after another, and write only to their own range
+        """Reserve a number of consecutive elements, and return their offset; -1 if they don't fit."""
+        # The reserved range belongs to the calling thread, which may then write to it without the lock
+        with self._lock:
             place = self._used
             if place + count > self._size:
                 return -1
@@ -55,11 +56,14 @@ class Arena:
         return place
 
     def put(self, sample: Any) -> Any:
-        """Copy a sample to the arena, in the thread that computed it, while the sample is in cache.
+        """Copy a sample to the arena.
+
+        The thread that computed the sample calls this while the sample is in the CPU's cache.
 
         Returns:
             Offset and shape of the sample. The sample itself if it doesn't fit, has another dtype or isn't on the CPU.
-            For the bytes of an image that the device decodes, the result of `DeviceShare.keep`.
+            If the sample is an encoded image that the device's hardware decoder will decode, the result of
+            `DeviceShare.keep`.
         """
         if self.share is not None and isinstance(sample, _Tensor) and sample.ndim == 1:
             return self.share.keep(sample)
@@ -71,19 +75,19 @@ class Arena:
             place = self.take(elements.numel())
             if place < 0:
                 return sample
-            # memmove: for a small image, torch's copy takes three times as long.
+            # With `copy_` of torch, copying a small image would take three times as long.
             memmove(self.address + place * self.itemsize, elements.data_ptr(), elements.nbytes)
         return Placed(place, tuple(sample.shape))
 
     def sample(self, stored: Any) -> Any:
-        """Return a sample from a result of `put`."""
+        """Return the sample for a result of `put`."""
         if not isinstance(stored, Placed):
             return stored
         place, shape = stored
         return self.flat[place : place + math.prod(shape)].view(shape)
 
     def pack(self, stored: Sequence[Any], layout: str, info: Sequence[str] | None) -> TensorList | None:
-        """Return a batch whose samples are views of the arena.
+        """Build a batch whose samples are views of the arena.
 
         Args:
             stored: Result of `put`, for each sample.
@@ -91,8 +95,8 @@ class Arena:
             info: Origin of each sample.
 
         Returns:
-            The batch. None if some samples aren't in the arena, if all samples have the same shape, or if the samples'
-            numbers of axes differ.
+            The batch. None if some samples aren't in the arena, if all samples have the same shape, or if the samples
+            differ in their numbers of axes.
         """
         if set(map(type, stored)) != {Placed}:
             return None
@@ -103,24 +107,27 @@ class Arena:
 
 
 class DeviceImages(Protocol):
-    """Images of a batch that were decoded on the device; the other images are copied to the device later."""
+    """Images of a batch that the device's hardware decoder decoded into memory of the device."""
 
     def join(
         self, opened: OpenBuffer, batches: Sequence[TensorList], keeps: bool
     ) -> tuple[torch.Tensor, list[int], list[tuple[int, ...]], list[TensorList]]:
-        """Copy the other images to the device, into the same memory. Must run inside `DeviceStream.context`.
+        """Copy the batch's other images to the device, after the decoded images.
+
+        Must run inside `DeviceStream.context`.
 
         Args:
-            opened: All images of the batch: in its arena, on the device, or tensors that did not fit into the arena.
+            opened: All images of the batch: encoded images that the hardware decoder decoded, images in the arena, and
+                tensors that didn't fit into the arena.
             batches: Small batches to include in the same copy, if they fit.
-            keeps: True if the batch may outlive the memory of the device's images, so that it needs its own memory.
+            keeps: True if the batch may be used after the decoder reuses the memory, so that it needs its own memory.
 
         Returns:
             The elements on the device, the start and the shape of each image, and the small batches that were copied.
         """
 
     def release(self) -> None:
-        """Release the memory to later batches."""
+        """Allow later batches to reuse the memory."""
 
 
 class OpenBuffer:
@@ -128,10 +135,10 @@ class OpenBuffer:
 
     Args:
         size: Number of samples of the batch.
-        whole: A tensor for all samples; None if its shape is not known. The attribute doesn't change after the buffer
-            is opened: operators write to parts of the tensor, and threads read the attribute without a lock.
-        arena: Memory for samples of any shapes.
-        there: Images that were decoded on the device.
+        whole: A tensor for all samples; None if the shape of the samples is unknown. The attribute doesn't change after
+            the buffer is opened, so threads read it without a lock. Each operator writes only to its chunk's rows.
+        arena: Memory for samples of any shapes; None if it isn't needed.
+        there: Images that were decoded on the device; None without any.
     """
 
     def __init__(
@@ -142,21 +149,26 @@ class OpenBuffer:
         there: DeviceImages | None = None,
     ) -> None:
         self.size, self.whole, self.arena, self.there = size, whole, arena, there
-        # Results by the first sample of a chunk; None for results that are in `whole`. Each thread writes only the keys
-        # of its own chunks, and no thread reads before all chunks are done.
+        # For each chunk, by its first sample: its results, or None if they are in `whole`. No lock is needed: each
+        # thread writes only the keys of its own chunks, and the dictionary is read only after all chunks are done.
         self._chunks: dict[int, tuple[range, SampleStorage | Sequence[Any] | None]] = {}
 
     @cached_property
     def parts(self) -> Sequence[torch.Tensor | None]:
-        """The part of `whole` for each sample; None without `whole`."""
+        """For each sample, its row of `whole`; None without `whole`."""
         return [None] * self.size if self.whole is None else self.whole.unbind(0)
 
     def place(self, samples: range) -> torch.Tensor | None:
-        """Return the part of `whole` for a range of samples; None without `whole`."""
+        """Return the rows of `whole` for a range of samples; None without `whole`."""
         return None if self.whole is None else self.whole[samples.start : samples.stop]
 
     def store(self, samples: range, results: Any) -> None:
-        """Store an operator's results, a tensor or a sequence, in the buffer's memory if they fit."""
+        """Store an operator's results for a range of samples. Results that fit are copied into the buffer's memory.
+
+        Args:
+            samples: The range.
+            results: A tensor, or a sequence with one item per sample.
+        """
         self._chunks[samples.start] = samples, self._stored_batch(samples, results)
 
     def _stored_batch(self, samples: range, results: Any) -> SampleStorage | Sequence[Any] | None:
@@ -167,7 +179,8 @@ class OpenBuffer:
         if isinstance(results, PackedSamples):
             return results
         if isinstance(results, torch.Tensor):
-            # Small results of all chunks are concatenated in one call at the end, because each call releases the GIL.
+            # Small results aren't copied into `whole` here: at the end, one call copies the results of all chunks. Each
+            # call releases the GIL, so few calls are faster.
             place = self.place(samples) if results.nbytes > SMALL_SAMPLE else None
             stored = put(place, results)
             return None if stored is place else Dense(stored)
@@ -192,7 +205,10 @@ class OpenBuffer:
         self._chunks.pop(samples.start, None)
 
     def storages(self) -> list[SampleStorage] | None:
-        """Return the storages of all chunks, in order; None if a result is missing or a chunk isn't in one storage."""
+        """Return the storage of each chunk, in order.
+
+        Return None if a result is missing, or if a chunk's results aren't in one storage.
+        """
         chunks = self.chunks()
         if not chunks or sum(len(samples) for samples, _ in chunks) != self.size:
             return None
@@ -210,7 +226,7 @@ class OpenBuffer:
         return storages
 
     def sample_results(self) -> list[Any]:
-        """Return the result of each sample, or its offset and shape in the arena; None for missing results."""
+        """Return each sample's stored result: a tensor, or an offset and shape in the arena; None if it is missing."""
         results: list[Any] = [None] * self.size
         for samples, stored in self._chunks.values():
             results[samples.start : samples.stop] = (
@@ -224,15 +240,15 @@ class OpenBuffer:
 
 
 class OutputBuffer:
-    """Allocates the memory for the results of one edge: a tensor with the sample shape of the previous batch.
+    """Allocates the memory for the results of one edge. For each batch, it guesses the shape from the previous batch.
 
-    A wrong guess costs little: an operator that can't write to its part of the tensor returns a new tensor. Then the
-    batch is ragged or is stacked, and its shape is the next guess.
+    A wrong guess costs little: if a result doesn't fit into its row of the tensor, the operator returns a new tensor.
+    Then the batch is built from the new tensors, and its shape is the next guess.
 
     Args:
         buffers: Pool of memory.
-        packs: True if samples of different shapes are also stored in one piece of memory, because they are copied to a
-            device next.
+        packs: True if samples of different shapes are also stored in one block of memory, because they will be copied
+            to a device.
     """
 
     def __init__(self, buffers: BufferPool, packs: bool = False) -> None:
@@ -242,19 +258,22 @@ class OutputBuffer:
 
     @property
     def sample(self) -> int:
-        """Bytes per sample of the previous batch; 0 if the shapes differed. The division into chunks depends on it."""
+        """Bytes per sample of the previous batch; 0 if its shapes differed.
+
+        The size of chunks depends on this number.
+        """
         guess = self._guess
         return 0 if guess is None else math.prod(guess[0]) * guess[1].itemsize
 
     def open(self, size: int, chunk: int = 0) -> OpenBuffer:
-        """Return the buffer for a batch.
+        """Return a buffer for the results of a batch.
 
         Args:
             size: Number of samples of the batch.
-            chunk: Number of samples in each result tensor; 0 if operators return sample by sample. If one tensor
-                contains all samples, it becomes the batch, and no memory is allocated.
+            chunk: If operators return the results of a chunk as one tensor, the number of samples in it; otherwise 0.
+                If one tensor contains all samples, this tensor becomes the batch, and no memory is allocated.
         """
-        # Read the attributes once: a worker may close an earlier batch at the same time, and change the guess.
+        # Read each attribute once: another thread may close an earlier batch at the same time, and change the guess.
         guess, ragged = self._guess, self._ragged
         if ragged is not None and not chunk and size:
             elements, dtype = ragged
@@ -265,7 +284,7 @@ class OutputBuffer:
         return OpenBuffer(size, self._buffers.empty((size, *shape), dtype))
 
     def close(self, opened: OpenBuffer, layout: str, info: Sequence[str] | None) -> TensorList:
-        """Create the batch from the results."""
+        """Create the batch from the results, after all chunks are done."""
         if opened.arena is not None:
             packed = opened.arena.pack(opened.sample_results(), layout, info)
             if packed is not None:
@@ -311,7 +330,10 @@ class OutputBuffer:
         return TensorList.from_samples(list(samples), layout, source_info=info)
 
     def make_room(self, elements: int, dtype: torch.dtype) -> None:
-        """Choose the capacity of the next arena: a quarter more than a batch used. Data that doesn't fit is copied."""
+        """Choose the capacity of the next arena: a quarter more than this batch used.
+
+        If the next batch is larger, its other samples are stored outside the arena and copied later.
+        """
         room = self._ragged[0] if self._ragged is not None else 0
         if not elements * 1.1 <= room <= elements * 2:
             room = elements + elements // 4
@@ -323,7 +345,7 @@ def _stored_in(place: torch.Tensor | None, result: Any) -> torch.Tensor | None:
 
 
 def _of_packed(packed: PackedSamples, layout: str, info: Sequence[str] | None) -> TensorList:
-    """Create the batch from a chunk that contains all samples in one storage."""
+    """Create the batch from a storage that contains all samples."""
     shapes, layout = packed.shape(), fitting(layout, packed.ndim())
     if packed.is_uniform():
         return TensorList.from_dense(packed.flat.view(len(packed), *shapes[0]), layout, info)

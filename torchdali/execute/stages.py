@@ -1,7 +1,8 @@
 """Run batches through the stages of a plan.
 
-A stage's steps run one batch at a time, in order, on whichever thread is free. The worker threads share the samples of
-the stage's chain. The thread that finishes the last sample starts the next stage, so no thread ever waits for a batch.
+The steps of a stage process one batch at a time, in the order of the batches, in any thread. The pool's threads share
+the samples of the stage's chain. The thread that finishes the last sample starts the next stage. Therefore no thread
+ever waits for a batch.
 """
 
 from __future__ import annotations
@@ -50,14 +51,15 @@ class StageRunner:
     Args:
         plan: The plan.
         settings: Settings of the pipeline.
-        datasets: The dataset of each reader that runs here.
+        datasets: The dataset of each reader that runs in this process.
         bad_samples: The policy for samples that fail.
         start: The function that each thread calls first, with its index.
-        remote_stages: Number of first stages that other processes may also run, so that only some batches run them
-            here.
-        end: Number of stages that run here; all if None.
-        caller_queue: For a synchronous pipeline: runs the steps in the thread that waits for the batch.
-        buffers: Memory for results; a new pool if None.
+        remote_stages: Number of stages, from the first one, that replicas run for some batches, and this process for
+            the others.
+        end: Number of stages that run in this process; None for all.
+        caller_queue: In a synchronous pipeline, a queue of steps for the thread that waits for the batch; otherwise
+            None.
+        buffers: Pool of memory for results; None for a new pool.
     """
 
     def __init__(
@@ -89,8 +91,8 @@ class StageRunner:
             CompiledChain(s.chain, datasets, self.profile.fell_back, self._empty()) if s.chain else None
             for s in plan.stages
         ]
-        # Filled by the first thread that runs a step. Two threads may run the same step at once, if one repeats it
-        # without bad samples; their entries are equivalent.
+        # Prepared operators of each step. Threads add entries without a lock: two threads may run the same step at the
+        # same time if one of them repeats it without bad samples, but then their entries are equivalent.
         self._bodies: dict[Node, Bodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {edge: OutputBuffer(self.buffers, self._packs(edge)) for edge in delivered}
@@ -100,25 +102,25 @@ class StageRunner:
 
     def close(self) -> None:
         """End the threads."""
-        self._decoder.close()  # before `threads`, because the decoder's thread submits jobs to them
+        self._decoder.close()  # first, because the hardware decoder's thread submits jobs to `threads`
         self.threads.close()
         self.device_stream.close()
 
     def _empty(self) -> Empty | None:
-        """Return the function that allocates results of chunks; None if results are in pinned memory."""
+        """Return the function that allocates the results of chunks; None if operators allocate their results."""
         return None if self.device_stream.pins else self.buffers.empty
 
     def _packs(self, edge: DataNode) -> bool:
-        """Return whether samples of different shapes are stored in one piece of memory."""
+        """Return whether samples of different shapes of an edge are stored in one block of memory."""
         stream = self.device_stream
         return (stream.pins or (stream.device is not None and stream.stream is None)) and is_sent(self.plan, edge)
 
     def reset_order(self, first: int, turn: int) -> None:
-        """Reset the sequencers; the next batch has the index ``first`` and the turn ``turn``."""
+        """Expect, as the next batch, the one with index `first` and turn `turn`."""
         self._sequencers = [Sequencer(turn if k < self._remote_stages else first) for k in range(len(self.plan.stages))]
 
     def _order(self, batch: InFlightBatch, stage: int) -> int:
-        """Return the running number of a batch among the batches that run a stage in this process."""
+        """Return a batch's running number among the batches whose stage runs in this process."""
         return batch.draw.turn if stage < self._remote_stages else batch.draw.index
 
     def begin(self, batch: InFlightBatch) -> None:
@@ -127,29 +129,32 @@ class StageRunner:
             self._sequencers[0].enter(self._order(batch, 0), partial(self._run_steps, batch))
 
     def go_on(self, batch: InFlightBatch, stage: int) -> None:
-        """Start a later stage of a batch, after a replica ran the earlier stages."""
+        """Start a batch at a later stage. A replica has run the earlier stages."""
         batch.stage = stage
         for edge, values in batch.values.items():
-            if edge.device != "cpu" and values.device.type == "cpu":  # outputs of a "mixed" operator
+            # Outputs of a "mixed" operator, which a replica leaves on the CPU
+            if edge.device != "cpu" and values.device.type == "cpu":
                 with self.device_stream.context():
                     batch.values[edge] = self.device_stream.to_device(values)
         self._enter(batch)
 
     def _run_steps(self, batch: InFlightBatch) -> None:
         """Run the steps of the batch's stage, then submit its chain."""
-        # This is the thread that submitted the batch to the sequencer, or the thread that finished the steps of the
-        # batch before. No other batch runs these steps, so stateful operators process batches in order.
+        # The batch belongs to this thread, which either passed the batch to the sequencer or finished the same steps
+        # for the previous batch. The sequencer admits one batch at a time, so operators with state process batches in
+        # order.
         try:
-            # Each thread has its own current stream, and this thread may be new to the pipeline.
+            # Each thread has its own current stream, so this thread must select the pipeline's.
             with self.device_stream.context():
                 self._run_all(batch, self._orders[batch.stage])
         except BaseException as error:
-            # First admit the next batch: it must not wait for a batch that failed.
+            # Admit the next batch first, so that it doesn't wait for a failed batch.
             self._sequencers[batch.stage].leave()
             self.fail(batch, error, first=batch.stage + 1)
             return
-        # The steps are done. The next batch may run the steps while the workers run this batch's chain. If the next
-        # batch is already waiting, `leave` runs its steps in this thread, before this batch's chain is submitted.
+        # The steps of this batch are done. Now the next batch may run these steps, while workers run this batch's
+        # chain. If the next batch is already waiting, `leave` runs its steps in this thread, before this batch's chain
+        # begins.
         self._sequencers[batch.stage].leave()
         try:
             self._run_chain(batch)
@@ -182,7 +187,7 @@ class StageRunner:
         self.profile.step(node, started, batch.draw.size, batch.draw.index)
 
     def _run_on_the_rest(self, batch: InFlightBatch, node: Node, error: Exception) -> tuple[TensorList, ...]:
-        """Run a failed step again, without the samples that make it fail."""
+        """Run a failed step again, without the samples that make it fail; raise the error if no single sample fails."""
         while batch.draw.size:
             alone = fail_alone(batch, node, self.device_stream, self._rng(batch, node))
             failures: dict[int, BaseException] = dict(alone)
@@ -194,11 +199,14 @@ class StageRunner:
             except Exception as again:
                 error = again
         if batch.draw.kept is None:
-            raise error  # the source gave no samples
+            raise error  # the source delivered no samples
         return tuple(TensorList.from_samples([]) for _ in node.outputs)
 
     def _before(self, batch: InFlightBatch, node: Node | None = None) -> set[Node]:
-        """Return the nodes that have run: all nodes of earlier stages, and this stage's nodes before a step."""
+        """Return the nodes that have run for a batch: those of earlier stages, and the stage's steps before `node`.
+
+        Without `node`, all steps of the current stage have run.
+        """
         order = self._orders[batch.stage]
         steps = order if node is None else order[: order.index(node)]
         stages = self.plan.stages[: batch.stage + (node is None)]
@@ -220,10 +228,10 @@ class StageRunner:
             ran: The nodes that have run.
             results: Outputs of a chain.
             failures: The errors, by sample.
-            node_of: Finds the node that raised an error.
+            node_of: Function that returns the node that raised an error.
         """
         nodes = {i: node_of(error) for i, error in failures.items()}
-        # Failed requests to a store don't mean that the sample is bad.
+        # If a request to an object store failed, the sample itself may be good, so it must not be dropped.
         unread = [i for i, error in failures.items() if isinstance(error, StoreError)]
         first, bad_samples = min(unread or failures), self._bad_samples
         sample = None if is_batch_level(failures[first]) else first
@@ -242,7 +250,7 @@ class StageRunner:
             batch.values.update(zip(node.outputs, self._results(batch, node), strict=True))
 
     def _can_recompute(self, batch: InFlightBatch, node: Node) -> bool:
-        """Return True if a node that ran is a step without side effects, and its inputs are still available."""
+        """Return whether a node is a step without side effects or state, and its inputs are still available."""
         stateful = node.preserve or node.operator.options.make is not None
         return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
 
@@ -271,8 +279,8 @@ class StageRunner:
             if batch.draw.size == 0:
                 self._run_chain(batch)
                 return
-        # From here on, several batches may run this method at the same time, each in its own thread. They share only
-        # the data that `compiled` and the output buffers store.
+        # Several threads may run this method at the same time, for different batches. They share only `compiled` and
+        # the output buffers, which may be used by several threads.
         bound = compiled.bound(batch.values)
         result = max((self._buffers[e].sample for e in compiled.chain.delivers), default=0)
         timed = self.profile.wants(batch.draw.index)
@@ -295,24 +303,27 @@ class StageRunner:
         if wants_spans(self.settings.device):
             function = add_span(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
         if division.at_once:
-            # This is the thread that ran the stage's steps. In a synchronous pipeline, it is the user's thread, where a
-            # KeyboardInterrupt ends the batch as in a step.
+            # The batch stays in the thread that ran the stage's steps. In a synchronous pipeline, this is the user's
+            # thread, in which a KeyboardInterrupt may arrive; it ends the batch, like an interrupt during a step.
             function(0)
             self._chain_done(run, {})
             return
         finish: Done = partial(self._chain_done, run)
         if self._caller_queue is not None:
-            # The last worker, or the engine's thread, passes the batch back to the user's thread, which waits in
-            # `Executor._wait`.
+            # The thread that finishes last, a worker or the hardware decoder's thread, passes the batch to the user's
+            # thread, which waits in `Executor._wait`.
             finish = partial(_in_calling_thread, self._caller_queue, finish)
         if shared:
             finish = partial(self._finish_when_submitted, run, finish)
-        # From here on, the batch belongs to the workers. This thread must not access its fields after the submission,
-        # because the last worker may already run the next stage.
+        # From the submission on, the batch belongs to the workers. This thread must not access it any more, because the
+        # last worker may already run the next stage.
         self.threads.submit(Job(function, run.count, finish, order=batch.draw.index, keep_going=keep_going))
 
     def _bind(self, run: ChainRun, way: Way) -> Callable[[range], Collection[int]]:
-        """Build the function that runs samples through the chain. The random numbers don't depend on `way`."""
+        """Build the function that runs a range of samples through the chain.
+
+        The random numbers are the same for every `way`.
+        """
         batch, chain = run.batch, run.bound.chain
         reads = {node: batch.draw.reads[node] for node in chain.nodes if node in batch.draw.keys}
         drawn = [node for node in chain.nodes if node.operator.schema.random and node.operator.kind != "reader"]
@@ -321,7 +332,10 @@ class StageRunner:
         return run.bound.bind(way, columns, run.blamed, run.timings if way is run.division.way else None)
 
     def _finish_when_submitted(self, run: ChainRun, finish: Done, failures: dict[int, BaseException]) -> None:
-        """Call `finish` after the engine's thread has submitted its share, in a pool thread or the user's thread."""
+        """Submit the batch's share to the hardware decoder, then call `finish` with `failures`.
+
+        `finish` runs in a thread of the pool or in the user's thread, never in the hardware decoder's thread.
+        """
         order = run.batch.draw.index
 
         def go_on(elsewhere: bool) -> None:
@@ -335,8 +349,9 @@ class StageRunner:
     def _chain_done(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
         """Collect the results and start the next stage.
 
-        Runs after all workers have written their results, usually in the thread that finished the last item. `Job.work`
-        counts the finished items under a lock, so the writes of all workers happen before this call.
+        This method runs once per chain, in the thread that finished the last chunk, or in the thread to which that
+        thread passed the batch. All workers have written their results: `Job.work` counts the finished chunks under a
+        lock, which orders the workers' writes before this call.
         """
         batch = run.batch
         if batch.finished.is_set():
@@ -353,7 +368,7 @@ class StageRunner:
             for edge, opened in run.opened.items():
                 if opened.there is None:
                     batch.values[edge] = self._close_batch(edge, run)
-            # Only now are all small values known; they are copied to the device together with larger values.
+            # Now all small values of the batch exist. They are copied to the device together with larger values.
             for edge, opened in run.opened.items():
                 if opened.there is not None:
                     self._join(edge, run, opened.there)
@@ -365,7 +380,7 @@ class StageRunner:
         self._next_stage(batch)
 
     def _close_batch(self, edge: DataNode, run: ChainRun) -> TensorList:
-        """Create the batch of an edge from its results; errors name the edge's operator."""
+        """Create the batch of an edge from its results. Errors name the edge's operator."""
         layout, info = run.bound.layouts[edge], self._source_infos(run.batch, edge)
         try:
             values = self._buffers[edge].close(run.opened[edge], layout, info)
@@ -374,7 +389,10 @@ class StageRunner:
         return values if layout else set_assumed_layout(edge, values)
 
     def _differing(self, batch: InFlightBatch, edge: DataNode, error: RuntimeError) -> Exception:
-        """Build the error for samples that don't form a batch: name the operator, and a record that lacks an output."""
+        """Build the error for samples that can't form a batch, for example because their dtypes differ.
+
+        The error names the operator. If a record lacks an output, the error also names the record.
+        """
         for origin in read_edges(edge):
             assert origin.source is not None
             dataset, keys = self._datasets[origin.source], batch.draw.keys[origin.source]
@@ -385,7 +403,7 @@ class StageRunner:
         return locate_error(error, batch.draw.location(edge.source))
 
     def _collect(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
-        """Collect a batch's images from the device's decoder."""
+        """Collect a batch's images from the hardware decoder."""
         for edge in run.shared:
             assert edge.source is not None
             before = set(failures)
@@ -395,7 +413,7 @@ class StageRunner:
                 run.batch.values.there.append(opened.there)
 
     def _join(self, edge: DataNode, run: ChainRun, there: DeviceImages) -> None:
-        """Create the batch from the device's images and the CPU's images."""
+        """Create the batch of an edge from images that the hardware decoder decoded and images that the CPU decoded."""
         batch, opened = run.batch, run.opened[edge]
         with self.device_stream.context():
             flat, starts, shapes, uploaded = there.join(opened, self._small(batch), self._is_kept(edge))
@@ -407,23 +425,23 @@ class StageRunner:
         batch.values[edge] = values if layout else set_assumed_layout(edge, values)
 
     def _small(self, batch: InFlightBatch) -> list[TensorList]:
-        """Return the values that later steps need on the device and that have no copy there."""
+        """Return values that later steps need on the device, and that aren't uploaded yet."""
         later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
         return [v for v in map(batch.values.get, later) if v is not None and v.uploaded is None]
 
     def _is_kept(self, edge: DataNode) -> bool:
-        """Return whether the images of an edge, or views of them, may outlive the batch."""
+        """Return whether the images of an edge, or views of them, may still exist after the batch is computed."""
         takers = [node for node in self.plan.graph.nodes if any(e is edge for e in edges(node))]
         passing = all(node.operator.name == "_resize_crop_mirror_normalize" for node in takers)
         return not passing or any(e is edge for e in self.plan.graph.outputs)
 
     def _send(self, edge: DataNode, run: ChainRun) -> None:
-        """Copy the samples of a "mixed" operator, and small values that later stages need, to the device."""
+        """Copy the samples of a "mixed" operator to the device, together with small values that later stages need."""
         batch, arena, stream = run.batch, run.opened[edge].arena, self.device_stream
         values = batch.values[edge]
         stored = values.current_storage()
-        # This thread enqueues the copy on the pipeline's stream before any thread enqueues the steps of the next stage.
-        # So the steps need no event, even if another thread runs them.
+        # This thread enqueues the copy before any thread enqueues the steps of the next stage on the pipeline's stream.
+        # So the stream runs the steps after the copy, even if another thread enqueues them.
         with stream.context():
             if arena is None or not isinstance(stored, PackedSamples) or stream.stream is None:
                 batch.values[edge] = stream.to_device(values)
@@ -435,7 +453,7 @@ class StageRunner:
         )
 
     def _source_infos(self, batch: InFlightBatch, edge: DataNode) -> Sequence[str] | None:
-        """Return the origins of an edge's samples, as reported by their reader or source; None if unknown."""
+        """Return the origin of each sample of an edge, as reported by its reader or source; None if unknown."""
         origin = self._source_edges[batch.stage][edge]
         if origin is None:
             return None
@@ -449,26 +467,30 @@ class StageRunner:
     def _next_stage(self, batch: InFlightBatch) -> None:
         if self.settings.memory_stats:
             self.memory.record(batch.values)
-        # The batch still belongs to one thread: the worker that finished the chain, or the thread that ran the steps.
+        # The batch belongs to this thread: the worker that finished the chain, or the thread that ran the steps.
         for edge in self.plan.dies[batch.stage]:
             batch.values.pop(edge, None)
         batch.stage += 1
         self._enter(batch)
 
     def _enter(self, batch: InFlightBatch) -> None:
-        """Start the batch's stage, or end the batch."""
+        """Start the batch's current stage; after the last stage, end the batch."""
         if batch.stage == self._end:
             self.finish(batch)
         else:
-            # The batch continues in this thread if it is the batch's turn, otherwise in the thread of the batch before
-            # it. In both cases, only one thread accesses the batch.
+            # If it is the batch's turn, the batch stays in this thread. Otherwise, from here on it belongs to the
+            # thread that finishes these steps for the previous batch.
             self._sequencers[batch.stage].enter(self._order(batch, batch.stage), partial(self._run_steps, batch))
 
     def fail(self, batch: InFlightBatch, error: BaseException, first: int = 0) -> None:
-        """End a batch with an error. It passes the sequencers of the stages from ``first`` on in its turn."""
+        """End a batch with an error.
+
+        In all stages from `first` on, the batch still takes its turn in the sequencer, so that later batches aren't
+        blocked.
+        """
         for stage in range(first, self._end):
-            # The batch passes the sequencer when its turn comes, now in this thread or later in another thread, and
-            # runs no steps there.
+            # When the batch's turn comes, now in this thread or later in another one, the sequencer admits the next
+            # batch immediately, without running steps.
             sequencer = self._sequencers[stage]
             sequencer.enter(self._order(batch, stage), sequencer.leave)
         self.finish(batch, error)
@@ -476,20 +498,20 @@ class StageRunner:
     def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
         """End a batch, unless it has ended."""
         if batch.finished.is_set():
-            return  # close() has already ended the batch
+            return  # `close` has already ended the batch
         batch.outcome.error = error
         batch.values.release_device()
         if error is None:
             with self.device_stream.context():
                 batch.outcome.outputs = deliver(batch.values, self.plan.graph.outputs, self._may_share)
-            # All kernels of this batch are already enqueued. Kernels after the event belong to later batches.
+            # All kernels of this batch are enqueued before the event. Later kernels belong to later batches.
             batch.outcome.ready = self.device_stream.record()
         batch.values.clear()
-        # This is the last access: from here on, the batch belongs to the user's thread. The event orders all writes
-        # above before the user's reads.
+        # This is this thread's last access. From here on, the batch belongs to the user's thread, which sees all writes
+        # above, because it waits for `finished`.
         batch.finished.set()
 
 
 def _in_calling_thread(caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]) -> None:
-    """Run the steps after a chain in the thread that waits for the batch."""
+    """Pass the steps after a chain to the thread that waits for the batch."""
     caller_queue.put(partial(finish, failures))

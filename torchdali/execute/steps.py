@@ -1,4 +1,4 @@
-"""Run an operator over a batch, or over the samples of its branch of a conditional."""
+"""Run an operator over a batch, or only over the samples for which its conditions hold."""
 
 from __future__ import annotations
 
@@ -31,11 +31,15 @@ def run_step(
     """Run an operator over a batch, on its device.
 
     Args:
-        bodies: Implementations that the node prepared for earlier batches.
+        batch: The batch.
+        node: The operator.
+        device_stream: The pipeline's device.
+        rng: Random numbers of the batch; None if the operator isn't random.
+        bodies: Prepared operators of this node from earlier batches.
 
     Raises:
-        The exception that `locate_error` returns: it names the operator, the user's line and, where the operator
-        works sample by sample, the sample and its file.
+        Exception: The exception that `locate_error` returns. It names the operator and the user's line. If the operator
+            can run on single samples, it also names the sample and its file.
     """
     on_cpu = node.device == "cpu"
     try:
@@ -49,13 +53,14 @@ def run_step(
         else:
             arguments = {name: batch.values[e] for name, e in node.per_sample.items()}
             results = run_in_scope(node, inputs, arguments, rng, batch.draw.size, batch.values, bodies)
-            if not on_cpu:  # for example, operators return shapes on the CPU
+            if not on_cpu:  # operators may return results on the CPU, for example shapes
                 results = tuple(map(device_stream.to_device, results))
     except StopIteration:
         raise
     except Exception as error:
         sample = None
-        if on_cpu and not (node.preserve or is_batch_level(error)):  # don't repeat side effects only for the message
+        # Don't repeat a side effect just to find the sample
+        if on_cpu and not (node.preserve or is_batch_level(error)):
             sample = next((i for i, _ in fail_alone(batch, node, device_stream, rng)), None)
         raise locate_error(error, batch.draw.location(node.culprit(error), sample)) from error
     if first is not None:
@@ -72,7 +77,10 @@ def _move(node: Node, device_stream: DeviceStream, inputs: Sequence[TensorList |
 def fail_alone(
     batch: InFlightBatch, node: Node, device_stream: DeviceStream, rng: BatchRng | None
 ) -> Iterator[tuple[int, Exception]]:
-    """Run an operator sample by sample, and yield failed samples and their errors; nothing if that isn't possible."""
+    """Run an operator sample by sample, and yield the index and the error of each sample that fails.
+
+    If the operator can't run on single samples, the function yields nothing.
+    """
     needs = list(edges(node))
     alone = node.operator.is_separable({**node.constants, **node.per_sample})
     if not alone or not needs:
@@ -92,7 +100,7 @@ def fail_alone(
 
 
 def _renumber(error: Exception, sample: int) -> None:
-    """Replace "sample 0" in the message of an operator that ran on one sample by the sample's index in the batch."""
+    """Replace "sample 0" in an error message by the sample's index in the batch, after a run on a single sample."""
     if len(error.args) == 1 and isinstance(error.args[0], str):
         error.args = (re.sub(r"\bsample 0\b", f"sample {sample}", error.args[0]),)
 
@@ -109,14 +117,17 @@ def run_in_scope(
     """Run an operator over the samples of a batch for which its conditions hold.
 
     Args:
+        node: The operator.
         inputs: The inputs, on the operator's device.
         arguments: The arguments that are passed per sample.
+        rng: Random numbers of the batch; None if the operator isn't random.
         size: Number of samples of the batch.
         conditions: Values of the edges in ``node.scope``.
-        bodies: Implementations that the node prepared for earlier batches.
+        bodies: Prepared operators of this node from earlier batches.
 
     Returns:
-        Batches of ``size`` samples; samples of other branches are None until `_merge`.
+        Batches of ``size`` samples. Samples for which the conditions don't hold are None; `_merge` fills them with the
+        samples of the other branch.
     """
     if not node.scope:
         return run_batch(node.operator, inputs, node.constants, arguments, rng, size, bodies)
@@ -156,9 +167,11 @@ def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
 def deliver(
     batches: Mapping[DataNode, TensorList], outputs: Sequence[DataNode], may_share: bool = True
 ) -> tuple[TensorList, ...]:
-    """Return the batches of outputs. Users may write to them, so different edges share no memory.
+    """Return the batches of the outputs. The user may write to them, so batches of different edges share no memory.
 
     Args:
+        batches: The values of the batch, by edge.
+        outputs: The outputs.
         may_share: True if outputs may share memory, see `plan.may_share`.
     """
     by_edge = {edge: _present(batches, edge) for edge in outputs}
@@ -168,7 +181,7 @@ def deliver(
 
 
 def _present(batches: Mapping[DataNode, TensorList], edge: DataNode) -> TensorList:
-    """Return the batch of an output; for an output in a branch, only the samples of the branch."""
+    """Return the batch of an output. An output in a branch has only the samples of the branch."""
     batch = batches[edge]
     if not scope_of(edge):
         return batch

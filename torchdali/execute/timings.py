@@ -37,7 +37,9 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True)
 class Fallback:
-    """An operator whose batched implementation failed, so that a slower implementation ran; only time is lost.
+    """An operator whose batched implementation failed, so that its samples were processed one by one.
+
+    Only time is lost.
 
     Attributes:
         operator: Name of the operator in `fn`.
@@ -85,15 +87,15 @@ class Stats:
         samples: Number of samples delivered.
         ready: Average number of batches that were ready when the user requested a batch.
         waited: Seconds that the user waited for batches.
-        consumed: Seconds between a batch and the next request: the time of the user's loop.
-        bytes_in_flight: Pooled memory of batches that are running, queued, or used by the user.
+        consumed: Seconds between the delivery of a batch and the next request: the time of the user's loop.
+        bytes_in_flight: Bytes of pooled memory for batches that are running, queued, or used by the user.
         processes: Lines about the worker processes: the number of running and replaced processes, then the cause of
             death of each dead process. Empty without worker processes.
         verdict: A sentence that says whether the loader or the user's loop limits the speed.
-        caches: Hits, misses and bytes of each `fn.cache`.
+        caches: For each `fn.cache`, a line with its hits, misses and bytes.
         fallbacks: Operators whose batched implementation failed.
         skipped: File and reason of each sample that was skipped or replaced; each sample is listed once.
-        stores: Requests, bytes and price of each connection to an object store.
+        stores: For each connection to an object store, a line with its requests, bytes and price.
     """
 
     operators: tuple[OperatorTime, ...]
@@ -125,13 +127,16 @@ class Stats:
 
 
 class Profile:
-    """Collects times while a pipeline runs. To save time, only every eighth batch is timed by sample."""
+    """Collects times while a pipeline runs.
+
+    The operators of chains are timed only in every eighth batch, to save time.
+    """
 
     def __init__(self) -> None:
         self._seconds: dict[Node, float] = defaultdict(float)
         self._samples: dict[Node, int] = defaultdict(int)
         self._fallbacks: dict[Node, tuple[int, str]] = {}
-        # Protects all times: threads of the pool report them, and the user's thread reads them.
+        # Protects the times of operators: the pool's threads add them, and the user's thread reads them.
         self._lock = threading.Lock()
         self._events: list[_Event] | None = None
         self._asked_at: float | None = None
@@ -145,12 +150,12 @@ class Profile:
             self._events = []
 
     def wants(self, index: int) -> bool:
-        """Return whether the samples of a batch must be timed."""
+        """Return whether the operators of chains must be timed in the batch with this index."""
         return self._events is not None or index % _EVERY == 0
 
     def note_request(self, ready: int) -> None:
         """Record that the user requests a batch. Further calls before the delivery belong to the same request."""
-        # The user's thread calls this and `note_delivery`. Steps and chains report from any thread, under the lock.
+        # Only the user's thread calls this method and `note_delivery`, so they need no lock.
         if self._asked_at is not None:
             return
         self._ready += ready
@@ -168,7 +173,7 @@ class Profile:
         self._asked_at = None
 
     def step(self, node: Node, started: float, size: int, index: int) -> None:
-        """Record the time of a step over a batch."""
+        """Record the time of a step over a batch. Any thread may call this."""
         seconds = time.perf_counter() - started
         with self._lock:
             self._seconds[node] += seconds
@@ -196,7 +201,7 @@ class Profile:
         return self._events is not None
 
     def fell_back(self, node: Node, error: Exception) -> None:
-        """Record that a batched call failed although no single sample failed; any thread may call this."""
+        """Record that a batched call failed on samples that succeed one by one. Any thread may call this."""
         unless_tested(error)
         with self._lock:
             count, first = self._fallbacks.get(node, (0, f"{type(error).__name__}: {error}"))
@@ -209,7 +214,10 @@ class Profile:
         return tuple(Fallback(node.title, line_of(node), *each) for node, each in noted.items())
 
     def take_times(self, index: Mapping[Node, int]) -> Times:
-        """Return the recorded times, and clear them: another process adds them to its own times."""
+        """Return the recorded times, and clear them.
+
+        A replica sends them to the main process, which adds them to its own.
+        """
         with self._lock:
             times = {index[node]: (seconds, self._samples[node]) for node, seconds in self._seconds.items()}
             self._seconds.clear()
@@ -222,7 +230,7 @@ class Profile:
         return Times(times, events, fallbacks)
 
     def add_times(self, times: Times, nodes: Sequence[Node]) -> None:
-        """Add another process's times."""
+        """Add the times that another process recorded."""
         with self._lock:
             for number, (seconds, samples) in times.operators.items():
                 self._seconds[nodes[number]] += seconds
@@ -275,20 +283,21 @@ class Profile:
 
 
 class ChainTimings:
-    """The times at which one batch's samples passed the operators of a chain."""
+    """The times at which the chunks of one batch passed the operators of a chain."""
 
     def __init__(self) -> None:
         self.times: list[tuple[range, int, int, float, str]] = []
 
     def note(self, samples: range, count: int, number: int) -> None:
-        """Record that an operator has finished a chunk.
+        """Record that an operator has processed a chunk.
 
         Args:
             samples: The chunk.
-            count: Number of samples that the operator processed: samples in other branches don't count.
+            count: Number of samples that the operator processed. Samples of other branches don't count.
             number: Index of the operator in the chain; -1 for the start of the chunk.
         """
-        # Several workers append, which is atomic. `Profile.chain` reads after the last worker has finished.
+        # No lock is needed: appending to a list is atomic, and `Profile.chain` reads the list only after the last
+        # worker has finished.
         self.times.append((samples, count, number, time.perf_counter(), threading.current_thread().name))
 
 
@@ -301,7 +310,7 @@ def _trace_event(event: _Event) -> Mapping[str, object]:
 
 
 def line_of(node: Node) -> str:
-    """Return file and line of a node."""
+    """Return file and line of a node; "" if the line is unknown."""
     return f"{Path(node.lines[0].file).name}:{node.lines[0].line}" if node.lines else ""
 
 

@@ -1,4 +1,4 @@
-"""Transfers to the device: the edges whose data is copied there, and the order of steps for few copies."""
+"""Copies to the device: the edges whose data is copied, and an order of steps that needs few copies."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["device_last", "is_sent", "uploads"]
 
 
 def is_sent(plan: Plan, edge: DataNode) -> bool:
-    """Return whether the data of an edge is copied to the device next."""
+    """Return whether the data of an edge will be copied to the device."""
     takers = (node for node in plan.graph.nodes if any(e is edge for e in node.inputs))
     return edge.device != "cpu" or any(node.operator.name == "_to_device" for node in takers)
 
 
 def device_last(steps: Sequence[Node]) -> list[Node]:
-    """Return the steps in a new order: first the CPU steps that don't depend on device steps, then the rest.
+    """Return the steps in another order: first the CPU steps that don't depend on device steps, then the others.
 
-    Kernels may need the results of the CPU steps, which are then copied to the device in one piece.
+    In this order, the results of the CPU steps exist before the first kernel needs them, and are copied in one block.
     """
     early: list[Node] = []
     for node in steps:
@@ -30,7 +30,7 @@ def device_last(steps: Sequence[Node]) -> list[Node]:
 
 
 def uploads(steps: Sequence[Node]) -> list[DataNode]:
-    """Return the CPU edges whose data is needed on the device by some of the steps."""
+    """Return the edges on the CPU that some of these steps need on the device."""
     cpu_edges: dict[DataNode, None] = {}
     for node in steps:
         if node.device != "cpu":
