@@ -56,7 +56,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     These datasets are accelerated if all of their transforms are supported: torchvision's datasets of files and arrays,
     `TensorDataset`, and subsets and concatenations of them. Everything else runs unchanged in PyTorch's worker
-    processes, and `notes` gives the reasons. Indices always come from PyTorch's sampler.
+    processes; `notes` lists the reasons. In both cases, the indices come from PyTorch's sampler.
 
     ::
 
@@ -65,8 +65,9 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             ...
         print(train.notes)
 
-    Augmentation in an accelerated loader depends on the base seed that PyTorch draws for an epoch:
-    ``torch.manual_seed``, or ``generator``, reproduces it with any number of threads.
+    In an accelerated loader, random augmentation depends on the base seed that PyTorch draws for each epoch. To
+    reproduce the augmentation, call ``torch.manual_seed`` or pass a ``generator``; the number of threads doesn't
+    matter.
 
     Args:
         dataset: Dataset to load samples from.
@@ -76,32 +77,34 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         batch_sampler: Iterable of lists of indices, instead of ``batch_size``, ``shuffle``, ``sampler`` and
             ``drop_last``.
         num_workers: Number of worker processes. In an accelerated loader, the number of threads; 0 means one per core.
-        collate_fn: Function that merges a list of samples into a batch. A loader with your own function isn't
+        collate_fn: Function that merges a list of samples into a batch. If you pass your own function, the loader isn't
             accelerated.
         pin_memory: Copy tensors into pinned memory before they're returned.
         drop_last: Drop the last batch if it is incomplete.
         timeout: Seconds to wait for a batch from PyTorch's workers; 0 waits forever.
         worker_init_fn: Function that PyTorch's workers call with their index when they start.
         multiprocessing_context: Start method of PyTorch's workers.
-        generator: Generator of random indices and of the workers' base seed.
+        generator: Generator that draws the random indices and the base seed of each epoch.
         prefetch_factor: Number of batches that each worker prepares ahead. In an accelerated loader, the number of
             batches prepared ahead.
-        persistent_workers: Keep PyTorch's workers between epochs. Accelerated loaders always keep their threads.
-        pin_memory_device: Device for ``pin_memory``.
-        in_order: Return batches of several workers in order.
-        snapshot_every_n_steps: Number of batches between snapshots of torchdata's `StatefulDataLoader`, which is used
-            for datasets and samplers with their own states; needs torchdata.
-        cache: Cache decoded images, so that later epochs don't read and decode them again: a size like ``"8GB"``, or a
-            folder. See `fn.cache`.
-        bad_samples: ``"skip"`` skips samples whose files are damaged or missing: their batch is smaller, or isn't
-            delivered if all of its samples are bad. A warning names the first bad sample, and `stats` lists all bad
-            samples of the last loop.
+        persistent_workers: Keep PyTorch's workers alive between epochs. Accelerated loaders always keep their threads.
+        pin_memory_device: Device for which ``pin_memory`` pins the memory.
+        in_order: True to return the batches of several workers in the sampler's order; False to return each batch
+            when it is ready.
+        snapshot_every_n_steps: Number of batches between two snapshots of the workers' states by torchdata's
+            `StatefulDataLoader`. If torchdata is installed, `StatefulDataLoader` runs the loops of a loader that isn't
+            accelerated if you pass this argument, or if the dataset has its own ``state_dict``.
+        cache: Cache decoded images, so that later epochs don't read and decode them again: a size in memory like
+            ``"8GB"``, or a folder. See `fn.cache`.
+        bad_samples: ``"error"`` raises an error if a sample's file is damaged or missing. ``"skip"`` leaves the sample
+            out of its batch; a batch without any good sample isn't delivered. A warning names the first bad sample, and
+            `stats` lists all bad samples of the last loop.
 
     Raises:
         ValueError, TypeError: an argument is invalid, as in PyTorch.
     """
 
-    # Defaults for subclasses that don't call `__init__`, for example torchdata's under `torchdali run`.
+    # Defaults for subclasses that don't call `__init__`, like torchdata's loader in a script under `torchdali run`.
     cache: Any = None
     snapshot_every_n_steps: int | None = None
     _idle = IdleEngines()
@@ -156,7 +159,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if self._of_torchdata is not None:
             return self._of_torchdata.__iter__(self)
         if self._late is not None:
-            self._iterator = None  # persistent workers are at another position
+            self._iterator = None  # a state was loaded, and persistent workers are at another position
         return super().__iter__()
 
     def _get_iterator(self) -> Any:
@@ -190,7 +193,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return torchs[self.num_workers > 0](self, *start)
 
     def _replaced_attributes(self, plan: LoaderPlan) -> dict[str, Any]:
-        """Return attributes that replace this loader's attributes for PyTorch's iterators."""
+        """Return the attributes that PyTorch's iterators must see instead of this loader's own, by name."""
         changes: dict[str, Any] = {}
         if self.pin_memory and not torch.accelerator.is_available():
             warn("'pin_memory' argument is set as true but no accelerator is found, so memory isn't pinned")
@@ -208,12 +211,12 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def _start(
         self, generators: Mapping[str, Any], previous: Progress | None = None, plan: LoaderPlan | None = None
     ) -> Progress:
-        """Return the position at which a loop begins.
+        """Return the position at which a new loop begins: a loaded position, or the start of an epoch.
 
         Args:
-            generators: See `generators_of`.
-            previous: The position of the previous epoch, if its workers persist; None otherwise.
-            plan: The loader's plan; None if the workers of the previous epoch persist.
+            generators: The random generators that the loader draws from; see `generators_of`.
+            previous: The previous loop's position if its workers persist; otherwise None.
+            plan: The loader's plan; None if the previous loop's workers persist.
         """
         self._skipped.lines.clear()
         progress, self._late = self._late, None
@@ -226,7 +229,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return progress
 
     def _engine(self, plan: LoaderPlan) -> BatchEngine:
-        """Return an engine for a new iterator: an idle engine, or a new one."""
+        """Return an engine (the threads that produce batches) for a new iterator: an idle engine, or a new one."""
         make = plan.open
         assert make is not None
         engine = self._idle.take(plan.key)
@@ -239,10 +242,12 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     # ------------------------------------------------------------ states
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position after the last delivered batch.
+        """Return the position after the last delivered batch, as values that JSON can store.
 
-        The values can be written as JSON. If the dataset or a sampler has its own state, the result is the state of
-        torchdata's `StatefulDataLoader` instead.
+        Before the first loop, and after a complete loop, the position is the start of the next loop.
+
+        If torchdata's `StatefulDataLoader` runs this loader's loops (see `snapshot_every_n_steps`), the result is the
+        state of `StatefulDataLoader` instead.
         """
         if self._of_torchdata is not None:
             state: dict[str, Any] = self._of_torchdata.state_dict(self)
@@ -253,13 +258,18 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return progress.state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue the next loop at the position at which `state_dict` was called.
+        """Resume: the next loop begins after the last batch that was delivered before `state_dict` was called.
 
-        In an accelerated loader, random augmentation is repeated exactly. In PyTorch's own loop, only the indices are
-        repeated; random numbers that the dataset draws are not.
+        In an accelerated loader, the remaining batches are the same as without the interruption, including their
+        random augmentation. In PyTorch's own loop, the remaining batches contain the same samples, but random numbers
+        that the dataset or its transforms draw may differ.
+
+        Args:
+            state_dict: State that `state_dict` of an equal loader has returned.
 
         Raises:
-            ValueError: the state belongs to another loader, or a field is invalid.
+            ValueError: the state's dataset length, batch size, number of batches, or type of sampler isn't this
+                loader's; or a field of the state is missing or invalid.
         """
         if self._of_torchdata is None:
             self._late = position_of(self, state_dict)
@@ -285,14 +295,14 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         self.snapshot_every_n_steps = self.snapshot_every_n_steps or 1
         self.next_iter_state, self._initial_iter_for_state_dict = None, False
         if not self._is_iterable and type(self.batch_sampler) is BatchSampler and has_state(self.sampler):
-            # A sampler with its own state. `vars` is necessary because PyTorch's loader refuses to set attributes.
+            # The sampler has its own state. PyTorch's loader refuses to set `batch_sampler`, but `vars` can.
             vars(self)["batch_sampler"] = module.sampler.BatchSampler(self.sampler, self.batch_size, self.drop_last)
         elif not self._is_iterable and not has_state(self._index_sampler):
             self._stateful_indices = StatefulIndices(generators_of(self), self._index_sampler)
         self._of_torchdata = module.StatefulDataLoader
 
     def __getstate__(self) -> dict[str, Any]:
-        """Drop the state that belongs to this process."""
+        """Return the attributes without the engines and iterators, which can't be used in another process."""
         iterator = None if isinstance(self._iterator, AcceleratedIterator) else self._iterator
         state = {**vars(self), "_idle": IdleEngines(), "_iterator": iterator}
         state.pop("_running", None)
@@ -302,11 +312,14 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     @property
     def notes(self) -> Notes:
-        """Notes on which parts are accelerated, why other parts aren't, and the remedies; print the notes."""
+        """Notes on the parts of this loader: accelerated or not, the reason if not, and the remedy.
+
+        Print the notes to read them.
+        """
         return plan_of(self).notes
 
     def explain(self) -> str:
-        """Return the notes and, if the loader is accelerated, the steps that each image goes through."""
+        """Return the `notes` as text; if the loader is accelerated, add the processing steps of each image."""
         plan = plan_of(self)
         lines = list(plan.notes)
         if plan.leaves is not None:
@@ -315,7 +328,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return "\n".join(lines)
 
     def stats(self) -> LoaderStats:
-        """Return how long the last loop took, and how long it waited for data; print the result for a table."""
+        """Return the duration of the last loop, and the time it waited for data. Print the result for a table."""
         plan, pipeline = plan_of(self), self._pipeline()
         if pipeline is None or plan.leaves is None:
             return LoaderStats.of(self._progress, plan.notes, None, self._skipped.lines)
@@ -324,14 +337,14 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return LoaderStats.of(self._progress, plan.notes, stats, stats.skipped)
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
-        """Return a contact sheet of the first batch of a new loop.
+        """Return an image that shows the samples of the first batch of a new loop.
 
         Args:
-            path: File in which to save the contact sheet; None to save nothing.
+            path: File in which to save the image; None to save nothing.
             options: Options of `torchdali.pictures.show`, like ``mean``, ``std`` and ``count``.
 
         Raises:
-            ValueError: a batch contains nothing that can be drawn.
+            ValueError: the batch contains nothing that can be drawn as an image.
         """
         from torchdali import pictures
 
@@ -358,11 +371,11 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return measure_workers(make, self.num_workers, seconds, workers, place(self._site))
 
     def close(self) -> None:
-        """End the threads that make batches. The next loop starts them again."""
+        """Stop the threads that produce batches. The next loop starts new threads."""
         self._idle.close()
 
     def _pipeline(self) -> Any:
-        """Return the pipeline that produces the samples; None if no pipeline does."""
+        """Return the pipeline that produces the samples; None if the samples don't come from a pipeline."""
         engines: list[Any] = self._idle.engines()
         engines.append(getattr(self._running(), "_engine", None))
         return next((engine.pipeline for engine in engines if hasattr(engine, "pipeline")), None)
@@ -386,7 +399,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
 
 def _skip(iterator: Any, progress: Progress) -> None:
-    """Skip the batches of a stream that were delivered before the state was saved."""
+    """Skip the batches of an iterable dataset that were delivered before the state was saved."""
     count, progress.batches = progress.batches, 0
     for _ in range(count):
         next(iterator, None)

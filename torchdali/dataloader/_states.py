@@ -1,9 +1,10 @@
-"""Positions of loaders in mid-epoch.
+"""Saving and loading the position of a loop over a `DataLoader`, also in mid-epoch.
 
-A position consists of the number of delivered batches and the states of all generators that the sampler may draw from:
-the states before the sampler begins, and before it draws its first indices. To resume, the sampler draws the same
-indices again, and the indices of delivered batches are skipped. Datasets with their own states are loaded by
-`torchdata.stateful_dataloader`, if it is installed.
+A saved position contains the number of delivered batches, and the states of all random generators that the sampler may
+draw from: their states before the sampler began, and before it drew its first indices. To resume, the generators are
+set to these states, so the sampler draws the same indices again. The indices of delivered batches are skipped.
+
+If a dataset has its own state and `torchdata.stateful_dataloader` is installed, torchdata saves and loads the position.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ class Progress:
 
     Attributes:
         before: States of the generators before the sampler began.
-        epoch: Number of earlier loops with the same workers.
+        epoch: Number of earlier loops of the same persistent workers.
         batches: Number of batches that were delivered or raised an error.
-        base_seed: Seed that PyTorch draws for augmentation; if the workers persist, the seed of the first epoch.
-        first: States of the generators before the sampler drew its first indices; None if it has not drawn yet.
+        base_seed: Base seed of the workers' random numbers, drawn by PyTorch; persistent workers keep the seed of their
+            first epoch.
+        first: States of the generators before the sampler drew its first indices; None if it hasn't drawn any yet.
         is_resumed: True if the loop continues from a loaded state.
         finished: True if all batches were delivered.
         waited: Seconds that the loop waited for data, including start-up.
@@ -62,7 +64,7 @@ class Progress:
     ended: float = 0.0
 
     def state(self, loader: Any) -> dict[str, Any]:
-        """Return the position as JSON values."""
+        """Return the position as values that JSON can store."""
         others = encode_states(self.before)
         return {
             "torchdali": 1,
@@ -78,10 +80,10 @@ class Progress:
 
 
 def position_of(loader: Any, state: Any) -> Progress:
-    """Return the position that a state describes.
+    """Return the position that a state from `DataLoader.state_dict` describes.
 
     Raises:
-        ValueError: the state belongs to another loader, or a field is invalid.
+        ValueError: the state doesn't belong to this loader, or a field is missing or invalid.
     """
     if not isinstance(state, Mapping) or "torchdali" not in state:
         keys = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
@@ -129,7 +131,7 @@ def _check_loader(loader: Any, state: Mapping[str, Any]) -> None:
 
 
 def _describe(loader: Any) -> dict[str, Any]:
-    """Return the properties of a loader that must match a state, as JSON values."""
+    """Return the properties of a loader that must be the same when a state is loaded, as values for JSON."""
     is_iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
     size = loader.batch_size
     return {
@@ -154,18 +156,21 @@ def _length(sized: Any) -> int | None:
 
 @contextlib.contextmanager
 def starting(generators: Mapping[str, Any], progress: Progress) -> Iterator[None]:
-    """Set a resumed loop's generators to the saved states from before its sampler began, within a ``with`` block."""
+    """Context manager in which the sampler of a loop is created.
+
+    If the loop is resumed, the generators have their saved states from before the sampler began.
+    """
     with _at(generators, progress.before) if progress.is_resumed else contextlib.nullcontext():
         yield
 
 
 def seek(indices: Iterator[Any], generators: Mapping[str, Any], states: Snapshot, count: int) -> Iterator[Any]:
-    """Let a sampler draw from saved generator states, and skip its first items; return an iterator over the rest.
+    """Skip the first items of a sampler; return an iterator over the rest.
 
     Args:
-        indices: Iterator of the sampler.
-        generators: The generators.
-        states: The saved states.
+        indices: The sampler's iterator.
+        generators: The generators that the sampler draws from.
+        states: States to which the generators are set before the sampler draws.
         count: Number of items to skip.
     """
     rest = bare(indices)
@@ -175,13 +180,17 @@ def seek(indices: Iterator[Any], generators: Mapping[str, Any], states: Snapshot
 
 
 def bare(indices: Iterator[Any]) -> Iterator[Any]:
-    """Return an iterator that only calls `__next__` of another iterator, as PyTorch does."""
+    """Return an iterator that calls only `__next__` of another iterator, never `__iter__`, as PyTorch does."""
     return map(next, itertools.repeat(indices))
 
 
 @contextlib.contextmanager
 def _at(generators: Mapping[str, Any], states: Snapshot) -> Iterator[None]:
-    """Set generators to states: the program's shared generators only within a ``with`` block, the others for good."""
+    """Context manager in which generators have saved states.
+
+    When the block ends, generators that the program shares, like PyTorch's global generator, get their previous states
+    back. The other generators don't.
+    """
     shared = {name: generator for name, generator in generators.items() if is_shared(generator)}
     program = snapshot(shared)
     restore(generators, states)
@@ -192,10 +201,12 @@ def _at(generators: Mapping[str, Any], states: Snapshot) -> Iterator[None]:
 
 
 class StatefulIndices:
-    """PyTorch's sampler with a state: torchdata's iterators keep PyTorch's order of indices, and resume it exactly.
+    """PyTorch's sampler with `state_dict` and `load_state_dict`, for torchdata's iterators.
 
-    The object has no reference to its loader. A cycle of references would let Python finalize the queues of persistent
-    workers before their iterator, which then cannot stop the workers, and waits five seconds for each worker.
+    The indices have the same order as in PyTorch, also after a resume.
+
+    The object must not have a reference to its loader. With a cycle of references, Python may finalize the queues of
+    persistent workers before the iterator. The iterator then can't stop the workers, and waits five seconds for each.
     """
 
     def __init__(self, generators: Mapping[str, Any], sampler: Any) -> None:
@@ -229,7 +240,7 @@ class _StatefulIterator:
         return {"count": self._count, "first": None if self._first is None else encode_states(self._first)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue after the items that were drawn before the state was saved."""
+        """Continue after the items that had been drawn when the state was saved."""
         if state["first"] is None:
             return
         self._count, self._first = state["count"], decode_states(state["first"], self._generators, "first")
@@ -251,7 +262,7 @@ def torchdata() -> Any:
 def has_state(dataset: Any) -> bool:
     """Return True if a dataset has `state_dict` and `load_state_dict` with the signatures that torchdata calls.
 
-    An `nn.Module` returns False: its state is its weights, not a position.
+    For an `nn.Module`, return False: its state contains weights, not a position.
     """
     if isinstance(dataset, torch.nn.Module):
         return False

@@ -1,8 +1,8 @@
-"""The base class of the iterators of all frameworks: epochs, resets, several pipelines, saved positions.
+"""The base class of DALI-compatible iterators: epochs, resets, several pipelines and saved positions.
 
-Each batch has a number, its index in the epoch. An asynchronous exception may interrupt `__next__` between any two
-instructions. The next call then requests the same batch from each pipeline again, because `__next__` increases the
-number only in its last step.
+An exception such as a keyboard interrupt may end `__next__` at any instruction. No batch is lost then: `__next__`
+increases the batch's index in the epoch only in its last step, so the next call requests the same batch from each
+pipeline again.
 """
 
 from __future__ import annotations
@@ -53,35 +53,37 @@ class Resumable(Protocol):
     """A pipeline that can return its position, and continue at a saved position.
 
     Attributes:
-        external_context: Values that other objects, such as iterators, have added to the pipeline's checkpoint.
+        external_context: Values that iterators or other objects have added to the pipeline's checkpoint.
     """
 
     external_context: dict[str, Any]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position after the last batch that was taken, as JSON values."""
+        """Return the position after the last batch that was taken, as values that JSON can store."""
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue at a position; batches in flight are dropped."""
+        """Continue at a saved position. Batches in progress are dropped."""
         ...
 
 
 class BaseIterator(IteratorOldNames):
-    """An iterator over the batches of pipelines, epoch by epoch. Each framework's subclass converts the batches.
+    """Iterator over the batches of pipelines, epoch by epoch. A subclass converts the batches for its framework.
 
-    Several batches stay in flight: as soon as a batch was taken from a pipeline, the next batch is scheduled.
+    The pipelines work ahead: when a batch is taken from a pipeline, another batch is scheduled.
 
     Args:
-        pipelines: One pipeline, or several pipelines, whose batches are delivered together.
-        size: Number of samples in an epoch, instead of `reader_name`; negative to end the epoch when the source ends.
-        reader_name: The reader whose size, shards and padding define the epoch; excludes `size`.
-        auto_reset: True or "yes" to begin the next epoch automatically; False, "no" or None require a call of `reset`
-            or a new `for` loop.
-        fill_last_batch: Deprecated: True means FILL, False means PARTIAL.
-        last_batch_padded: With `size`, True if the pipelines pad their last batch.
-        last_batch_policy: Treatment of a last batch that is not full.
-        prepare_first_batch: Request the first batch immediately, so that the constructor raises its errors.
+        pipelines: One pipeline, or several pipelines whose batches are delivered together.
+        size: Number of samples in an epoch. If it is negative, the epoch ends when the source ends. It can't be
+            combined with `reader_name`.
+        reader_name: Name of the reader whose size, shards and padding determine the epoch.
+        auto_reset: True or "yes" to begin the next epoch automatically. With False, "no" or None, call `reset` or begin
+            a new ``for`` loop.
+        fill_last_batch: Deprecated. True means `LastBatchPolicy.FILL`, False means `LastBatchPolicy.PARTIAL`.
+        last_batch_padded: True if the pipelines pad their last batch, for use with `size`.
+        last_batch_policy: Treatment of a last batch that isn't full.
+        prepare_first_batch: True to request the first batch in the constructor, so that the constructor raises its
+            errors.
         on_break: Behavior of a new loop after a loop that ended in mid-epoch: ``"continue"`` resumes the epoch, as DALI
             does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"`` begins the
             next epoch, as a `DataLoader` does. DALI doesn't have this argument.
@@ -199,7 +201,7 @@ class BaseIterator(IteratorOldNames):
     # ------------------------------------------------------------ iterating
 
     def __iter__(self) -> Any:
-        """Begin the next epoch if the present epoch is finished; otherwise follow `on_break`."""
+        """Begin the next epoch if the current epoch is finished; otherwise do as `on_break` specifies."""
         finished = self._ended and self._first_batch is None
         left = not finished and not self._at_start()
         if self._resumed and not finished:
@@ -221,7 +223,7 @@ class BaseIterator(IteratorOldNames):
         self._resumed = False
 
     def _go_to(self, epoch: int) -> None:
-        """Continue at the start of an epoch. The rest of the present epoch is not computed."""
+        """Continue at the start of an epoch, without computing the rest of the current epoch."""
         state = BaseIterator.state_dict(self)
         for place in state["pipelines"]:
             for reader in place["readers"].values():
@@ -235,7 +237,7 @@ class BaseIterator(IteratorOldNames):
         self._mark_start()
 
     def _mark_start(self) -> None:
-        """Save the position at the start of the present epoch if `on_break` is "restart"."""
+        """Save the current position if it is the start of an epoch and `on_break` is "restart"."""
         if self._on_break == "restart" and not self._over and not self._epochs.delivered:
             with contextlib.suppress(RuntimeError):  # a pipeline in debug mode has no position
                 self._epoch_start = self.state_dict()
@@ -258,7 +260,7 @@ class BaseIterator(IteratorOldNames):
 
     @property
     def dataset(self) -> Any:
-        """Raise AttributeError: an iterator over pipelines isn't a DataLoader."""
+        """Raise AttributeError, with advice for programs that use the iterator in place of a `DataLoader`."""
         raise AttributeError(
             f"a {type(self).__name__} isn't a torch DataLoader and has no dataset: use it unchanged. To divide samples "
             "among processes, pass shard_id and num_shards to the reader; for another device, pass device_id to the "
@@ -276,13 +278,13 @@ class BaseIterator(IteratorOldNames):
         return self.__next__()
 
     def __len__(self) -> int:
-        """Return the number of batches in the present epoch; 0 if only the source determines the end."""
+        """Return the number of batches in the current epoch; 0 if it is unknown until the source ends."""
         self._warn_of_length()
         return self._epochs.batches
 
     @property
     def size(self) -> int:
-        """Number of the present epoch's samples on one rank, as DALI counts them; -1 without a limit."""
+        """Number of samples of the current epoch on one rank, as in DALI; -1 if it is unknown until the source ends."""
         return self._epochs.size
 
     def _change_size(self, size: int) -> None:
@@ -296,7 +298,7 @@ class BaseIterator(IteratorOldNames):
         self._epochs.size = size
 
     def reset(self) -> None:
-        """Begin the next epoch. A call in mid-epoch only logs a warning."""
+        """Begin the next epoch. In mid-epoch, this call only logs a warning."""
         if self._ended:
             self._begin_epoch()
         elif not self._at_start():
@@ -307,7 +309,7 @@ class BaseIterator(IteratorOldNames):
             )
 
     def explain_epoch(self) -> None:
-        """Print, rank by rank, how many samples and batches the present epoch has, and why."""
+        """Print the number of samples and batches of the current epoch for each rank, with the reasons."""
         print(self._epochs.explain())
 
     @property
@@ -354,13 +356,13 @@ class BaseIterator(IteratorOldNames):
                 pipe.release_outputs()
 
     def _numbers(self) -> list[int]:
-        """Return the number of batches that were taken from each pipeline before the next batch of the epoch."""
+        """Return the index of the epoch's next batch in each pipeline: the number of batches taken before it."""
         if self._pending is not None and self._pending[0] == (self._epochs.epoch, self._epochs.delivered):
             return self._pending[1]  # an exception interrupted the call that takes the next batch
         return [pipe.taken for pipe in self._pipes]
 
     def _is_ahead(self) -> bool:
-        """Return True if a batch was taken from a pipeline, but an exception prevented its delivery."""
+        """Return True if an exception has interrupted `__next__` after it took a batch from a pipeline."""
         return any(pipe.taken > number for pipe, number in zip(self._pipes, self._numbers(), strict=True))
 
     def _end_iteration(self) -> NoReturn:
@@ -382,7 +384,7 @@ class BaseIterator(IteratorOldNames):
         self._mark_start()
 
     def _drop(self) -> None:
-        """Take the batches that must be dropped from the pipelines. A call after an exception takes the rest."""
+        """Take the batches that the policy drops from the pipelines. After an exception, call it again for the rest."""
         if self._dropping is None or self._dropping[0] != self._epochs.epoch:
             self._dropping = self._epochs.epoch, [pipe.taken + self._epochs.dropped for pipe in self._pipes]
         with self._driving():
@@ -396,7 +398,7 @@ class BaseIterator(IteratorOldNames):
                     pipe.schedule_run()
 
     def _advance_and_check_drop_last(self, dry_run: bool = False, end_iteration: bool = True) -> bool:
-        """Count one more batch, unless `dry_run` is True; return True if the epoch is finished."""
+        """Count a delivered batch, unless `dry_run` is True; return True if the epoch is finished."""
         if not dry_run:
             self._epochs.advance()
         return self._epochs.finished
@@ -404,9 +406,9 @@ class BaseIterator(IteratorOldNames):
     # ------------------------------------------------------------ saving the position
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position of the iterator and its pipelines as JSON values.
+        """Return the position of the iterator and its pipelines, as values that JSON can store.
 
-        After `load_state_dict`, the iterator delivers the same next batch as this iterator.
+        An iterator that loads the position delivers the same next batch as this iterator.
         """
         undelivered = int(self._first_batch is not None)
         if not self._ended and self._is_ahead():  # the batch counts as delivered in the state
@@ -419,10 +421,10 @@ class BaseIterator(IteratorOldNames):
         return {"iterator": iterator, "pipelines": places}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue at a position that `state_dict` returned, with pipelines of the same definition.
+        """Continue at a position that `state_dict` of an equal iterator has returned.
 
         Raises:
-            ValueError: the state was not saved by an iterator, or the number of pipelines, ranks or samples differs.
+            ValueError: the state isn't an iterator's state, or it has another number of pipelines, ranks or samples.
         """
         if not {"pipelines", "iterator"} <= state.keys():
             raise ValueError("The state is none of an iterator: a pipeline's goes to the pipeline's load_state_dict.")
@@ -437,9 +439,9 @@ class BaseIterator(IteratorOldNames):
         self._first_batch, self._ever_scheduled, self._ever_consumed, self._resumed = None, False, False, True
 
     def checkpoints(self) -> list[bytes]:
-        """Return a checkpoint of each pipeline, which also contains the iterator's position.
+        """Return one checkpoint per pipeline. Each checkpoint also contains the iterator's position.
 
-        An iterator over pipelines that were created with ``checkpoint=`` continues at this position.
+        To resume, pass the checkpoints as ``checkpoint=`` to new pipelines, and create an iterator over them.
         """
         state = self.state_dict()
         context = {"external_context": {"iterator": state["iterator"]}}
@@ -462,16 +464,16 @@ class BaseIterator(IteratorOldNames):
     # ------------------------------------------------------------ the pipelines
 
     def _driving(self) -> contextlib.ExitStack:
-        """Claim the pipelines for this iterator, so that a call of `Pipeline.run` can't take its batches."""
+        """Claim the pipelines for this iterator: until the block ends, `Pipeline.run` can't take batches from them."""
         stack = contextlib.ExitStack()
         for pipe in self._pipes:
             stack.enter_context(pipe.driven_by(PipelineAPIType.ITERATOR))
         return stack
 
     def _schedule_runs(self, release_outputs: bool = True) -> None:
-        """Start the next batch of every pipeline. The first call starts as many batches as should be in flight."""
+        """Schedule the next batch of every pipeline. The first call schedules as many batches as are prefetched."""
         self._ever_scheduled = True
-        if release_outputs and self._pending is None:  # a pending batch is released after its delivery
+        if release_outputs and self._pending is None:  # the memory of a pending batch is released after its delivery
             self._release_all()
         with self._driving():
             for pipe in self._pipes:
@@ -492,7 +494,7 @@ class BaseIterator(IteratorOldNames):
             self._reset_by_itself()
             raise
         except Exception:
-            # If all pipelines are past the batch, the exception is the batch's error; otherwise it is asynchronous.
+            # If the batch was taken from all pipelines, the exception is the batch's error; otherwise, an interrupt.
             if self._pending is None or all(map(int.__gt__, (pipe.taken for pipe in self._pipes), self._numbers())):
                 self._schedule_runs()
                 self._epochs.advance()

@@ -22,7 +22,7 @@ _RAGGED = "use DALIRaggedIterator with output_types SPARSE_LIST_TAG for this out
 
 
 class _NamedOutputs(BaseIterator):
-    """An iterator that delivers ``[{name: value}]``, one dict per pipeline."""
+    """Iterator that delivers each batch as ``[{name: value}]``, a list with one dict per pipeline."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class _NamedOutputs(BaseIterator):
         ]
 
     def _value(self, output: int, batch: TensorList, count: int | None) -> Any:
-        """Return the first `count` samples of one output of a batch; all samples for None."""
+        """Convert one output's first `count` samples (None: all samples) to the delivered value."""
         raise NotImplementedError
 
 
@@ -68,16 +68,18 @@ class DALIGenericIterator(_NamedOutputs):
     batch overwrites them.
 
     Args:
-        pipelines: One pipeline, or several pipelines, whose batches are delivered together.
-        output_map: A name for each output.
-        size: Number of samples in an epoch, instead of `reader_name`; -1 to end the epoch when the source ends.
-        reader_name: The reader whose size, shards and padding define the epoch; excludes `size`.
-        auto_reset: True or "yes" to begin the next epoch without `reset`.
+        pipelines: One pipeline, or several pipelines whose batches are delivered together.
+        output_map: Names of the pipeline's outputs, in order.
+        size: Number of samples in an epoch. If it is -1, the epoch ends when the source ends. It can't be combined with
+            `reader_name`.
+        reader_name: Name of the reader whose size, shards and padding determine the epoch.
+        auto_reset: True or "yes" to begin the next epoch automatically, without a call of `reset`.
         fill_last_batch: Deprecated; use `last_batch_policy`.
-        dynamic_shape: Accepted; shapes may always change from batch to batch.
-        last_batch_padded: With `size`, True if the pipelines pad their last batch.
-        last_batch_policy: Treatment of a last batch that is not full; see `LastBatchPolicy`.
-        prepare_first_batch: Request the first batch immediately, so that the constructor raises its errors.
+        dynamic_shape: Accepted without effect: shapes may always differ from batch to batch.
+        last_batch_padded: True if the pipelines pad their last batch, for use with `size`.
+        last_batch_policy: Treatment of a last batch that isn't full; see `LastBatchPolicy`.
+        prepare_first_batch: True to request the first batch in the constructor, so that the constructor raises its
+            errors.
         on_break: Behavior of a new loop after a loop that ended in mid-epoch: ``"continue"`` resumes the epoch, as DALI
             does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"`` begins the
             next epoch, as a `DataLoader` does. DALI doesn't have this argument.
@@ -167,11 +169,12 @@ class DALIRaggedIterator(_NamedOutputs):
     """Deliver batches whose samples may differ in shape as ``[{name: value}]``, one dict per pipeline.
 
     Args:
-        output_types: The type of each output. `DENSE_TAG` (the default) is one tensor ``(batch, ...)``; the shapes must
-            be equal. `SPARSE_LIST_TAG` is a list with one tensor per sample. `SPARSE_COO_TAG` is a sparse COO tensor
-            ``(batch, longest, ...)`` that contains every element of every sample, including zeros.
+        output_types: One tag per output. `DENSE_TAG` (the default) delivers one tensor ``(batch, ...)``; all samples
+            must have the same shape. `SPARSE_LIST_TAG` delivers a list with one tensor per sample. `SPARSE_COO_TAG`
+            delivers a sparse COO tensor ``(batch, longest, ...)`` that contains every element of every sample,
+            including zeros.
 
-    The other arguments are the arguments of `DALIGenericIterator`.
+    All other arguments are the same as in `DALIGenericIterator`.
     """
 
     DENSE_TAG = "dense"
@@ -238,12 +241,12 @@ def stack(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
     """Return a batch as one tensor.
 
     Args:
-        batch: Batch of samples of one shape.
+        batch: The batch; all samples must have the same shape.
         name: Name of the output, for error messages.
-        cure: Advice in the error message if the shapes differ.
+        cure: Advice for the error message if the shapes differ.
 
     Raises:
-        RuntimeError: the shapes differ, or the batch is empty.
+        RuntimeError: the samples' shapes differ, or the batch is empty.
     """
     try:
         return batch.stack()
@@ -262,7 +265,7 @@ def stack(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
 
 
 def _sparse(samples: list[torch.Tensor], batch: TensorList) -> torch.Tensor:
-    """Return one sparse tensor with all elements of all samples, indexed by sample and position."""
+    """Return a sparse COO tensor with all elements of all samples. Its first axis is the sample."""
     ndim = batch.ndim()
     if not samples:
         return torch.zeros([0] * (ndim + 1), dtype=batch.torch_dtype).to_sparse()

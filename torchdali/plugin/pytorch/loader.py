@@ -5,10 +5,10 @@ form that loss functions accept, a new epoch at every ``iter()``, and equally ma
 
 The classes of this module:
 
-- `_ListIterator` is a DALI-compatible iterator with the policy PARTIAL or DROP over padded readers.
-  It counts epochs, shards and batches.
-- `Loader` builds the iterator on first use, and again in another process, on another rank or in another worker.
-- The last batches of an epoch are divided so that no rank has an empty batch; see `_ListIterator`.
+- `_ListIterator` is a DALI-compatible iterator over padded readers, with `LastBatchPolicy.PARTIAL` or ``DROP``.
+  It counts epochs, shards and batches, and divides the last batches of an epoch so that no rank has an empty batch.
+- `Loader` builds a `_ListIterator` on first use. It builds another one if it is used in another process, on another
+  rank or in another worker.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _LABELS = (torch.int16, torch.int32, torch.int64)
 
 
 class _ProcessRank(NamedTuple):
-    """The process of an iterator, the process's rank, and its index among the workers of a `DataLoader`."""
+    """The process in which an iterator was built: its id, rank, and index among the workers of a `DataLoader`."""
 
     process: int
     rank: int
@@ -70,7 +70,7 @@ class _ProcessRank(NamedTuple):
 
     @classmethod
     def here(cls, distributed: bool = True, known: tuple[int, int] = (0, 1)) -> _ProcessRank:
-        """Return the values for the present process. The rank comes from `torch.distributed` or torchrun.
+        """Return the values for the current process. The rank comes from `torch.distributed` or torchrun.
 
         Args:
             distributed: True to look up the rank; False to assume a single rank.
@@ -88,7 +88,14 @@ class _ProcessRank(NamedTuple):
         return cls(os.getpid(), *((0, 1) if worker is None else known), *workers)
 
     def divide(self, reader: dict[str, Any]) -> dict[str, Any]:
-        """Return a reader's sharding arguments: divided by rank, unless the pipeline passes shards, and by worker."""
+        """Return the arguments that make a reader deliver only this worker's samples.
+
+        If the pipeline passes ``num_shards`` to the reader, each of these shards is divided among the workers.
+        Otherwise, the samples are divided among the ranks, and then among each rank's workers.
+
+        Args:
+            reader: The reader's arguments ``shard_id`` and ``num_shards``.
+        """
         shard, shards = reader["shard_id"], reader["num_shards"]
         if shards == 1:
             shard, shards = self.rank, self.ranks
@@ -100,11 +107,12 @@ class _ProcessRank(NamedTuple):
 
 
 class _StartCounter:
-    """Counter of how often a `DataLoader` has started workers for a `Loader`, in memory that all workers share.
+    """Number of times that a `DataLoader` has started workers for a `Loader`, in memory that all workers share.
 
-    A `DataLoader` starts its workers again in each epoch. All workers of one start must begin the same epoch. They
-    recognize their start by the seed, which only workers of the same start have in common. One 64-bit integer contains
-    both the seed and the number, so that several workers can read and write it at the same time.
+    A `DataLoader` starts new workers in each epoch. All workers that are started together must begin the same epoch.
+    A worker recognizes the others by PyTorch's base seed: workers have the same base seed only if they were started
+    together. One 64-bit integer contains both the seed and the number, so that a worker can't read the seed of one
+    start and the number of another.
     """
 
     def __init__(self) -> None:
@@ -124,7 +132,7 @@ class _StartCounter:
         return following - 1
 
     def go_to(self, epoch: int) -> None:
-        """Set the present epoch: the next start of workers begins the epoch after it."""
+        """Set the epoch of the current workers. The workers that are started next begin the epoch after it."""
         self._keep(epoch + 1)
 
     @staticmethod
@@ -144,16 +152,16 @@ class _StartCounter:
 class _ListIterator(BaseIterator):
     """An iterator that delivers a batch as a list with one value per output.
 
-    If the samples can't be divided evenly, `BaseIterator` gives an empty last batch to ranks with one sample less than
-    other ranks. Training on an empty batch is impossible, so the batch before the empty batch is divided in two. A
-    batch of one sample can't be divided; with that batch size, all ranks join their last two batches, so that the last
+    If the samples can't be divided evenly, some ranks have one sample less than others, and their last batch may be
+    empty. Training on an empty batch is impossible, so a rank with an empty last batch divides the batch before it in
+    two. If the batch size is 1, batches can't be divided. Then all ranks join their last two batches, so that the last
     batch of some ranks has two samples.
 
     Args:
         pipe: The built pipeline, with padded readers.
         names: Names of the outputs, for error messages.
-        ragged: Indices of the outputs that are delivered as lists.
-        file_names: Append the names of the samples.
+        ragged: Indices of the outputs that are delivered as lists of tensors.
+        file_names: Append a list of the samples' names to each batch.
         options: Options of `BaseIterator`.
     """
 
@@ -161,7 +169,7 @@ class _ListIterator(BaseIterator):
         self, pipe: Pipeline, names: Sequence[str], ragged: Sequence[int], file_names: bool, **options: Any
     ) -> None:
         self._names, self._ragged, self._file_names = names, frozenset(ragged), file_names
-        self._kept: tuple[int, Batch] | None = None  # an epoch, and a part of its last batch but one
+        self._kept: tuple[int, Batch] | None = None  # an epoch, and values of its last batch but one
         self._before_kept: tuple[int, dict[str, Any]] = -1, {}
         super().__init__(pipe, auto_reset=False, prepare_first_batch=False, on_break="next", **options)
 
@@ -172,19 +180,19 @@ class _ListIterator(BaseIterator):
 
     @property
     def dataset_size(self) -> int:
-        """Number of samples in an epoch of all ranks together; -1 if only the source determines the end."""
+        """Number of samples in an epoch of all ranks together; -1 if it is unknown until the source ends."""
         return self._epochs.shards.size if isinstance(self._epochs, EpochCounter) else -1
 
     @property
     def left(self) -> int:
-        """Number of samples that remain in the present epoch on this rank; 0 if only the source determines the end."""
+        """Number of samples that remain in this epoch on this rank; 0 if it is unknown until the source ends."""
         counter = self._epochs
         if not isinstance(counter, EpochCounter):
             return 0
         return max(0, counter.sizes[counter.ranks[0]] - counter.delivered * self.batch_size)
 
     def _warn_of_size(self) -> None:
-        """No-op: the warning's advice doesn't apply, because a `Loader` finds its reader itself."""
+        """Suppress the base class's warning: it advises passing ``reader_name``, but a `Loader` finds its reader."""
 
     # ------------------------------------------------------------ values
 
@@ -239,7 +247,7 @@ class _ListIterator(BaseIterator):
 
     @property
     def _is_uneven(self) -> bool:
-        """True if the last batch of some rank is empty."""
+        """True if the last batch of some rank would be empty, without the division of batches."""
         counter = self._epochs
         if not isinstance(counter, EpochCounter) or counter.policy is not LastBatchPolicy.PARTIAL:
             return False
@@ -247,7 +255,7 @@ class _ListIterator(BaseIterator):
 
     @property
     def _ends_empty(self) -> bool:
-        """True if the last batch of this rank is empty."""
+        """True if the last batch of this rank would be empty, without the division of batches."""
         counter = self.counter
         size: int = counter.sizes[counter.ranks[0]]
         return bool(size <= (counter.batches - 1) * self.batch_size)
@@ -256,7 +264,7 @@ class _ListIterator(BaseIterator):
         return super().__len__() - (self._is_uneven and self.batch_size == 1)
 
     def go_to(self, epoch: int) -> None:
-        """Continue at the start of an epoch; no-op without a reader or size."""
+        """Continue at the start of an epoch. Without a reader or a size, this call has no effect."""
         counter = self._epochs
         following = counter.epoch + (counter.finished or self._over)
         if not isinstance(counter, EpochCounter) or (
@@ -268,13 +276,13 @@ class _ListIterator(BaseIterator):
     # ------------------------------------------------------------ saving the position
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position, which may be in the middle of a divided batch."""
+        """Return the position, which may be between the halves of a divided batch."""
         epochs, kept = self._epochs, self._kept
         is_kept = kept is not None and kept[0] == epochs.epoch and epochs.delivered == epochs.batches - 1
         return self._before_kept[1] if is_kept else super().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue at a position."""
+        """Continue at the position of a state."""
         self._kept, self._before_kept = None, (-1, {})
         super().load_state_dict(state)
         if state.get("cut"):
@@ -287,7 +295,7 @@ class _ListIterator(BaseIterator):
 
 
 def _join_batches(first: Any, second: Any) -> Any:
-    """Return the values of two batches as one batch."""
+    """Join one output's values of two batches."""
     return first + second if isinstance(first, list) else torch.cat([first, second])
 
 
@@ -345,37 +353,40 @@ class Loader(IterableDataset[Any]):
             for images, labels in loader:
                 ...
 
-    - Every epoch contains every sample exactly once. Readers are padded, and divided by rank and by worker of a
-      ``DataLoader``, unless the pipeline itself passes ``num_shards``. The rank comes from `torch.distributed`, or from
-      torchrun (``RANK``, ``WORLD_SIZE``).
+    - Every epoch contains every sample exactly once. The samples of a reader are divided among the ranks, and among the
+      workers if the Loader runs in a ``DataLoader`` with workers. If the pipeline itself passes ``num_shards``, the
+      ranks keep the pipeline's shards. The rank comes from `torch.distributed`, or from torchrun (``RANK``,
+      ``WORLD_SIZE``).
     - All ranks have the same number of batches; the last batches are smaller if the samples can't be divided evenly.
-      ``len()`` is constant.
-    - Every ``iter()`` begins a new epoch, also after a ``break``; after `load_state_dict`, it continues in the middle
-      of the epoch.
-    - A batch is a tuple with a tensor for each output, a dictionary, or a named tuple. Integer outputs with one value
-      per sample become labels, ``(N,)`` int64; all other outputs are unchanged.
+      ``len()`` is the same in every epoch.
+    - Every ``iter()`` begins a new epoch, also after a ``break``. After `load_state_dict`, ``iter()`` continues in the
+      middle of the saved epoch.
+    - A batch is a tuple with one tensor per output; with ``outputs``, it is a dictionary or a named tuple. Integer
+      outputs with one value per sample become labels, ``(N,)`` int64; all other outputs are unchanged.
 
     A `Loader` is an ``IterableDataset``: frameworks accept it directly, or as ``DataLoader(loader, batch_size=None)``.
     If it is pickled or forked, the pipeline is built again in the other process.
 
     Args:
-        pipeline: A function without arguments that creates the pipeline, for example
-            ``functools.partial(training, root)``; or a pipeline. A pipeline can be built again only if a function under
-            ``pipeline_def`` has created it.
-        outputs: Names of the outputs, for batches that are dictionaries; or a named tuple class, whose instances are
-            the batches.
+        pipeline: A pipeline, or a function without arguments that creates it, for example
+            ``functools.partial(training, root)``. The Loader can use a pipeline in another process only if a function
+            decorated with ``pipeline_def`` has created the pipeline.
+        outputs: Names of the outputs, to get each batch as a dictionary; or a named tuple class, to get each batch as
+            an instance of the class. Default: tuples.
         drop_last: Deliver only full batches; the dropped samples differ from epoch to epoch if the reader shuffles.
         ragged: Names or indices of outputs whose samples differ in shape. These outputs are lists of tensors.
-        file_names: Append a list of the samples' names from the reader to each batch; its key in dictionaries is
-            ``"file_names"``.
-        reader_name: The reader whose samples define the epoch, if readers have different sizes.
-        size: Number of samples in an epoch, for a pipeline without a reader. Without a size, an epoch ends when a
-            source ends, and `len` is not known.
-        classes: Names of the classes, if the reader does not know the names.
-        distributed: Divide the samples among the ranks; otherwise each rank has all samples.
+        file_names: Append a list of the samples' names, for example file paths, to each batch. In dictionaries, the key
+            of the list is ``"file_names"``.
+        reader_name: Name of the reader that determines the samples of an epoch; required if the pipeline has readers
+            of different sizes.
+        size: Number of samples in an epoch, for a pipeline without a reader. If the pipeline has neither a reader nor a
+            size, an epoch ends when the pipeline's source ends, and ``len()`` raises an error.
+        classes: Names of the classes, for datasets whose reader doesn't know the names.
+        distributed: True to divide the samples among the ranks; False to deliver all samples on each rank.
 
     Raises:
-        RuntimeError: on first use, the pipeline's errors, or readers have different sizes.
+        RuntimeError: on first use, the pipeline can't be built, or its readers have different sizes and ``reader_name``
+            isn't passed.
         ValueError: two outputs have the same name.
         TypeError: `pipeline` is neither a pipeline nor a function; or, on first use, the function doesn't create a
             pipeline.
@@ -446,7 +457,7 @@ class Loader(IterableDataset[Any]):
         file_names: bool = False,
         distributed: bool = True,
     ) -> Loader:
-        """Load images in class folders, with the usual transforms for training and testing on ImageNet.
+        """Create a Loader for images in class folders, with the common ImageNet transforms.
 
         Batches are ``(images, labels)``: ``(N, 3, height, width)`` float32, normalized, and ``(N,)`` int64. Arguments
         are checked immediately; files are listed when the Loader is first used.
@@ -461,19 +472,20 @@ class Loader(IterableDataset[Any]):
             augment: ``"rand"``, ``"auto"`` or ``"trivial"`` for RandAugment, AutoAugment or TrivialAugment; transforms
                 of torchvision, for example ``v2.ColorJitter(0.4)``; or a function of the images, for example
                 ``lambda images: fn.gaussian_blur(images, sigma=1.0)``.
-            mean, std: Mean and standard deviation of the channels, for pixels from 0 to 1.
-            num_threads: Number of threads; by default the number of cores of this process.
+            mean, std: Mean and standard deviation of each channel, for pixels in the range 0 to 1.
+            num_threads: Number of threads; by default the number of cores that this process may use.
             num_processes, prefetch_queue_depth, scaled_decode: See `Pipeline`; `tune` measures the best values.
             device_id: Index of the GPU on which images are augmented, normalized and delivered; by default the images
                 stay on the CPU. See `Pipeline`.
             seed: Seed of the order and of the augmentation.
-            bad_samples: Treatment of files that cannot be read; see `Pipeline`.
+            bad_samples: Reaction to files that can't be read: raise an error, skip the file, or replace it with
+                another; see `Pipeline`.
             cache: Cache images, so that later epochs don't read and decode them again: a size in memory like ``"8GB"``,
                 or a folder like ``"/fast/disk"``. With ``train=False``, images of the final size are cached; with
                 ``train=True``, whole images. See `fn.cache`.
-            classes: Names of all classes, by label, for example the `classes` of the Loader for training. A class
-                without a folder then doesn't change the labels of other classes. By default, the folders' names in
-                order.
+            classes: Names of all classes, in the order of their labels, for example the training Loader's `classes`.
+                Then every class keeps its label even if another class has no folder. Default: the folders' names in
+                alphabetical order.
             outputs, drop_last, file_names, distributed: See `Loader`.
 
         Raises:
@@ -529,7 +541,7 @@ class Loader(IterableDataset[Any]):
             return pipe
 
     def _open_iterator(self) -> _ListIterator:
-        """Return the iterator of this process; create it on first use, or if the process or rank has changed."""
+        """Return the iterator of this process; build it on first use, or if the process or rank has changed."""
         with LEAVING:
             place = _ProcessRank.here(self._distributed, self._ranks)
             if self._batches is None or self._place != place:
@@ -538,7 +550,7 @@ class Loader(IterableDataset[Any]):
             return self._batches
 
     def _first_epoch(self) -> int:
-        """Return the epoch that the first loop of this process begins."""
+        """Return the epoch with which the first loop of this process begins."""
         if self._epoch is not None or get_worker_info() is None:
             return self._epoch or 0
         return self._starts.epoch()
@@ -557,7 +569,7 @@ class Loader(IterableDataset[Any]):
         return _ListIterator(pipe, names, ragged, self._file_names, last_batch_policy=policy, **epoch)
 
     def _new_pipeline(self) -> Pipeline:
-        # A forked process may also use a pipeline that is not built: the pipeline has no threads yet.
+        # A forked process may use the parent's pipeline if it isn't built: it has no threads yet.
         pipe, self._pipe = self._pipe, None
         if pipe is not None and not pipe.is_built:
             return pipe
@@ -626,7 +638,7 @@ class Loader(IterableDataset[Any]):
         """Return the number of batches of an epoch, the same on every rank and in every epoch.
 
         Raises:
-            TypeError: only the pipeline's source determines the end of an epoch; pass `size` to the Loader.
+            TypeError: the length of an epoch is unknown until the pipeline's source ends; pass `size` to the Loader.
         """
         with LEAVING:
             count = len(self._open_iterator())
@@ -646,12 +658,12 @@ class Loader(IterableDataset[Any]):
     # ------------------------------------------------------------ saving the position
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position after the last delivered batch, as JSON values."""
+        """Return the position after the last delivered batch, as values that JSON can store."""
         with LEAVING:
             return self._open_iterator().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue the next loop at the position at which `state_dict` was called, also in mid-epoch.
+        """Resume: the next loop begins after the last batch that was delivered before `state_dict` was called.
 
         Raises:
             RuntimeError, ValueError: the state belongs to another pipeline, dataset or number of ranks.
@@ -660,12 +672,12 @@ class Loader(IterableDataset[Any]):
             batches = self._open_iterator()
             batches.load_state_dict(state)
         if get_worker_info() is not None:
-            # Other workers may be in mid-epoch: a worker that has delivered its part must wait for them.
+            # Other workers may be in mid-epoch: a worker that has delivered all of its batches must wait for them.
             self._has_delivered = bool(batches.counter.finished)
             self._starts.go_to(batches.counter.epoch)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Drop the running pipeline, which the other process builds again."""
+        """Return the attributes without the running pipeline: the process that unpickles them builds a new one."""
         if self._make is None:
             raise TypeError(
                 "this Loader cannot be pickled: it was given a pipeline that no function under pipeline_def made. Give "
@@ -681,7 +693,7 @@ class Loader(IterableDataset[Any]):
         """Number of samples in an epoch of all ranks together.
 
         Raises:
-            TypeError: only the pipeline's source determines the end of an epoch.
+            TypeError: the number is unknown until the pipeline's source ends.
         """
         with LEAVING:
             size = self._open_iterator().dataset_size
@@ -691,7 +703,7 @@ class Loader(IterableDataset[Any]):
 
     @property
     def dataset(self) -> Any:
-        """An object with a length, for ``len(loader.dataset)``."""
+        """An object whose length is the number of samples: ``len(loader.dataset)`` works as in PyTorch."""
         return _LoaderSize(self)
 
     @property
@@ -702,10 +714,10 @@ class Loader(IterableDataset[Any]):
 
     @property
     def classes(self) -> list[str]:
-        """Names of the classes, by label.
+        """Names of the classes, in the order of their labels.
 
         Raises:
-            AttributeError: the dataset of the reader has no class names.
+            AttributeError: the reader's dataset has no class names, and `classes` wasn't passed to the Loader.
         """
         return self.pipeline.classes if self._classes is None else list(self._classes)
 
@@ -720,12 +732,13 @@ class Loader(IterableDataset[Any]):
 
         Args:
             seconds: Duration of all measurements together.
-            apply: True to create the pipeline of this Loader with the fastest settings. The Loader must be unused.
+            apply: True to build this Loader's pipeline with the fastest settings. The Loader must not have been used
+                before.
             options: Options of `torchdali.tuning.tune`: ``step``, ``cores``, ``memory``.
 
         Raises:
-            RuntimeError: no function under `pipeline_def` creates the pipeline, or `apply` is True after the first use
-                of the Loader.
+            RuntimeError: the pipeline wasn't created by a function decorated with `pipeline_def`, or `apply` is True
+                after the first use of the Loader.
         """
         if apply and self._batches is not None:
             raise RuntimeError(
@@ -744,22 +757,22 @@ class Loader(IterableDataset[Any]):
         return report
 
     def explain_epoch(self) -> None:
-        """Print, rank by rank, how many samples and batches the present epoch has, and why."""
+        """Print the number of samples and batches of the current epoch for each rank, with the reasons."""
         with LEAVING:
             self._open_iterator().explain_epoch()
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
-        """Return a contact sheet of the next batch, with the names of its classes.
+        """Return an image that shows the samples of the next batch, with the names of their classes.
 
         The batch is not consumed: the loop delivers the same batch next. See `Pipeline.show`.
 
         Args:
-            path: File in which to save the contact sheet; None to save nothing.
+            path: File in which to save the image; None to save nothing.
             options: Options of `Pipeline.show` and `torchdali.pictures.show`, for example ``each`` and ``count``.
 
         Raises:
-            RuntimeError: a source of the pipeline can't repeat its data.
-            ValueError: no output can be drawn.
+            RuntimeError: a source of the pipeline can't deliver the same data twice.
+            ValueError: no output can be drawn as an image.
         """
         known: dict[str, Any] = {} if self._classes is None else {"classes": list(self._classes)}
         left = self._open_iterator().left
@@ -768,7 +781,7 @@ class Loader(IterableDataset[Any]):
         return self.pipeline.show(path, **{**known, **options})
 
     def close(self) -> None:
-        """Close the pipeline. A new loop builds the pipeline again, and begins with the first epoch."""
+        """Close the pipeline. The next loop builds the pipeline again, and begins with the first epoch."""
         if self._batches is not None:
             self._batches.close()
         self._batches = None
