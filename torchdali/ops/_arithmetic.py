@@ -1,8 +1,12 @@
 """Arithmetic, comparison, bitwise and mathematical functions on nodes, batches and tensors.
 
-Every function of `torchdali.kernels.arithmetic` is a hidden operator ``math.add``, ``math.sqrt`` ... and an
-expression that ``DataNode.__add__`` and `torchdali.math` find. Numbers among the operands are recorded as an
-argument of the one node, in text: ``math.sub(x, constants="255:uint8, _")`` is ``Constant(255).uint8() - x``.
+This module declares one hidden operator for each function of `torchdali.kernels.arithmetic`: ``math.add``,
+``math.sqrt`` and so on. It also defines the expressions that `DataNode`'s Python operators (such as ``__add__``) and
+`torchdali.math` look up by name.
+
+If an operand is a number, it is not a node of its own. Instead, the function's node has a text argument ``constants``
+with one item per operand: a number and its dtype, or ``_`` for an input. For example, ``Constant(255).uint8() - x`` is
+recorded as ``math.sub(x, constants="255:uint8, _")``.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ Parts: TypeAlias = "tuple[Number | None, ...]"
 
 
 def common_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    """Return the longest layout; each must be the end of the others that are longer.
+    """Return the longest layout. Each layout must be a suffix of every longer layout.
 
     Raises:
         RuntimeError: two layouts do not match.
@@ -67,7 +71,7 @@ def _operands(constants: str, dtypes: tuple[torch.dtype, ...]) -> list[arithmeti
 
 
 def _read(constants: str) -> Parts:
-    """Read ``"255:uint8, _"``: a number and its type, or the place of a tensor."""
+    """Parse a text like ``"255:uint8, _"``: a `Number` for each number, None for each input; () if it is empty."""
     return tuple(_read_part(part) for part in constants.split(", ")) if constants else ()
 
 
@@ -86,7 +90,7 @@ def _write(parts: Parts) -> str:
 
 
 def _declare(name: str) -> None:
-    """Register one function as an operator on samples, on batches of one shape, and as an expression."""
+    """Declare one function as an operator, with a batched implementation, and define its expression."""
 
     def body(*operands: Data, constants: str = "", out: Out = None) -> Data:
         dtypes = tuple([x.dtype for x in operands])
@@ -150,7 +154,7 @@ def _record(name: str, operands: tuple[Any, ...]) -> Any:
 
 
 def _check_nesting(name: str, index: int, operand: Any) -> None:
-    """Refuse a list that holds nodes: its values are not known while the graph is built."""
+    """Raise an error for a list that contains nodes: their values aren't known while the graph is built."""
     if isinstance(operand, (list, tuple)) and any(isinstance(o, DataNode) for o in operand):
         raise TypeError(
             f"input {index} of operator `{arithmetic.SYMBOLS.get(name, name)}` must be a node, a number, an array "
@@ -160,19 +164,20 @@ def _check_nesting(name: str, index: int, operand: Any) -> None:
 
 
 def _as_float(value: float) -> float:
-    """Return a number as DALI stores it in a constant of any floating point type: rounded to float32."""
+    """Round a number to float32, as DALI does in constants of any floating-point type."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))
 
 
 def _number(operand: Any, recorded: bool) -> Number | None:
-    """Return a constant operand, or None for an array, a batch or a node.
+    """Return a constant operand as a `Number`; None if the operand is an array, a batch or a node.
 
     Args:
-        recorded: The function becomes part of a graph, where an array of no axes is a constant too.
+        operand: The operand.
+        recorded: True if the function becomes a node of a graph. Then an array without axes is a constant too.
 
     Raises:
-        OverflowError: an integer that does not fit its type; Python's integers become int32.
+        OverflowError: an integer is out of range for its dtype; Python integers become int32.
     """
     if isinstance(operand, types.ScalarConstant) and operand.dtype == types.FLOAT64:
         return Number(_as_float(operand.value), torch.float64)
@@ -195,7 +200,11 @@ def _own_type(number: Any) -> Any:
 
 
 def _input(operand: Any, recorded: bool) -> Any:
-    """Return a node, a batch or a tensor unchanged, and an array or list as a constant of the graph."""
+    """Convert an operand that isn't a number to an input of the function.
+
+    Nodes, batches and samples of a batch are returned unchanged. In a graph, tensors, arrays and lists become constant
+    nodes; outside of a graph, they become tensors.
+    """
     if isinstance(operand, (DataNode, TensorList)):
         return operand
     if not isinstance(operand, (np.ndarray, Tensor, list, tuple)):

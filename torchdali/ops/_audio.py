@@ -1,4 +1,4 @@
-"""Audio: decoding and resampling."""
+"""Operators that decode and resample audio."""
 
 from __future__ import annotations
 
@@ -37,25 +37,29 @@ def audio(
     quality: float = 50.0,
     sample_rate: PerSample[float] = 0.0,
 ) -> tuple[Data, Data]:
-    """Decode audio: WAV by itself, FLAC, Ogg, MP3 and others by the package soundfile (extra ``audio``).
+    """Decode audio, and resample it if ``sample_rate`` is passed.
 
-    The package av (extra ``video``) decodes AAC, ALAC, M4A, the sound of videos, and FLAC with bit depths other than 8,
-    16 and 24. With av, other FLAC takes a fifth less time, and has the same samples.
+    WAV needs no other package. FLAC, Ogg, MP3 and other formats need the package soundfile (extra ``audio``). AAC,
+    ALAC, M4A, the sound of videos, and FLAC with bit depths other than 8, 16 and 24 need the package av (extra
+    ``video``). If av is installed, it also decodes all other FLAC files: the samples are the same, and decoding takes a
+    fifth less time.
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
-        downmix: Return the mean of the channels.
-        dtype: float32 (full scale is 1), int16 or int32.
-        quality: Quality of resampling: 0, 50 and 100 select windows of 3, 16 and 64 lobes.
-        sample_rate: In Hz; audio with another rate is resampled. 0 keeps the rate.
+        downmix: True to return the mean of the channels.
+        dtype: Output dtype: float32 in the range -1 to 1 (the default), int16 or int32.
+        quality: Quality of resampling, from 0 (fastest) to 100 (best). The filter's half width is 3, 16 and 64 samples
+            for the qualities 0, 50 and 100.
+        sample_rate: Sample rate of the output in Hz. Default: 0, which keeps the file's sample rate.
 
     Returns:
-        ``(samples, channels)``, or ``(samples,)`` with ``downmix``; and the sample rate, a float32 scalar.
+        Samples ``(samples, channels)``, or ``(samples,)`` if ``downmix`` is True; and the sample rate in Hz, a float32
+        scalar.
 
     Raises:
-        DecodeError: the data is empty, damaged or of an unknown format, or ends before the length that its header
-            states. A truncated WAV file gives the samples that it has.
-        RuntimeError: the data has more than one dimension, another type, or a quality that is not in 0 to 100.
+        DecodeError: the data is empty, damaged or of an unknown format, or it ends before the length that its header
+            states. A truncated WAV file raises no error: its existing samples are returned.
+        RuntimeError: the data has more than one axis, the dtype is not supported, or the quality is not in [0, 100].
         MissingExtraError: the format needs soundfile or av, which is not installed.
     """
     if data.ndim != 1:
@@ -90,23 +94,26 @@ def audio_resample(
     quality: float = 50.0,
     scale: PerSample[float] | None = None,
 ) -> Data:
-    """Resample a signal, by a sinc under a Hann window.
+    """Resample a signal with a sinc filter that is windowed by a Hann window.
 
-    The ratio is ``scale``, or ``out_rate / in_rate``, or follows from ``out_length``; pass one of these.
-    The window is not widened where the rate goes down. A result of another type is scaled from full scale to full
-    scale: for unsigned types, silence is in the middle.
+    Pass exactly one of these: ``scale``, ``out_length``, or both ``in_rate`` and ``out_rate``. The filter has the same
+    width for all ratios, also if the sample rate is reduced. If the output dtype isn't the input's dtype, values are
+    rescaled from the full scale of one dtype to the full scale of the other. In unsigned dtypes, silence is the middle
+    of the range.
 
     Args:
         data: ``(samples,)`` or ``(samples, channels)``: integers of up to 32 bits, or float32.
-        dtype: Output dtype, one of the input's; the input's dtype by default.
-        in_rate: Sample rate of the input.
-        out_length: Samples of the result.
-        out_rate: Sample rate of the result.
-        quality: From 0 to 100; 0, 50 and 100 select 3, 16 and 64 lobes of the window.
-        scale: Samples of the result for one of the input.
+        dtype: Output dtype: an integer dtype of up to 32 bits, or float32. Default: the input's dtype.
+        in_rate: Sample rate of the input in Hz.
+        out_length: Number of samples of the output.
+        out_rate: Sample rate of the output in Hz.
+        quality: Quality of resampling, from 0 (fastest) to 100 (best). The filter's half width is 3, 16 and 64 samples
+            for the qualities 0, 50 and 100.
+        scale: Ratio of the output's length to the input's length.
 
     Raises:
-        RuntimeError: no ratio, or more than one; a negative one; a rate that is not positive; another type.
+        RuntimeError: none or several of ``scale``, ``out_length`` and the rates are passed, one of them is out of
+            range, or a dtype is not supported.
     """
     _check_quality(quality)
     if data.ndim not in (1, 2):
@@ -127,7 +134,7 @@ def _check_quality(quality: float) -> None:
 
 
 def _ratio(samples: int, in_rate: Any, out_rate: Any, scale: Any, out_length: Any) -> tuple[float, float, int]:
-    """Return both rates, and the length of the result."""
+    """Return the input's rate, the output's rate, and the number of output samples."""
     ways = [in_rate is not None or out_rate is not None, scale is not None, out_length is not None]
     if sum(ways) > 1:
         raise RuntimeError("audio_resample: give the rates, scale or out_length, not several of them")

@@ -1,4 +1,4 @@
-"""Boxes and the anchors of detectors."""
+"""The operator `box_encoder`, which assigns boxes to the anchors of a detector."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["box_encoder"]
 
 
 class _Known:
-    """Values that all samples share.
+    """Values of a `box_encoder` that are computed once for all samples.
 
     Raises:
-        RuntimeError: arguments out of range or of a wrong length.
+        RuntimeError: an argument is out of range or has the wrong length.
     """
 
     def __init__(
@@ -45,20 +45,28 @@ class _Known:
         self.anchors, own = Anchors(corners), center_size(corners)
         self.place, self.size = (own * scale).chunk(2, 1)
         self.without = torch.zeros_like(own) if offset else own
-        """The result if no anchor has a box."""
+        """The encoded boxes of a sample in which no anchor has a box."""
         self.means, self.stds = own.new_tensor(means), own.new_tensor(stds)
 
         on_cpu = device.type == "cpu"
         self.arrays = [x.numpy() for x in (own * scale, self.means, self.stds) if on_cpu]
 
     def offsets(self, boxes: Tensor, indices: Tensor) -> Tensor:
-        """Return offsets of boxes, given by centre and size, from the anchors found for them."""
+        """Return the offsets of boxes from their anchors.
+
+        Args:
+            boxes: ``(K, 4)``, center and size.
+            indices: ``(K,)``: index of each box's anchor.
+        """
         boxes, size = boxes * self.scale, self.size[indices]
         place = (boxes[:, :2] - self.place[indices]) / size
         return (torch.cat((place, (boxes[:, 2:] / size).log()), 1) - self.means) / self.stds
 
     def offsets_of_arrays(self, boxes: Array, indices: Array) -> Array:
-        """Compute `offsets` with NumPy, which keeps the GIL in small calls; with torch, threads would wait."""
+        """Compute `offsets` with NumPy.
+
+        PyTorch releases the GIL in each call, and threads then wait to get it back. NumPy keeps it in small calls.
+        """
         anchors, means, stds = self.arrays
         beside, result = anchors[indices], boxes * np.float32(self.scale)
         result[:, :2] -= beside[:, :2]
@@ -70,7 +78,7 @@ class _Known:
 
 
 class _Encoder:
-    """Encodes boxes; caches the parts that are the same for all samples."""
+    """Implementation of `box_encoder`. It caches the values that are the same for all samples."""
 
     def __init__(self) -> None:
         self._key: tuple[Any, ...] = ()
@@ -107,28 +115,31 @@ def box_encoder(
     scale: float = 1.0,
     stds: list[float] = [1.0, 1.0, 1.0, 1.0],  # noqa: B006
 ) -> tuple[Data, Data]:
-    """Assign boxes to the anchors of a single-shot detector.
+    """Assign boxes to the anchors of a single-shot detector (SSD).
 
-    An anchor gets the box with which its intersection over union is the largest, if that is above ``criteria``.
-    The best anchor of each box gets it in any case. Of equal ones, the last counts.
+    Each anchor gets the box with the largest intersection over union, if it is above ``criteria``. In addition, each
+    box is assigned to its best anchor, even if the intersection over union is below ``criteria``. If several candidates
+    are equally good, the last one is used.
 
     Args:
         boxes: ``(N, 4)`` float32: left, top, right and bottom.
-        labels: ``(N,)`` int32, not 0.
-        anchors: M times left, top, right and bottom.
-        criteria: Threshold, in [0, 1].
-        means: Means of the offsets: subtracted from x, y, width and height.
-        offset: Return offsets ``((center - anchor's) / anchor's size - mean) / std`` and
-            ``(log(size / anchor's size) - mean) / std`` instead of boxes; 0 for anchors without a box.
-        scale: Applied to boxes and anchors before offsets are computed.
-        stds: Standard deviations of the offsets, which are divided by them; not 0.
+        labels: ``(N,)`` int32, one label per box. 0 is reserved for anchors without a box.
+        anchors: ``4 * M`` numbers: left, top, right and bottom of M anchors.
+        criteria: Threshold of the intersection over union, in [0, 1].
+        means: Four numbers that are subtracted from the offsets of x, y, width and height. Default: 0.
+        offset: True to return offsets from the anchors instead of boxes: for x and y,
+            ``((box_center - anchor_center) / anchor_size - mean) / std``; for width and height,
+            ``(log(box_size / anchor_size) - mean) / std``. The offsets of anchors without a box are 0.
+        scale: Factor that boxes and anchors are multiplied with before offsets are computed.
+        stds: Four numbers by which the offsets of x, y, width and height are divided; they must not be 0. Default: 1.
 
     Returns:
-        For each anchor, centre x, centre y, width and height of its box (of the anchor itself if it has no box), ``(M,
-        4)`` float32; and the label of the box, ``(M,)`` int32, 0 for none.
+        Encoded boxes, ``(M, 4)`` float32: center x, center y, width and height of each anchor's box, or of the anchor
+        itself if it has no box. And the label of each anchor's box, ``(M,)`` int32, 0 for anchors without a box.
 
     Raises:
-        RuntimeError: arguments out of range or of a wrong length, labels that are not int32 or too few.
+        RuntimeError: an argument is out of range or has the wrong length, ``labels`` isn't int32, or there are fewer
+            labels than boxes.
     """
     settings = {"criteria": criteria, "means": means, "scale": scale, "stds": stds}
     return _Encoder()(boxes, labels, anchors=anchors, offset=offset, **settings)
@@ -155,7 +166,7 @@ def _encode(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tenso
 
 
 def _to_center_size(boxes: Array) -> Array:
-    """Return `center_size` by NumPy."""
+    """Compute `center_size` with NumPy."""
     low, high = boxes[:, :2], boxes[:, 2:]
     return np.concatenate(((low + high) * np.float32(0.5), high - low), 1)
 

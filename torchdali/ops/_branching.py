@@ -1,4 +1,7 @@
-"""Branches without an `if`: `fn._conditional`, for scripts that call it directly, like one of DALI's notebooks."""
+"""The functions of `fn._conditional`, which divide a batch and merge it again without an ``if``.
+
+One of DALI's notebooks calls these functions directly.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ __all__ = ["merge", "not_", "split", "validate_logical"]
 
 
 def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNode]:
-    """Divide a batch by a truth value of each sample.
+    """Divide the samples of a batch into two nodes, by a predicate.
 
     Args:
-        input: Any shape and type.
-        predicate: A scalar per sample, on the CPU; values other than 0 are true.
-        options: ``device``, ``name``, ``preserve``.
+        input: Data of any shape and dtype.
+        predicate: One scalar per sample, on the CPU; values other than 0 are true.
+        options: The arguments ``device``, ``name`` and ``preserve``.
 
     Returns:
-        A node for the samples where the predicate is true, and a node for the other samples. Results that are computed
-        from a part contain only the part's samples, even if they are outputs of the pipeline.
+        A node with the samples whose predicate is true, and a node with the other samples. Results that are computed
+        from one of these nodes contain only the node's samples, even if they are outputs of the pipeline.
 
     Raises:
         RuntimeError: the predicate isn't a node, or no pipeline is being defined.
@@ -46,17 +49,18 @@ def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNod
 
 
 def merge(input_0: Any, input_1: Any, /, *, predicate: DataNode, **options: Any) -> DataNode:
-    """Merge the parts of a batch that `split` made with the same predicate.
+    """Merge two nodes that `split` has returned, or results computed from them, to one batch.
 
     Args:
-        input_0: The samples where the predicate is true, or a node for the whole batch, whose other samples are
-            ignored.
-        input_1: The samples where the predicate is false, or a node for the whole batch.
-        predicate: A scalar per sample, on the CPU.
-        options: ``device``, ``name``, ``preserve``.
+        input_0: Node with the samples whose predicate is true. If the node contains all samples of the batch, the other
+            samples are ignored.
+        input_1: Node with the samples whose predicate is false. If the node contains all samples of the batch, the
+            other samples are ignored.
+        predicate: One scalar per sample, on the CPU, the same as in the call of `split`.
+        options: The arguments ``device``, ``name`` and ``preserve``.
 
     Raises:
-        RuntimeError: the predicate isn't a node; or, while the pipeline runs, the parts differ in dtype, number of
+        RuntimeError: the predicate isn't a node; or, while the pipeline runs, the two inputs differ in dtype, number of
             axes or layout.
         ValueError: the predicate is not on the CPU.
     """
@@ -68,7 +72,7 @@ def merge(input_0: Any, input_1: Any, /, *, predicate: DataNode, **options: Any)
 
 
 def not_(input: Any, /, **options: Any) -> Any:
-    """Compute ``not`` of one scalar per sample.
+    """Compute ``not`` for one scalar per sample.
 
     Raises:
         RuntimeError: a sample is not a scalar.
@@ -77,13 +81,13 @@ def not_(input: Any, /, **options: Any) -> Any:
 
 
 def validate_logical(input: Any, /, *, expression_name: str, expression_side: str, **options: Any) -> Any:
-    """Return an operand of ``and`` or ``or`` unchanged.
+    """Check an operand of ``and`` or ``or``, and return it unchanged.
 
     Args:
         input: The operand.
         expression_name: ``"and"`` or ``"or"``, for the error message.
-        expression_side: ``"left"`` or ``"right"``.
-        options: ``device``, ``name``, ``preserve``.
+        expression_side: ``"left"`` or ``"right"``, for the error message.
+        options: The arguments ``device``, ``name`` and ``preserve``.
 
     Raises:
         RuntimeError: a sample is not a bool scalar.

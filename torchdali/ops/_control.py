@@ -1,4 +1,8 @@
-"""Hidden operators of conditionals and `auto_aug`: merging branches, and logic on truth values."""
+"""Hidden operators that implement ``if``, ``and``, ``or`` and ``not`` in pipelines, and the choices of `auto_aug`.
+
+A conditional divides a batch among its branches. Each branch processes only its own samples, and an operator of this
+module merges the branches' results to one batch.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from torchdali.declaration.schema import Arguments, Data, PerSample
 
 
 def _statement(constants: Mapping[str, Any]) -> str:
-    """Return the user's construct: `and`, `select` ..., or an `if`, which sets variables instead of a result."""
+    """Return the name of the user's construct for the node's title, for example ``and``, ``select`` or ``if``."""
     named = re.match("the result of `(.+?)`", constants.get("what", ""))
     return named[1] if named else "if"
 
@@ -33,12 +37,15 @@ def _chosen_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 
 def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    """Return the layout of the branches that have one: one without may not be taken at all."""
+    """Return the common layout of the branches that have a layout. A branch without samples may have none."""
     return _chosen_layout(tuple(filter(None, layouts)) or ("",), arguments)
 
 
 class _Chooser:
-    """Merges branches by number; remembers the kind of the first sample, since all must be alike."""
+    """Returns the value of one of several branches for a sample.
+
+    All samples must have the same dtype and number of axes, so the first sample's are stored.
+    """
 
     def __init__(self) -> None:
         self._kind: tuple[torch.dtype, int] | None = None
@@ -53,7 +60,7 @@ class _Chooser:
 
     def _see(self, value: Tensor, what: str) -> None:
         kind = value.dtype, value.ndim
-        with self._lock:  # threads with the first samples come here side by side
+        with self._lock:  # several threads may process first samples at the same time
             if self._kind not in (None, kind):
                 assert self._kind is not None
                 raise RuntimeError(
@@ -64,7 +71,7 @@ class _Chooser:
 
 
 def _merger() -> Callable[..., Tensor]:
-    """Return the merger of the branches of one `if`."""
+    """Return the function that merges the two branches of one ``if``, sample by sample."""
     choose = _Chooser()
 
     def merge(on_true: Tensor | None, on_false: Tensor | None, /, *, condition: Any, what: str = "") -> Tensor:
@@ -86,25 +93,25 @@ def _merge(
     condition: PerSample[Any],
     what: str = "",
 ) -> Data:
-    """Return the value of the branch that was taken; see `_merger`, which does it."""
+    """Return each sample's value from the branch that was executed for the sample."""
     return _merger()(on_true, on_false, condition=condition, what=what)
 
 
 @operator(title=_statement, merges=True, layout=_chosen_layout, make=_Chooser)
 def _choose(*branches: Data, case: PerSample[int], what: str = "") -> Data:
-    """Return the value of a branch; see `_Chooser`, which does it."""
+    """Return each sample's value from the branch with the index `case`."""
     return _Chooser()(*branches, case=case, what=what)
 
 
 @operator(title="split")
 def _part(value: Data, /) -> Data:
-    """Return the value: the conditions of its node make it a part of the batch."""
+    """Return the value unchanged. The node's conditions determine the samples that it processes."""
     return value
 
 
 @operator(title="select")
 def _case(index: Data, /, *, count: int) -> Data:
-    """Return the index of the branch for a number: the first also below 0, the last also above."""
+    """Convert a number to the index of a branch: rounded up, and clamped to the existing branches."""
     return _cases(index[None], count)[0]
 
 
@@ -122,7 +129,7 @@ def _cases(index: Tensor, count: int) -> Tensor:
 
 @operator(title="not")
 def _not(value: Data, /) -> Data:
-    """Return whether a scalar is 0."""
+    """Return True if a scalar is 0."""
     if value.ndim:
         raise RuntimeError(f"`not` takes a scalar (0D), not {value.ndim} dimensions")
     return value == 0
@@ -130,7 +137,11 @@ def _not(value: Data, /) -> Data:
 
 @operator(title=lambda constants: constants["expression"])
 def _logical(value: Data, /, *, expression: str, side: str) -> Data:
-    """Check an operand of ``and`` or ``or``."""
+    """Return an operand of ``and`` or ``or`` unchanged.
+
+    Raises:
+        RuntimeError: the operand isn't a bool scalar.
+    """
     if value.ndim or value.dtype != torch.bool:
         kind = str(value.dtype).removeprefix("torch.")
         raise RuntimeError(

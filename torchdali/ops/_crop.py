@@ -1,4 +1,4 @@
-"""Operators that crop images, also with mirroring and normalization."""
+"""The operators `crop`, and `crop_mirror_normalize`, which also mirrors, normalizes and transposes images."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from torchdali.tensors import TensorList
 __all__ = ["crop", "crop_mirror_normalize", "crop_window", "finish_of"]
 
 CROP_LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
-"""Layouts that crops take; the first one of the right ndim is assumed if none is set: four axes are a volume."""
+"""Layouts that crops accept. Data without a layout gets the first one with its number of axes."""
 
 Picture = Annotated[Tensor, Takes(CROP_LAYOUTS)]
 
@@ -67,7 +67,7 @@ _NORMALIZED = (torch.float32, torch.float16, torch.uint8, torch.int8)
 
 
 class _Whole(float):
-    """Sentinel default of an extent, distinguishable from 0."""
+    """Default of an extent that the user didn't pass; the code can distinguish it from a 0 that the user passed."""
 
     __slots__ = ()
 
@@ -90,22 +90,23 @@ def crop_window(
     crop_pos_z: PerSample[float] = 0.5,
     rounding: Annotated[str, one_of(ROUNDINGS)] = "round",
 ) -> Window:
-    """Return axes, starts and extents of the window that the arguments describe.
+    """Return the cropped axes, and the window's start and extent on each of them.
 
-    ``start = crop_pos * (extent of the image - extent of the window)``.
+    The window starts at ``crop_pos * (extent of the image - extent of the window)``.
 
     Args:
         shape: Shape of the image.
         layout: Layout of the image.
-        crop: Extents ``(H, W)`` or ``(D, H, W)`` of the window, in pixels; truncated to integers. A value below 1 keeps
-            the whole axis.
-        crop_d: Depth of the window, instead of ``crop``; number of frames if the data has no depth.
-        crop_h: Height of the window, in pixels.
-        crop_w: Width of the window, in pixels.
-        crop_pos_x: Horizontal position of the window, from 0 (left) to 1 (right).
-        crop_pos_y: Vertical position of the window, from 0 (top) to 1 (bottom).
-        crop_pos_z: Position of the window in depth, from 0 (front) to 1 (back).
-        rounding: Conversion of the start to an integer: ``"round"`` (halves away from zero) or ``"truncate"``.
+        crop: Extents ``(H, W)`` or ``(D, H, W)`` of the window in pixels, truncated to integers. If an extent is below
+            1, its axis is not cropped.
+        crop_d: Depth of the window in pixels, instead of ``crop``. If the data has frames but no depth, the number of
+            frames.
+        crop_h: Height of the window in pixels, instead of ``crop``.
+        crop_w: Width of the window in pixels, instead of ``crop``.
+        crop_pos_x: Horizontal position of the window, from 0 (left) to 1 (right). Default: 0.5, the center.
+        crop_pos_y: Vertical position of the window, from 0 (top) to 1 (bottom). Default: 0.5, the center.
+        crop_pos_z: Position of the window in depth, from 0 (front) to 1 (back). Default: 0.5, the center.
+        rounding: Rounding of the window's start to an integer: ``"round"`` (halves away from zero) or ``"truncate"``.
 
     Raises:
         RuntimeError: the sizes contradict each other, a position is outside [0, 1], or the rounding is unknown.
@@ -141,7 +142,7 @@ def _window(
 
 
 def _window_sizes(crop: tuple[float, ...] | None, d: float, h: float, w: float) -> tuple[float, ...]:
-    """Return the window's width, height and, if it was passed, depth; a value below 1 keeps the whole axis."""
+    """Return the window's width, height and, if it was passed, depth. An axis with a value below 1 is not cropped."""
     if crop is not None:
         if not d is h is w is _WHOLE:
             raise RuntimeError("crop cannot be combined with crop_h, crop_w and crop_d")
@@ -165,18 +166,21 @@ def crop(
     out: Out = None,
     **window: Annotated[Any, shares(crop_window)],
 ) -> Picture:
-    """Cut a window out of images, frames or volumes.
+    """Crop images, sequences of frames or volumes to a window.
 
     Args:
-        data: Images, frames or volumes in any layout.
-        dtype: Output dtype, converted by truncation and saturated; the input's dtype if None.
-        fill_values: Value outside the image for ``out_of_bounds_policy="pad"``: one for all channels, or one per
-            channel. It is converted to the output dtype as in C: truncated and wrapped.
-        out_of_bounds_policy: Policy for windows that reach outside: ``"error"``, ``"pad"``, ``"trim_to_shape"``, or an
-            extension of the image: ``"clamp"``, ``"wrap"``, ``"reflect_101"``, ``"reflect_1001"``.
+        data: Images, sequences of frames or volumes in any layout.
+        dtype: Output dtype. Values are truncated and saturated. Default: the input's dtype.
+        fill_values: Values of pixels outside of the image if ``out_of_bounds_policy`` is ``"pad"``: one number for all
+            channels, or one per channel. They are converted to the output dtype as in C: truncated and wrapped.
+        out_of_bounds_policy: Treatment of windows that reach outside of the image: ``"error"`` raises an error,
+            ``"trim_to_shape"`` returns only the pixels inside, ``"pad"`` fills the pixels outside with ``fill_values``,
+            ``"clamp"`` repeats the edge, ``"wrap"`` repeats the image, ``"reflect_1001"`` mirrors the image and repeats
+            the edge, ``"reflect_101"`` mirrors it without repeating the edge.
 
     Raises:
-        RuntimeError: the window reaches outside, or the arguments contradict each other.
+        RuntimeError: the window reaches outside of the image with the policy ``"error"``, or the arguments contradict
+            each other.
     """
     axes, starts, extents = crop_window(data.shape, layout, **window)
     part = cut(
@@ -195,7 +199,16 @@ def _edit(constants: Mapping[str, Any]) -> Edit:
 
 
 def narrow_to_crop(program: ImageProgram, arguments: Mapping[str, Any], rng: Any = None) -> ImageProgram | None:
-    """Append the crop that the arguments of `crop_window` describe to a program; None if it reaches outside."""
+    """Append a crop to an image program.
+
+    Args:
+        program: The program, which describes the steps that compute an image.
+        arguments: Arguments of an operator. The arguments of `crop_window` among them specify the window.
+        rng: Unused.
+
+    Returns:
+        The program with the crop, or None if the window reaches outside of the image.
+    """
     if _OF_THE_WINDOW.isdisjoint(arguments):
         return program
     window = {k: v for k, v in arguments.items() if k in _OF_THE_WINDOW}
@@ -245,16 +258,16 @@ def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int
 
 
 def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
-    """Crop each image of a batch with `crop_window`; return NumPy views.
+    """Crop each image of a batch to the window from `crop_window`; return NumPy views of the images.
 
     Args:
         data: ``(N, ...)`` on the CPU.
         layout: Layout of an image.
-        window: Arguments of `crop_window`; a `Column` contains one value per sample.
+        window: Arguments of `crop_window`. An argument with one value per sample is a `Column`.
 
     Returns:
-        An array ``(N, ...)``, or a list if the windows have different positions; None if the batch is empty, the
-        window's size differs from sample to sample, or a window reaches outside.
+        An array ``(N, ...)`` if all windows have the same position, otherwise a list of arrays. None if the batch is
+        empty, the window's size differs from sample to sample, or a window reaches outside of its image.
     """
     array = data.numpy()
     drawn = {k: v for k, v in window.items() if isinstance(v, Column)}
@@ -295,29 +308,32 @@ def crop_mirror_normalize(
     out: Out = None,
     **window: Annotated[Any, shares(crop_window)],
 ) -> Picture:
-    """Crop, mirror, normalize and transpose.
+    """Crop, mirror, normalize and transpose images.
 
-    ``out = (in - mean) / std * scale + shift``; pixels outside the image are ``fill_values``, without normalization.
+    ``out = (in - mean) / std * scale + shift``
 
     Args:
-        data: Images, frames or volumes in any layout.
-        dtype: Output dtype: float32, float16, uint8 or int8 (rounded, saturated).
-        fill_values: Value outside the image for ``out_of_bounds_policy="pad"``: one for all channels, or one per
-            output channel.
-        mean: Mean: one value for all channels, or one per channel.
-        mirror: Mirror horizontally if not 0.
-        out_of_bounds_policy: Policy for windows that reach outside: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
-        output_layout: Layout of the output: a permutation of the input's layout; "" keeps the input's layout.
-        pad_output: Add channels up to a power of two. They contain ``fill_values`` if the policy is ``"pad"``, and 0
-            otherwise.
-        scale: Factor of the normalized value.
-        shift: Offset that is added after the factor.
-        std: Standard deviation: one value for all channels, or one per channel. With 0, the result is infinity, or NaN
-            if the input value equals the mean.
+        data: Images, sequences of frames or volumes in any layout.
+        dtype: Output dtype: float32 (the default), float16, uint8 or int8. Integers are rounded and saturated.
+        fill_values: Values of pixels outside of the image if ``out_of_bounds_policy`` is ``"pad"``: one number for all
+            channels, or one per output channel. They are not normalized.
+        mean: Mean that is subtracted, in units of the input: one number for all channels, or one per channel.
+        mirror: Nonzero to mirror the image horizontally.
+        out_of_bounds_policy: Treatment of windows that reach outside of the image: ``"error"`` raises an error,
+            ``"trim_to_shape"`` returns only the pixels inside, ``"pad"`` fills the pixels outside with ``fill_values``.
+        output_layout: Layout of the output, a permutation of the input's layout. Default: ``"CHW"``; "" keeps the
+            input's layout.
+        pad_output: True to add channels until their number is a power of two. The new channels contain ``fill_values``
+            if ``out_of_bounds_policy`` is ``"pad"``, otherwise 0.
+        scale: Factor that normalized values are multiplied with.
+        shift: Offset that is added after the multiplication with ``scale``.
+        std: Standard deviation by which values are divided: one number for all channels, or one per channel. With 0,
+            the result is infinite, or NaN if the input equals the mean.
 
     Raises:
-        RuntimeError: the window reaches outside, the dtype is unsupported, the output layout is not a permutation, or
-            the number of values is neither 1 nor the number of channels.
+        RuntimeError: the window reaches outside of the image with the policy ``"error"``, the dtype is not supported,
+            ``output_layout`` is not a permutation of the input's layout, or an argument with values for channels has
+            neither one value nor one per channel.
     """
     if dtype not in _NORMALIZED:
         raise RuntimeError(f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8")
@@ -368,7 +384,12 @@ def _edit_all(constants: Mapping[str, Any]) -> Edit | None:
 
 
 def _options(last: Mapping[str, Any], constants: Mapping[str, Any]) -> Callable[[ImageOptions], ImageOptions] | None:
-    """Return the function that edits image options; None if the arguments don't fit an output of three channels."""
+    """Return the function that edits image options; None if the arguments don't fit an output of three channels.
+
+    Args:
+        last: Arguments of `crop_mirror_normalize` that the user passed and that determine the output's values.
+        constants: All arguments that are the same for all samples.
+    """
     if last == _BYTES:
         return ImageOptions.mirror
     numbers = [constants[name] for name in ("mean", "std", "fill_values") if name in constants]
@@ -380,10 +401,10 @@ def _options(last: Mapping[str, Any], constants: Mapping[str, Any]) -> Callable[
 
 
 def output_of(**arguments: Any) -> Output:
-    """Return the output of a `crop_mirror_normalize` of three channels with these arguments.
+    """Describe the output of `crop_mirror_normalize` with these arguments, for images of three channels.
 
     Raises:
-        RuntimeError, TypeError, ValueError: the operator would raise the same error.
+        RuntimeError, TypeError, ValueError: `crop_mirror_normalize` would raise the same error.
     """
     last = {**_OF_THE_OUTPUT, **arguments}
     planar = last.pop("output_layout") == "CHW"
@@ -395,7 +416,10 @@ def output_of(**arguments: Any) -> Output:
 def _scaling(
     dtype: torch.dtype, mean: list[float], std: list[float], scale: float, shift: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return the factors and offsets of three channels; None if only the table has the exact result."""
+    """Return the factors and offsets of three channels.
+
+    Return None if they don't compute the operator's exact result: then only a table of all 256 values does.
+    """
     scaling = affine(tuple(mean), tuple(std), scale, shift, 3, 3)
     factor, offset = ((1.0,), (0.0,)) if scaling is None else (scaling.factor, scaling.offset)
     is_simple = scaling is None or scaling.centre == (0.0,)
@@ -465,7 +489,10 @@ def finish_of(
     images: Images, *, dtype: torch.dtype, mean: Any, mirror: int | Column, channel_first: bool,
     scale: float, shift: float, std: Any, fill_values: list[float], out_of_bounds_policy: str,
 ) -> Finish:  # fmt: skip
-    """Check the arguments of `crop_mirror_normalize` for windows of one size; return the arguments of its kernels."""
+    """Check the arguments of `crop_mirror_normalize`; return the arguments of its kernels on the device.
+
+    All windows must have the same size.
+    """
     out_of_bounds(out_of_bounds_policy, borders=False)
     check_fill(fill_values, (images.channels,), 0)
     channels = images.channels
@@ -476,9 +503,10 @@ def finish_of(
 
 
 def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) -> tuple[Tensor, tuple[int, int]] | None:
-    """Return the table for `normalize_batch` on the device, and the size of all windows.
+    """Return the table of windows for `normalize_batch`, on the device, and the windows' common height and width.
 
-    Return None if windows have different sizes or reach outside: the general implementation pads, or raises the error.
+    Return None if windows have different sizes or reach outside of their images. The general implementation then pads
+    the windows or raises the error.
     """
     device = images.flat.device
     if images.uniform and not any(isinstance(value, Column) for value in window.values()):
@@ -506,14 +534,14 @@ def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) ->
 
 @device_cache(maxsize=64)
 def _same_windows(count: int, values: int, width: int, y: int, x: int, device: torch.device) -> Tensor:
-    """Return the table for images and windows that are equal in each batch. It is uploaded once."""
+    """Return the table of windows for images of one size, with the same window in each. It is uploaded only once."""
     return upload(table([np.arange(count, dtype=np.int64) * values, width, y, x]), device)
 
 
 def _windows(
     images: Images, layout: str, window: dict[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Return the starts and extents of the images' windows, ``(2, N)`` each; None if a window selects channels."""
+    """Return the starts and extents of the images' windows, ``(2, N)`` each; None if a window crops the channels."""
     sides, each = images.sides.T.tolist(), each_of(window)
     each = each * len(sides) if len(each) == 1 else each
     windows = [crop_window((h, w, images.channels), layout, **row) for (h, w), row in zip(sides, each, strict=True)]
@@ -521,6 +549,12 @@ def _windows(
 
 
 def _mirror_slice(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
-    """Mirror the position of a part of a window along one axis."""
+    """Mirror a region of a window along one axis.
+
+    Args:
+        part: Slices of the region.
+        axis: Index of the axis.
+        extent: Extent of the window on this axis.
+    """
     low, high, _ = part[axis].indices(extent)
     return (*part[:axis], slice(extent - high, extent - low), *part[axis + 1 :])

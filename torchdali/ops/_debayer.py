@@ -1,4 +1,4 @@
-"""Colors from the mosaic of a camera's sensor."""
+"""The operator `debayer`, which computes RGB images from the raw images of a camera's sensor."""
 
 from __future__ import annotations
 
@@ -34,32 +34,35 @@ def debayer(
     layout: Layout,
     out: Out = None,
 ) -> Mosaic:
-    """Fill in the colors of a Bayer mosaic: from one channel to three.
+    """Compute the colors of a Bayer mosaic: an image whose pixels each have only a red, a green or a blue value.
 
-    As in DALI, the CPU's algorithms (OpenCV's) put the color found at ``blue_position`` into the *first*
-    channel and the color of the opposite corner of the 2x2 cell into the third; ``default_npp`` puts it into the third.
+    As in DALI, the order of the output's channels depends on the algorithm. The algorithms with the suffix ``_ocv``
+    (OpenCV's algorithms) write the color at ``blue_position`` to the *first* channel, and the color at the opposite
+    corner of the 2x2 cell to the third channel. ``default_npp`` writes the color at ``blue_position`` to the third
+    channel.
 
     Args:
-        image: ``(H, W)``, ``(H, W, 1)`` or sequences of these, uint8 or uint16; height and width are even.
-        algorithm: ``bilinear_ocv`` (means of neighbours; the default on the CPU), ``edgeaware_ocv`` (green along the
-            smaller gradient), ``vng_ocv`` (variable number of gradients, Chang, Cheung and Pang 1999; uint8 only),
-            ``gray_ocv`` (one channel, luma of bilinear), or, on accelerators only, ``default_npp`` (the default
-            there; means of neighbours).
-        blue_position: Row and column, 0 or 1, of the blue pixel in each 2x2 cell: ``(0, 0)`` is BGGR, ``(0, 1)``
-            GBRG, ``(1, 0)`` GRBG, ``(1, 1)`` RGGB. One number is used for both.
+        image: ``(H, W)``, ``(H, W, 1)`` or sequences of these images, uint8 or uint16. Height and width must be even.
+        algorithm: ``bilinear_ocv`` uses the mean of neighboring pixels of the same color, and is the default on the
+            CPU. ``edgeaware_ocv`` interpolates green in the direction of the smaller gradient. ``vng_ocv`` uses a
+            variable number of gradients (Chang, Cheung and Pang 1999), for uint8 only. ``gray_ocv`` returns one
+            channel, the luma of ``bilinear_ocv``. ``default_npp`` uses the mean of neighboring pixels of the same
+            color; it is available only on accelerators, and is the default there.
+        blue_position: Row and column, 0 or 1, of the blue pixel in each 2x2 cell: ``(0, 0)`` for BGGR, ``(0, 1)`` for
+            GBRG, ``(1, 0)`` for GRBG, ``(1, 1)`` for RGGB. If you pass one number, it is both row and column.
 
     Returns:
-        ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray_ocv``, of the input's type.
+        Images ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray_ocv``, in the input's dtype.
 
     Raises:
-        RuntimeError: another type, an odd extent, several channels, no pixels, a position outside of the cell, or an
-            algorithm that is unknown or not available.
+        RuntimeError: the dtype isn't supported, height or width is odd or 0, the image has several channels, the
+            position is outside of the cell, or the algorithm is unknown or not available.
     """
     mosaic = _one_channel(image, layout)
     first = _position(blue_position)
     chosen = (algorithm or "").lower() or _default(image)
     if chosen == _OF_ACCELERATORS:
-        first = 1 - first[0], 1 - first[1]  # blue comes third
+        first = 1 - first[0], 1 - first[1]  # the kernels write this position's color to the third channel
     name = _kernel(chosen, image)
     shape = (*mosaic.shape, 1 if name == "gray" else 3)
     if out is None or out.shape != shape or out.dtype != image.dtype:
@@ -93,7 +96,11 @@ def _default(image: Tensor) -> str:
 
 
 def _kernel(algorithm: str, image: Tensor) -> str:
-    """Return the kernel's name of an algorithm, if it supports the image."""
+    """Return the name of an algorithm's kernel.
+
+    Raises:
+        RuntimeError: the algorithm is unknown, or doesn't support the image's device or dtype.
+    """
     if algorithm == _OF_ACCELERATORS:
         if image.device.type == "cpu":
             raise RuntimeError(f"debayer: {algorithm} runs on accelerators only")

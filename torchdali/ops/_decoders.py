@@ -50,16 +50,16 @@ def decoding(
     output_type: DALIImageType = DALIImageType.RGB,
     use_fast_idct: bool = False,
 ) -> None:
-    """Arguments of all image decoders that describe the decoded pixels.
+    """Arguments that all image decoders share: the orientation, dtype and color space of the decoded image.
 
     Args:
-        adjust_orientation: Rotate the image as its EXIF block requires.
-        dtype: Output dtype: uint8, int8, uint16, int16, uint32, int32 or float32; values are rescaled from the full
-            scale of the file to the dtype's full scale.
-        output_type: Color space; ``ANY_DATA`` keeps the channels of the file.
-        use_fast_idct: Decode JPEGs to uint8 RGB with libjpeg's faster transform, whose results differ by some levels.
-            It has no effect on images that EXIF rotates. It needs simplejpeg (the extra ``image``); otherwise the exact
-            transform is used.
+        adjust_orientation: True to rotate the image as its EXIF orientation requires.
+        dtype: Output dtype: uint8, int8, uint16, int16, uint32, int32 or float32. Values are rescaled: the largest
+            value that the file can store becomes the largest value of the dtype, or 1 for float32.
+        output_type: Color space of the output. ``ANY_DATA`` keeps the file's channels unchanged.
+        use_fast_idct: True to decode JPEGs to uint8 RGB with libjpeg's faster inverse DCT. Its pixels differ from the
+            exact result by a few levels. The option has no effect on images that EXIF rotates, or if the package
+            simplejpeg (the extra ``image``) isn't installed.
     """
 
 
@@ -76,21 +76,25 @@ def decoder_hints(
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
 ) -> None:
-    """Hints for memory and hardware decoders.
+    """Arguments of DALI's decoders that tune memory and the GPU's JPEG decoder.
 
     Args:
-        affine: Accepted: whether DALI pins the threads of the GPU decoder to cores.
-        device_memory_padding: Accepted: bytes that DALI reserves on the GPU for each thread.
-        device_memory_padding_jpeg2k: Accepted: bytes that DALI reserves on the GPU for JPEG 2000.
-        host_memory_padding: Accepted: bytes of pinned memory that DALI reserves for each thread.
-        host_memory_padding_jpeg2k: Accepted: bytes that DALI reserves for JPEG 2000.
-        hw_decoder_load: Share of the images that `image` and `image_random_crop` on ``"mixed"`` decode on the GPU's
-            JPEG engine, if the GPU has one; otherwise accepted without effect.
-        hybrid_huffman_threshold: Accepted: number of pixels above which DALI decodes Huffman codes on the GPU.
-        jpeg_fancy_upsampling: Upsample the colors of JPEGs on ``"mixed"`` smoothly; otherwise each color value is
-            repeated. On ``"cpu"``, colors are always upsampled smoothly.
-        preallocate_height_hint: Height of images for which the GPU's engine prepares memory; 1,024 when 0.
-        preallocate_width_hint: Width of images for which the GPU's engine prepares memory; 1,024 when 0.
+        affine: Accepted without effect. In DALI, True pins the threads of the GPU decoder to cores.
+        device_memory_padding: Accepted without effect. In DALI: bytes to reserve on the GPU for each thread.
+        device_memory_padding_jpeg2k: Accepted without effect. In DALI: bytes to reserve on the GPU for JPEG 2000.
+        host_memory_padding: Accepted without effect. In DALI: bytes of pinned memory to reserve for each thread.
+        host_memory_padding_jpeg2k: Accepted without effect. In DALI: bytes of pinned memory to reserve for JPEG 2000.
+        hw_decoder_load: Share of a batch, from 0 to 1, that the GPU's hardware JPEG decoder decodes. It applies to
+            `image` and `image_random_crop` with ``device="mixed"`` on GPUs with a hardware JPEG decoder. Elsewhere, it
+            has no effect.
+        hybrid_huffman_threshold: Accepted without effect. In DALI: number of pixels above which Huffman codes are
+            decoded on the GPU.
+        jpeg_fancy_upsampling: With ``device="mixed"``, True interpolates the chroma of JPEGs, and False repeats each
+            chroma value. With ``device="cpu"``, chroma is always interpolated.
+        preallocate_height_hint: Image height in pixels for which the GPU's JPEG decoder reserves memory. Default: 0,
+            which means 1,024.
+        preallocate_width_hint: Image width in pixels for which the GPU's JPEG decoder reserves memory. Default: 0,
+            which means 1,024.
     """
 
 
@@ -102,14 +106,14 @@ def cache_hints(
     cache_threshold: int = 0,
     cache_type: str = "",
 ) -> None:
-    """Settings of DALI's cache of decoded images on the GPU: accepted; nothing is cached here.
+    """Arguments of DALI's cache of decoded images on the GPU. torchdali accepts them, but doesn't cache images here.
 
     Args:
-        cache_batch_copy: Accepted: whether DALI copies all cached images of a batch in one call.
-        cache_debug: Accepted: whether DALI prints its cache's statistics.
-        cache_size: Accepted: megabytes of DALI's cache.
-        cache_threshold: Accepted: size in bytes from which DALI caches an image.
-        cache_type: Accepted: how DALI's cache fills, ``"threshold"`` or ``"largest"``.
+        cache_batch_copy: Accepted without effect. In DALI, True copies all cached images of a batch in one call.
+        cache_debug: Accepted without effect. In DALI, True prints statistics of the cache.
+        cache_size: Accepted without effect. In DALI: size of the cache in megabytes.
+        cache_threshold: Accepted without effect. In DALI: smallest size in bytes of an image that is cached.
+        cache_type: Accepted without effect. In DALI: the images to cache, ``"threshold"`` or ``"largest"``.
     """
 
 
@@ -119,13 +123,15 @@ def image(
     /,
     **arguments: Annotated[Any, shares(decoding), shares(decoder_hints), shares(cache_hints)],
 ) -> Data:
-    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF ... The first bytes determine the format.
+    """Decode images: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF and other formats.
+
+    The first bytes of the data determine the format.
 
     Args:
-        data: Encoded bytes, uint8 of any shape, usually ``(n,)``.
+        data: Encoded bytes, uint8 of any shape, typically ``(n,)``.
 
     Returns:
-        ``(H, W, C)``.
+        Images ``(H, W, C)``.
 
     Raises:
         DecodeError: the data is empty, damaged or truncated, the image is too large, or the format is unknown.
@@ -140,16 +146,17 @@ def image_crop(
     /,
     **arguments: Annotated[Any, shares(decoding), shares(crop_window), shares(decoder_hints)],
 ) -> Data:
-    """Decode images and cut a window out of each.
+    """Decode images and crop each image to a window.
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
 
     Returns:
-        ``(crop_h, crop_w, C)``; an extent below 1 keeps the image's own extent.
+        Windows ``(crop_h, crop_w, C)``. If ``crop_h`` or ``crop_w`` is below 1, the window has the image's full height
+        or width.
 
     Raises:
-        RuntimeError: the sizes contradict each other, or the window reaches outside.
+        RuntimeError: the sizes contradict each other, or the window reaches outside of the image.
         DecodeError: see `image`.
     """
     window = _of(arguments, _CROP)
@@ -168,16 +175,16 @@ def image_slice(
     /,
     **arguments: Annotated[Any, shares(decoding), shares(slice_window), shares(decoder_hints)],
 ) -> Data:
-    """Decode images and cut a slice out of each.
+    """Decode images and crop each image to a slice.
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
-        anchor: Where the slice starts, one value per axis: int32 or int64 in pixels, or float32. Pass it together with
-            ``extents``, and without ``start``, ``end`` and the like.
-        extents: Shape of the slice, with the dtype of the anchor.
+        anchor: Start of the slice, one value per axis: int32 or int64 in pixels, or float32. Pass ``extents`` too, but
+            no argument like ``start``, ``end`` or ``shape``.
+        extents: Shape of the slice, one value per axis, in the anchor's dtype.
 
     Returns:
-        ``(h, w, C)``.
+        Slices ``(h, w, C)``.
 
     Raises:
         RuntimeError: the slice's position is missing or passed twice, or the slice is empty or reaches outside of the
@@ -216,19 +223,19 @@ def image_random_crop(
     rng: Rng,
     **arguments: Annotated[Any, shares(decoding), shares(decoder_hints)],
 ) -> Data:
-    """Decode images and cut a random window out of each.
+    """Decode images and crop each image to a random window.
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
         num_attempts: Number of random windows to try; after that, the largest allowed window is used.
-        random_area: Least and greatest share of the image's area.
-        random_aspect_ratio: Least and greatest ratio of width to height.
+        random_area: Minimum and maximum area of the window, as a fraction of the image's area.
+        random_aspect_ratio: Minimum and maximum ratio of the window's width to its height.
 
     Returns:
-        ``(h, w, C)``, different for each sample.
+        Windows ``(h, w, C)``, whose size differs from sample to sample.
 
     Raises:
-        RuntimeError: a range is empty.
+        RuntimeError: the minimum of a range is above its maximum.
         DecodeError: see `image`.
     """
 
@@ -247,13 +254,13 @@ def peek_image_shape(
     dtype: DType = torch.int64,
     image_type: DALIImageType = DALIImageType.RGB,
 ) -> Data:
-    """Read the shape of encoded images from their headers: ``(H, W, C)``.
+    """Read the shape ``(H, W, C)`` of encoded images from their headers, without decoding.
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
-        adjust_orientation: Swap height and width if the EXIF block requires it.
-        dtype: Output dtype: int32, uint32, int64, uint64, float32 or float64.
-        image_type: Color space, which determines the number of channels.
+        adjust_orientation: True to swap height and width if the EXIF orientation requires it.
+        dtype: Output dtype: int32, uint32, int64 (the default), uint64, float32 or float64.
+        image_type: Color space to which the image would be decoded. It determines the number of channels.
 
     Raises:
         RuntimeError: the dtype is unsupported, the data has several axes, or its format is unknown.
@@ -319,7 +326,11 @@ def _decode_window(
     output_type: DALIImageType = DALIImageType.RGB,
     use_fast_idct: bool = False,
 ) -> Tensor:
-    """Decode the window that `choose` returns for the image's height and width, and as few other pixels as possible."""
+    """Decode a window of an image, and as few other pixels as possible.
+
+    Args:
+        choose: Function that returns the window for the image's height and width.
+    """
     if dtype is torch.uint8 and output_type == DALIImageType.RGB:
         header = peek_header(data)
         window = choose(*header.size(adjust_orientation))
@@ -333,7 +344,7 @@ def _decode_window(
 
 
 def place_window(size: tuple[int, int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Window:
-    """Return the window of an image whose listed axes are cropped; the other axes stay whole.
+    """Return the window of an image in which the axes in `axes` are cropped, and the other axes are whole.
 
     Raises:
         RuntimeError: the window is empty or reaches outside of the image.
@@ -359,7 +370,12 @@ _RANDOM = ("num_attempts", "random_area", "random_aspect_ratio")
 
 
 def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | None:
-    """Return a decoder's edit of image programs; None if the decoder's result isn't uint8 RGB."""
+    """Return the edit of an image program that replaces a decoder; None if the decoder's result isn't uint8 RGB.
+
+    Args:
+        constants: Arguments of the decoder that are the same for all samples.
+        narrow: Function that appends the decoder's crop to a program; None if the decoder doesn't crop.
+    """
     usual = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
     if not usual or constants.get("dtype", torch.uint8) != torch.uint8:
         return None
@@ -368,7 +384,7 @@ def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | 
 
 
 def decoding_options(constants: Mapping[str, Any]) -> ImageOptions:
-    """Return the image options for a decoder's constants."""
+    """Return the image options that a decoder's constant arguments specify."""
     return ImageOptions(
         upright=constants.get("adjust_orientation", True), fast=constants.get("use_fast_idct", False),
         fancy=constants.get("jpeg_fancy_upsampling", True),

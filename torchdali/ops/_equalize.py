@@ -1,4 +1,4 @@
-"""Histogram equalization."""
+"""Operators for histogram equalization."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ Interleaved = Annotated[Tensor, Takes(("HWC",))]
 
 @operator(marks=("frames",))
 def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equalized:
-    """Spread the values of images over the full range: histogram equalization, each channel by itself.
+    """Equalize the histogram of each channel, so that its values use the full range from 0 to 255.
 
-    ``out = round(255 * (below_or_at(v) - n0) / (n - n0))``, where ``below_or_at`` counts the pixels of a channel with
-    values up to ``v``, ``n0`` is the number of pixels with its smallest value, ``n`` the number of all pixels. A
-    channel of one value is not changed. The frames of a sequence are equalized one by one.
+    A value ``v`` becomes ``round(255 * (cdf(v) - n0) / (n - n0))``. ``cdf(v)`` is the number of the channel's pixels
+    with a value up to ``v``, ``n0`` is the number of its pixels with the smallest value, and ``n`` is the number of all
+    of its pixels. If all pixels of a channel have the same value, the channel is unchanged. In sequences, each frame is
+    equalized separately.
 
     Args:
-        image: uint8, at most 128 channels; layout HW, HWC or CHW, or one of these after F.
+        image: Images or sequences of frames, uint8, with 1 to 128 channels and the layout HW, HWC, CHW, FHW, FHWC or
+            FCHW.
 
     Raises:
-        RuntimeError: another type, an image without pixels, no channels or too many.
+        RuntimeError: the dtype isn't uint8, the image has no pixels, or it has no channels or too many.
     """
     result = _place(image, out)
     source, target = _channel_last(image, layout), _channel_last(result, layout)
@@ -46,7 +48,7 @@ def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equaliz
 
 
 def _place(image: Tensor, out: Tensor | None) -> Tensor:
-    """Return where the result goes: the given place, if it fits."""
+    """Return a tensor for the result: `out` if it has the image's shape and dtype, otherwise a new tensor."""
     if out is not None and out.shape == image.shape and out.dtype == image.dtype:
         return out
     return torch.empty_like(image, memory_format=torch.contiguous_format)
@@ -68,22 +70,24 @@ def clahe(
     tiles_y: int,
     out: Out = None,
 ) -> Interleaved:
-    """Spread the values of an image tile by tile, with limited contrast (CLAHE).
+    """Equalize the histogram of each tile of an image, with limited contrast (CLAHE).
 
-    Each tile is equalized by its own histogram, whose bins are clipped at ``clip_limit`` times their mean; the excess
-    is distributed evenly. A pixel is mapped by the four tiles around it, weighted bilinearly. Source: K. Zuiderveld,
-    "Contrast limited adaptive histogram equalization", Graphics Gems IV, 1994.
+    The image is divided into tiles, and each tile has its own histogram. Bins that are larger than ``clip_limit`` times
+    the mean bin are clipped, and the excess is distributed evenly over all bins. A pixel's value is interpolated
+    bilinearly from the equalizations of the four nearest tiles. Source: K. Zuiderveld, "Contrast limited adaptive
+    histogram equalization", Graphics Gems IV, 1994.
 
     Args:
-        image: ``(H, W, 1)`` or ``(H, W, 3)`` uint8; colors are RGB.
-        bins: Accepted; histograms have 256 bins, like DALI's CPU operator.
-        clip_limit: Largest bin, in units of the mean bin; 0 and negative values mean no limit.
-        luma_only: Equalize only the lightness of colors (L of CIE Lab), instead of each channel.
-        tiles_x: Tiles across the image.
-        tiles_y: Tiles down the image.
+        image: ``(H, W, 1)`` gray or ``(H, W, 3)`` RGB images, uint8.
+        bins: Accepted without effect: histograms always have 256 bins, as in DALI's CPU operator.
+        clip_limit: Maximum size of a bin, as a multiple of the mean bin. Without a limit if it is 0 or negative.
+        luma_only: True to equalize only the lightness of RGB images (L in CIE Lab); False to equalize each channel.
+        tiles_x: Number of tiles in a row of tiles.
+        tiles_y: Number of tiles in a column of tiles.
 
     Raises:
-        ValueError: another type or number of channels. RuntimeError: an image without pixels, or tiles below 1.
+        ValueError: the dtype isn't uint8, or the image doesn't have 1 or 3 channels.
+        RuntimeError: the image has no pixels, or ``tiles_x`` or ``tiles_y`` is below 1.
     """
     _check_clahe(image, tiles_x, tiles_y)
     result = _place(image, out)

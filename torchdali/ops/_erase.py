@@ -1,4 +1,4 @@
-"""Erase rectangular regions."""
+"""The operator `erase`, which fills rectangular regions."""
 
 from __future__ import annotations
 
@@ -39,25 +39,29 @@ def erase(
     layout: Layout,
     out: Out = None,
 ) -> Data:
-    """Fill rectangular regions.
+    """Fill rectangular regions of the data with a value.
 
-    On each axis, elements ``int(anchor)`` to ``int(anchor + shape)``, exclusive; regions are clipped to the data.
+    On each axis, a region consists of the elements from ``int(anchor)`` up to, but not including,
+    ``int(anchor + shape)``. Regions are clipped to the data.
 
     Args:
-        data: Any shape and type.
-        anchor: Where the regions start: for each region one value per axis; 0 when empty.
-        axes: The axes to which anchor and shape refer; the regions span the other axes. All but the channels by
-            default.
-        axis_names: Axes by their letters in the layout; takes precedence over ``axes``.
-        centered_anchor: The anchors are the middles of the regions.
-        fill_value: Fill value, one or one per channel (converted as in C: truncated, and wrapped).
-        normalized: Anchor and shape are relative to the extents of the data.
-        normalized_anchor: The anchor is.
-        normalized_shape: The shape is.
-        shape: Shape of the regions, in the order of ``anchor``.
+        data: Data of any shape and dtype.
+        anchor: Starts of the regions, one value per region and axis: all values of the first region, then all values of
+            the second, and so on. Default: 0 for all regions.
+        axes: Indices of the axes that ``anchor`` and ``shape`` refer to. Regions contain all elements of the other
+            axes. Default: all axes of the layout except the channels.
+        axis_names: Axes by their letters in the layout, instead of ``axes``.
+        centered_anchor: True if ``anchor`` is the center of each region, instead of the start.
+        fill_value: Value that regions are filled with: one number, or one per channel. It is converted to the data's
+            dtype as in C: truncated and wrapped. Default: 0.
+        normalized: True if ``anchor`` and ``shape`` are relative to the data's extents.
+        normalized_anchor: True if ``anchor`` is relative to the data's extents.
+        normalized_shape: True if ``shape`` is relative to the data's extents.
+        shape: Extents of the regions, one value per region and axis, in the same order as ``anchor``.
 
     Raises:
-        RuntimeError: no layout to find ``axis_names`` in, axes that do not exist, or a wrong number of values.
+        RuntimeError: the axes are not found, data without a layout is passed without ``axes``, ``anchor`` and ``shape``
+            have different numbers of values, or ``normalized`` is combined with one of the other two arguments.
     """
     how = _relative(
         centered_anchor=centered_anchor, normalized=normalized, normalized_anchor=normalized_anchor,
@@ -80,7 +84,7 @@ def erase(
 
 
 def _flat(value: Any) -> tuple[float, ...]:
-    """Return the numbers of an argument; one given per sample may have a row for each region."""
+    """Flatten an argument to one tuple of numbers. Arguments with a value per sample may have one row per region."""
     return tuple(number for row in as_list(value) for number in as_list(row))
 
 
@@ -108,7 +112,15 @@ def _filled_arrays(
     data: Tensor, places: Iterable[list[tuple[slice, ...]]], fills: Sequence[tuple[float, ...]], channel: int,
     out: Tensor | None,
 ) -> Tensor:  # fmt: skip
-    """Fill regions of samples on the CPU, by NumPy."""
+    """Fill regions of samples on the CPU, with NumPy.
+
+    Args:
+        data: ``(N, ...)``.
+        places: Regions of each sample, as slices.
+        fills: Fill value of each sample: one number, or one per channel.
+        channel: Axis of the channels in a sample; -1 for no channel axis.
+        out: Tensor that the result may be written to.
+    """
     filled = place_result(data, out)
     filled = filled.clone() if filled is data else filled
     values: dict[tuple[float, ...], Any] = {}
@@ -129,14 +141,14 @@ def _relative(
     normalized_anchor: bool = False,
     normalized_shape: bool = False,
 ) -> tuple[bool, bool, bool]:
-    """Return whether anchors and shapes are relative, and whether anchors are middles."""
+    """Return three bools: anchors are relative, shapes are relative, anchors are centers."""
     if normalized and (normalized_anchor or normalized_shape):
         raise RuntimeError("normalized excludes normalized_anchor and normalized_shape")
     return normalized or normalized_anchor, normalized or normalized_shape, centered_anchor
 
 
 def _value(fill: Sequence[float], data: Tensor, channel: int) -> Any:
-    """Return the fill of regions: a number, or a tensor in the shape of the data."""
+    """Return the value that regions are filled with: a number, or a tensor in the data's shape."""
     if len(fill) > 1:
         return _content(fill, data, channel)
     return fill_number(fill[0] if fill else 0.0, data.dtype)
@@ -169,7 +181,14 @@ def _spans(
     anchor: tuple[float, ...], shape: tuple[float, ...], lengths: tuple[int, ...],
     relative_anchor: bool, relative_shape: bool, centred: bool,
 ) -> list[slice]:  # fmt: skip
-    """Return the part of each axis that is erased, region after region; in float32, as DALI calculates."""
+    """Return one slice per region and axis. The slices are computed in float32, as in DALI.
+
+    Args:
+        anchor, shape: Values of the arguments, flattened.
+        lengths: Extents of the data on the regions' axes.
+        relative_anchor, relative_shape: True if the values are relative to the data's extents.
+        centred: True if the anchors are the centers of the regions.
+    """
     anchor = anchor or (0.0,) * len(shape)
     if len(anchor) != len(shape) or len(shape) % len(lengths):
         raise RuntimeError(f"{len(anchor)} anchors and {len(shape)} extents for {len(lengths)} axes")
@@ -188,9 +207,10 @@ def _spans(
 
 
 def _content(fill: Sequence[float], data: Tensor, channel: int) -> Tensor:
-    """Return the fill values of channels, broadcast to the shape of the data without using more memory.
+    """Return a tensor of the data's shape that contains one fill value per channel.
 
-    The fastest axis in memory is dense: copying broadcast channels would be slow.
+    The tensor is broadcast, so it needs little memory. Only its last axis and its channels are stored in full, because
+    a copy from a broadcast last axis is slow.
     """
     kept = {channel, data.ndim - 1, channel - 1 if channel == data.ndim - 1 else channel}
     shape = [n if axis in kept else 1 for axis, n in enumerate(data.shape)]

@@ -1,4 +1,4 @@
-"""Audio levels: decibels, silence and preemphasis."""
+"""Audio operators: conversion to decibels, detection of silence, and preemphasis."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def to_decibels(
     """Convert to decibels: ``multiplier * log10(max(x / reference, 10 ** (cutoff_db / multiplier)))``.
 
     Args:
-        data: float32, any shape.
-        cutoff_db: Lower limit of the result.
-        multiplier: 10 for powers, 20 for magnitudes.
-        reference: Value of 0 dB; the largest value of the sample by default.
+        data: Powers or magnitudes, float32 of any shape.
+        cutoff_db: Lower limit of the result in decibels.
+        multiplier: Factor of the logarithm: 10 (the default) for powers, 20 for magnitudes.
+        reference: Value that is converted to 0 dB. Default: the largest value of the sample.
 
     Raises:
         RuntimeError: the reference is 0, or the dtype is not float32.
@@ -77,20 +77,21 @@ def nonsilent_region(
     reset_interval: int = 8192,
     window_length: int = 2048,
 ) -> tuple[Data, Data]:
-    """Find the part of a signal that is not silent: from the first to the last window whose power reaches a cutoff.
+    """Find the region of a signal without the silence at its start and end.
 
-    The power of a window is the mean of the squares of its samples.
+    The power of a window is the mean of the squares of its samples. The region begins with the first window whose power
+    reaches the cutoff, and ends with the last one.
 
     Args:
-        data: ``(samples,)``, integers or float32.
-        cutoff_db: Cutoff of the power, in decibels.
-        reference_power: Power of 0 dB; the power of the loudest window by default.
-        reset_interval: Accepted: interval after which DALI restarts its float sums. It must be a multiple of
-            ``window_length``, or -1.
+        data: Signal ``(samples,)``, integers or float32.
+        cutoff_db: Cutoff of the power in decibels, relative to ``reference_power``.
+        reference_power: Power that is 0 dB. Default: the power of the window with the greatest power.
+        reset_interval: Accepted without effect; it must be -1 or a multiple of ``window_length``. In DALI: number of
+            samples after which the sum of a float signal is computed from scratch.
         window_length: Number of samples in a window.
 
     Returns:
-        Start and length, int32 scalars; 0 and 0 if the whole signal is silent.
+        The region's start and length in samples, int32 scalars; 0 and 0 if the whole signal is silent.
 
     Raises:
         RuntimeError: the signal has more than one axis or an unsupported dtype, or a length or power isn't positive.
@@ -99,7 +100,7 @@ def nonsilent_region(
         raise RuntimeError(f"nonsilent_region: one dimension, not {data.ndim}")
     if window_length <= 0:
         raise RuntimeError(f"window_length={window_length}: it is positive")
-    sums_floats = data.dtype.is_floating_point  # integer sums are exact, so that DALI never restarts them
+    sums_floats = data.dtype.is_floating_point  # DALI's sums of integers are exact, so it ignores `reset_interval`
     if sums_floats and reset_interval != -1 and (reset_interval <= 0 or reset_interval % window_length):
         raise RuntimeError(f"reset_interval={reset_interval}: -1, or a multiple of window_length={window_length}")
     if reference_power is not None and reference_power <= 0:
@@ -124,11 +125,11 @@ def preemphasis_filter(
     """Subtract a fraction of the previous sample from each sample: ``x[i] - preemph_coeff * x[i - 1]``.
 
     Args:
-        data: Integers or floats of any shape, filtered in the order of the elements in memory.
-        border: Value before the first sample: ``"clamp"`` uses the first sample, ``"reflect"`` the second sample,
-            ``"zero"`` 0.
-        dtype: Output dtype: integers, float32 or float64; integers are rounded.
-        preemph_coeff: Fraction of the previous sample.
+        data: Signal, integers or floats of any shape. The filter follows the order of the elements in memory.
+        border: Value before the first sample: ``"clamp"`` repeats the first sample, ``"reflect"`` uses the second
+            sample, and ``"zero"`` uses 0.
+        dtype: Output dtype: an integer dtype (values are rounded), float32 (the default) or float64.
+        preemph_coeff: Fraction of the previous sample that is subtracted.
 
     Raises:
         RuntimeError: the border or the dtype is unsupported.

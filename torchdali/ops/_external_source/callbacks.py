@@ -1,7 +1,8 @@
-"""Callbacks: request a range of samples of one batch from the user's code.
+"""Sources that get data from the user's code, which is a callable or an iterable.
 
-`CallableSource` passes the position to a callable; `IterableSource` reads the next item of an iterable. Both turn a
-`SampleRange` into data; a `BatchLoader` turns the data into batches, in this process or in a worker process.
+`CallableSource` passes the position of the requested data to a callable. `IterableSource` reads the next items of an
+iterable. The method `draw` of both returns the data for a `SampleRange`. A `BatchLoader` converts this data to batches,
+in the main process or in a worker process.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ Columns = list[Any]
 
 @dataclass(frozen=True)
 class SampleRange:
-    """The samples from ``start`` to ``stop`` of one batch.
+    """A range of samples in one batch.
 
     Attributes:
         epoch: Index of the epoch.
         iteration: Index of the batch in the epoch.
-        sample: Number of samples of the epoch before this batch.
+        sample: Number of samples in the epoch before this batch.
+        start: Index of the range's first sample in the batch.
+        stop: Index after the range's last sample in the batch.
     """
 
     epoch: int
@@ -70,13 +73,16 @@ class Position:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The count and the layouts of a source's outputs; a count of None means a single output, not in a sequence."""
+    """The number and the layouts of a source's outputs.
+
+    With a count of None, the source returns its only output directly; otherwise, it returns a sequence of outputs.
+    """
 
     count: int | None
     layouts: tuple[str, ...]
 
     def columns(self, data: Any) -> Columns:
-        """Unpack the result of a source for one batch, or for one sample."""
+        """Return a list of the outputs in a source's result, which is for one batch or for one sample."""
         if self.count is None:
             return [data]
         if isinstance(data, Sequence) and len(data) < self.count:
@@ -91,7 +97,7 @@ class Outputs:
             ) from None
 
     def transpose(self, rows: Sequence[Any]) -> Columns:
-        """Return one list of samples per output."""
+        """Convert the source's results for several samples to one list of samples per output."""
         if self.count is None:
             return [list(rows)]
         if not rows:
@@ -100,12 +106,13 @@ class Outputs:
 
 
 class CallableSource:
-    """A callable whose argument is the position of the requested batch or sample.
+    """Source that calls a function with the position of the requested batch or sample.
 
     Args:
-        function: The callable. Its argument is the index of the batch, a `BatchInfo` or a `SampleInfo`.
-        batch: True if the function returns whole batches.
-        batch_info: True if the argument is a `BatchInfo`.
+        function: The function. Its argument is the index of the batch, a `BatchInfo` or a `SampleInfo`.
+        batch: True if the function returns batches; False if it returns samples and gets a `SampleInfo`.
+        batch_info: True if a function that returns batches gets a `BatchInfo` instead of the index.
+        outputs: Number and layouts of the outputs.
     """
 
     stateful = False
@@ -116,7 +123,7 @@ class CallableSource:
         self.divisible = not batch
 
     def draw(self, samples: SampleRange, batch: object = None) -> Columns:
-        """Return the data of a range of a batch, one item per output; the same data for the same range."""
+        """Call the function for a range of samples; return the data, one item per output."""
         if self.divisible:
             rows = [self._sample(samples, i) for i in range(samples.start, samples.stop)]
             return self._outputs.transpose(rows)
@@ -138,28 +145,29 @@ class CallableSource:
         return self._function(SampleInfo(samples.sample + i, i, samples.iteration, samples.epoch))
 
     def is_past(self, samples: SampleRange, batch: object) -> bool:
-        """Return True: an exception in `draw` is always the batch's, because the position determines the data."""
+        """Return True: an error that `draw` raises is always caused by the requested batch; see `IterableSource`."""
         return True
 
     def forget(self, batch: object) -> None:
-        """No-op: the source stores no data."""
+        """Do nothing: this source stores no data."""
 
     def go_to(self, position: Position) -> None:
-        """No-op: any range can be requested at any time."""
+        """Do nothing: any range can be requested at any time."""
 
 
 @dataclass
 class _Pass:
-    """One pass over an iterable.
+    """One pass over an iterable, from a call of ``iter()`` until the iterator ends.
 
     Attributes:
-        numbers: Indices of the items. Each request to the iterator consumes an index, even if the iterator raises.
-        numbered: Pairs of an index and an item.
-        starts: Number of starts of the iterable, including the start of this pass.
-        ended: The batch at which the previous pass and its epoch ended; None if no epoch ended.
-        calls: True if the items are results of calls of the source.
+        numbers: Iterator over the items' indices. Each request for an item consumes an index, even if the request
+            raises an error.
+        numbered: Iterator over pairs of an index and an item.
+        starts: Number of passes that have been started, including this pass.
+        ended: The batch at which the previous pass ended, if that also ended the epoch; otherwise None.
+        calls: True if each item is the result of a call of the user's function.
         items: Number of items that the pass has yielded.
-        stops: Number of times that the pass has ended.
+        stops: Number of times that the iterator was at its end when an item was requested.
     """
 
     numbers: Iterator[int]
@@ -172,22 +180,24 @@ class _Pass:
 
 
 def _count_requests(given: _Pass | None) -> int:
-    """Return how many items were requested from the iterator of a pass."""
+    """Return the number of items that were requested from the iterator of a pass."""
     return 0 if given is None else sys.maxsize - operator.length_hint(given.numbers)
 
 
 class IterableSource:
-    """An iterable that yields batches, or samples.
+    """Source that reads batches or samples from an iterable.
 
-    One call of a C function moves an item from the iterator into the list of its batch. So an asynchronous exception,
-    such as an interrupt, loses no item: a second request for the same batch returns the same data.
+    A single call of a C function moves an item from the iterator into the list of its batch. Therefore, a keyboard
+    interrupt at any point loses no item: if the batch is requested again, it contains the same data.
 
     Args:
-        source: An iterable; or a factory: a generator function or class, called for every new iterator.
+        source: An iterable; or a factory, which is a generator function or a class that is called for each new
+            iterator.
         factory: True if the source is a factory.
         cycle: At the end of the iterable, ``"no"`` ends the epoch and doesn't restart the iterable; ``"quiet"``
             restarts it immediately; ``"raise"`` ends the epoch and restarts the iterable in the next epoch.
-        batch: True if an item is a whole batch.
+        batch: True if an item is a batch; False if it is a sample.
+        outputs: Number and layouts of the outputs.
     """
 
     stateful = True
@@ -198,7 +208,7 @@ class IterableSource:
         self._batch, self._outputs = batch, outputs
         self._pass: _Pass | None = None
         self._drawn: tuple[object, list[tuple[int, Any]]] = None, []
-        # The pass at the start of that batch, and the number of requests to the pass until then.
+        # The pass before the batch in `_drawn` was requested, and the number of requests to the pass until then.
         self._before: tuple[_Pass | None, int] = None, 0
 
     def draw(self, samples: SampleRange, batch: object = None) -> Columns:
@@ -206,7 +216,8 @@ class IterableSource:
 
         Args:
             samples: Range of the batch's samples.
-            batch: Identifies the batch: a second call with it returns the same data. None always draws new data.
+            batch: Object that identifies the batch. Another call with the same object returns the same data. None
+                always returns new data.
         """
         if batch is None or self._drawn[0] is not batch:
             self._before, self._drawn = (self._pass, _count_requests(self._pass)), (batch, [])
@@ -220,7 +231,10 @@ class IterableSource:
         return self._outputs.transpose([item for _, item in drawn])
 
     def is_past(self, samples: SampleRange, batch: object) -> bool:
-        """Return True if an exception in `draw` is the batch's result; False if `draw` can draw the same data again."""
+        """Return True if the error that `draw` has raised is caused by the requested batch or the iterable.
+
+        Return False if it came from outside, for example from an interrupt, so that `draw` can be called again.
+        """
         (key, drawn), (before, asked) = self._drawn, self._before
         if key is not batch:
             return False
@@ -277,7 +291,7 @@ class IterableSource:
         return Position() if current is None else Position(current.items, current.stops, current.starts)
 
     def go_to(self, position: Position) -> None:
-        """Restart the iterable if possible, and skip the items before a position.
+        """Move to a position: restart the iterable if possible, and skip the items before the position.
 
         Raises:
             RuntimeError: the iterable is past the position and cannot restart, or it ended before the position.
@@ -304,19 +318,27 @@ class IterableSource:
 
 @dataclass(frozen=True)
 class CallResults:
-    """The results of a function without parameters; if it returns an iterator, the items of that iterator."""
+    """Iterable over the results of a function without parameters.
+
+    If a result is an iterator, the following items come from this iterator.
+    """
 
     function: Callable[[], Any]
 
 
 class BatchLoader:
-    """Loader of ranges of batches, in this process or in a worker process."""
+    """Loads ranges of batches from a source, in the main process or in a worker process."""
 
     def __init__(self, data: CallableSource | IterableSource, outputs: Outputs, *, copy: bool) -> None:
         self.data, self._layouts, self._copy = data, outputs.layouts, copy
 
     def __call__(self, request: SampleRange | Position) -> WorkResult:
-        """Load a range of a batch, or move to a position in the data."""
+        """Load a range of a batch, or move the source to a position.
+
+        Returns:
+            The batches, one per output, and the source's new position as a dictionary. At the end of an epoch, None
+            replaces the batches.
+        """
         if isinstance(request, Position):
             self.data.go_to(request)
             return (), asdict(request)

@@ -104,39 +104,45 @@ def external_source(
     preserve: bool = False,
     **unknown: Any,
 ) -> Any:
-    """Take batches or samples from Python code.
+    """Use data from Python code in a pipeline.
 
-    A batch is a list of samples, an array whose first dimension is the batch, or a `TensorList`; it may have
-    fewer samples than the pipeline's ``batch_size``. Samples are NumPy arrays, torch tensors, or objects with
-    DLPack or the array interface; the arrays of one batch have one type and number of axes, which does not change
-    from batch to batch. StopIteration ends the epoch; a partly filled batch of samples is dropped.
+    The ``source`` returns a batch, or a single sample if ``batch`` is False. A batch is a list of samples, an array
+    whose first axis is the batch, or a `TensorList`. It may have fewer samples than the pipeline's ``batch_size``.
+    Samples are NumPy arrays, torch tensors, or objects that support DLPack or NumPy's array interface. All samples of
+    all batches must have the same dtype and the same number of axes. The source raises StopIteration to end the epoch.
+    If a source of samples ends before a batch is full, the incomplete batch is dropped.
 
     Args:
-        source: A callable that returns a batch (a sample with ``batch=False``) and takes nothing or one
-            argument: the number of the batch in the epoch, a `BatchInfo` or a `SampleInfo`. Or an iterable,
-            a generator function or a class whose instances iterate. None to use `Pipeline.feed_input`.
-        num_outputs: The source returns that many outputs and the result is a list of nodes; None for one node.
-        cycle: At the end of an iterable: False, None or ``"no"`` end the epoch, and no other begins; True
-            or ``"quiet"`` restart immediately; ``"raise"`` ends the epoch and restarts in the next one.
-        name: Name of the node, for `feed_input`; not with ``num_outputs``.
-        device: Device of the output, ``"cpu"`` or ``"gpu"``.
-        layout: Layout of a sample, one letter per axis; or a list with one layout per output.
-        dtype: Type of the elements; or one per output.
-        ndim: Number of axes of each sample; or a list with one number per output.
-        cuda_stream: Accepted, without effect; the operator always waits for the current stream.
-        use_copy_kernel: Accepted, without effect.
-        blocking: Without a source, wait for `feed_input` instead of failing.
-        batch: The source returns whole batches; None means True, or False with ``parallel``.
-        repeat_last: Without a source, give the last batch again when no new one was fed.
-        parallel: Call the source in worker processes; see `Pipeline`'s ``py_num_workers``.
-        no_copy: Share the memory of the source's data instead of taking a copy.
-        prefetch_queue_depth: With ``parallel``, batches made ahead; 1 by default.
-        bytes_per_sample_hint: Accepted with ``parallel``; memory grows as needed.
-        batch_info: Give a `BatchInfo` to a source of batches instead of a number.
-        background: Call the source in the pipeline's own scheduler thread, parallel to your loop, not inside `run` or
-            `schedule_run`. DALI doesn't have this argument.
-        seed: Accepted, without effect.
-        preserve: Keep the source even if no output needs it.
+        source: A callable, which takes no argument, or one argument: the index of the batch in the epoch, a
+            `BatchInfo`, or a `SampleInfo` if ``batch`` is False. Or an iterable, a generator function, or an iterable
+            class. None if you pass the data to `Pipeline.feed_input`.
+        num_outputs: Number of outputs. The source returns a tuple or list with one item per output, and this function
+            returns a list of nodes. Default: None, one output and one node.
+        cycle: Behavior at the end of an iterable source. False, None or ``"no"`` ends the epoch, and no other epoch can
+            follow. True or ``"quiet"`` starts the iterable again without ending the epoch. ``"raise"`` ends the epoch;
+            the next epoch starts the iterable again.
+        name: Name of the node, for `Pipeline.feed_input`. It can't be combined with ``num_outputs``.
+        device: Device of the output, ``"cpu"`` (the default) or ``"gpu"``.
+        layout: Layout of a sample, one letter per axis; or a list with one layout per output. Default: no layout.
+        dtype: Dtype that the data must have, like ``types.FLOAT``; or a list with one dtype per output. Default: any.
+        ndim: Number of axes that each sample must have; or a list with one number per output. Default: any.
+        cuda_stream: Accepted without effect: the operator always waits for PyTorch's current CUDA stream.
+        use_copy_kernel: Accepted without effect.
+        blocking: For use without a source: True to wait for `Pipeline.feed_input` if no data was fed. By default, a run
+            without data raises an error.
+        batch: True if the source returns batches, False if it returns samples. None means False if ``parallel`` is
+            True, otherwise True.
+        repeat_last: For use without a source: True to deliver the last batch again if no new batch was fed.
+        parallel: True to call the source in worker processes; see `Pipeline`'s argument ``py_num_workers``.
+        no_copy: True to use the memory of the source's data without copying it. Default: True if ``parallel`` is True.
+        prefetch_queue_depth: Number of batches that the worker processes prepare ahead, if ``parallel`` is True.
+            Default: 1.
+        bytes_per_sample_hint: Accepted without effect if ``parallel`` is True: memory grows as needed.
+        batch_info: True to call a source of batches with a `BatchInfo` instead of the index of the batch.
+        background: True to call the source in the pipeline's scheduler thread, at the same time as your loop; by
+            default, `Pipeline.run` and `Pipeline.schedule_run` call it. DALI doesn't have this argument.
+        seed: Accepted without effect.
+        preserve: True to run the source even if no output needs its data.
 
     Raises:
         TypeError: the source has an unsupported type or signature, or doesn't support ``cycle`` or ``parallel``.
@@ -162,9 +168,9 @@ def external_source(
 
 
 class ExternalSource:
-    """`external_source` with its arguments set beforehand; call it without inputs.
+    """The operator `external_source` as a class: the constructor takes the arguments, and a call creates the node.
 
-    Pass an argument either to the constructor or to the call, not to both; only the name may be passed to both.
+    You may also pass arguments to the call, but only the name may be passed to both the constructor and the call.
     """
 
     def __init__(self, source: Any = None, num_outputs: int | None = None, **arguments: Any) -> None:
@@ -178,11 +184,11 @@ class ExternalSource:
         self.nodes: list[DataNode] = []
 
     def __call__(self, **arguments: Any) -> Any:
-        """Record a use of the operator; return a node, or a list of nodes with ``num_outputs``.
+        """Add the operator to the pipeline; return a node, or a list of nodes if ``num_outputs`` was passed.
 
         Raises:
-            RuntimeError, ValueError: an argument was passed to the constructor too, except for the name; or ``cycle``
-                was passed without ``source``.
+            RuntimeError, ValueError: an argument other than the name was already passed to the constructor, or
+                ``cycle`` was passed without ``source``.
             KeyError: an argument is unknown.
         """
         options = {key: value for key, value in arguments.items() if value is not None}
@@ -199,12 +205,12 @@ class ExternalSource:
 
     @property
     def device(self) -> str:
-        """Device of the data."""
+        """Device of the output, ``"cpu"`` or ``"gpu"``."""
         return str(self._arguments.get("device", "cpu"))
 
     @property
     def name(self) -> str | None:
-        """Name of the node."""
+        """Name of the node; None if no name was passed to the constructor."""
         return self._arguments.get("name")
 
     @property

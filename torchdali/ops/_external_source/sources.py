@@ -1,7 +1,8 @@
-"""The runtime of `external_source`: sources of batches, which know their position.
+"""The sources of batches that implement `external_source` while a pipeline runs.
 
-`InProcess` calls the user's code in this process, by default in the thread that schedules the batch. `InWorkers`
-requests batches from worker processes in advance. `FedByUser` delivers the data of `Pipeline.feed_input`.
+`InProcess` calls the user's code in the main process, by default in the thread that schedules the batch. `InWorkers`
+requests batches from worker processes in advance. `FedByUser` delivers the data that the user passes to
+`Pipeline.feed_input`. Each source can return its position and continue at a saved position.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["FedByUser", "InProcess", "InWorkers"]
 
 
 class _Positioned(BatchSource):
-    """A source that counts its batches and samples, and checks the batches that it delivers."""
+    """Base class of the sources: counts batches and samples, and checks the batches that are delivered."""
 
     def __init__(self, expected: Sequence[Expected]) -> None:
         self._expected = expected
@@ -34,7 +35,11 @@ class _Positioned(BatchSource):
         self._begun: object = None
 
     def _check_outputs(self, batches: tuple[TensorList, ...], batch_size: int) -> tuple[TensorList, ...]:
-        """Check the batches of the outputs against the declaration, earlier batches and each other; return them."""
+        """Check one batch per output: sizes, and dtype and number of axes; return the batches.
+
+        Raises:
+            RuntimeError: a batch is larger than the batch size, or the outputs have different numbers of samples.
+        """
         sizes = [len(batch) for batch in batches]
         if max(sizes) > batch_size:
             raise RuntimeError(
@@ -59,13 +64,17 @@ class _Positioned(BatchSource):
         self._sample += batch_size
 
     def reset(self, epoch: object = None) -> None:
-        """Start the next epoch. The counts of batches and samples restart; an iterable continues at its position."""
+        """Start the next epoch: the counts of batches and samples restart at 0.
+
+        Args:
+            epoch: Object that identifies the epoch. Another call with the same object has no effect.
+        """
         if epoch is None or self._begun is not epoch:
             self._iteration = self._sample = 0
             self._begun, self._epoch = epoch, self._epoch + 1
 
     def state(self) -> dict[str, Any]:
-        """Return the position of the next batch."""
+        """Return the position of the next batch as integers."""
         return {
             "epoch": self._epoch,
             "iteration": self._iteration,
@@ -77,7 +86,7 @@ class _Positioned(BatchSource):
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue at a position. An iterable restarts and skips the items before the position.
+        """Continue at a saved position. An iterable restarts and skips the items before the position.
 
         Raises:
             ValueError: a value of the position isn't an integer of at least 0.
@@ -90,23 +99,25 @@ class _Positioned(BatchSource):
         self._go_to(Position(state.get("items", 0), state.get("stops", 0), state.get("starts", 0)))
 
     def _go_to(self, position: Position) -> None:
-        """No-op: the caller of `feed_input` decides about the next batch."""
+        """Do nothing: the user's calls of `feed_input` determine the next batch."""
 
 
 @dataclass
 class _Drawn:
-    """The last batch that a source has drawn, and the batch's key."""
+    """The batch that a source has drawn last, and the object that identifies the batch."""
 
     key: object = None
     batch: SourceBatch | None = None
 
 
 class InProcess(_Positioned):
-    """A source that calls the user's code in this process.
+    """Source that calls the user's code in the main process.
 
     Args:
-        background: Call the code in the scheduler thread. Otherwise call it in the thread that schedules the batch, as
-            DALI does, so that the code and the user's loop can share state without a race.
+        loader: Loads batches from the user's code.
+        expected: Expected dtype and number of axes of each output.
+        background: True to call the user's code in the scheduler thread. False to call it in the thread that schedules
+            the batch, as DALI does; then the user's code and the user's loop can share data without a race.
     """
 
     def __init__(self, loader: BatchLoader, expected: Sequence[Expected], *, background: bool = False) -> None:
@@ -116,7 +127,12 @@ class InProcess(_Positioned):
         self._latest = _Drawn()
 
     def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
-        """Draw the next batch, unless the scheduler thread draws it."""
+        """Draw the next batch in this thread; return None if the scheduler thread will draw it.
+
+        Args:
+            batch_size: Maximum number of samples.
+            batch: Object that identifies the batch. Another call with the same object returns the same batch.
+        """
         if self._background:
             return None
         if self._latest.key is not batch:
@@ -125,7 +141,7 @@ class InProcess(_Positioned):
         return self._latest.batch
 
     def _pass_latest(self) -> None:
-        """Advance the position past the last drawn batch."""
+        """Set the position to the end of the batch that was drawn last."""
         latest = self._latest.batch
         if latest is not None:
             self._iteration, self._sample = latest.state["iteration"], latest.state["sample"]
@@ -149,7 +165,7 @@ class InProcess(_Positioned):
         """Draw the next batch without advancing the position."""
         outputs: tuple[TensorList, ...] = ()
         failure: Exception | None = None
-        is_repeated = batch is not None and not self._loader.data.stateful  # applies if the user's function raises
+        is_repeated = batch is not None and not self._loader.data.stateful  # for an error in the user's function
         after = {"iteration": self._iteration + 1, "sample": self._sample + batch_size}
         try:
             columns = self._loader.data.draw(self._range(batch_size), batch)
@@ -177,7 +193,7 @@ class InProcess(_Positioned):
         self._reached = super().state()
 
     def state(self) -> dict[str, Any]:
-        """Return the position after the last batch that `next` returned; later prepared batches don't count."""
+        """Return the position after the last batch that `next` has returned, even if later batches are prepared."""
         return dict(self._reached)
 
     def _extra_state(self) -> Mapping[str, Any]:
@@ -190,12 +206,15 @@ class InProcess(_Positioned):
 
 
 class InWorkers(_Positioned):
-    """A source that requests batches from worker processes in advance.
+    """Source that requests batches from worker processes in advance.
 
-    The samples of a batch are divided among the workers; an iterable stays in one worker.
+    If the user's function returns samples, the samples of a batch are divided among the workers. An iterable is read by
+    one worker only.
 
     Args:
-        depth: Number of batches requested ahead of the current batch.
+        loader: Loads batches from the user's code; it is sent to the workers.
+        expected: Expected dtype and number of axes of each output.
+        depth: Number of batches that are requested ahead of the current batch.
     """
 
     def __init__(self, loader: BatchLoader, expected: Sequence[Expected], depth: int) -> None:
@@ -240,10 +259,10 @@ class InWorkers(_Positioned):
         ]
 
     def _forget(self) -> None:
-        """Drop the requests that an error or the end of the epoch makes useless.
+        """Drop requests after an error or the end of the epoch.
 
-        Items that a worker has drawn ahead from an iterable cannot be drawn again: their requests stay in the queue,
-        and the items after the end belong to the next epoch.
+        For an iterable, only the current request is dropped. A worker has already read items for the later requests
+        and cannot read them again; these items belong to the next batches, or to the next epoch.
         """
         if self.stateful:
             self._ahead.popleft()
@@ -270,11 +289,11 @@ class InWorkers(_Positioned):
             self._reached = self._workers.submit(position).result()[1]
 
     def reseed(self, seed: int) -> None:
-        """Set the seed of random numbers in the user's code."""
+        """Set the seed of the random numbers that the user's code draws in the workers."""
         self._workers.seed = seed
 
     def close(self) -> None:
-        """End the workers."""
+        """Stop the worker processes."""
         self._workers.close()
 
 
@@ -286,13 +305,14 @@ def _join(parts: Sequence[TensorList]) -> TensorList:
 
 
 class FedByUser(_Positioned):
-    """A source of the data that the user passes to `Pipeline.feed_input`.
+    """Source that delivers the data that the user passes to `Pipeline.feed_input`.
 
     Args:
-        layout: Layout of a sample, unless the call of `feed_input` passes a layout; "" for the data's own layout.
-        repeat_last: Deliver the last batch again if no new batch was fed.
-        blocking: Wait for data; otherwise a missing batch raises IndexError.
-        copy: Copy the fed data.
+        expected: Expected dtype and number of axes.
+        layout: Layout of a sample if `feed_input` is called without a layout; "" for the data's own layout.
+        repeat_last: True to deliver the last batch again if no new batch was fed.
+        blocking: True to wait for data; False to raise IndexError if no batch was fed.
+        copy: True to copy the data that the user passes.
     """
 
     def __init__(self, expected: Expected, layout: str, *, repeat_last: bool, blocking: bool, copy: bool) -> None:
@@ -302,7 +322,7 @@ class FedByUser(_Positioned):
         self._fed: deque[TensorList] = deque()
         self._chosen: tuple[object, list[TensorList]] = None, []
         self._last: TensorList | None = None
-        self._changed = queue.SimpleQueue[None]()  # an interrupt of the user's thread may leave a Condition locked
+        self._changed = queue.SimpleQueue[None]()  # an interrupt of the user's thread could leave a Condition locked
         self._closed = False
 
     def open(self, settings: SourceSettings) -> None:
@@ -310,7 +330,13 @@ class FedByUser(_Positioned):
         self._batch_size = settings.batch_size
 
     def feed(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> None:
-        """Queue one batch (on the user's thread); see `convert`."""
+        """Add one batch to the queue. The user's thread calls this method.
+
+        Args:
+            data: The batch; see `convert`.
+            layout: Layout of a sample; None for the layout from the constructor.
+            cuda_stream: CUDA stream on which the data is computed.
+        """
         batch = self.convert(data, layout, cuda_stream)
         self._fed.append(batch)
         self._changed.put(None)
@@ -334,7 +360,10 @@ class FedByUser(_Positioned):
         return batch
 
     def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
-        """Choose the batch now, unless `next` must wait for data: a run must not depend on data that is fed later."""
+        """Take the next batch from the queue now, so that the run doesn't depend on data that is fed later.
+
+        Return None if `next` must wait for data.
+        """
         if self._blocking:
             return None
         if self._chosen[0] is not batch:
@@ -345,7 +374,7 @@ class FedByUser(_Positioned):
         return SourceBatch(tuple(chosen))
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
-        """Return the batch that `prepare` chose, or wait for a batch."""
+        """Return the batch that `prepare` has taken, or wait for a batch if `prepare` has returned None."""
         return self._check_outputs(self._take(batch_size, prepared), batch_size)
 
     def _take(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
@@ -367,12 +396,12 @@ class FedByUser(_Positioned):
         return wait_for_data(self._fed, self._changed, lambda: self._closed)
 
     def take_back(self, prepared: SourceBatch) -> None:
-        """Return an unused batch to the front of the queue."""
+        """Put a batch that `prepare` has taken, but no run has used, back at the front of the queue."""
         if self._fed and prepared.outputs and self._fed[0] is prepared.outputs[0]:
             return  # an interrupted call has already returned the batch
         self._fed.extendleft(prepared.outputs)
 
     def close(self) -> None:
-        """Wake a waiting run."""
+        """End the wait of a run that waits for data."""
         self._closed = True
         self._changed.put(None)
