@@ -1,7 +1,7 @@
 """Replacement for DALI's module `backend`: memory settings, library versions, and operator schemas.
 
-In torchdali, the sizes of batches are exact and their memory is pooled by size. So the factors by which DALI's buffers
-grow and shrink have no effect: they are only checked, stored and returned.
+DALI's buffers grow and shrink by factors that a program can set. torchdali allocates the exact size of each batch, and
+reuses memory of the same size, so these factors have no effect here: they are only checked, stored and returned.
 """
 
 from __future__ import annotations
@@ -38,11 +38,18 @@ __all__ = [
 # ---------------------------------------------------------------- memory
 
 
-_settings: dict[str, float] = {}  # without effect: checked, kept and returned
+_settings: dict[str, float] = {}  # values without effect
 
 
 def _setting(name: str, default: float, limits: tuple[float, float], *variables: str) -> Callable[[], float]:
-    """Return the getter of a setting, whose initial value is from an environment variable."""
+    """Define a setting; return the function that reads it.
+
+    Args:
+        name: Name of the setting.
+        default: Initial value if none of the environment variables is set.
+        limits: Minimum and maximum.
+        variables: Environment variables that may contain the initial value. The first one that is set counts.
+    """
     variable = next((each for each in variables if os.environ.get(each)), variables[-1])
     _settings[name] = read_number(variable, default, *limits)
     return lambda: _settings[name]
@@ -50,7 +57,7 @@ def _setting(name: str, default: float, limits: tuple[float, float], *variables:
 
 def _setter(least: float, most: float, *names: str) -> Callable[[float], None]:
     def keep(factor: float, /) -> None:
-        """Store a factor, without effect."""
+        """Store a factor, which has no effect."""
         if not least <= factor <= most:
             raise ValueError(f"{' and '.join(names)}: a factor from {least} to {most}, not {factor}")
         _settings.update(dict.fromkeys(names, float(factor)))
@@ -72,35 +79,43 @@ SetHostBufferShrinkThreshold = _setter(0, 1, _SHRINK)
 
 
 def RestrictPinnedMemUsage() -> bool:
-    """Return whether ``DALI_RESTRICT_PINNED_MEM=1`` disables pinned memory for batches."""
+    """Return True if the environment variable ``DALI_RESTRICT_PINNED_MEM=1`` disables pinned memory for batches."""
     return os.environ.get("DALI_RESTRICT_PINNED_MEM") == "1"
 
 
 def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
-    """Reserve GPU memory in torch's cache, for later tensors.
+    """Reserve GPU memory in PyTorch's cache, for tensors that are created later.
+
+    Args:
+        bytes: Number of bytes.
+        device_id: Index of the GPU.
 
     Raises:
-        RuntimeError: The GPU does not exist, or has not enough memory.
+        RuntimeError: the GPU does not exist or does not have enough memory.
     """
     torch.empty(bytes, dtype=torch.uint8, device=torch.device("cuda", device_id))
 
 
 def PreallocatePinnedMemory(bytes: int) -> None:
-    """Reserve pinned memory in torch's cache, for later batches; raise RuntimeError without a GPU."""
+    """Reserve pinned memory in PyTorch's cache, for batches that are created later.
+
+    Raises:
+        RuntimeError: PyTorch finds no GPU.
+    """
     torch.empty(bytes, dtype=torch.uint8, pin_memory=True)
 
 
 def ReleaseUnusedMemory() -> None:
-    """Free memory that no batch uses: of all pipelines' pools, and torch's cache on GPUs."""
+    """Free unused memory: the memory that all pipelines have pooled, and PyTorch's cache of GPU memory."""
     release_unused()
     torch.cuda.empty_cache()
 
 
 class Stream:
-    """A stream of a GPU.
+    """A new CUDA stream.
 
     Args:
-        device_id: The GPU's number.
+        device_id: Index of the GPU.
 
     Raises:
         RuntimeError: the GPU does not exist.
@@ -114,12 +129,12 @@ class Stream:
 
     @property
     def device_id(self) -> int:
-        """The GPU's number."""
+        """Index of the GPU."""
         return self._device_id
 
     @property
     def handle(self) -> int:
-        """The stream's address."""
+        """The stream's handle, a ``cudaStream_t`` as an integer."""
         return int(self._stream.cuda_stream)
 
     def __cuda_stream__(self) -> tuple[int, int]:
@@ -130,11 +145,11 @@ class Stream:
 
 
 def check_cuda_runtime() -> None:
-    """Do nothing: torch brings its CUDA runtime, and fails by itself if the driver is too old."""
+    """Do nothing: PyTorch includes a CUDA runtime, and raises an error if the driver is too old."""
 
 
 def GetCudaVersion() -> int:
-    """Return the CUDA version of torch as 1000 * major + 10 * minor; 0 without CUDA."""
+    """Return PyTorch's CUDA version as 1000 * major + 10 * minor; 0 if PyTorch was built without CUDA."""
     version = torch.version.cuda
     if version is None:
         return 0
@@ -146,7 +161,7 @@ __cuda_version__ = GetCudaVersion()
 
 
 def _not_linked() -> int:
-    """Return -1: not linked."""
+    """Return -1, DALI's version number of a library that isn't linked."""
     return -1
 
 
@@ -154,7 +169,7 @@ GetCufftVersion = GetNppVersion = GetNvimgcodecVersion = GetNvjpegVersion = _not
 
 
 def GetOpenCVVersion() -> str:
-    """Return the version of OpenCV; empty if it is not installed."""
+    """Return the version of OpenCV; an empty string if OpenCV is not installed."""
     if importlib.util.find_spec("cv2") is None:
         return ""
     import cv2
@@ -169,12 +184,12 @@ def LoadLibrary(lib_path: str, global_symbols: bool = False, allow_fail: bool = 
     """Run a Python file that declares operators.
 
     Args:
-        lib_path: The file. DALI's binary plugins cannot be loaded.
-        global_symbols: Accepted, without effect.
-        allow_fail: Warn instead of raising.
+        lib_path: Path of the file. DALI's binary plugins can't be loaded.
+        global_symbols: Accepted without effect.
+        allow_fail: True to warn, instead of raising an error, if the file can't be loaded.
 
     Raises:
-        RuntimeError: The file can't be loaded.
+        RuntimeError: the file can't be loaded, and ``allow_fail`` is False.
     """
     try:
         _run(Path(lib_path))
@@ -185,7 +200,7 @@ def LoadLibrary(lib_path: str, global_symbols: bool = False, allow_fail: bool = 
 
 
 def LoadDirectory(dir_path: str, global_symbols: bool = False, allow_fail: bool = False) -> None:
-    """Run the Python files of a folder, in the order of their names; see `LoadLibrary`."""
+    """Run all Python files of a folder, in alphabetical order; see `LoadLibrary`."""
     for path in sorted(Path(dir_path).glob("*.py")):
         LoadLibrary(str(path), global_symbols, allow_fail)
 
@@ -206,7 +221,7 @@ def _run(path: Path) -> None:
 
 
 class OpSchema:
-    """The declaration of an operator, with DALI's methods."""
+    """The schema of an operator (its name, inputs and arguments), with the methods of DALI's `OpSchema`."""
 
     def __init__(self, operator: Operator) -> None:
         self._operator, self._schema = operator, operator.schema
@@ -216,23 +231,23 @@ class OpSchema:
         return self._operator.schema_name
 
     def OperatorName(self) -> str:
-        """Return the class name in `ops`."""
+        """Return the name of the operator's class in `ops`, for example ``File``."""
         return self._operator.class_name
 
     def ModulePath(self) -> list[str]:
-        """Return the namespaces in `fn`."""
+        """Return the operator's namespaces in `fn`, for example ``["readers"]``."""
         return self._operator.name.split(".")[:-1]
 
     def Dox(self) -> str:
-        """Return the documentation."""
+        """Return the operator's docstring."""
         return self._operator.body.__doc__ or ""
 
     def MinNumInput(self) -> int:
-        """Return the least number of inputs."""
+        """Return the minimum number of inputs."""
         return self._schema.input_range[0]
 
     def MaxNumInput(self) -> int:
-        """Return the greatest number of inputs."""
+        """Return the maximum number of inputs."""
         return self._schema.input_range[1]
 
     def GetInputName(self, index: int, /) -> str:
@@ -240,33 +255,33 @@ class OpSchema:
         return self._schema.input(index).name
 
     def GetSupportedLayouts(self, index: int, /) -> list[str]:
-        """Return the layouts that an input takes; empty for any."""
+        """Return the layouts that an input may have; an empty list means any layout."""
         return list(self._schema.input(index).takes.layouts)
 
     def GetSupportedBackends(self) -> list[str]:
-        """Return the devices."""
+        """Return the devices that the operator runs on: ``"cpu"``, ``"gpu"`` or ``"mixed"``."""
         return list(self._operator.options.devices)
 
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
-        """Return the names of the arguments."""
+        """Return the names of the arguments, sorted, including the arguments that all operators have."""
         own = [a.name for a in self._schema.arguments.values() if include_hidden or not a.hidden]
         return sorted({*own, *COMMON})
 
     def HasArgument(self, name: str, /) -> bool:
-        """Return whether the argument exists, including deprecated arguments."""
+        """Return True if the operator has the argument, which may be deprecated."""
         random = (STATE,) if self._schema.random else ()
         return name in {*self._schema.arguments, *self._schema.deprecated, *COMMON, *random}
 
     def IsArgumentOptional(self, arg_name: str) -> bool:
-        """Return whether an argument has a default."""
+        """Return True if the argument has a default."""
         return arg_name in COMMON or not self._schema.arguments[arg_name].required
 
     def IsTensorArgument(self, name: str, /) -> bool:
-        """Return whether an argument may be given per sample."""
+        """Return True if the argument may be an operator's output, with a value for each sample."""
         return name in self._schema.arguments and self._schema.arguments[name].edge is not None
 
     def IsDeprecatedArg(self, name: str, /) -> bool:
-        """Return whether an argument is the old name of another argument, or has no effect any more."""
+        """Return True if the argument is the old name of another argument, or no longer has an effect."""
         return name in self._schema.deprecated
 
 
@@ -275,13 +290,17 @@ def _index_operators() -> dict[str, Operator]:
 
 
 def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
-    """Return the schema of an operator, for example ``readers__File``, or None."""
+    """Return the schema with this name, for example ``readers__File``; None if no operator has it."""
     operator = _index_operators().get(name)
     return None if operator is None else OpSchema(operator)
 
 
 def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
-    """Return the schema of an operator, for example ``readers__File``; raise KeyError for an unknown operator."""
+    """Return the schema with this name, for example ``readers__File``.
+
+    Raises:
+        KeyError: no operator has the schema.
+    """
     schema = TryGetSchema(name)
     if schema is None:
         raise KeyError(f"no operator has the schema {name!r}")
@@ -307,5 +326,5 @@ def RegisteredGPUOps(internal_ops: bool = False) -> list[str]:
 
 
 def RegisteredMixedOps(internal_ops: bool = False) -> list[str]:
-    """Return the schema names of the operators that take CPU data to the accelerator."""
+    """Return the schema names of the operators that read CPU data and return data on the accelerator."""
     return _on("mixed", internal_ops)

@@ -1,9 +1,9 @@
 """Lazy Pillow images: only the region that the transforms keep is decoded.
 
-The decoding of a JPEG that Pillow has opened is deferred: the file is read, and crops, flips, one resize, and
-torchvision's color changes are recorded. As soon as pixels are needed, the image becomes an ordinary object of Pillow's
-own class, with bit-identical pixels. Pillow immediately decodes files that could raise an error, so that the error is
-raised at the same point as without lazy images.
+When Pillow has opened a JPEG, this module reads the file but doesn't decode it yet. Crops, flips, one resize and
+torchvision's color changes are only recorded. When the user's code needs pixels, the image becomes an ordinary object
+of Pillow's own class, with bit-identical pixels. If decoding a file could raise an error, Pillow decodes the file
+immediately, so that the error is raised at the same point as without lazy images.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ def make_lazy(image: Any) -> Any:
 
 
 def convert_image(image: Any, conversion: TensorConversion, planar: bool) -> Tensor | None:
-    """Convert an image to a normalized tensor in one call; None if torchvision must convert it.
+    """Convert a PIL image to a normalized tensor ``(3, H, W)`` in one step; None if torchvision must convert it.
 
     Args:
-        planar: True if the tensor is contiguous; otherwise it is a permuted ``(H, W, 3)``.
+        image: The image, lazy or not.
+        conversion: Dtype, mean and standard deviation of the tensor.
+        planar: True to store the tensor as contiguous ``(3, H, W)``; False to store it as ``(H, W, 3)``.
     """
     if not isinstance(image, Image.Image) or image._mode != "RGB":
         return None
@@ -47,7 +49,10 @@ def convert_image(image: Any, conversion: TensorConversion, planar: bool) -> Ten
 
 
 def convert_tensor(image: Tensor, conversion: TensorConversion) -> Tensor | None:
-    """Convert a uint8 tensor, stored as ``(H, W, 3)``, to a normalized tensor in one call; None for other tensors."""
+    """Convert a uint8 tensor ``(3, H, W)`` that is stored as ``(H, W, 3)`` to a normalized tensor in one step.
+
+    Return None for other tensors.
+    """
     pixels = image.permute(1, 2, 0) if image.dim() == 3 else image
     usual = image.dtype == torch.uint8 and image.dim() == 3 and len(image) == 3 and pixels.is_contiguous()
     return _convert_pixels(pixels.as_subclass(Tensor).numpy(), conversion, False) if usual else None
@@ -59,10 +64,10 @@ def _convert_pixels(pixels: Any, conversion: TensorConversion, planar: bool) -> 
 
 
 class LazyImage(Image.Image):
-    """An image whose pixels are deferred.
+    """A PIL image whose pixels aren't decoded yet.
 
     Attributes:
-        _deferred: The deferred pixels; None for an opened image whose file was not read yet.
+        _deferred: The pixels that are not decoded yet; None if the file was opened but not read.
     """
 
     _pillow: type = Image.Image
@@ -87,14 +92,14 @@ class LazyImage(Image.Image):
     __copy__ = copy
 
     def convert(self, mode: Any = None, *arguments: Any, **named: Any) -> Any:
-        """Record a conversion to RGB."""
+        """Record a conversion to RGB; decode the image for other conversions."""
         lazy = None if arguments or named or mode != "RGB" else self._defer(("RGB", "L"))
         if lazy is None or "transparency" in self.info:
             return self._decode().convert(mode, *arguments, **named)
         return self._record(lazy, lazy.program, methodcaller("convert", mode))
 
     def crop(self, box: Any = None) -> Any:
-        """Record a crop if the window is inside of the image."""
+        """Record a crop; decode the image if the window reaches outside of it."""
         lazy = self._defer() if _are_integers(box, 4) else None
         if lazy is not None:
             left, top, right, bottom = map(int, box)
@@ -104,7 +109,7 @@ class LazyImage(Image.Image):
         return self._decode().crop(box)
 
     def resize(self, size: Any, resample: Any = None, box: Any = None, reducing_gap: Any = None) -> Any:
-        """Record a resize, unless a resize was recorded before."""
+        """Record a resize; decode the image if a resize was recorded before."""
         known = box is reducing_gap is None and isinstance(resample, (int, type(None))) and resample in _FILTERS
         lazy = self._defer() if known and _are_integers(size, 2) else None
         if lazy is not None:
@@ -114,7 +119,7 @@ class LazyImage(Image.Image):
         return self._decode().resize(size, resample, box, reducing_gap)
 
     def transpose(self, method: Any) -> Any:
-        """Record a flip."""
+        """Record a flip; decode the image for rotations and other transpositions."""
         lazy = self._defer() if method in _FLIPS else None
         if lazy is None:
             return self._decode().transpose(method)
@@ -122,12 +127,12 @@ class LazyImage(Image.Image):
         return self._record(lazy, lazy.program.flip(horizontal, not horizontal), methodcaller("transpose", method))
 
     def change_colors(self, steps: bytes, change: Callable[[Any], Any], keeps_info: bool) -> Any:
-        """Record a color change; None if the image isn't RGB or is decoded.
+        """Record a color change; return the changed image, or None if this image isn't RGB or is already decoded.
 
         Args:
             steps: The change, encoded by `codecs.pixel_steps`.
             change: Function that applies the change to a decoded image.
-            keeps_info: True if the result has the ``info`` of this image.
+            keeps_info: True if the changed image has the same ``info`` dictionary as this image.
         """
         lazy = self._defer()
         image = (
@@ -138,7 +143,10 @@ class LazyImage(Image.Image):
         return image
 
     def _defer(self, modes: tuple[str, ...] = ("RGB",)) -> Deferred | None:
-        """Return the deferred pixels of an image in one of the modes; None if Pillow must decode the image now."""
+        """Return the pixels that are not decoded yet.
+
+        Return None if the image's mode isn't one of `modes`, or if Pillow must decode the image now.
+        """
         return self._deferred if self._mode in modes else None
 
     def _record(self, lazy: Deferred, program: ImageProgram, operation: Callable[[Any], Any]) -> Any:
@@ -166,7 +174,7 @@ class LazyImage(Image.Image):
         return self._decode().tobytes(*arguments, **named) if pixels is None else pixels.tobytes()
 
     def close(self) -> None:
-        """Drop the deferred pixels, and close the image."""
+        """Close the image without decoding it."""
         self._become()
         self.close()
 
@@ -183,7 +191,10 @@ class LazyImage(Image.Image):
         return self._decode().__getstate__()
 
     def _decode(self) -> Any:
-        """Convert this object to Pillow's own class, with decoded pixels unless the file was not read; return it."""
+        """Convert this object to Pillow's own class and decode its pixels; return it.
+
+        If the file was not read yet, the pixels are not decoded: Pillow will do this.
+        """
         lazy = self._deferred
         if lazy is None:
             self._become()
@@ -198,7 +209,7 @@ class LazyImage(Image.Image):
         """Convert this object to Pillow's own class.
 
         Args:
-            core: Pillow's pixels; None to set no pixels.
+            core: Pillow's image memory with the decoded pixels; None to set no pixels.
         """
         _set_class(self, self._pillow)
         for name in ("_deferred", "_scan"):
@@ -212,10 +223,10 @@ class LazyImage(Image.Image):
 
 
 class LazyJpeg(LazyImage, JpegImageFile):
-    """An opened JPEG whose decoding is deferred.
+    """A JPEG that Pillow has opened and that is not decoded yet.
 
     Attributes:
-        _scan: Offset of the first scan.
+        _scan: Offset of the first scan's data in the file.
     """
 
     _pillow = JpegImageFile
@@ -227,7 +238,7 @@ class LazyJpeg(LazyImage, JpegImageFile):
         return super()._defer(modes)
 
     def _read(self) -> None:
-        """Read the file as Pillow does before decoding, unless Pillow must decode it now."""
+        """Read the file and close it, as Pillow does when it decodes; do nothing if Pillow must decode it now."""
         fp, tile = self.fp, self.tile
         if fp is None or tile != [("jpeg", (0, 0, *self._size), 0, (self._mode, ""))] or self.decoderconfig:
             return
@@ -248,12 +259,12 @@ class LazyJpeg(LazyImage, JpegImageFile):
 
 
 class Deferred:
-    """Pixels that are not decoded yet.
+    """Pixels that are not decoded yet: a JPEG file and the operations that were recorded for it.
 
     Args:
         jpeg: The file.
         program: The recorded operations.
-        origin: The image before the last operation, and the operation; empty for an opened image.
+        origin: The image before the last operation, and the operation as a function; () for an opened image.
         tile: Pillow's decoding instructions of an opened image.
     """
 
@@ -271,7 +282,7 @@ class Deferred:
 
     @property
     def is_whole(self) -> bool:
-        """True if the whole, unchanged image is needed and nothing is decoded yet; Pillow is then as fast."""
+        """True if the whole image is needed without changes, and nothing is decoded yet. Then Pillow is as fast."""
         is_part = self.program.filter is not None or self.program.size != self.jpeg.size
         return self._pixels is None and self.program.pixels is None and not is_part
 
@@ -284,7 +295,7 @@ class Deferred:
 
 
 class JpegData:
-    """A JPEG in memory that is decoded in parts.
+    """A JPEG file in memory. Single regions of the image can be decoded.
 
     Attributes:
         size: Height and width.
@@ -297,12 +308,15 @@ class JpegData:
 
     @classmethod
     def read(cls, fp: Any, scan: int, block: int, size: tuple[int, int]) -> JpegData | None:
-        """Read a file, and leave the file's position where Pillow would; None if Pillow must decode the file.
+        """Read a file; return None if Pillow must decode the file.
+
+        Afterwards, the file object has the same position as if Pillow had read the file.
 
         Args:
-            scan: Offset of the first scan.
+            fp: The opened file.
+            scan: Offset of the first scan's data.
             block: Number of bytes that Pillow reads in one call.
-            size: Width and height.
+            size: Width and height according to Pillow.
         """
         try:
             data = _read(fp)
@@ -325,10 +339,10 @@ class JpegData:
         return None if source.render(corner) is None else cls(data, source, (size[1], size[0]))
 
     def render(self, program: ImageProgram) -> Tensor | None:
-        """Render a program; None if Pillow must decode the image.
+        """Decode the region that a program needs, and apply its operations; None if Pillow must decode the image.
 
-        If several parts of an image are needed, the whole image is decoded once. From then on, this process decodes all
-        images as a whole.
+        If this method is called a second time for the same file, as in multi-crop augmentation, the whole image is
+        decoded once and cached. From then on, this process decodes whole images only.
         """
         self._parts += 1
         _habit.several |= self._parts > 1
@@ -340,7 +354,7 @@ class JpegData:
 
 
 class _Habit:
-    """Record of this process: whether several parts of one image were needed."""
+    """Record of this process: True if several regions of one image were needed."""
 
     several = False
 
@@ -351,7 +365,10 @@ _TINY = 1 << 13  # number of pixels whose decoding takes no longer than reading 
 
 
 def _read(fp: Any) -> bytearray:
-    """Return the bytes of a file; empty for a very large file, which may have a hole after its image."""
+    """Return the bytes of a file; no bytes if the file is so large that Pillow must decode it.
+
+    A sparse file can be much larger than the image at its start.
+    """
     if not isinstance(fp, (io.BufferedReader, io.BytesIO)):
         fp.seek(0)
         data = bytearray(fp.read(_LARGE))
@@ -364,14 +381,14 @@ def _read(fp: Any) -> bytearray:
 
 
 def _has_one_scan(data: bytearray, scan: int) -> bool:
-    """Return True if the data after the start of the scan contains no markers except restart markers."""
+    """Return True if the JPEG data from offset `scan` on contains no markers except restart markers."""
     body = np.frombuffer(data, np.uint8)[scan:-2]
     codes = body[np.flatnonzero(body[:-1] == 0xFF) + 1]
     return bool(len(body) and body[-1] != 0xFF and ((codes == 0) | (codes - 0xD0 < 8)).all())
 
 
 class _PixelAccess:
-    """Access to single pixels, as Pillow's `load` returns it. The first access decodes the image."""
+    """Access to single pixels, like the object that Pillow's `load` returns. The first access decodes the image."""
 
     def __init__(self, image: LazyImage) -> None:
         self._image = image
@@ -398,5 +415,5 @@ _of_image = vars(Image.Image).get("im")
 
 
 def _unread(image: Any) -> Any:
-    """Return the attribute `im` of an image that Pillow has not loaded."""
+    """Return the value of Pillow's own attribute `im`, for an image that isn't read yet."""
     return vars(image)["im"] if _of_image is None else _of_image.__get__(image)

@@ -1,6 +1,7 @@
-"""Notes: the sentences on the accelerated parts of a loader, the reasons for the other parts, and the remedies.
+"""Notes of a loader: the texts that tell the user which parts are accelerated, and why other parts aren't.
 
-A reason is one sentence, then the cure with a link to a section of the DataLoader page.
+Most functions of this module return a *reason*: a sentence that says why something isn't accelerated, followed by a
+remedy with a link to a section of the documentation's DataLoader page.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _FAST_PATH = "the fast path isn't built"
 
 
 class NotSupportedError(Exception):
-    """Error for a loader that isn't accelerated; the text is a reason from this module."""
+    """Error for a loader that can't be accelerated. The message is a reason from this module."""
 
 
 class Notes(tuple[str, ...]):
-    """Notes of a loader; printed one per line."""
+    """Notes of a loader. `print` shows one note per line."""
 
     def __str__(self) -> str:
         return "\n".join(self)
@@ -42,12 +43,12 @@ def not_accelerated(reason: str) -> str:
 
 
 def is_not_accelerated(note: str) -> bool:
-    """Return True for a `not_accelerated` note."""
+    """Return True for a note that `not_accelerated` has created."""
     return note.startswith(_PREFIX)
 
 
 def short(note: str) -> str:
-    """Return a note without its cure; for a `not_accelerated` note, only the reason."""
+    """Return the first sentence of a note, without its remedy and without the words "not accelerated"."""
     return note.removeprefix(_PREFIX).partition(". ")[0]
 
 
@@ -57,7 +58,7 @@ def accelerated_note(transform: Any) -> str:
 
 
 def accelerated_names(notes: Iterable[str]) -> list[str]:
-    """Return the names of the accelerated transforms in notes."""
+    """Return the names of the transforms that the notes list as accelerated."""
     return [note.removesuffix(_ACCELERATED) for note in notes if note.endswith(_ACCELERATED)]
 
 
@@ -74,27 +75,27 @@ def _reason(why: str, cure: str, anchor: str) -> str:
 
 
 def is_own_dataset(dataset: Any) -> str:
-    """Return the reason for a dataset that is neither from torchvision nor a plain `TensorDataset`."""
+    """Return the reason why a user's own dataset class isn't accelerated."""
     return _reason(f"{name_of(dataset)} is your own dataset", "To speed it up", "own-dataset")
 
 
 def is_changed(change: str) -> str:
-    """Return the reason for a function or attribute of PyTorch or torchvision that the program has replaced.
+    """Return the reason why a loader isn't accelerated if the program has replaced a function that it depends on.
 
     Args:
-        change: Description of the change, from `_pristine`.
+        change: Description of the replaced function or attribute, from `_pristine`.
     """
     return _reason(change, "Restore it, or see", "own-functions")
 
 
 def is_iterable(dataset: Any) -> str:
-    """Return the reason for an `IterableDataset`."""
+    """Return the reason why an `IterableDataset` isn't accelerated."""
     why = f"{name_of(dataset)} is an iterable dataset"
     return _reason(why, "Only datasets with `__getitem__` are accelerated", "own-dataset")
 
 
 def empty(dataset: Any) -> str:
-    """Return the reason for a dataset without samples."""
+    """Return the reason why a dataset without samples isn't accelerated."""
     return f"{name_of(dataset)} has no samples"
 
 
@@ -102,7 +103,7 @@ def empty(dataset: Any) -> str:
 
 
 def is_own_function(option: str, function: Any = None) -> str:
-    """Return the reason for a function that the user passes.
+    """Return the reason why a loader isn't accelerated if the user passes a function of their own.
 
     Args:
         option: Name of the argument or attribute, for example ``collate_fn``, ``target_transform`` or ``loader``.
@@ -120,12 +121,12 @@ _CURES = {
 
 
 def has_no_batches() -> str:
-    """Return the reason for ``batch_size=None``."""
+    """Return the reason why a loader with ``batch_size=None`` isn't accelerated."""
     return _reason("batch_size is None", "Pass a batch size, or see", "own-functions")
 
 
 def has_small_batches(least: int) -> str:
-    """Return the reason for small batches of images in memory.
+    """Return the reason why small batches of images in memory aren't accelerated.
 
     Args:
         least: Smallest batch size that is accelerated without workers.
@@ -135,7 +136,7 @@ def has_small_batches(least: int) -> str:
 
 
 def is_switched_off() -> str:
-    """Return the reason for a program that runs under ``TORCHDALI_ACCELERATE=0``."""
+    """Return the reason why no loader is accelerated under ``TORCHDALI_ACCELERATE=0``."""
     return "TORCHDALI_ACCELERATE turned acceleration off. Unset it to turn acceleration on"
 
 
@@ -143,17 +144,18 @@ def is_switched_off() -> str:
 
 
 def is_own_transform(transform: Any) -> str:
-    """Return the reason for a transform that isn't from torchvision, or that calls the user's function."""
+    """Return the reason why a user's own transform, or torchvision's `Lambda`, isn't accelerated."""
     why = f"{name_of(transform)} isn't a torchvision transform"
     return _reason(_LAMBDA if name_of(transform) == "Lambda" else why, _SUPPORTED, _TRANSFORMS)
 
 
 def is_unsupported(transform: Any, given: str = "", argument: str = "") -> str:
-    """Return the reason for a torchvision class that isn't supported.
+    """Return the reason why an unsupported torchvision transform isn't accelerated.
 
     Args:
-        given: The unsupported input, like ``"a tensor from 0 to 1"``, if other inputs are supported.
-        argument: The unsupported argument, like ``"fill='red'"``, if other values are supported.
+        transform: The transform.
+        given: The input of the transform, like ``"a tensor from 0 to 1"``; "" if no input is supported.
+        argument: The argument of the transform, like ``"fill='red'"``; "" if the argument isn't the reason.
     """
     why = f"{name_of(transform)} isn't supported{f' with {argument}' * bool(argument)}{f' on {given}' * bool(given)}"
     return _reason(why, _SUPPORTED, _TRANSFORMS)
@@ -164,23 +166,23 @@ _SUPPORTED, _TRANSFORMS = "Supported transforms", "supported-transforms"
 
 
 def breaks_rule(transform: Any, error: BaseException) -> str:
-    """Return the reason for a transform with an unsupported value, which the error describes."""
+    """Return the reason why a transform isn't accelerated if the value of an argument raised an error."""
     return _reason(f"{name_of(transform)}: {error}", _SUPPORTED, _TRANSFORMS)
 
 
 def has_no_tensors() -> str:
-    """Return the reason for transforms that end with PIL images."""
+    """Return the reason why transforms that return PIL images aren't accelerated."""
     return _reason("the transforms return PIL images", "End them with `v2.ToImage()` or `ToTensor()`", _TRANSFORMS)
 
 
 def different_transforms() -> str:
-    """Return the reason for a concatenation of datasets whose transforms differ."""
+    """Return the reason why a concatenation of datasets with different transforms isn't accelerated."""
     why = "the datasets have different transforms"
     return _reason(why, "Use one loader per transform, or see", _TRANSFORMS)
 
 
 def raised_reason(error: BaseException) -> str:
-    """Return the reason for a dataset or transform that raised an error during the examination."""
+    """Return the reason why a loader isn't accelerated if the examination of its dataset raised an error."""
     return f"{type(error).__name__} while torchdali examined the dataset and the transforms: {error}"
 
 
@@ -188,7 +190,7 @@ def raised_reason(error: BaseException) -> str:
 
 
 def add_cure(error: BaseException) -> None:
-    """Add a note with the remedy to an error whose message doesn't name it."""
+    """Add a note with the remedy to an error of PyTorch or Python whose message names no remedy."""
     text = str(error)
     for words, cure in _ERRORS.items():
         if words in text:
@@ -203,14 +205,14 @@ _ERRORS = {
     "pickle": "Worker processes receive the dataset, collate_fn and worker_init_fn by pickle: define their "
     "functions and classes at the top level of a module, and use no `lambda`",
 }
-"""By words of torch's and Python's errors."""
+"""Remedies, by words in the messages of PyTorch's and Python's errors."""
 
 
 # ---------------------------------------------------------------- the fast path
 
 
 def fast_path() -> tuple[str, ...]:
-    """Return a note if the native library is missing, so that images load no faster; otherwise return no note."""
+    """Return a note that images load no faster if the native library is missing; () if the library is loaded."""
     if native_status().library is not None:
         return ()
     why = f"{_FAST_PATH}, so images load no faster than with PyTorch"

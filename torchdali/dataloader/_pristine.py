@@ -1,9 +1,12 @@
-"""Check that PyTorch's loader would run only PyTorch's and torchvision's own code for a sample.
+"""Check that PyTorch's loader would run only PyTorch's, torchvision's and Pillow's original code for a sample.
 
-An accelerated loader replaces that code, so the code must be unchanged. A function is unchanged if its bytecode equals
-the bytecode in its module's file. The check covers all functions that the loading of a sample can reach: starting from
-`__getitem__` or `__call__`, each name that a function's bytecode mentions is looked up in the function's globals, in
-the object's class, and in `PIL.Image.Image`. The check calls none of these functions.
+An accelerated loader replaces this code with its own implementation. If the user has changed the code, for example by
+assigning another function to `PIL.Image.open`, results would differ, so the loader must not be accelerated.
+
+A function is unchanged if its bytecode equals the bytecode in its module's file. The check covers all functions that
+may be called to load a sample: starting from `__getitem__` or `__call__`, each name that a function's bytecode mentions
+is looked up in the function's globals, in the object's class, and in `PIL.Image.Image`. The check calls none of these
+functions.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ __all__ = [
     "find_class_change", "find_collate_change", "find_dataset_change", "find_image_change", "find_transform_change",
 ]  # fmt: skip
 
-_CHECKED = ("torchvision", "PIL")  # packages whose functions are followed
+_CHECKED = ("torchvision", "PIL")  # packages whose functions are compared with their files
 _TRUSTED = {"torch", "torchvision", "PIL", "numpy", *sys.stdlib_module_names}
 _VALUES = (
     type(None),
@@ -51,22 +54,25 @@ _VALUES = (
 
 
 class ChangedError(Exception):
-    """Error for code or attributes that the user changed and that a sample depends on; the text names them."""
+    """Error for code or an attribute that the user changed and that samples depend on. The message names it."""
 
 
 class _Checked:
-    """Names in modules and classes, with the values that were checked. `are_current` compares them later, quickly."""
+    """Record of the names in modules and classes that were checked, with their values at that time.
+
+    `are_current` finds out quickly whether the values are still the same, so that the check need not be repeated.
+    """
 
     def __init__(self) -> None:
         self._spaces: dict[str, Mapping[str, Any]] = {}
-        self._sizes: dict[str, int] = {}  # to detect new names, which can hide a base class's name or a built-in
+        self._sizes: dict[str, int] = {}  # a new name in a namespace can hide a base class's name or a built-in
         self._owners: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._names: dict[tuple[str, str], str] = {}
         self._values: dict[tuple[str, str], Any] = {}
         self._codes: dict[FunctionType, CodeType] = {}
 
     def add_space(self, space: Mapping[str, Any], qualname: str) -> None:
-        """Record the number of names in a module or class."""
+        """Record the number of names in a namespace, which belongs to a module or class."""
         self._spaces[qualname], self._sizes[qualname] = space, len(space)
 
     def add(self, space: Mapping[str, Any], qualname: str, name: str) -> None:
@@ -92,7 +98,7 @@ class _Checked:
 
 @functools.lru_cache(maxsize=1024)
 def _codes(module: str) -> dict[str, list[CodeType]]:
-    """Return the code of each function in a module's file, by qualified name."""
+    """Return the code objects of the functions in a module's file, by qualified name."""
     codes: dict[str, list[CodeType]] = {}
 
     def collect(code: CodeType, prefix: str) -> None:
@@ -110,7 +116,10 @@ def _codes(module: str) -> dict[str, list[CodeType]]:
 
 @functools.lru_cache(maxsize=1024)
 def _constants(module: str) -> dict[str, Any]:
-    """Return the constants of the classes in a module's file, by qualified name. Names set twice are omitted."""
+    """Return the constants that the classes in a module's file define, by qualified name.
+
+    A name that its class sets more than once is omitted.
+    """
     found: dict[str, list[Any]] = {}
     for qualname, code in ((qualname, code) for qualname, codes in _codes(module).items() for code in codes):
         if "__qualname__" in code.co_names:  # the body of a class
@@ -172,7 +181,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _functions(value: Any) -> Iterable[Any]:
-    """Return the functions of a descriptor, or the value itself."""
+    """Return the functions in a `property`, `staticmethod`, `classmethod`, `partial` or cache; or the value itself."""
     if isinstance(value, (staticmethod, classmethod)):
         return (value.__func__,)
     if isinstance(value, property):
@@ -186,7 +195,12 @@ def _functions(value: Any) -> Iterable[Any]:
 
 
 class _ReachableFunctions:
-    """The functions that methods of classes can reach.
+    """All functions that some methods and functions may call, directly or indirectly. Each of them is checked.
+
+    Args:
+        classes: Classes of the objects that load a sample.
+        entries: Names of the methods that are called first.
+        functions: Functions that are called first.
 
     Attributes:
         checked: All names that were looked up, with their values, to detect later changes.
@@ -209,7 +223,7 @@ class _ReachableFunctions:
             self._follow(*self._todo.pop())
 
     def _add_class(self, kind: type, entries: Iterable[str]) -> None:
-        """Check methods of a class: the entries, the methods that Python calls, and methods that functions mention."""
+        """Check a class's entry methods, its special methods, and the methods whose names checked functions mention."""
         self._classes.add(kind)
         for base in kind.__mro__:
             self.checked.add_space(vars(base), f"{base.__module__}.{base.__qualname__}")
@@ -222,7 +236,7 @@ class _ReachableFunctions:
                 self._add_method(kind, base, name)
 
     def _add_name(self, name: str) -> None:
-        """Check the methods with a name in all classes."""
+        """Check the methods with this name in all classes."""
         if name in self.names or name in _OF_EVERY_CLASS:
             return
         self.names.add(name)
@@ -275,7 +289,11 @@ class _ReachableFunctions:
                 self._add_module(sys.modules[name], names, {sys.modules[name]})
 
     def _add_value(self, value: Any, name: str, names: set[str]) -> None:
-        """Check a global variable of a function: a module's names that the function mentions, or a class's methods."""
+        """Check the value of a global variable that a function mentions.
+
+        If the value is a module, check the names of the module that the function mentions. If it is a class, check the
+        class's methods.
+        """
         if isinstance(value, ModuleType):
             if _root(value.__name__) not in _TRUSTED:
                 raise ChangedError(f"the module `{name}` was replaced")
@@ -285,7 +303,7 @@ class _ReachableFunctions:
             self._add_class(value, ("__init__", "__new__"))
 
     def _add_module(self, module: ModuleType, names: set[str], seen: set[ModuleType]) -> None:
-        """Check the names that a function mentions, in a module and its submodules."""
+        """Check, in a module and its submodules, all names that a function mentions."""
         for name in names & vars(module).keys():
             value = vars(module)[name]
             self._bind(vars(module), name, module.__name__, name)
@@ -317,7 +335,7 @@ _OF_TORCH = (
 
 
 def _has_images(thing: Any) -> bool:
-    """Return True for a class or function of torchvision or Pillow, and for a subclass."""
+    """Return True for a class or function of torchvision or Pillow, and for a subclass of one."""
     return any(_root(each.__module__) in _CHECKED for each in getattr(thing, "__mro__", (thing,)))
 
 
@@ -359,7 +377,11 @@ def _kernels(functional: Any) -> Iterator[FunctionType]:
 
 
 def _is_other_value(module: str, qualname: str, value: Any) -> bool:
-    """Return True if a class attribute differs from its constant in the file or, if computed, from its first value."""
+    """Return True if a class attribute was changed.
+
+    The attribute is compared with the constant in the module's file. If the file doesn't contain the value, because it
+    is computed, the attribute is compared with its value at the first check.
+    """
     if "." not in qualname:
         return False
     is_computed = isinstance(value, enum.Enum) or hasattr(type(value), "__get__")  # such as a named tuple's field
@@ -376,7 +398,11 @@ _reaches: dict[Any, _ReachableFunctions] = {}
 def _reach(
     classes: frozenset[type], entries: tuple[str, ...], functions: frozenset[Any] = frozenset()
 ) -> _ReachableFunctions:
-    """Return the functions that methods and functions can reach; reuse an earlier result if nothing has changed."""
+    """Check all functions that may be called, or reuse an earlier result if nothing has changed since then.
+
+    Raises:
+        ChangedError: the user has changed one of the functions.
+    """
     key = classes, entries, functions
     reach = _reaches.get(key)
     if reach is None or not reach.checked.are_current():
@@ -411,7 +437,7 @@ def find_dataset_change(dataset: Any) -> str:
 
 
 def _openers() -> list[Any]:
-    """Return the functions that Pillow calls to open a JPEG, including the checks for formats that it tries first."""
+    """Return the functions that `PIL.Image.open` calls for a JPEG, including the tests for formats it tries first."""
     from PIL import Image, JpegImagePlugin
 
     jpeg = str(JpegImagePlugin.JpegImageFile.format)
@@ -425,7 +451,7 @@ _TRANSFORMS = ("transform", "target_transform", "transforms")
 def find_transform_change(transform: Any) -> str:
     """Return the reason why a transform isn't torchvision's own code; "" if it is.
 
-    All objects that the transform contains are also checked.
+    The objects that the transform contains, for example other transforms, are checked too.
     """
     parts: dict[int, Any] = {}
     try:
@@ -464,7 +490,7 @@ def find_image_change() -> str:
 
 
 def _collect_parts(value: Any, parts: dict[int, Any]) -> None:
-    """Collect the objects that a transform contains."""
+    """Collect the objects that a transform contains in `parts`, by id."""
     if isinstance(value, _VALUES) or id(value) in parts:
         return
     if isinstance(value, Mapping):
@@ -486,7 +512,7 @@ def _collect_all(values: Iterable[Any], parts: dict[int, Any]) -> None:
 
 
 def _check_attributes(kind: type, attributes: Mapping[str, Any]) -> None:
-    """Raise ChangedError if an object's attribute hides an attribute of the class, or is a hook."""
+    """Raise ChangedError if an object's own attribute hides an attribute of its class, or if a module has hooks."""
     for name, value in attributes.items():
         if any(name in vars(base) for base in kind.__mro__):
             raise ChangedError(f"`{name}` was set on a {kind.__name__}")
@@ -495,7 +521,7 @@ def _check_attributes(kind: type, attributes: Mapping[str, Any]) -> None:
 
 
 def _is_of_package(thing: Any) -> bool:
-    """Return True for a class or function of Python, of an installed package, or of torchdali."""
+    """Return True for a class or function of the standard library, of an installed package, or of torchdali."""
     file = getattr(sys.modules.get(thing.__module__), "__file__", None)
     return _root(thing.__module__) in (*_TRUSTED, "torchdali") or (file is not None and is_installed(file))
 

@@ -1,4 +1,8 @@
-"""Messages from a worker to the main process: references to outputs, and the inputs of the pipeline."""
+"""Messages from a worker process to the main process: inputs of the pipeline, and references to its outputs.
+
+A worker calls the proxy with a sample's inputs and gets references in place of the outputs. It sends the inputs and
+references to the main process, which runs the pipeline and replaces the references with the outputs.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +32,13 @@ _T = TypeVar("_T", bound="_Reference")
 
 @dataclasses.dataclass(frozen=True)
 class TargetPipeline:
-    """Data about a call's pipeline that a worker process needs.
+    """Description of a pipeline in the main process, for the proxies in worker processes.
 
     Attributes:
-        server: Key of the server in the main process.
-        inputs: Names of the inputs, in order.
+        server: Key of the `DALIServer` in the main process.
+        inputs: Names of the pipeline's inputs, in the order of the proxy's arguments.
         outputs: Number of outputs.
-        batch_size: Largest number of samples of a batch.
+        batch_size: Maximum number of samples in a batch.
     """
 
     server: str
@@ -44,7 +48,7 @@ class TargetPipeline:
 
 
 class ProxyCall:
-    """One call of a proxy: the inputs of a sample, until they are part of a run.
+    """One call of a proxy, with the inputs of a sample. When the call becomes part of a run, the run takes the inputs.
 
     Args:
         target: The pipeline.
@@ -60,14 +64,14 @@ class ProxyCall:
 
 
 class DALIPipelineRunRef:
-    """One run of a pipeline: the inputs of its samples.
+    """The inputs for one run of a pipeline.
 
     Args:
-        calls: One call per sample; their inputs are moved to the run.
+        calls: One call per sample. The run takes their inputs.
 
     Raises:
-        ValueError: There are more samples than the pipeline's batch size.
-        TypeError: The samples of an input differ in dtype or number of axes.
+        ValueError: there are more samples than the pipeline's batch size.
+        TypeError: the samples of an input differ in dtype or number of axes.
     """
 
     def __init__(self, calls: Sequence[ProxyCall]) -> None:
@@ -93,9 +97,9 @@ class DALIPipelineRunRef:
 
 
 class _Reference(torch.Tensor):
-    """Represents a tensor that the pipeline will compute.
+    """Reference to a tensor that the pipeline will compute.
 
-    It is a subclass of `Tensor`, so that transforms don't ignore it.
+    The class is a subclass of `Tensor`, because transforms ignore objects of other types.
     """
 
     def __new__(cls: type[_T], *_: Any) -> _T:
@@ -108,7 +112,7 @@ class _Reference(torch.Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         if func is torch.stack and len(args) == 1 and not kwargs:
             return collate(args[0])
-        owner: Any = getattr(func, "__self__", None)  # of a property
+        owner: Any = getattr(func, "__self__", None)  # if `func` reads a property
         _refuse(f"Tensor.{owner.__name__}" if hasattr(owner, "__name__") else f"{func.__name__}()")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -132,7 +136,7 @@ class _Reference(torch.Tensor):
         _refuse("numpy.asarray")
 
     def pin_memory(self, *_: Any) -> _Reference:
-        """Return itself: only the outputs can be pinned."""
+        """Return the reference unchanged: only the outputs can be pinned."""
         return self
 
 
@@ -149,13 +153,13 @@ _NOTHING = torch.empty(0)
 
 
 class DALIOutputSampleRef(_Reference):
-    """Represents one sample of an output; replaced by a tensor ``(...)``."""
+    """Reference to one sample of an output. The main process replaces it with a tensor ``(...)``."""
 
     source: ProxyCall
 
 
 class DALIOutputBatchRef(_Reference):
-    """Represents one output of a run; replaced by a tensor ``(batch, ...)``."""
+    """Reference to one output of a run. The main process replaces it with a tensor ``(batch, ...)``."""
 
     source: DALIPipelineRunRef
 
@@ -167,10 +171,10 @@ class DALIOutputBatchRef(_Reference):
 
 
 def collate(refs: Sequence[Any], *, collate_fn_map: Any = None) -> DALIOutputBatchRef:
-    """Combine references to samples into one reference to their batch.
+    """Combine references to the samples of a batch into one reference to the batch.
 
     Raises:
-        TypeError: Some samples aren't references, or the references belong to different pipelines or outputs.
+        TypeError: some samples aren't references, or the references belong to different pipelines or outputs.
     """
     for i, ref in enumerate(refs):
         if not isinstance(ref, DALIOutputSampleRef):
@@ -196,7 +200,7 @@ default_collate_fn_map[DALIOutputSampleRef] = collate
 
 
 def gather(data: Any) -> None:
-    """Combine the calls in a collated batch that don't belong to a run yet into one run per pipeline."""
+    """Create the runs for a worker's batch: combine all calls that belong to no run, per pipeline."""
     waiting: dict[TargetPipeline, dict[int, ProxyCall]] = {}
 
     def note(ref: DALIOutputSampleRef) -> DALIOutputSampleRef:
@@ -212,7 +216,13 @@ def gather(data: Any) -> None:
 
 
 def replace(data: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
-    """Convert the objects of a class inside of lists, tuples, mappings and dataclasses."""
+    """Replace all objects of a class in nested lists, tuples, mappings and dataclasses with converted objects.
+
+    Args:
+        data: The nested data. It is not changed.
+        kind: The class.
+        convert: Function that returns the replacement of an object.
+    """
     if isinstance(data, kind):
         return convert(data)
     if isinstance(data, (torch.Tensor, np.ndarray, str, bytes, type)):

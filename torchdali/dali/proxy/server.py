@@ -1,4 +1,4 @@
-"""The main process's side: a pipeline that runs on the proxy's calls."""
+"""`DALIServer`: runs a pipeline in the main process for proxies that are called in worker processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _servers: weakref.WeakValueDictionary[str, DALIServer] = weakref.WeakValueDictio
 
 
 class _PipelineRun:
-    """A run of the pipeline, and its result."""
+    """A run of the pipeline for one batch, with its outputs or its error as soon as it has ended."""
 
     def __init__(self, server: DALIServer, ref: DALIPipelineRunRef) -> None:
         self.server, self.ref = server, ref
@@ -42,10 +42,11 @@ class _PipelineRun:
 
 
 class DALIServer:
-    """Offers a pipeline to datasets and transforms that run in the worker processes of a `DataLoader`.
+    """Let datasets and transforms in the worker processes of a `DataLoader` use a pipeline of the main process.
 
-    The inputs of the pipeline are its `fn.external_source` nodes without a source. Runs start in the order
-    of the batches, whatever the number of workers, so results are reproducible.
+    The inputs of the pipeline are its `fn.external_source` nodes without a source. A dataset or transform calls
+    `proxy` with the inputs of one sample. The pipeline processes the batches in their order, whatever the number of
+    workers is, so results are reproducible.
 
     ::
 
@@ -56,14 +57,15 @@ class DALIServer:
 
     Args:
         pipeline: The pipeline to run; it must have at least one input.
-        deterministic: Wait for all batches in flight before a batch is delivered. Complete epochs are always
-            reproducible. With this option, epochs after a loop that ended early are reproducible, too.
-        input_names: Names of the inputs in the order of the proxy's positional arguments; by default, their order of
-            definition.
+        deterministic: True to finish all batches that are in progress before a batch is delivered. Complete epochs are
+            reproducible in any case. With this option, an epoch is also reproducible if the loop before it ended early.
+        input_names: Names of the inputs in the order of the proxy's positional arguments. Default: the order in which
+            the pipeline defines its inputs.
 
     Raises:
-        RuntimeError: The pipeline has no inputs.
-        ValueError: `input_names` aren't the names of the inputs.
+        TypeError: `pipeline` is not a pipeline.
+        RuntimeError: the pipeline has no inputs.
+        ValueError: `input_names` aren't the names of the inputs, or the pipeline has no batch size.
     """
 
     def __init__(
@@ -90,24 +92,24 @@ class DALIServer:
         self._pipe, self.deterministic = pipeline, deterministic
         self._target = TargetPipeline(uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size)
         self._lock = threading.RLock()
-        self._collected = 0  # number of the pipeline's batches that were taken
+        self._collected = 0  # number of batches that were taken from the pipeline
         self._started = False
         _servers[self._target.server] = self
 
     @property
     def proxy(self) -> Proxy:
-        """The object to call in a dataset or transform, instead of the pipeline, with the inputs of a sample."""
+        """The object that a dataset or transform calls with the inputs of a sample, in place of the pipeline."""
         return Proxy(self._target)
 
     def start_thread(self) -> None:
-        """Build the pipeline and start its threads; further calls do nothing."""
+        """Build the pipeline and start its threads. If the server is already started, this call has no effect."""
         with self._lock:
             self._pipe.build()
             if not self._started:
                 self._collected, self._started = self._pipe.taken, True
 
     def stop_thread(self) -> None:
-        """Wait for the runs in flight and drop their results; `start_thread` starts the server again."""
+        """Wait for all batches in progress and discard their results. `start_thread` starts the server again."""
         with self._lock:
             self._started = False
             while self._collect():
@@ -121,14 +123,17 @@ class DALIServer:
         self.stop_thread()
 
     def produce_data(self, obj: Any) -> Any:
-        """Run the pipeline, wait for it, and replace references by outputs; for custom loaders.
+        """Run the pipeline for a batch and return the batch with the pipeline's outputs. Use it in custom loaders.
+
+        In the batch that a worker returns, the results of `proxy` are references. This method runs the pipeline, waits
+        for it, and replaces each reference with the output.
 
         Args:
-            obj: A batch. References are also found inside of lists, tuples, mappings and dataclasses.
+            obj: A batch. References may be inside of lists, tuples, mappings and dataclasses.
 
         Raises:
-            RuntimeError: Samples of a batch differ in shape.
-            Exception: The error of the pipeline.
+            RuntimeError: the samples of an output differ in shape.
+            Exception: the error of the pipeline.
         """
         try:
             return PendingBatch(obj, only=self).data()
@@ -138,7 +143,7 @@ class DALIServer:
 
     @property
     def depth(self) -> int:
-        """Number of the pipeline's runs in flight."""
+        """Number of batches that the pipeline processes ahead."""
         return int(self._pipe.prefetch_depth)
 
     # ------------------------------------------------------------ runs
@@ -165,9 +170,9 @@ class DALIServer:
         return run.outputs
 
     def _collect(self) -> bool:
-        """Wait for the oldest batch, and store it in its run (the batch's tag); return False without a batch.
+        """Wait for the oldest batch in progress, and store its outputs or error in its `_PipelineRun`.
 
-        After an interrupt, the next call gets the same batch.
+        Return False if no batch is in progress. If an interrupt ends this call, the next call returns the same batch.
         """
         batch = self._pipe.collect(self._collected)
         if batch is None:
@@ -186,12 +191,12 @@ class DALIServer:
 
 
 class PendingBatch:
-    """A batch whose runs have started.
+    """A worker's batch for which the pipeline's runs have started.
 
     Args:
-        batch: The workers' batch.
-        only: Server whose references are replaced; by default, the references of all servers.
-        pin: Deliver CPU outputs in pinned memory.
+        batch: The worker's batch, which contains references to the pipeline's outputs.
+        only: Server whose references are replaced. Default: the references of all servers are replaced.
+        pin: True to deliver CPU outputs in pinned memory.
     """
 
     def __init__(self, batch: Any, only: DALIServer | None = None, pin: bool = False) -> None:
@@ -210,7 +215,7 @@ class PendingBatch:
         return ref
 
     def data(self) -> Any:
-        """Wait for the runs and return the batch with their outputs in it."""
+        """Wait for the runs, and return the batch with the outputs in place of the references."""
         if not self._runs:
             return self._batch
         batch = replace(self._batch, DALIOutputBatchRef, self._whole)

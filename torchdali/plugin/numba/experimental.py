@@ -1,4 +1,4 @@
-"""`NumbaFunction`: an operator of a Python function that Numba compiles to machine code."""
+"""`NumbaFunction`: an operator that calls a Python function, compiled to machine code by Numba."""
 
 from __future__ import annotations
 
@@ -20,28 +20,31 @@ _MOST_ARRAYS = 6
 
 
 class NumbaFunction:
-    """Call a function that Numba compiles, without the GIL.
+    """Operator that calls a Python function. Numba compiles the function, which then runs without the GIL.
 
-    The function writes its outputs into arrays that it gets first: ``run_fn(*outputs, *inputs)``. Without ``setup_fn``
-    the outputs have the shapes of the inputs.
+    The operator allocates arrays for the outputs and calls ``run_fn(*outputs, *inputs)``, which writes the outputs. If
+    ``setup_fn`` isn't passed, each output has the shape of the input with the same index.
 
     Args:
-        run_fn: Takes one array an output and an input; with ``batch_processing`` one tuple of arrays, a sample each.
-        out_types: Element type of each output, `DALIDataType`.
-        in_types: Dtype of each input; another one is an error.
+        run_fn: Function that takes one array per output, followed by one array per input. If ``batch_processing`` is
+            True, each argument is a tuple with one array per sample instead.
+        out_types: `DALIDataType` of each output.
+        in_types: `DALIDataType` of each input. An input of another dtype raises an error.
         outs_ndim: Number of axes of each output.
         ins_ndim: Number of axes of each input.
-        setup_fn: ``setup_fn(outs, ins)``, called once a batch, writes the outputs' shapes: ``outs[k][i][axis]`` is a
-            length of output ``k`` of sample ``i``, and so for ``ins``.
-        device: ``"cpu"``; functions for GPUs are not supported.
-        batch_processing: Call ``run_fn`` once for the batch.
-        blocks: Blocks of a GPU; accepted without effect.
-        threads_per_block: Likewise.
-        kwargs: Arguments of every operator: ``name``, ``preserve``.
+        setup_fn: Function ``setup_fn(outs, ins)`` that is called once per batch and writes the outputs' shapes.
+            ``outs[k][i]`` is the shape of output ``k`` for sample ``i``, and ``ins[k][i]`` the shape of input ``k``.
+        device: Must be ``"cpu"``; functions for GPUs are not supported.
+        batch_processing: True to call ``run_fn`` once per batch, instead of once per sample.
+        blocks: Accepted without effect. In DALI: number of blocks on the GPU.
+        threads_per_block: Accepted without effect. In DALI: number of threads per block on the GPU.
+        kwargs: Arguments that every operator has: ``name`` and ``preserve``.
 
     Raises:
-        ImportError: Numba is not installed. ValueError: numbers of types and dimensions that do not agree, or another
-        device. TypeError: a type that arrays do not have.
+        ImportError: Numba is not installed.
+        ValueError: there isn't one number of axes for each type, there are too many outputs, inputs or axes, or the
+            device isn't ``"cpu"``.
+        TypeError: a type is not a `DALIDataType`.
     """
 
     schema_name = "NumbaFunction"
@@ -71,19 +74,19 @@ class NumbaFunction:
 
     @property
     def device(self) -> str:
-        """The device that it runs on, ``"cpu"``."""
+        """The device that the function runs on, ``"cpu"``."""
         return self._device
 
     @property
     def preserve(self) -> bool:
-        """True if the operator runs even if nothing needs its result."""
+        """True if the operator runs even if no output of the pipeline needs its result."""
         return bool(self._kwargs.get("preserve", False))
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Apply to nodes of a pipeline.
+        """Add the operator to the pipeline; return a node, or a list of nodes for several outputs.
 
         Raises:
-            ValueError: another number of inputs than ``in_types`` has.
+            ValueError: the number of inputs isn't the number of ``in_types``.
         """
         if len(inputs) != len(self._in_types):
             raise ValueError(f"numba_function was declared for {len(self._in_types)} inputs, not {len(inputs)}")
@@ -109,7 +112,7 @@ class NumbaFunction:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _shapes(self, ins: list[list[np.ndarray[Any, Any]]]) -> list[list[tuple[int, ...]]]:
-        """Return the shape of each output of each sample."""
+        """Return the outputs' shapes, one list per output with one shape per sample."""
         shapes_in = [np.array([array.shape for array in column], np.int64) for column in ins]
         if self._setup is None:
             if len(self._out_types) > len(ins) or any(
