@@ -96,8 +96,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             accelerated if you pass this argument, or if the dataset has its own ``state_dict``.
         cache: Cache decoded images, so that later epochs don't read and decode them again: a size in memory like
             ``"8GB"``, or a folder. See `fn.cache`.
-        bad_samples: ``"error"`` raises an error if a sample's file is damaged or missing. ``"skip"`` leaves the sample
-            out of its batch; a batch without any good sample isn't delivered. A warning names the first bad sample, and
+        bad_samples: ``"error"`` raises an error if a sample's file is damaged or missing. ``"skip"`` omits the sample
+            from its batch; a batch without any good sample isn't delivered. A warning names the first bad sample, and
             `stats` lists all bad samples of the last loop.
 
     Raises:
