@@ -1,7 +1,7 @@
-"""Run a pipeline's function again for every batch, operator by operator, in the user's thread.
+"""Debug mode: the pipeline's function runs for every batch, and each operator runs when the function calls it.
 
-In debug mode, every node has its batch, which you can print and get by `DebugNode.get`, also at breakpoints. `DebugRun`
-is an executor without a plan, and its results match the results of a traced pipeline's executor.
+In debug mode, a node contains its batch. You can print the node, or call `DebugNode.get`, for example at a breakpoint.
+In normal mode, the function runs only once, to build the graph. The results are the same in both modes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["DebugNode", "DebugRun"]
 
 
 class DebugNode(DataNode):
-    """A node that has its batch."""
+    """A node that contains its batch."""
 
     __slots__ = ("value",)
     value: TensorList
@@ -54,11 +54,12 @@ class DebugNode(DataNode):
 
 @dataclass(frozen=True)
 class _RecordedCall:
-    """The form of an operator's call in the first run of the function.
+    """An operator's call in a run of the function. It must have the same form in every run.
 
     Attributes:
-        inputs: True for each input that is a batch.
-        arguments: By name, True for each argument that was passed per sample.
+        operator: The operator.
+        inputs: For each input, True if it is a batch.
+        arguments: For each argument, by name, True if it has one value per sample.
     """
 
     operator: Operator
@@ -66,10 +67,13 @@ class _RecordedCall:
     arguments: Mapping[str, bool]
 
     def check(self, before: _RecordedCall) -> None:
-        """Check that a call has the same form as in the first run.
+        """Check that this call has the same form as the call in the first run.
+
+        Args:
+            before: The call in the first run.
 
         Raises:
-            RuntimeError: The calls differ; the message explains the difference.
+            RuntimeError: the calls differ; the message explains the difference.
         """
         name = self.operator.name
         if self.operator is not before.operator:
@@ -107,7 +111,11 @@ def _describe_change(now: bool) -> str:
 
 
 class _Restart(BaseException):
-    """Signal to run the function again: a new reader changes the keys of random numbers that were already drawn."""
+    """Signal to run the function again.
+
+    It is raised if a reader is called for the first time after random numbers were drawn: the reader changes the
+    samples' keys, from which random numbers are computed.
+    """
 
 
 _ARRAYS = (np.ndarray, torch.Tensor, Tensor)
@@ -115,14 +123,14 @@ _NUMBERS = (*_ARRAYS, np.generic)
 
 
 class _LiveTracer(Tracer):
-    """One run of the function: operators are computed when the function calls them.
+    """Tracer for one run of the function. Each operator is computed when the function calls it.
 
     Args:
         owner: The pipeline.
         batch: The batch that the run computes.
-        calls: The calls of the first run, in order.
-        size: Number of samples of a batch that the function passes as a list.
-        compute: Function that computes a node of the batch.
+        calls: The calls of operators in the first run, in order. The first run appends its calls.
+        size: Batch size. A list of so many arrays is treated as a batch.
+        compute: Function that computes the operator of a node.
     """
 
     live = True
@@ -139,8 +147,8 @@ class _LiveTracer(Tracer):
     ) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """Return the inputs and arguments of a call, with batches replaced by nodes.
 
-        A batch is a `TensorList`, or a list with an array, a tensor or a NumPy scalar for each sample. For an
-        argument of several numbers, a list of NumPy scalars is one value.
+        A batch is a `TensorList`, or a list with an array, a tensor or a NumPy scalar for each sample. If an argument
+        consists of several numbers, a list of NumPy scalars is one value of the argument, not a batch.
         """
         known = declared.schema.arguments
         return [self._adopt(value, _NUMBERS) for value in inputs], {
@@ -193,14 +201,14 @@ class _LiveTracer(Tracer):
 
 
 class DebugRun(Executor):
-    """The executor of a pipeline in debug mode: a batch is drawn, then the function computes it, in the user's thread.
+    """Executor of a pipeline in debug mode. The pipeline's function computes each batch in the user's thread.
 
-    Readers and sources are opened where the function calls them first.
+    A reader or source is opened when the function calls it for the first time.
 
     Args:
         owner: The pipeline; stored as a weak reference.
         settings: Settings of the executor.
-        function: Function that returns the output nodes; called once per batch.
+        function: The pipeline's function, which returns the output nodes. It is called once per batch.
         open_reader: Function that opens a reader.
         open_source: Function that opens a source that isn't a reader.
     """
@@ -218,16 +226,21 @@ class DebugRun(Executor):
         self._open_reader, self._open_source = open_reader, open_source
         self._opened: list[tuple[Node, ReaderState | BatchSource]] = []
         self._fed: dict[str, list[tuple[Any, ...]]] = {}
-        self._nodes: dict[tuple[str, Operator], Node] = {}  # of the first run, for `stats`
+        self._nodes: dict[tuple[str, Operator], Node] = {}  # the first run's nodes, for `stats`
         self._calls: list[_RecordedCall] = []
         self.knows_sources = False
 
     def hold(self, name: str, *data: Any) -> None:
-        """Store a batch for a source that the first run of the function will open."""
+        """Store a batch of `feed_input` until the first run of the function opens the source.
+
+        Args:
+            name: Name of the source's node.
+            data: Arguments of the source's `feed`.
+        """
         self._fed.setdefault(name, []).append(data)
 
     def schedule(self, ended: bool = False, *args: Any, **request: Any) -> None:
-        """Run the function for one more batch, or again for an interrupted batch."""
+        """Run the function for the next batch, or once more for a batch whose run was interrupted."""
         self._check_open()
         if self._again and request.get("tag") is None:
             with self._taking.lock():
@@ -271,7 +284,7 @@ class DebugRun(Executor):
                 return deliver(batch.values, outputs)
 
     def compute(self, node: Node) -> None:
-        """Compute an operator that the function calls."""
+        """Compute the operator of a node and store its results in the batch."""
         batch, started = self._batch, time.perf_counter()
         if node.operator.kind in ("reader", "source"):
             results = self._next(node)
@@ -291,7 +304,7 @@ class DebugRun(Executor):
         return BatchRng(random_key(self.settings.seed, node), *self._batch.draw.sample_keys())
 
     def _next(self, node: Node) -> Sequence[TensorList]:
-        """Return the batch of a reader or source."""
+        """Return the outputs of a reader or source for the current batch. Open it if this is its first call."""
         if self._used == len(self._opened):
             source = (self._open_reader if node.operator.kind == "reader" else self._open_source)(node)
             for data in self._fed.pop(node.name, ()):
@@ -317,7 +330,7 @@ class DebugRun(Executor):
         super()._draw(batch, replicas)
 
     def _draw_reader(self, node: Node, reader: ReaderState) -> None:
-        """Draw the first batch of a reader; `_draw` draws later batches."""
+        """Draw the first batch of a reader. `_draw` draws all later batches."""
         batch, size = self._batch, self.settings.batch_size
         self._check_size(f"Operator {node.title!r}", size)
         label = self._labels[node] = str(len(self._labels))
@@ -332,7 +345,7 @@ class DebugRun(Executor):
             raise _Restart
 
     def _draw_source(self, node: Node, source: BatchSource) -> None:
-        """Draw the first batch of a source; `_draw` draws later batches."""
+        """Draw the first batch of a source. `_draw` draws all later batches."""
         batch, size, started = self._batch, self.settings.batch_size, time.perf_counter()
         prepared = source.prepare(size, self._opened)
         others, self._labels[node] = batch.spare, str(len(self._labels))
@@ -378,7 +391,7 @@ class DebugRun(Executor):
     def _read_column(
         self, node: Node, reader: ReaderState, keys: Keys, output: int, column: list[torch.Tensor], layout: str
     ) -> TensorList:
-        """Create the batch of a reader's output; errors name the record that differs."""
+        """Create the batch of a reader's output. An error names the record that caused it."""
         try:
             check_form(column)
         except RuntimeError as error:

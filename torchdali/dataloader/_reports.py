@@ -22,16 +22,16 @@ __all__ = ["LoaderStats", "WorkerReport", "explain", "measure_workers", "note_lo
 
 @dataclass(frozen=True)
 class LoaderStats:
-    """Times of a loop over a loader; print the object for a table.
+    """Times of a loop over a loader. Print the object for a table.
 
     Attributes:
-        batches: Number of batches delivered so far in this loop.
-        seconds: Time from ``iter()`` to the last batch.
-        waited: Seconds for which the loop waited for data, including start-up.
-        notes: See `DataLoader.notes`.
-        pipeline: Result of `Pipeline.stats`, the times of each operator; None if the loader isn't accelerated.
-        startup: Seconds until the loader was ready.
-        skipped: Samples of the last loop that ``bad_samples="skip"`` has skipped.
+        batches: Number of batches that the loop has received so far.
+        seconds: Seconds from ``iter()`` to the last received batch.
+        waited: Seconds that the loop waited for data, including start-up.
+        notes: Notes on the accelerated parts of the loader; see `DataLoader.notes`.
+        pipeline: Times of each operator, from `Pipeline.stats`; None if the loader isn't accelerated.
+        startup: Seconds from ``iter()`` until the loader was ready.
+        skipped: Descriptions of the samples that ``bad_samples="skip"`` has skipped in this loop.
     """
 
     batches: int
@@ -46,7 +46,7 @@ class LoaderStats:
     def of(
         cls, progress: Progress | None, notes: tuple[str, ...], pipeline: Any, skipped: Sequence[str] = ()
     ) -> LoaderStats:
-        """Return the times of a loop."""
+        """Return the times of a loop, from its progress; all times are 0 before the first batch."""
         if progress is None or not progress.ended:
             return cls(0, 0.0, 0.0, notes, pipeline, skipped=tuple(skipped))
         seconds = progress.ended - progress.began
@@ -54,7 +54,7 @@ class LoaderStats:
 
     @property
     def share(self) -> float:
-        """Fraction of the loop's time that the loop waited for data."""
+        """Fraction of the loop's time, from 0 to 1, for which the loop waited for data."""
         return self.waited / self.seconds if self.seconds else 0.0
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ def _steps(notes: Sequence[str], most: int = 100) -> str:
 
 
 def operator_names(dataset: str, notes: Sequence[str]) -> dict[str, str]:
-    """Return a dict from the names of the hidden operators of a loader's pipeline to their descriptions."""
+    """Return descriptions of the hidden operators in a loader's pipeline, by the operators' names."""
     return {"_requests": f"read {dataset}", "_picture": _steps(notes, 3), "_still_picture": _FIXED}
 
 
@@ -88,7 +88,12 @@ _FIXED, _RANDOM = "decode, and transforms before the first random one", "transfo
 
 
 def name_times(stats: Any, names: dict[str, str]) -> Any:
-    """Replace the names of hidden operators in a pipeline's times by the names of the user's transforms."""
+    """Return a pipeline's times, with hidden operators' names replaced by the names of the user's transforms.
+
+    Args:
+        stats: Result of `Pipeline.stats`.
+        names: Result of `operator_names`.
+    """
     if any("_still_picture" in each.operator for each in stats.operators):
         names = names | {"_picture": _RANDOM}
 
@@ -100,7 +105,7 @@ def name_times(stats: Any, names: dict[str, str]) -> Any:
 
 
 def explain(dataset: str, notes: Sequence[str], threads: int, cache: Any, site: Site) -> list[str]:
-    """Return lines that describe the steps for each image of an accelerated loader."""
+    """Return lines of text that list the processing steps of each image in an accelerated loader."""
     steps = [_steps(notes)] if cache is None else [_FIXED, f"cache={cache!r}", _RANDOM]
     lines = [f"  {number}. {step}" for number, step in enumerate([f"read {dataset}", *steps], 1)]
     return [f"For each image, in {threads} threads ({place(site)}):", *lines]
@@ -108,11 +113,11 @@ def explain(dataset: str, notes: Sequence[str], threads: int, cache: Any, site: 
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """Rates with different numbers of workers; print the object to see the recommended number.
+    """Speed of a loader with different numbers of workers. Print the object to see the recommended number.
 
     Attributes:
         rates: Median batches/s for each ``num_workers``.
-        present: The loader's present ``num_workers``.
+        present: The loader's current ``num_workers``.
         noise: Largest deviation of a measurement from its median, relative to the median.
         where: File and line at which the loader was created.
     """
@@ -124,7 +129,11 @@ class WorkerReport:
 
     @property
     def best(self) -> int:
-        """The present number of workers, unless another is clearly faster; then the smallest of the fastest numbers."""
+        """Recommended number of workers.
+
+        This is the current number, unless another number is faster by more than the measurements' noise. If several
+        numbers are equally fast, it is the smallest of them.
+        """
         least = max(self.rates.values()) * (1 - max(_LEAST_GAIN, self.noise))
         fast = [number for number, rate in self.rates.items() if rate >= least]
         return self.present if self.present in fast else min(fast)
@@ -149,7 +158,7 @@ _NOISY = 0.2
 
 
 class _Loops:
-    """The loops over one loader."""
+    """All loops over one loader in this process."""
 
     def __init__(self, name: str, accelerated: bool, notes: Sequence[str]) -> None:
         self.name, self.accelerated, self.notes = name, accelerated, notes
@@ -163,16 +172,16 @@ class _Loops:
 
 
 recording = False  # `torchdali run` sets it to True
-_loops: dict[int, _Loops] = {}  # keys are numbers of loaders, in the order of the loaders' first loops
+_loops: dict[int, _Loops] = {}  # loaders are numbered in the order of their first loops
 
 
 def note_loop(loader: Any, progress: Progress, plan: Any = None) -> None:
-    """Record a loop for `summary`, if recording is on.
+    """Record a loop for `summary`, if `torchdali run` has switched recording on.
 
     Args:
         loader: The loader.
         progress: Progress of the loop.
-        plan: The loader's plan; None for another epoch of the same workers.
+        plan: The loader's plan; None for another epoch of persistent workers.
     """
     if not recording:
         return
@@ -184,7 +193,7 @@ def note_loop(loader: Any, progress: Progress, plan: Any = None) -> None:
 
 
 def summary() -> str:
-    """Return a summary of all loops of this process; "" without loops."""
+    """Return a summary of all recorded loops of this process; "" if no loop was recorded."""
     loops = list(_loops.values())
     if not loops:
         return ""
@@ -210,11 +219,11 @@ def _waiting(loops: Sequence[Progress]) -> str:
 def measure_workers(
     make: Callable[[int], Any], present: int, seconds: float, numbers: Sequence[int] = (), where: str = ""
 ) -> WorkerReport:
-    """Measure a loader with different numbers of workers, each several times in alternating order.
+    """Measure the speed of a loader with different numbers of workers. Each number is measured several times.
 
     Args:
-        make: Function that creates a loader with a number of workers.
-        present: The present number of workers.
+        make: Function that creates the loader with a given number of workers.
+        present: The loader's current number of workers.
         seconds: Duration of all measurements together.
         numbers: Numbers of workers to measure; by default powers of two, up to the number of cores.
         where: File and line at which the loader was created.
@@ -240,7 +249,7 @@ def _powers(most: int) -> list[int]:
 
 
 def _rate(loader: Any, seconds: float) -> float:
-    """Return the batches/s of a loop that only loads batches. The first batch is not counted."""
+    """Return the batches/s of a loop that does nothing with the batches. The first batch is not counted."""
     batches, iterator = 0, iter(loader)
     next(iterator, None)
     started = time.perf_counter()

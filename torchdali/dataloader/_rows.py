@@ -1,4 +1,4 @@
-"""`LoaderPlan` and `BatchEngine`, which an accelerated loader uses, and the engine for a `TensorDataset`."""
+"""`LoaderPlan` and `BatchEngine`, the interface of accelerated loaders, and the engine for a `TensorDataset`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ __all__ = ["BatchEngine", "Indices", "LoaderPlan", "Seeds", "TensorRows", "bases
 
 Indices = Sequence[int]
 Seeds = tuple[int, int]
-"""Of an epoch: torch's base seed, and the number of epochs before with the same workers."""
+"""Seeds of an epoch: PyTorch's base seed, and the number of earlier epochs of the same persistent workers."""
 
 
 class BatchEngine(Protocol):
-    """An object that creates batches. A number identifies each batch; batches are requested and taken in order.
+    """Object that creates batches for an accelerated loader.
+
+    The loader requests each batch by `submit` and gets it by `take`, both in the order of the batches' numbers.
 
     Attributes:
-        depth: Number of batches to request ahead.
+        depth: Number of batches that the loader should request ahead.
         process: Id of the process that created the engine; a forked process doesn't have the engine's threads.
     """
 
@@ -34,26 +36,32 @@ class BatchEngine(Protocol):
     process: int
 
     def renew(self, leaves: Any) -> None:
-        """Use the present samples of the datasets."""
+        """Read the samples of the datasets again, because the user may have changed them since the last loop."""
         ...
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Request a batch. The seeds and the batch's number determine its random numbers."""
+        """Request a batch.
+
+        Args:
+            number: Index of the batch.
+            indices: Indices of the batch's samples in the dataset.
+            seeds: Seeds of the epoch. Together with `number`, they determine the batch's random numbers.
+        """
         ...
 
     def take(self, number: int) -> list[Any] | Exception:
-        """Return the values of a batch, each a tensor ``(N, ...)`` or a list of samples; or return the batch's error.
+        """Wait for a batch and return it: one tensor ``(N, ...)`` or list of samples for each value of a sample.
 
-        If `take` raises an exception, the engine is in an unknown state.
+        If the batch failed, return its error. If `take` raises an exception, the engine can't be used again.
         """
         ...
 
     def reset(self) -> None:
-        """Drop all requests."""
+        """Drop all requested batches."""
         ...
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the engine's threads."""
         ...
 
 
@@ -63,10 +71,10 @@ class LoaderPlan:
 
     Attributes:
         open: Function that creates the engine; None if the loader isn't accelerated.
-        notes: Notes on the accelerated parts, and the reasons for other parts.
-        key: Key of the plan. Plans with equal keys may share an engine.
-        leaves: The datasets of the images; None if the engine returns whole samples.
-        is_lazy: True if JPEGs that the dataset opens with Pillow are lazy images.
+        notes: Notes on the accelerated parts, and the reasons why other parts aren't accelerated.
+        key: Key of the plan. Plans with equal keys may use the same engine.
+        leaves: The torchvision datasets that contain the images; None if the engine doesn't decode images.
+        is_lazy: True if JPEGs that the dataset opens with Pillow become lazy images; see `_lazy_images`.
     """
 
     open: Callable[[], BatchEngine] | None
@@ -77,7 +85,7 @@ class LoaderPlan:
 
 
 def integers(indices: Any) -> list[int] | None:
-    """Convert indices to a list of integers; None if there are no indices, or an index isn't an integer scalar."""
+    """Convert indices to a list of integers; None if `indices` is empty or contains anything but integer scalars."""
     try:
         values = list(indices)
     except TypeError:
@@ -99,7 +107,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def bases_of(dataset: Any) -> list[Any]:
-    """Return the datasets that subsets and concatenations consist of; for another dataset, the dataset itself."""
+    """Return the datasets that nested subsets and concatenations consist of. Other datasets are returned unchanged."""
     if type(dataset) is Subset:
         return bases_of(dataset.dataset)
     if type(dataset) is ConcatDataset:
@@ -117,10 +125,10 @@ class TensorRows:
         self._requests: dict[int, Indices] = {}
 
     def renew(self, leaves: Any) -> None:
-        """No-op: each batch reads the present tensors."""
+        """Do nothing: each batch reads the dataset's current tensors."""
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Record the request of a batch."""
+        """Record the request for a batch."""
         self._requests[number] = indices
 
     def reset(self) -> None:
@@ -128,10 +136,10 @@ class TensorRows:
         self._requests.clear()
 
     def close(self) -> None:
-        """No-op: the engine has no threads."""
+        """Do nothing: this engine has no threads."""
 
     def take(self, number: int) -> list[Any]:
-        """Return the rows of each tensor."""
+        """Return a batch: one tensor with the requested rows for each tensor of the dataset."""
         dataset, rows = self._dataset, self._requests.pop(number)
         while not isinstance(dataset, TensorDataset):
             dataset, rows = dataset.dataset, [dataset.indices[i] for i in rows]
@@ -162,7 +170,7 @@ _OF_NUMPY = {
 
 
 def is_rows(dataset: Any) -> bool:
-    """Return True for a dataset whose samples are rows of plain tensors."""
+    """Return True for a `TensorDataset`, or a subset of one, of plain tensors on the CPU."""
     base, *others = bases_of(dataset)
     return not others and type(base) is TensorDataset and all(map(_is_plain, base.tensors))
 

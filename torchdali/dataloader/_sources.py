@@ -1,7 +1,8 @@
-"""Torchvision's datasets: the paths or pixels of their images, and the other values of a sample.
+"""Functions that read torchvision's datasets: the paths or pixels of images, and the other values of a sample.
 
-The values are read from the dataset for each batch, so that changes to its samples take effect. For paths, the
-dataset's own `__getitem__` runs on a copy of the dataset that returns the path instead of the image.
+The values are read from the dataset for each batch. If the user changes the samples of the dataset, the next batch has
+the new values. To get the path of an image, the functions call the dataset's own `__getitem__` on a copy of the
+dataset, in which the function that opens an image is replaced by one that returns the path.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from torchdali.dataloader._rows import bases_of
 __all__ = ["DatasetSource", "Leaves", "leaves_of"]
 
 Sample = Callable[[int], tuple[str, Any]]
-"""Returns the path of an image, and what else a sample has."""
+"""Function that returns the path of a sample's image, and the sample's other values."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class DatasetSource:
     Attributes:
         dataset: The dataset.
         transform: Transform of the dataset's images.
-        source: Function that returns the path of an image, or its pixels ``(H, W, C)``.
-        target: Function that returns a sample's values except the image.
-        pixels: All images in memory, ``(N, H, W, C)``; None for files.
+        source: Function that returns the path of a sample's image, or its pixels ``(H, W, C)``.
+        target: Function that returns a sample's values without the image.
+        pixels: All images, ``(N, H, W, C)``, if the dataset stores them in memory; None if they are files.
     """
 
     dataset: Any
@@ -54,14 +55,14 @@ class DatasetSource:
 
 
 class _ImagePath(str):
-    """The path of an image, which `__getitem__` returns instead of the image."""
+    """Path of an image. `__getitem__` of a dataset's copy returns it in place of the image."""
 
 
 # ---------------------------------------------------------------- torchvision's classes
 
 
 def _by_loader(dataset: Any) -> Sample:
-    """Return the function that reads a dataset whose attribute ``loader`` opens the files."""
+    """Return the function that reads a dataset with an attribute ``loader``, which opens the images' files."""
     if dataset.loader is not default_loader:
         raise NotSupportedError(notes.is_own_function("loader", dataset.loader))
     bare = _bare(dataset)
@@ -97,14 +98,17 @@ _FILES: dict[str, Callable[[Any], Sample]] = {
     "GTSRB": _gtsrb,
     "OxfordIIITPet": _pets,
 }  # fmt: skip
-"""By the class that has `__getitem__`: `ImageFolder`, `ImageNet` and others have that of `DatasetFolder`."""
+"""Functions that return a dataset's `Sample`, by the name of the class that defines `__getitem__`.
+
+`ImageFolder`, `ImageNet` and other classes inherit `__getitem__` from `DatasetFolder`.
+"""
 
 
 class _Array(NamedTuple):
     """Description of a dataset class with images in memory.
 
     Attributes:
-        targets: Name of the attribute with the targets; None to call `__getitem__`.
+        targets: Name of the attribute that contains the targets; None if `__getitem__` must compute them.
         channels_first: True if images are stored as ``(C, H, W)``.
     """
 
@@ -129,7 +133,7 @@ def _bare(dataset: Any) -> Any:
 
 
 def _leaf(dataset: Any) -> DatasetSource:
-    """Return the source of a dataset.
+    """Return the `DatasetSource` of one torchvision dataset.
 
     Raises:
         NotSupportedError: the dataset can't be accelerated.
@@ -169,7 +173,7 @@ def _target(dataset: Any, array: _Array) -> Callable[[int], Any]:
         bare = _bare(dataset)
         return lambda i: bare[i][1]
     targets = getattr(dataset, array.targets)
-    converts = "int" in type(dataset).__getitem__.__code__.co_names  # the code is torchvision's: see `_pristine`
+    converts = "int" in type(dataset).__getitem__.__code__.co_names  # torchvision's code: see `_pristine`
     return (lambda i: int(targets[i])) if converts else targets.__getitem__
 
 
@@ -177,11 +181,13 @@ def _target(dataset: Any, array: _Array) -> Callable[[int], Any]:
 
 
 class Leaves:
-    """The torchvision datasets in a dataset, which may be a subset or concatenation.
+    """A dataset, with the torchvision datasets that it consists of.
+
+    The dataset may be a torchvision dataset, or nested subsets and concatenations of torchvision datasets.
 
     Attributes:
         dataset: The whole dataset.
-        leaves: The sources of the torchvision datasets.
+        leaves: One `DatasetSource` for each torchvision dataset.
     """
 
     def __init__(self, dataset: Any, leaves: Sequence[DatasetSource]) -> None:
@@ -192,7 +198,10 @@ class Leaves:
         return len(self.dataset)
 
     def place(self, index: int) -> tuple[DatasetSource, int]:
-        """Return the source of a sample, and the sample's index in the source.
+        """Return the `DatasetSource` that contains a sample, and the sample's index in it.
+
+        Args:
+            index: Index of the sample in the whole dataset.
 
         Raises:
             IndexError: the sample does not exist.
@@ -212,18 +221,18 @@ class Leaves:
         return self._numbers[id(dataset)], index
 
     def source(self, index: int) -> Any:
-        """Return the path of an image, or its pixels ``(H, W, C)``."""
+        """Return the path of a sample's image, or its pixels ``(H, W, C)``."""
         leaf, number = self.place(index)
         return leaf.source(number)
 
     def target(self, index: int) -> Any:
-        """Return a sample's values except the image."""
+        """Return a sample's values without the image."""
         leaf, number = self.place(index)
         return leaf.target(number)
 
 
 def leaves_of(dataset: Any) -> Leaves:
-    """Return the torchvision datasets in a dataset, which may be a subset or concatenation.
+    """Find the torchvision datasets that a dataset consists of.
 
     Raises:
         NotSupportedError: one of the datasets can't be accelerated.

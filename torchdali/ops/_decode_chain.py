@@ -1,9 +1,12 @@
-"""A decoder and the operators after it as one operator, which decodes only the part of an image that is used.
+"""Decode chains: a decoder and the operators after it, such as a crop and a resize, that run as one operator.
 
-The operators, called the chain's parts, edit an `ImageProgram` (see `declaration.narrowing`). The native library
-renders the programs of several samples in one call. The transforms of `torchdali.DataLoader` (`_pictures`) are a chain
-of one part. If there is no library, or it refuses an image, `_decode_windows` processes common chains. Otherwise the
-parts' implementations run one after the other, and an error contains the index of its part.
+A decode chain decodes only the region of an image that its operators use. The operators are called the chain's parts.
+Each part edits an `ImageProgram`, which describes how to compute the result from the encoded image (see
+`declaration.narrowing`). The native library executes the programs of several samples in one call. The transforms of
+`torchdali.DataLoader` (`_pictures`) are a chain of a single part.
+
+If the library is missing or doesn't support an image, `_decode_windows` processes common chains. In all other cases,
+the parts' own implementations run one after the other. An error contains the index of the part that raised it.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from torchdali.rng import prepare as draw_ahead
 __all__: list[str] = []
 
 Columns = Mapping[str, Sequence[Any]]
-"""Arguments of samples, by their names in the chain, and "inputs", those behind the encoded picture."""
+"""Per-sample arguments, by their names in the chain. "inputs" contains the inputs after the encoded image."""
 
 
 def _layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
@@ -55,12 +58,13 @@ def _decode_chain(
     out: Out = None,
     **values: Any,
 ) -> Data:
-    """Run a decoder and the operators after it.
+    """Run a decode chain.
 
     Args:
         data: An encoded image.
-        anchor, extents: Arguments of `decoders.image_slice`.
-        chain: The decoder and the operators.
+        anchor, extents: Inputs of `decoders.image_slice`, if the chain begins with this decoder.
+        chain: The decoder and the operators after it.
+        values: Per-sample arguments of the operators.
     """
     return _ready(chain).run(data, _columns(values, anchor, extents), None, out)
 
@@ -77,7 +81,7 @@ def _random_decode_chain(
     out: Out = None,
     **values: Any,
 ) -> Data:
-    """Run a decoder and the operators after it, if an operator draws random numbers; see `_decode_chain`."""
+    """Run a decode chain that draws random numbers; see `_decode_chain`."""
     return _ready(chain).run(data, _columns(values, anchor, extents), rng, out)
 
 
@@ -92,11 +96,12 @@ def _encoded_implementation(constants: Mapping[str, Any]) -> EncodedBody | None:
 
 
 class _BoundPart:
-    """An operator of a chain, bound to its constants.
+    """A part of a chain: an operator with its constant arguments.
 
     Attributes:
-        edit: The operator's edit of programs.
-        varies: True if the edit depends on more than the size of the image.
+        edit: The operator's edit of image programs.
+        varies: True if the edit differs between images of the same size, because it depends on per-sample arguments,
+            further inputs or random numbers.
     """
 
     def __init__(self, part: ChainPart, layout: str) -> None:
@@ -124,7 +129,7 @@ class _BoundPart:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def run(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
-        """Run only the operator."""
+        """Run the operator's own implementation for one sample."""
         (row,) = self.arguments(values, 1)
         arguments = {k: v for k, v in row.items() if k != "inputs"}
         if self._is_random:
@@ -139,7 +144,7 @@ _NOTHING: dict[str, Any] = {}
 
 
 class _FusedDecoder:
-    """The runtime of a decode chain: builds and runs the programs of its images."""
+    """Runs a decode chain: builds an image program for each sample, and executes it."""
 
     def __init__(self, chain: DecodeChain) -> None:
         self._parts = [_BoundPart(part, "HWC" if i else "") for i, part in enumerate(chain.parts)]
@@ -161,7 +166,7 @@ class _FusedDecoder:
         self._last = [_without_crop(part.part) for part in self._parts[2:]] if self._has_window else []
 
     def _common_program(self, height: int, width: int) -> ImageProgram | None:
-        """Build the first part of the program, which is the same for all images of a size."""
+        """Build the beginning of the program, which is the same for all images of one size."""
         program: ImageProgram | None = ImageProgram.of(height, width, self._options, scale=self._scale)
         for narrow in self._alike:
             program = None if program is None else narrow(program, _NOTHING, None)
@@ -171,7 +176,9 @@ class _FusedDecoder:
         """Build the program of an image; None if the parts' own implementations must run.
 
         Args:
-            varying: Arguments of each part whose edit varies.
+            size: Height and width of the image.
+            varying: Arguments of the parts whose edits differ from image to image.
+            rng: Random numbers of the sample.
         """
         program = self._begin(*size)
         for narrow, arguments in zip(self._narrow, varying, strict=True):
@@ -181,7 +188,7 @@ class _FusedDecoder:
         return program
 
     def _varying(self, values: Columns, count: int) -> list[Sequence[Mapping[str, Any]]]:
-        """Return the arguments of each part whose edit varies, for each sample."""
+        """Return, for each sample, the arguments of the parts whose edits differ from image to image."""
         columns = [part.arguments(values, count) for part in self._rest]
         return list(zip(*columns, strict=True)) if columns else [()] * count
 
@@ -193,7 +200,7 @@ class _FusedDecoder:
         values: Columns,
         room: Room | None = None,
     ) -> ChunkResults:
-        """Process several samples with the library; see `EncodedBody`."""
+        """Process several samples in one call of the library; see `EncodedBody`."""
         count = len(sources)
         files = read_headers(sources, self._options.of_pillow)
         drawn: Sequence[Any] = [None] * count if rngs is None else rngs
@@ -220,7 +227,7 @@ class _FusedDecoder:
                 result = out if result is IN_PLACE else result
             if result is None and self._has_window:
                 result = self._run_window(data, values, rng, out)
-        except Exception as error:  # the part's own implementation raises the error again, with the part's index
+        except Exception as error:  # `_run_parts` raises the error again, with the part's index
             failure = error
         if result is None:
             result = self._run_parts(data, values, rng, out)
@@ -229,7 +236,7 @@ class _FusedDecoder:
         return result
 
     def _run_window(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor | None:
-        """Process one sample in Python, with less work than the parts' own code; None if that saves nothing."""
+        """Decode and resize only the region that one sample needs, without the library; None if it saves no work."""
         with FusedPart(0):
             header = peek_header(data)
         if rng is not None:
@@ -245,7 +252,7 @@ class _FusedDecoder:
         return place_result(pixels, out)
 
     def _run_parts(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
-        """Process one sample with the parts' own code, one after the other."""
+        """Process one sample with the parts' own implementations, one after the other."""
         if rng is not None:
             rng.restart()
         last = len(self._parts) - 1
@@ -259,7 +266,7 @@ _ready = functools.lru_cache(maxsize=64)(_FusedDecoder)
 
 
 def _without_crop(part: ChainPart) -> _BoundPart:
-    """Return a `crop_mirror_normalize` without its crop, for input that is already cropped."""
+    """Return a part for `crop_mirror_normalize` without the crop, for images that are already cropped."""
     names = argument_names(crop_window)
     constants, per_sample = (
         {k: v for k, v in each.items() if k not in names} for each in (part.constants, part.per_sample)

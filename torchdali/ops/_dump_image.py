@@ -1,4 +1,4 @@
-"""Images written to files by a running pipeline, for debugging."""
+"""The operator `dump_image`, which writes images to files while a pipeline runs, for debugging."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Batch = Annotated[TensorList, Takes()]
 
 @operator(over="batch")
 def dump_image(data: Batch, /, *, input_layout: str = "HWC", suffix: str = "") -> BatchOutput:
-    """Write each image of the batch to a file in the working directory, and pass the batch on unchanged.
+    """Write each image of a batch to a file in the working directory, and return the batch unchanged.
 
-    The file of sample ``i`` is ``{i}-{suffix}-0.ppm``, a portable pixmap in text form (P3; P2 for one channel); the
-    next batch overwrites it.
+    The file of sample ``i`` is ``{i}-{suffix}-0.ppm``, a portable pixmap in text format (P3, or P2 for one channel).
+    The next batch overwrites the files.
 
     Args:
-        data: ``(H, W, 3)`` or ``(H, W, 1)`` uint8.
-        input_layout: Only ``"HWC"``.
-        suffix: Middle part of the file names.
+        data: Images ``(H, W, 3)`` or ``(H, W, 1)``, uint8.
+        input_layout: Layout of the images. It must be ``"HWC"``.
+        suffix: Text in the file names, after the sample's index.
 
     Raises:
-        RuntimeError: another type, shape or layout, an image without pixels, or a file that cannot be written.
+        RuntimeError: the dtype, shape or layout is not supported, an image has no pixels, or a file can't be written.
     """
     if input_layout != "HWC":
         raise RuntimeError(f"dump_image: input_layout is 'HWC', not {input_layout!r}")

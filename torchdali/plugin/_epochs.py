@@ -1,8 +1,9 @@
 """Count the batches in an iterator's epoch on every rank, and the samples of each batch that are delivered.
 
 This module doesn't run pipelines. Every rank computes the counts of all ranks, so that all ranks deliver the same
-number of batches, whatever the sizes of their shards. The batch size is ``b``. Rank ``k`` has a shard of ``s_k``
-samples, and has already delivered ``c_k`` samples of the shard with the last batch of the previous epoch:
+number of batches even if their shards differ in size. In the table, ``b`` is the batch size, and ``s_k`` is the size of
+rank ``k``'s shard. ``c_k`` is the number of samples of this shard that the rank has already delivered with the last
+batch of the previous epoch:
 
 ======== ======================================= ===============================================
 policy   batches of an epoch                     the last batch
@@ -12,7 +13,7 @@ PARTIAL  ``ceil(max(s_k) / b)``                  has the rest of the shard, and 
 DROP     ``floor(min(s_k) / b)``                 is dropped if it is not full
 ======== ======================================= ===============================================
 
-``c_k`` is zero except for FILL without padding.
+``c_k`` is 0, except with the policy FILL and readers without padding.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ State = dict[str, Any]
 
 
 class LastBatchPolicy(Enum):
-    """Policies for the last batch of an epoch, if there are too few samples for a full batch.
+    """Policies for the last batch of an epoch if too few samples remain for a full batch.
 
-    FILL completes the batch with padding or with the first samples of the next epoch; DROP drops the batch; PARTIAL
-    delivers a smaller batch.
+    ``FILL`` completes the batch with padding or with the first samples of the next epoch. ``DROP`` drops the batch.
+    ``PARTIAL`` delivers a smaller batch.
     """
 
     FILL = 0
@@ -70,12 +71,12 @@ class Shards:
         return (rank + epoch) % self.count if self.rotates else rank
 
     def span(self, rank: int, epoch: int, size: int | None = None) -> tuple[int, int]:
-        """Return the start and the end of a rank's shard.
+        """Return the start and the end of a rank's shard, as indices of samples.
 
         Args:
-            rank: The rank.
-            epoch: The epoch.
-            size: Number of samples to divide; by default the samples of a whole epoch.
+            rank: Index of the rank.
+            epoch: Index of the epoch.
+            size: Number of samples that are divided among the ranks. Default: all samples of an epoch.
         """
         total = self.size if size is None else size
         shard = self.shard(rank, epoch)
@@ -86,17 +87,18 @@ class EpochCounter:
     """Counter of the batches of an iterator's epochs.
 
     Args:
-        shards: The samples of an epoch.
+        shards: The samples of an epoch, and their division among the ranks.
         batch_size: Number of samples in a full batch.
         policy: Policy for the last batch.
-        ranks: The rank of each of the iterator's pipelines.
-        split: Number of pipelines that divide the samples of each batch; 0 if every pipeline has its own batches.
+        ranks: Rank of each of the iterator's pipelines.
+        split: Number of pipelines if each batch is divided among them; 0 if every pipeline has its own batches.
 
     Attributes:
-        epoch: Number of the epoch, from 0.
+        epoch: Index of the current epoch.
         delivered: Number of batches of the epoch that were delivered so far.
         batches: Number of batches in the epoch.
-        dropped: Number of batches after the epoch that must be read from the pipelines and dropped.
+        dropped: Number of batches that each pipeline computes after the last delivered batch of the epoch, and that
+            must be taken and dropped.
 
     Raises:
         RuntimeError: the policy DROP drops every batch.
@@ -148,7 +150,7 @@ class EpochCounter:
 
     @property
     def carries(self) -> bool:
-        """True if the last batch of an epoch is filled with samples of the next epoch."""
+        """True if the last batch of an epoch is completed with samples of the next epoch."""
         return self.policy is LastBatchPolicy.FILL and not self.shards.padded
 
     @property
@@ -158,7 +160,7 @@ class EpochCounter:
 
     @property
     def position(self) -> int:
-        """Number of samples delivered on one rank, including those that were delivered with the previous epoch."""
+        """Number of samples of this epoch that one rank has delivered, some of them in the previous epoch's batch."""
         return min(self.carried) + self.delivered * self.batch_size
 
     @position.setter
@@ -171,7 +173,7 @@ class EpochCounter:
 
     @property
     def size(self) -> int:
-        """Number of the epoch's samples on one rank, as DALI counts them. Setting it changes the epoch's length."""
+        """Number of samples of the epoch on one rank, as DALI counts them. Set it to change the epoch's length."""
         if self._size is not None:
             return self._size
         if self.split:
@@ -186,7 +188,7 @@ class EpochCounter:
         self.recount()
 
     def recount(self) -> None:
-        """Count the batches again after a change of policy or size."""
+        """Compute the numbers of batches again, after a change of the policy or the size."""
         self.batches = self._count_batches()
         self.dropped = self._count_dropped()
 
@@ -200,11 +202,15 @@ class EpochCounter:
 
     @property
     def counts(self) -> list[int] | None:
-        """For each pipeline, the number of samples to deliver of the last counted batch; None for all samples."""
+        """Number of samples of the last counted batch to deliver, for each pipeline; None for all samples."""
         return self.counts_of(self.delivered - 1)
 
     def counts_of(self, number: int) -> list[int] | None:
-        """Return, for each pipeline, the number of samples to deliver of a batch of this epoch; None for all."""
+        """Return the number of a batch's samples to deliver, for each pipeline; None for all samples.
+
+        Args:
+            number: Index of the batch in this epoch.
+        """
         if self.policy is not LastBatchPolicy.PARTIAL:
             return None
         start = number * self.batch_size
@@ -230,10 +236,11 @@ class EpochCounter:
         return [c + delivered - size for c, size in zip(self.carried, self.sizes, strict=True)]
 
     def state(self, undelivered: int = 0) -> State:
-        """Return the position as a dict of JSON values.
+        """Return the position as a dict that JSON can store.
 
         Args:
-            undelivered: Number of batches that were counted but must not be counted in the state.
+            undelivered: Number of counted batches that the iterator has not delivered yet. The state doesn't count
+                them.
         """
         return {
             "epoch": self.epoch,
@@ -247,7 +254,7 @@ class EpochCounter:
         }
 
     def restore(self, state: State) -> None:
-        """Continue at a position that `state` returned.
+        """Continue at a position that `state` has returned.
 
         Raises:
             ValueError: the position was saved with another number of ranks, epoch size or batch size.
@@ -266,7 +273,7 @@ class EpochCounter:
         self.delivered = state["delivered"]
 
     def explain(self) -> str:
-        """Return a text on the present epoch: the samples and batches of each rank, and the reason for the counts."""
+        """Return a text about the current epoch: each rank's samples and batches, and the reason for the counts."""
         shards = self.shards
         total = self.rest.get(self.epoch, shards.size)
         lines = [
@@ -328,10 +335,14 @@ _MUST_MATCH = {
 
 
 def reshard(state: State, num_shards: int) -> State:
-    """Convert the state of an `EpochCounter` for another number of ranks.
+    """Convert the state of an `EpochCounter` to a state for another number of ranks.
 
-    The remaining samples of the epoch are divided again, as `torchdali.reading.cursor.reshard` divides the records. The
-    state is the same on all ranks, so the state of one rank is enough.
+    The samples of the epoch that are not delivered yet are divided among the new ranks. Readers divide their samples in
+    the same way, see `torchdali.reading.cursor.reshard`.
+
+    Args:
+        state: State of one rank; all ranks have the same state.
+        num_shards: New number of ranks.
     """
     epoch, following = str(state["epoch"]), str(state["epoch"] + 1)
     delivered = [c + state["delivered"] * state["batch_size"] for c in state["carried"]]
@@ -345,7 +356,7 @@ def reshard(state: State, num_shards: int) -> State:
 
 
 class OpenEpochs:
-    """Counter like `EpochCounter`, for epochs that end when the source ends."""
+    """Counter of batches, like `EpochCounter`, for epochs that end when the pipeline's source ends."""
 
     batches = dropped = 0
     finished = False
@@ -381,15 +392,15 @@ class OpenEpochs:
         self.epoch, self.delivered = self.epoch + 1, 0
 
     def state(self, undelivered: int = 0) -> State:
-        """Return the position as a dict of JSON values, without the last `undelivered` batches."""
+        """Return the position, without the last `undelivered` batches, as a dict that JSON can store."""
         return {"epoch": self.epoch, "delivered": self.delivered - undelivered}
 
     def restore(self, state: State) -> None:
-        """Continue at a position that `state` returned."""
+        """Continue at a position that `state` has returned."""
         self.epoch, self.delivered = state["epoch"], state["delivered"]
 
     def explain(self) -> str:
-        """Return a text on the present epoch: the batches so far, and when the epoch ends."""
+        """Return a text about the current epoch: the number of batches so far, and when the epoch will end."""
         return (
             f"epoch {self.epoch}: {self.delivered} batches so far; without reader_name and size, the epoch ends when "
             f"a source of the pipeline ends"

@@ -1,4 +1,4 @@
-"""`DataLoader`: torch's loader, with pipelines that process its batches."""
+"""`DataLoader`: PyTorch's loader for datasets that use a pipeline of the main process through a proxy."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class DataLoader(_torch.DataLoader[_T_co]):
-    """`torch.utils.data.DataLoader` for datasets that call ``server.proxy``.
+    """A `torch.utils.data.DataLoader` for datasets that call the ``proxy`` of a `DALIServer`.
 
-    Batches are given to the pipeline ahead of the one that is delivered (as many as its
-    ``prefetch_queue_depth`` says). Outputs are the caller's own tensors, on the pipeline's device, not copied.
+    The pipeline works ahead: up to its ``prefetch_queue_depth``, batches are processed before your loop requests them.
+    The outputs in a batch are tensors on the pipeline's device. No later batch overwrites them.
 
     Args:
-        dali_server: The server; proxies of other servers may be used in the dataset as well.
-        dataset, args, kwargs: As torch's loader takes them.
+        dali_server: The server. The dataset may also use proxies of other servers.
+        dataset: Dataset to load samples from.
+        args, kwargs: All other arguments of PyTorch's `DataLoader`.
     """
 
     dali_server: DALIServer
@@ -41,7 +42,7 @@ class DataLoader(_torch.DataLoader[_T_co]):
 
     else:
 
-        def __init__(self, dali_server, *args, **kwargs):  # the signature of DALI's
+        def __init__(self, dali_server, *args, **kwargs):  # the same signature as in DALI
             if not isinstance(dali_server, DALIServer):
                 raise TypeError(
                     "the first argument of this DataLoader is a DALIServer of a pipeline, "
@@ -52,7 +53,7 @@ class DataLoader(_torch.DataLoader[_T_co]):
             self.collate_fn = CollateAndPack(self.collate_fn)
 
     def ensure_server_listening(self) -> None:
-        """Start the server unless it is started."""
+        """Start the server if it isn't started yet."""
         self.dali_server.start_thread()
 
     def __iter__(self) -> Any:
@@ -70,12 +71,13 @@ class DataLoader(_torch.DataLoader[_T_co]):
 
 
 class _EpochIterator:
-    """The batches of one epoch, in order; some of them in flight.
+    """Iterator over the batches of one epoch, in order. The pipeline processes some batches ahead.
 
-    The thread that calls this iterator also calls torch's iterator. So errors, timeouts, signals of dead workers and
-    Ctrl-C work as in torch. An error is raised at its position among the batches. If a loop ends early, the number of
-    runs that it has started, and so the next random numbers, depend on when batches arrive, unless the server is
-    deterministic.
+    The user's thread calls this iterator, which calls PyTorch's iterator in the same thread. Therefore, errors,
+    timeouts, dead workers and Ctrl-C have the same effect as in PyTorch. An error is raised when its batch is due.
+
+    If a loop ends early, the number of batches that the pipeline has started depends on the time at which the workers'
+    batches arrived. The random numbers of the next epoch then vary, unless the server is deterministic.
     """
 
     def __init__(self, arrivals: Iterator[Any], server: DALIServer, pin: bool) -> None:
@@ -93,7 +95,7 @@ class _EpochIterator:
     def __next__(self) -> Any:
         while len(self._ahead) <= self._depth and self._may_go_on():
             if self._ahead and not self._waits and not has_arrived(self._arrivals):
-                break  # rather deliver this batch than wait for the next
+                break  # deliver the oldest batch instead of waiting for the workers' next batch
             self._advance()
         if not self._ahead:
             raise StopIteration
@@ -112,7 +114,7 @@ class _EpochIterator:
         except Exception:
             self._ahead.popleft()
             raise
-        self._ahead.popleft()  # removed only now, so that the next call finds the batch after an interrupt
+        self._ahead.popleft()  # removed last: after an interrupt, the next call finds the batch again
         return data
 
     def _may_go_on(self) -> bool:

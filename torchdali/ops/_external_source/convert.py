@@ -1,4 +1,4 @@
-"""Conversion of a source's data to a `TensorList`, and the checks of its type and layout."""
+"""Convert the data from a user's source to a `TensorList`, and check its dtype, number of axes and layout."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
     """Convert the data that a source returned to a batch.
 
     Args:
-        data: A list or tuple of samples, one array whose first dimension is the batch, or a `TensorList`.
-            Samples and arrays are NumPy arrays, torch tensors, or objects with DLPack, the array interface
-            or the buffer protocol.
-        layout: Layout of a sample; the data's layout when empty.
-        copy: Copy the data, so that the source may change its memory afterwards. Strided data is always copied.
+        data: A list or tuple of samples, an array whose first axis is the batch, or a `TensorList`. Samples and arrays
+            are NumPy arrays, torch tensors, or objects that support DLPack, NumPy's array interface or the buffer
+            protocol.
+        layout: Layout of a sample; "" to use the data's own layout.
+        copy: True to copy the data, so that the source may change its memory afterwards. Data that isn't contiguous is
+            always copied.
 
     Raises:
         RuntimeError: the data isn't a batch, the samples differ in dtype or number of axes, or the layout has the
@@ -50,11 +51,11 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
 
 
 def _set_ready(batch: TensorList, data: Any) -> None:
-    """Make readers of a batch wait for the current stream, which copies the source's data into the batch."""
+    """Let users of the batch wait until the current CUDA stream has copied the source's data into the batch."""
     stream = torch.cuda.current_stream(batch.device)
     originals = data if isinstance(data, (list, tuple)) else [data]
     if not all(isinstance(each, torch.Tensor) and each.is_cuda for each in originals):
-        stream.synchronize()  # another library may use its memory again as soon as this returns
+        stream.synchronize()  # another library may overwrite its memory when this function has returned
         return
     for each in originals:
         each.record_stream(stream)
@@ -101,7 +102,10 @@ _FEW = 1 << 16  # bytes of a batch; for smaller batches, one copy costs less tha
 
 
 def _join_rows(samples: Sequence[Any]) -> TensorList | None:
-    """Copy small arrays of one dtype that differ only in their first extent into one batch; None for other samples."""
+    """Copy the samples into one batch if they are small arrays that differ only in the size of the first axis.
+
+    Return None for other samples.
+    """
     first = samples[0] if samples else None
     if type(first) is not np.ndarray or not first.ndim or first.nbytes > _FEW:
         return None
@@ -120,7 +124,7 @@ def _join_rows(samples: Sequence[Any]) -> TensorList | None:
 
 
 def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
-    """Build a batch from arrays of one dtype and number of axes, or from copies; None for other samples."""
+    """Build a batch from arrays with one dtype and number of axes, or from copies of them; None for other samples."""
     if not samples or set(map(type, samples)) != {np.ndarray}:
         return None
     kinds = set(map(_dtype_of, samples))
@@ -150,7 +154,7 @@ def _describe(tensor: torch.Tensor) -> str:
 
 
 def _stack(samples: Sequence[Any]) -> torch.Tensor | None:
-    """Copy arrays or tensors of one shape and dtype into one dense tensor; None for other samples."""
+    """Copy arrays or tensors with one shape and dtype into one dense tensor; None for other samples."""
     if not samples:
         return None
     first = samples[0]
@@ -226,10 +230,14 @@ def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor
 
 
 class Expected:
-    """The dtype, number of axes and layout of one output: the declared values, and the values of earlier batches.
+    """The expected dtype, number of axes and layout of one output.
+
+    Batches must have the values that the user has passed to `external_source`, and the same values as earlier batches.
 
     Args:
-        dtype, ndim, layout: The declared values; None, None and "" if not declared.
+        dtype: Dtype that the user has passed; None if none was passed.
+        ndim: Number of axes that the user has passed; None if none was passed.
+        layout: Layout that the user has passed; "" if none was passed.
     """
 
     def __init__(self, dtype: torch.dtype | None, ndim: int | None, layout: str) -> None:
@@ -238,7 +246,11 @@ class Expected:
         self._passed: tuple[Any, ...] | None = None
 
     def check(self, batch: TensorList) -> None:
-        """Raise RuntimeError if a batch has another dtype, number of axes or layout; an empty batch is not checked."""
+        """Check a batch. An empty batch is not checked.
+
+        Raises:
+            RuntimeError: the batch doesn't have the expected dtype, number of axes or layout.
+        """
         kind = batch.torch_dtype, batch.ndim(), batch.layout()
         if kind == self._passed or len(batch) == 0:
             return

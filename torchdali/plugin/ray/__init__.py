@@ -1,8 +1,11 @@
-"""Pipelines on other machines, by Ray (extra `ray`): as a stage of Ray Data, or whole on actors.
+"""Run pipelines on other machines with Ray (needs the extra ``ray``).
 
-`RayStage` makes a pipeline whose inputs are fed a function of batches for ``ray.data.Dataset.map_batches``.
-`RayPipeline` is a pipeline whose batches actors make: give it to an iterator, or use `RayLoader`. Its actors are the
-replicas of ``num_processes`` on other machines: Ray places them, and the batches come over a connection of their own.
+`RayStage` turns a pipeline into a function for ``ray.data.Dataset.map_batches``, so that the pipeline is a stage of Ray
+Data. The batches of Ray Data are fed to the pipeline's inputs.
+
+`RayPipeline` is a pipeline whose batches are computed by Ray actors, each of which runs a copy of the pipeline on one
+of the cluster's machines. The actors send the batches over connections of their own, not through Ray's object store.
+Pass a `RayPipeline` to an iterator, or use `RayLoader`.
 """
 
 from torchdali.errors import MissingExtraError
