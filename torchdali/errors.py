@@ -8,7 +8,7 @@
     ├── ValueError    an invalid argument value, input count, device or layout
     └── RuntimeError
         ├── PipelineError     a step failed while a pipeline ran; names operator, source line, sample, file
-        │   └── PipelineValueError, PipelineTypeError ...   also instances of the builtin error class
+        │   └── PipelineValueError, PipelineTypeError ...   also subclasses of ValueError, TypeError ...
         ├── DecodeError       no decoder can read the bytes
         ├── StoreError        an object store failed, denied access, or changed an object during reading
         └── MissingExtraError an optional package isn't installed; names the extra that installs it
@@ -137,7 +137,7 @@ class FusedPart:
     """Context manager that records which of several fused operators raised an exception.
 
     Args:
-        index: Index of the operator in the fused operator.
+        index: Index of the operator among the fused operators.
     """
 
     def __init__(self, index: int) -> None:
@@ -273,7 +273,7 @@ def strip_frames(error: _E) -> _E:
 def self_explanatory(error: _E) -> _E:
     """Mark an exception whose message says where the error happened, and return the exception.
 
-    The traceback of a marked exception doesn't need torchdali's innermost frame.
+    `strip_frames` and `strip_internal_frames` then also remove torchdali's innermost frame.
     """
     error.__dict__["self_explanatory"] = True
     return error
@@ -292,8 +292,8 @@ def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
 def _shown(entries: Sequence[TracebackType], error: BaseException) -> list[TracebackType]:
     """Return the traceback entries to keep.
 
-    Entries of torchdali are dropped. The last of these is kept if no entry of the user's code follows, unless the
-    exception is self-explanatory.
+    Entries of torchdali are dropped. The last entry of torchdali is kept if no entry of the user's code follows, unless
+    the exception is marked by `self_explanatory`.
     """
     kinds = [_kind(entry.tb_frame.f_code.co_filename) for entry in entries]
     inside = [i for i, kind in enumerate(kinds) if kind == "inside"]
@@ -359,7 +359,7 @@ _line: ContextVar[tuple[str, int] | None] = ContextVar("torchdali.line", default
 def warnings_on(file: str, line: int) -> Iterator[None]:
     """Context manager: within its block, `warn` shows this line of the user's code.
 
-    The line is also shown in copies of the current `contextvars` context.
+    This also applies to copies of the current `contextvars` context, for example in other threads.
     """
     token = _line.set((file, line))
     try:
@@ -371,7 +371,7 @@ def warnings_on(file: str, line: int) -> Iterator[None]:
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points to a line of the user's code.
 
-    `warnings_on` sets this line. Otherwise, it is the line that called torchdali.
+    This is the line that was passed to `warnings_on`, or else the line that called torchdali.
     """
     place = _line.get()
     if place is not None:
@@ -405,9 +405,9 @@ def call_site() -> Site:
 
 
 def on_behalf_of(site: Site, function: Callable[[], T]) -> T:
-    """Call a function of torchdali for an earlier call from the user's code.
+    """Call a function as if an earlier line of the user's code had called it.
 
-    Nodes and warnings that the function creates show the line of that earlier call.
+    Nodes and warnings that the function creates show that line.
     """
     with warnings_on(site.file, site.line):
         return function()
@@ -415,7 +415,7 @@ def on_behalf_of(site: Site, function: Callable[[], T]) -> T:
 
 def _is_ours(frame: FrameType) -> bool:
     module = str(frame.f_globals.get("__name__"))
-    is_generated = frame.f_code.co_filename == "<string>"  # by `dataclass`, in the module of the class
+    is_generated = frame.f_code.co_filename == "<string>"  # code that `dataclass` generated
     return (
         frame.f_code.co_filename.startswith(_PACKAGE)
         or (is_generated and module.startswith("torchdali."))

@@ -69,10 +69,10 @@ on_fork(_free_locks)
 
 
 class cached_property(Generic[T]):
-    """A property that is computed once for each object, and then an attribute.
+    """A property that is computed once per object, and then stored as an attribute.
 
-    Up to Python 3.11, `functools.cached_property` holds one lock for all objects of a class while it computes. Several
-    threads may compute this one at once; then the last value stays.
+    Up to Python 3.11, `functools.cached_property` holds one lock for all objects of a class during the computation.
+    This class has no lock: several threads may compute the property at the same time, and the last value is stored.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:

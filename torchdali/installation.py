@@ -1,4 +1,4 @@
-"""Commands for error messages: how to install an extra, or to rebuild torchdali.
+"""Shell commands that error messages recommend, for installing an extra or rebuilding torchdali.
 
 The right command depends on how torchdali was installed: a command for a clone fails for a wheel, and vice versa.
 """
@@ -17,7 +17,7 @@ __all__ = ["PACKAGE", "extra_command", "rebuild_command", "tools"]
 
 PACKAGE = Path(__file__).resolve().parent
 
-# Each command installs a C compiler and libjpeg-turbo's headers, on systems that have the program it starts with.
+# Each command installs a C compiler and libjpeg-turbo's headers, on systems that have its program (the first word).
 _TOOLS = (
     "apt-get install build-essential libjpeg-dev",
     "dnf install gcc libjpeg-turbo-devel",
@@ -51,7 +51,7 @@ def rebuild_command() -> str:
 
 
 def _source_tree() -> str | None:
-    """Return the folder of the clone or unpacked sdist that contains the imported package; None for other packages."""
+    """Return the folder of the clone or unpacked sdist from which torchdali was imported; None if there is neither."""
     folder = PACKAGE.parent
     if not (folder / "setup.py").is_file() or not (folder / "pyproject.toml").is_file():
         return None
@@ -59,7 +59,10 @@ def _source_tree() -> str | None:
 
 
 def _origin() -> str | None:
-    """Return the URL of the sources that pip built; None if it took them, or a wheel, from an index."""
+    """Return the URL of the sources from which pip built torchdali.
+
+    The result is None if pip installed it from an index or a wheel, or if a local source folder no longer exists.
+    """
     try:
         text = metadata.distribution("torchdali").read_text("direct_url.json")
     except metadata.PackageNotFoundError:

@@ -4,8 +4,8 @@ Operands are broadcast and converted to a common dtype, as in arithmetic (see ``
 be a node, a number, an array or a `types.Constant`. A `TensorList` or a torch tensor may replace a node; the function
 is then computed eagerly. At least one operand must not be a number.
 
-Functions whose results aren't integers convert integers to float32; float64 stays float64. Outside of its domain, a
-function returns NaN.
+Functions that return floats convert integers to float32; float64 stays float64. Outside of its domain, a function
+returns NaN.
 """
 
 from __future__ import annotations
@@ -161,5 +161,5 @@ def max(left: Any, right: Any) -> Any:
 
 
 def clamp(value: Any, lo: Any, hi: Any) -> Any:
-    """Return ``value`` if it is between ``lo`` and ``hi``, else the nearer of them; ``hi`` if ``lo > hi``."""
+    """Limit ``value`` to the range from ``lo`` to ``hi``; if ``lo > hi``, return ``hi``."""
     return _nodes.apply("clamp", value, lo, hi)

@@ -102,7 +102,10 @@ def _content(cell: types.CellType) -> tuple[Any, ...]:
 
 
 def _make_function(code: bytes, module: str, cells: int) -> types.FunctionType:
-    """Make a function, to be filled; in two steps because it may refer to itself."""
+    """Create a function without globals and closure values, which `_fill_function` then adds.
+
+    There are two steps because the function may refer to itself.
+    """
     space = {"__builtins__": builtins, "__name__": module}
     closure = tuple(types.CellType() for _ in range(cells))
     return types.FunctionType(marshal.loads(code), space, closure=closure)

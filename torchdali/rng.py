@@ -56,7 +56,7 @@ def philox(key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[i
         Random words, ``(*shape, 4)`` uint32.
     """
     # A round multiplies words 0 and 2, and XORs the products with words 1 and 3. Each pair of words is one array, and
-    # the halves of the 64-bit products are views. A round then takes three NumPy calls, which matters for few numbers.
+    # the halves of the 64-bit products are views. This saves NumPy calls, which matters when few numbers are drawn.
     first, second = np.empty((2, *shape), np.uint64), np.empty((2, *shape), np.uint32)
     first[0], second[0], first[1], second[1] = counters
     wide, others = first.reshape(2, -1), second.reshape(2, -1)
@@ -128,7 +128,7 @@ class Rng:
         return radius * math.cos(2.0 * math.pi * self.random())
 
     def generator(self) -> np.random.Generator:
-        """Return a NumPy generator for this sample, to draw many numbers in one call (pixel noise)."""
+        """Return a NumPy generator for this sample, to draw many numbers in one call, for example pixel noise."""
         return generator_of([self._key, mix(*self._sample)])
 
 
@@ -294,7 +294,7 @@ def _normal(draws: Drawn) -> Drawn:
 
 
 def _uniform(key: int, epochs: Words, records: Words, first: int, blocks: int) -> Drawn:
-    """Draw ``(batch, 4 * blocks)`` numbers from [0, 1), from the given block on."""
+    """Draw ``(batch, 4 * blocks)`` floats from [0, 1), starting at block ``first``; a block has four numbers."""
     counters = (
         np.arange(first, first + blocks, dtype=np.uint64),
         (records & _LOW)[:, None],

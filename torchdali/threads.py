@@ -173,7 +173,7 @@ def _end() -> None:
     global _deadline
     _deadline = time.monotonic() + _LIMIT
     with contextlib.suppress(KeyboardInterrupt):  # the user interrupted the wait
-        for owner in reversed(list(_owners)):  # a pipeline before its sources
+        for owner in reversed(list(_owners)):  # newest first, so that a pipeline is closed before its sources
             _close(owner)
         _deadline = max(_deadline, time.monotonic() + _LAST)
         for thread in _remaining_threads():
@@ -197,7 +197,7 @@ def _remaining_threads() -> list[Thread]:
 
 
 def _name(threads: list[Thread]) -> None:
-    """Say which threads are still at work, and where."""
+    """Print which threads are still running, and where."""
     frames = sys._current_frames()
     places = Counter(place_of(frames.get(thread.ident or 0)) for thread in threads)
     lines = "\n".join(

@@ -350,7 +350,7 @@ def _version(name: str) -> str:
 
 
 def run() -> int:
-    """Print all findings; return 1 if something that is there does not work."""
+    """Print all findings; return 1 if an installed component does not work, otherwise 0."""
     versions = [_version(name) for name in ("torch", "torchvision", "numpy", "pillow")]
     own = f"torchdali {torchdali.__version__}, Python {platform.python_version()}"
     print(", ".join([own, *versions]))

@@ -91,10 +91,10 @@ def _is_showable(value: Any) -> bool:
 
 
 def _check(value: Any, path: str, name: str) -> Any:
-    """Return an object of a script.
+    """Return an object of a script unchanged, unless it is PyTorch's `DataLoader`.
 
     Raises:
-        TypeError: the object is PyTorch's DataLoader.
+        TypeError: the object is PyTorch's `DataLoader`.
     """
     if isinstance(value, torch.utils.data.DataLoader) and not isinstance(value, DataLoader):
         raise TypeError(f"{path}:{name} is torch's DataLoader; write `from torchdali import DataLoader` in {path}")

@@ -26,7 +26,7 @@ Pixels = npt.NDArray[np.uint8]
 
 _CLASSES = {"cat": ((200, 60, 40), "heart"), "dog": ((40, 80, 200), "star")}  # color of the noise, and shape
 _TRAIN, _VAL = (13, 12), (5, 5)  # images of each class
-_RECORDS = 20  # photos, audio files, videos and arrays
+_RECORDS = 20  # number of photos, and of audio files, of videos and of arrays
 _LARGE = 40  # pixels; photos with a wider box get the tag "large"
 
 
@@ -177,7 +177,10 @@ def write(root: Path) -> list[RecipeFiles]:
 
 
 def keep(root: Path) -> int:
-    """Write all files into a new folder, or the missing ones of one, report them, and return the exit status."""
+    """Write all files into a new folder, or the missing files into an existing one.
+
+    Print a report, and return the exit status: 1 if the folder contains other files.
+    """
     is_empty = not root.exists() or (root.is_dir() and not any(root.iterdir()))
     if not is_empty and not all((root / part.place).exists() for part in PARTS if not part.package[0]):
         print(f"torchdali demo: {root} already exists and has other contents; pass a new folder", file=sys.stderr)

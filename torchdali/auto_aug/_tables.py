@@ -1,7 +1,7 @@
 """The published policies of AutoAugment: each step has an augmentation, a probability and a magnitude bin.
 
 Cubuk, Zoph, Mane, Vasudevan, Le: "AutoAugment: Learning augmentation policies from data", 2018. `IMAGE_NET` is the
-variant of its appendix that most implementations use; steps with probability 0 are omitted.
+variant in the paper's appendix, which most implementations use; steps with probability 0 are omitted.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ def posterize(data: Any, mask: DataNode) -> DataNode:
 
 @augmentation(mag_range=(256, 0), param_device="auto")
 def solarize(data: DataNode, threshold: DataNode) -> DataNode:
-    """Invert intensities from the threshold on."""
+    """Invert the intensities that are at or above the threshold."""
     result: DataNode = lookup("_solarize")(data, threshold)
     return result
 

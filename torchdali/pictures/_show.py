@@ -120,8 +120,8 @@ def show(
 
     No window is opened: a notebook displays the result, and ``show(...).show()`` opens Pillow's viewer. If ``batch`` is
     a tuple or a dictionary of batches, for example from ``pipe.run()`` or a loader, each batch with images is drawn in
-    its own row. Labels, boxes and masks that you don't pass are searched in the other batches: labels are integers, one
-    per sample; boxes are ``(n, 4)`` floats; masks are images with one channel and few different values.
+    its own row. If you don't pass labels, boxes or masks, `show` looks for them in the other batches: labels are
+    integers, one per sample; boxes are ``(n, 4)`` floats; masks are images with one channel and few different values.
 
     Args:
         batch: A `TensorList`; a tensor or array ``(N, ...)``; a list of samples, which may differ in shape; or a tuple
@@ -171,7 +171,7 @@ def show(
 
 
 def arrange(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]:
-    """Split batches into the batches to draw as images, by name, and the overlays of the first of them.
+    """Split batches into batches of images, by name, and the data to draw over the first batch of images.
 
     Raises:
         ValueError: there is nothing to draw.

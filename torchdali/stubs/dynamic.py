@@ -124,8 +124,8 @@ def _one(
     Args:
         operator: The operator, whose docstring is used.
         name: Name of the function.
-        inputs: Its inputs.
-        named: Its keyword arguments.
+        inputs: Parameters of the inputs.
+        named: Keyword-only parameters.
         first: Type of the first input; empty for ``Any``.
         result: Type of the result.
         decorator: Text before the function; None for ``@overload`` if the function has several overloads.

@@ -108,8 +108,9 @@ def _input(operand: InputSpec, is_first: bool) -> str:
 
 
 def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
-    """Return the overloads of an operator: the arguments whose stub text differs, by name, and the result's type.
+    """Return the overloads of an operator.
 
+    An overload consists of the arguments' stub texts that it changes, by argument name, and of the result's type.
     Several outputs are typed as a tuple, so that type checkers know their number. At run time, they are a list, as in
     DALI.
     """
@@ -154,7 +155,7 @@ def _tuple(one: str, count: int) -> str:
 def _count(operator: Operator, arguments: Mapping[str, Any]) -> Any:
     """Return the number of outputs that the operator's rule computes from the arguments.
 
-    None means a single output, outside of a list. If the rule fails, return the name of the exception's class.
+    None means a single output that isn't in a list. If the rule fails, return the name of the exception's class.
     """
     rule = operator.options.outputs
     try:
@@ -196,8 +197,8 @@ def doc_text(operator: Operator) -> str:
 def idle(operator: Operator) -> frozenset[str]:
     """Return the names of arguments that have no effect.
 
-    These are the arguments that every operator has, and arguments whose description begins with "Accepted", or has a
-    sentence that begins with it.
+    These are the arguments that every operator has, and arguments whose description contains a sentence that begins
+    with "Accepted".
     """
     said = descriptions(operator)
     return frozenset(COMMON) | {name for name, text in said.items() if re.match(r"(.*\. )?Accepted\b", text)}
@@ -236,7 +237,7 @@ def argument_text(argument: Argument, varying: str = "DataNode | TensorList") ->
 
 
 def _default(value: Any) -> str:
-    """Write a default as text; dots for one that has no short text."""
+    """Return a default as text, or ``...`` if its text would be long."""
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
     plain = value is None or type(value) in (bool, int, float, str)

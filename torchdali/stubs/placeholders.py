@@ -36,7 +36,7 @@ class _Anything(type):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        setattr(cls, name, _anything(name))  # stored, because the same object must be returned again: it may be a key
+        setattr(cls, name, _anything(name))  # stored, because the next access must return the same object
         return getattr(cls, name)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:

@@ -24,7 +24,7 @@ __all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
 
 _STEPS, _LAST = 0.8, 0.9  # fractions of the time at which the search's steps and its last comparison must end
 _PAIRS = 3  # pairs of measurements for which time must remain after the steps; the last comparison needs at least two
-_DEPTHS = (2, 3, 4, 6, 8)  # depths of the queue; not 1, whose disadvantage only training shows
+_DEPTHS = (2, 3, 4, 6, 8)  # depths of the queue; 1 is omitted, because its disadvantage shows only in training
 _VERDICT_RUNS = 3
 _NOISY = 0.1
 
@@ -57,7 +57,7 @@ def tune(
     machine, most = Machine(factory, step, memory), cores or cores_here()
 
     def over(part: float, pairs: int = 1) -> Callable[[], bool]:
-        """Return a function: True if ``pairs`` more pairs of measurements would exceed ``part`` of the time."""
+        """Return a function that returns True if ``pairs`` more pairs of measurements exceed ``part`` of the time."""
         return lambda: time.monotonic() - began + 2 * pairs * machine.seconds > part * seconds
 
     def measure(settings: Settings) -> float | None:

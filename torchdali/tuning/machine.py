@@ -36,7 +36,7 @@ class TimedRun:
         waited: Fraction of the time for which the loop waited for the loader.
         operators: Name, line and fraction of the operators' time for each operator, slowest first.
         memory: Estimated size in bytes of all batches in flight, if each is as large as the last batch.
-        fast_path: The lines of `Pipeline.explain` on the fast path.
+        fast_path: The lines of `Pipeline.explain` about the fast path.
     """
 
     settings: Settings
@@ -71,8 +71,9 @@ def processes_of(pipe: Pipeline) -> int:
 class Machine:
     """A callable that measures a pipeline with any settings.
 
-    The two pipelines of a comparison are open at the same time, so that measurements can alternate quickly. If worker
-    processes can only be forked before threads exist, as at the start of a training, other pipelines are closed first.
+    The two pipelines of a comparison are open at the same time, so that measurements can alternate quickly. There is an
+    exception: if a pipeline's worker processes must be forked, no threads may exist, so the other pipeline is closed
+    first.
 
     Args:
         factory: Function that creates the pipeline, with the options of `Pipeline` as arguments.

@@ -13,7 +13,7 @@ from torchdali.tuning.search import Comparison, Settings
 
 __all__ = ["Report", "call_of", "limits"]
 
-_HIDDEN = 0.05  # greatest fraction of the time that the loop waits for a loader that keeps up
+_HIDDEN = 0.05  # a loader keeps up if the loop waits for it during less than this fraction of the time
 _FULL = 0.8  # fraction of the cores' time above which the cores count as fully used
 _OTHERS = 0.15  # greatest fraction of the cores that other programs use on a quiet machine
 _LONGEST = 60  # greatest number of characters of an argument

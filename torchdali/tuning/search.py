@@ -148,8 +148,8 @@ def search(
         measure: Function that measures the rate with some settings.
         choices: The settings to change, with their possible values.
         start: The current settings, with a value for each of ``choices``.
-        others: Settings that are tried first; the steps begin at the fastest of these. Each step changes only one
-            setting, so that this is the only test of changes to two settings at the same time.
+        others: Settings that are tried first; the steps begin at the fastest of these. Because each step changes only
+            one setting, only `others` can change two settings at the same time.
         enough: Function that returns True when the time for steps is used up.
         enough_in_all: Function that returns True when the time for the last comparison is used up, too.
     """

@@ -1,4 +1,4 @@
-"""Measure the processor time and the bytes read of this process and its worker processes, and other programs' time.
+"""Measure the processor time and read bytes of this process and its workers, and other programs' processor time.
 
 All values are available on Linux, in ``/proc``. On other systems, only this process's processor time is available.
 """
@@ -19,7 +19,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds and bytes used so far; `since` returns the usage between two objects.
+    """Seconds and bytes used so far; `since` returns the usage between two points in time.
 
     Attributes:
         wall: Wall-clock seconds.
@@ -49,7 +49,7 @@ class Usage:
         return cls(time.perf_counter(), own, _of_all(), read, from_disk)
 
     def since(self, before: Usage) -> Usage:
-        """Return the usage between an earlier object and this object."""
+        """Return the usage between an earlier `Usage` and this one."""
         everyone = None if self.all is None or before.all is None else self.all - before.all
         return Usage(
             self.wall - before.wall, max(0.0, self.own - before.own), everyone, max(0, self.read - before.read),

@@ -1,4 +1,4 @@
-"""Random numbers for AutoAugment, RandAugment and TrivialAugment: one per sample, and independent for a single seed."""
+"""Draw random numbers for AutoAugment, RandAugment and TrivialAugment, one number per sample."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def drawn_fraction(seed: int | None = None) -> Any:
 
 
 def step_seed(seed: int | None, number: int) -> int | None:
-    """Return a different seed for each draw: draws with the same seed would return the same numbers."""
+    """Derive a different seed for each draw, because draws with the same seed return the same numbers."""
     return None if seed is None else mix(seed, number) >> 2

@@ -15,7 +15,8 @@ __all__ = ["SignedBin", "signed_bin"]
 class SignedBin:
     """A magnitude bin and a random sign, as returned by `signed_bin`.
 
-    If several signs were drawn per sample (``shape``), indexing returns the bin and the sign of one step.
+    If several signs were drawn per sample (``shape`` of `signed_bin`), indexing selects one sign, and the bin at the
+    same index.
 
     Attributes:
         bin: The bin without the sign.

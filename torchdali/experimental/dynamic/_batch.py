@@ -306,9 +306,9 @@ def batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: st
 
 
 def as_batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout: str | None = None) -> Batch:
-    """Return a batch that shares the samples' memory if type and device allow it; see `Batch`.
+    """Return a batch that shares the samples' memory if dtype and device allow it; see `Batch`.
 
-    A `Batch` is returned unchanged if no further argument is passed.
+    If ``tensors`` is a `Batch` and no other argument is passed, it is returned unchanged.
     """
     if isinstance(tensors, Batch) and dtype is None and device is None and layout is None:
         return tensors

@@ -2,12 +2,12 @@
 
 The first iteration runs as without capture, and the operations that it records are the *template*. For each later
 iteration, the template is applied to the iteration's own data. The capture's executors compute the same results as in
-the first iteration, up to `_AHEAD` iterations ahead. When the body then makes the same calls, they return these
+the first iteration, up to `_AHEAD` iterations ahead. When the body then makes the same calls, the calls return these
 results. The next loop over the same data begins with the template of the previous loop. If the calls of its first
 iteration differ from this template, they become the new template.
 
-The thread that runs the loop starts iterations. The first thread that requests a result waits for its iteration, and
-for the iterations that were started before.
+The thread that runs the loop starts iterations. The first thread that requests a result waits for the result's
+iteration, and for all iterations that were started before it.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Capture:
     Args:
         items: The items of the loop, each with the position of the source after it.
         context: Context in which the loop is computed.
-        deliver: Called with the position when the loop gets an item.
+        deliver: Function that is called with the position when the loop gets an item.
         template: Template of the previous loop.
 
     Attributes:
@@ -247,7 +247,7 @@ class Capture:
             )
 
     def _computes_all(self) -> bool:
-        """Return whether the template computes all results that the first iteration used."""
+        """Return True if the template computes all results that the first iteration used."""
         assert self.template is not None
         calls = zip(self._recorded, self.template.calls, strict=True)
         return all(recorded.operation.asked <= call.asked for recorded, call in calls)

@@ -36,7 +36,7 @@ class Checkpoint:
             name: Name of the object; by default ``"__op_0"``, ``"__op_1"`` ... in the order of registration.
 
         Raises:
-            TypeError: The object has no ``get_state`` and ``set_state``, or the loaded state is of another class.
+            TypeError: The object lacks ``get_state`` or ``set_state``, or the loaded state belongs to another class.
             RuntimeError: The name is already used, or the object is registered under another name.
             KeyError: A loaded checkpoint has no state with this name.
         """
@@ -157,7 +157,9 @@ class Checkpoint:
         return target
 
     def load(self, filename: str | os.PathLike[str]) -> str:
-        """Read states from a file, and return its path; for a path with ``{seq}``, read the file of the largest number.
+        """Read states from a file, and return its path. If the path contains ``{seq}``, read the newest file.
+
+        The newest file is the file with the largest number.
 
         Raises:
             FileNotFoundError: The file does not exist.

@@ -186,7 +186,7 @@ def as_list(value: Any, size: int | None) -> TensorList:
 
     Args:
         value: The sample.
-        size: Number of repetitions; None means 1, without a batch axis in memory.
+        size: Number of samples of the batch; None for a batch that contains only the sample itself.
     """
     tensor, layout = sample_of(value)
     if size is None:

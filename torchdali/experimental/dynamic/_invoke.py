@@ -78,7 +78,7 @@ def invoke(
 
 
 def invoke_arithmetic(name: str, operands: Sequence[Any]) -> Any:
-    """Compute an arithmetic operator or mathematical function; see `_arithmetic.compute`."""
+    """Compute an arithmetic operator or a mathematical function, or record it for later (see `EvalMode`)."""
     size = _common_size(operands, None)
     call = _EagerCall(size, _is_deferred(size, operands))
     where = next((o.device for o in operands if isinstance(o, LazyValue)), Device.current())

@@ -55,10 +55,11 @@ class Operation:
 
     Attributes:
         asked: Outputs whose values were used.
-        captured: True for a call, or the data, of a captured loop: values keep the reference to their result.
+        captured: True if the operation is a call in a captured loop, or the loop's data. Values then keep the reference
+            to their result.
         future: The computation that was started, or None.
         needs: Operations whose results this operation needs; empty after it was computed.
-        serial: Running number of the call.
+        serial: Sequence number of the call.
     """
 
     captured: bool

@@ -88,7 +88,8 @@ class Reader:
         self._cursor = Cursor(EpochOrder.of(self._dataset, options, seed))
         self._batch_size: int | None = None
         self._iterating: object | None = None
-        # Batches that the current loop has delivered; batches delivered before the restored state was saved.
+        # `_delivered` counts the batches that the current loop has delivered. `_resumed` counts the batches that were
+        # delivered before the restored state was saved.
         self._delivered = self._resumed = 0
         self._shown: dict[str, Any] | None = None
         self._template: Template | None = None

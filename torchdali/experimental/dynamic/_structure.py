@@ -165,7 +165,7 @@ class StructureRunner:
 
 
 def _copy_structure(structure: Structure) -> tuple[Graph, list[Node]]:
-    """Copy a structure into a graph, with sources for the values that are computed already."""
+    """Copy a structure into a graph; nodes of the operator `GIVEN` supply the values of the input edges."""
     new: dict[DataNode, DataNode] = {}
     leaves = []
     for i, edge in enumerate(structure.inputs):

@@ -94,7 +94,7 @@ class Tensor(LazyValue):
 
     @property
     def _storage(self) -> TensorCPU | TensorGPU:
-        """The data, in the class of a sample of a pipeline's batch."""
+        """The data as a `TensorCPU` or `TensorGPU`, the classes of samples in a pipeline's batch."""
         values = self._values()
         stored: TensorCPU | TensorGPU = values[0]
         return stored
@@ -249,7 +249,7 @@ def tensor(
     """Copy data into a new tensor; see `Tensor` for the arguments.
 
     Args:
-        pad: Pad the samples of a batch with zeros if their shapes differ; otherwise, different shapes are an error.
+        pad: Pad the samples of a batch with zeros if their shapes differ. If False, different shapes raise an error.
     """
     return Tensor(_one(data, pad), dtype, device, layout, copy=True)
 
@@ -266,5 +266,5 @@ def as_tensor(
 
 
 def _one(data: Any, pad: bool) -> Any:
-    """Return a batch as one tensor, padded; other data unchanged."""
+    """Return a batch as one padded tensor if ``pad`` is True; otherwise return the data unchanged."""
     return data._single(pad=True) if pad and isinstance(data, LazyValue) else data

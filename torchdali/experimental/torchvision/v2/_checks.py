@@ -40,10 +40,10 @@ _FILTERS = {
 
 
 def checked_interpolation(value: Any) -> InterpolationMode:
-    """Convert a mode of this class or of torchvision's class, or Pillow's number of a filter, to a mode.
+    """Convert torchvision's mode or Pillow's number of a filter to an `InterpolationMode`.
 
     Raises:
-        ValueError: ``value`` isn't a mode or Pillow's number of one.
+        ValueError: ``value`` is neither a mode nor the number of a filter.
     """
     if isinstance(value, InterpolationMode):
         return value
@@ -153,7 +153,8 @@ def checked_range(values: Any, name: str, error: type[Exception] = ValueError) -
     """Return a checked range as ``(min, max)``.
 
     Raises:
-        ValueError: the minimum is above the maximum. ``error``: ``values`` isn't a sequence of two numbers.
+        ValueError: the minimum is above the maximum.
+        error: ``values`` isn't a sequence of two numbers.
     """
     if not _is_sequence(values) or len(values) != 2 or not all(map(_is_number, values)):
         raise error(f"{name} is a sequence of two numbers, (min, max), not {values!r}")

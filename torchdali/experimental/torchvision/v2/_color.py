@@ -169,16 +169,16 @@ def _draw(values: Sequence[float]) -> Any:
 
 
 class GaussianBlur(Transform):
-    """Blur images with a Gaussian window, reflected at the borders.
+    """Blur images with a Gaussian window; pixels outside of the image are its reflection.
 
     Args:
-        kernel_size: Odd number of pixels; or two, for height and width, as in DALI.
-        sigma: Standard deviation in pixels; or (min, max), to draw one for each image.
+        kernel_size: Size of the window in pixels, an odd number; or two sizes, for height and width, as in DALI.
+        sigma: Standard deviation in pixels; or ``(min, max)``, to draw one per image.
         device: ``"cpu"`` or ``"gpu"``.
-        seed: Seed of the standard deviations; -1 for the `Compose`'s seed.
+        seed: Seed for drawing the standard deviations; -1 means the seed of the `Compose`.
 
     Raises:
-        ValueError: a window that is even or not positive; a sigma that is not positive, or no range.
+        ValueError: a window size is even or not positive, or ``sigma`` is not positive or not a valid range.
     """
 
     kernel_size: list[int]

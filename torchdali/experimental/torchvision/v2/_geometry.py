@@ -28,7 +28,7 @@ __all__ = [
 PaddingMode = Literal["constant", "edge", "reflect", "symmetric"]
 
 
-# Typed as Any, because the recorded signatures contain arguments that calls fill in.
+# Typed as Any: type checkers see the implementations' parameters, some of which torchdali fills in at a call.
 _resize: Any = _vision.vision_resize
 _center_crop: Any = _vision.vision_center_crop
 _pad: Any = _vision.vision_pad
@@ -83,7 +83,7 @@ class Resize(Transform):
 
 
 def _checked_target(size: Any, max_size: Any) -> list[int]:
-    """Return ``[height, width]``, the length of the shorter side as ``[size]``, or ``[]`` for a size of None."""
+    """Return the checked size: ``[height, width]``, ``[length of the shorter side]``, or ``[]`` if ``size`` is None."""
     if max_size is not None and (isinstance(max_size, bool) or not isinstance(max_size, int)):
         raise ValueError(f"max_size is an int or None, not {max_size!r}")
     if size is None:

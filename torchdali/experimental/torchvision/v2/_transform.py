@@ -73,7 +73,7 @@ class ToPILImage(Transform):
 
 
 class RandomApply(Transform):
-    """Apply all of several transforms to each image with a probability, or none of them.
+    """With a probability, apply a list of transforms to an image; otherwise return the image unchanged.
 
     Args:
         op_list: The transforms.
@@ -106,10 +106,10 @@ class RandomApply(Transform):
 
 
 def checked_transforms(op_list: Any) -> list[Transform]:
-    """Return a list of transforms.
+    """Return the transforms as a list.
 
     Raises:
-        TypeError: it isn't a sequence of them.
+        TypeError: ``op_list`` isn't a sequence of transforms.
     """
     if not isinstance(op_list, Sequence) or isinstance(op_list, str):
         raise TypeError(f"op_list is a list of transforms, not {type(op_list).__name__}")

@@ -233,7 +233,7 @@ def to_pil_image(inpt: torch.Tensor, mode: str | None = None, input_layout: str 
         input_layout: ``"CHW"`` or ``"HWC"``.
 
     Raises:
-        TypeError: the input isn't a tensor, or has another dtype. ValueError: the shape or ``mode`` doesn't fit.
+        TypeError: the input isn't a tensor, or its dtype is unsupported. ValueError: the shape or ``mode`` doesn't fit.
     """
     if not isinstance(inpt, torch.Tensor):
         raise TypeError(f"to_pil_image takes a torch.Tensor, not {type(inpt)}")
@@ -245,12 +245,12 @@ def to_pil_image(inpt: torch.Tensor, mode: str | None = None, input_layout: str 
 
 
 def to_tensor(inpt: Any) -> torch.Tensor:
-    """Return a PIL image or an array ``(H, W[, C])`` as a tensor ``(C, H, W)``.
+    """Convert a PIL image or an array ``(H, W[, C])`` to a tensor ``(C, H, W)``.
 
-    uint8 becomes float32 from 0 to 1; other types stay, with their values.
+    uint8 values become float32 values from 0 to 1. Values of other dtypes are unchanged.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the input is neither a PIL image nor a NumPy array.
     """
     if not isinstance(inpt, (PIL.Image.Image, np.ndarray)):
         raise TypeError(f"to_tensor takes a PIL image or a NumPy array, not {type(inpt)}")
