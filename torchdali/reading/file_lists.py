@@ -1,4 +1,4 @@
-"""Digests of a dataset's file list, to detect that a saved position belongs to another list."""
+"""Digests of a dataset's list of files, to detect that a saved position belongs to another list."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["compare", "list_digest", "list_identity"]
 def list_digest(paths: Sequence[str]) -> bytes | None:
     """Return a digest of the files' names and order; None for fewer than two files.
 
-    The digest doesn't depend on the files' common folder, so the data may be moved.
+    The digest doesn't depend on the folder that contains all files, so the data may be moved.
     """
     if len(paths) < 2:
         return None
     ends = [path.replace(os.sep, "/") for path in (min(paths), max(paths))]
-    common = os.path.commonprefix(ends)  # noqa: RUF071  cut to whole folders below; they may be addresses
+    common = os.path.commonprefix(ends)  # noqa: RUF071  cut to whole folders below; `commonpath` doesn't support URLs
     folder = common[: common.rfind("/") + 1]
     text = "\0".join(["", *paths]).replace(os.sep, "/").replace("\0" + folder, "\0")
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8]
@@ -39,7 +39,7 @@ def list_identity(dataset: Any) -> bytes | None:
 
 
 def compare(reader: str, saved: Any, own: str | None) -> None:
-    """Warn if a saved digest differs from a reader's digest; do nothing if either is None.
+    """Warn if a saved digest differs from a reader's digest; do nothing if one of them is None.
 
     Args:
         reader: Name of the reader, for the message.

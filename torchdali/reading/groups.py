@@ -1,4 +1,4 @@
-"""Epochs in whole groups of records, for example the row groups of a table, as a pure function."""
+"""Epochs that keep groups of records together, for example the row groups of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ __all__ = ["GroupOrder"]
 
 
 class GroupOrder:
-    """The records of each epoch, group by group, with the groups in random order; ranks divide this order.
+    """The order of each epoch: the groups are in random order, and the records of a group stay together.
+
+    The order is a pure function of the epoch. The ranks divide it among them.
 
     Args:
         sizes: Number of records of each group.
@@ -24,7 +26,7 @@ class GroupOrder:
         self._epoch = lru_cache(2)(self._new_epoch)
 
     def draw(self, epoch: int, positions: Indices) -> Indices:
-        """Return the records at some positions of an epoch."""
+        """Return the records at the passed positions of an epoch."""
         groups, ends = self._epoch(0 if self._same else epoch)
         places = np.searchsorted(ends, positions, side="right")
         chosen = groups[places]

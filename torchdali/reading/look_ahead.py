@@ -1,4 +1,4 @@
-"""Start to read the records of batches that are not drawn yet, up to a number of bytes."""
+"""Start to read the records of later batches, up to a number of bytes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from torchdali.reading.datasets import Indices, Read, start_reads
 
 __all__ = ["LookAhead"]
 
-_MOST = 1 << 14  # most records to read ahead
-_RAMP = 4  # most batches to read ahead per drawn batch, so that a program that reads few batches fetches little
+_MOST = 1 << 14  # maximum number of records to read ahead
+_RAMP = 4  # maximum number of batches to read ahead per batch taken: a short program then reads little in vain
 
 
 class LookAhead:
-    """The next batches of a reader, whose records its dataset has started to read.
+    """The next batches of a reader, whose records the dataset has started to read.
 
-    A dataset requests reading ahead by the attribute ``bytes_ahead``, the most bytes to read. It also has
-    ``byte_count(records)``, and ``is_busy``, which is true while it can't start more reads.
+    A dataset enables this with the attribute ``bytes_ahead``, the maximum number of bytes to read ahead. It must then
+    also have ``byte_count(records)``, which returns the size of records in bytes, and ``is_busy``, which is True while
+    it cannot start more reads.
     """
 
     def __init__(self) -> None:
@@ -35,9 +36,9 @@ class LookAhead:
 
         Args:
             dataset: The reader's dataset.
-            cursor: The reader's cursor, after the batch.
+            cursor: The reader's cursor, positioned after the batch.
             keys: Keys of the batch.
-            batch_size: Number of samples of a batch.
+            batch_size: Number of samples in a batch.
         """
         if self._queue and np.array_equal(self._queue[0][0], keys.records):
             reads = self._queue.popleft()[1]
@@ -56,7 +57,7 @@ class LookAhead:
         most, ahead = min(_MOST // batch_size, _RAMP * self._drawn), sum(count for *_, count in self._queue)
         while (
             ahead < limit and len(self._queue) < most and self._scout.epoch == epoch and not dataset.is_busy
-        ):  # stop at the end of the epoch, where a program may end
+        ):  # stop at the end of the epoch, since the program may end there
             keys = self._scout.next_batch(batch_size)
             reads = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
             count = dataset.byte_count(keys.records)

@@ -1,11 +1,12 @@
-"""Random numbers of the user's own code (`random`, `numpy.random`, `torch`).
+"""Seeds for random numbers that the user's own code draws (from `random`, `numpy.random` or `torch`).
 
-A pipeline function that draws a number does so only once, while it is traced. `TracedDraws` warns the user.
+A function under `pipeline_def` runs only once, while the pipeline is traced, so a number that it draws is the same for
+all samples. `TracedDraws` warns about this.
 
-A forked process has copies of its parent's generators, so all workers would draw the same numbers. In worker processes,
-all three generators are therefore seeded before the user's code is called for a sample, from the pipeline's seed and
-the sample's identity. So different samples have different numbers, which don't depend on the number of processes. In
-the main process, this module doesn't change the generators.
+All forked worker processes have the same copies of the parent's generators, so they would draw the same numbers. In
+worker processes, the three generators are therefore seeded each time before the user's code is called for a sample. The
+seed depends on the pipeline's seed and on the sample, not on the number of processes. In the main process, this module
+doesn't change the generators.
 """
 
 from __future__ import annotations
@@ -27,18 +28,22 @@ _seed: int | None = None
 
 
 def seed_worker(seed: int) -> None:
-    """Enable `seed_sample` in this process, with a seed for the user's code that runs next."""
+    """Enable `seed_sample` in this process.
+
+    Args:
+        seed: The seed, for the user's code that runs next.
+    """
     global _seed
     _seed = seed
 
 
 def seed_of_name(seed: int, name: str) -> int:
-    """Return the seed for the user's code of one node of a pipeline, for example a reader."""
+    """Return the seed for the user's code in one node of a pipeline, for example in a reader."""
     return mix(seed, zlib.crc32(name.encode()))
 
 
 def seed_sample(*key: int) -> None:
-    """Seed the generators for the user's code, if this is a worker process.
+    """Seed the three generators for one sample if this is a worker process; otherwise, do nothing.
 
     Args:
         key: Numbers that identify the sample.
@@ -52,22 +57,26 @@ def seed_sample(*key: int) -> None:
 
 
 class TracedDraws:
-    """Detects numbers that a function under `pipeline_def` draws from the process's generators while it is traced."""
+    """Detects random numbers that a function under `pipeline_def` draws while it is traced.
+
+    Args:
+        function: Name of the function.
+    """
 
     def __init__(self, function: str) -> None:
         self._function = function
         self.pass_over()
 
     def pass_over(self) -> None:
-        """Ignore the numbers drawn so far, for example by an operator that reads a sample of a dataset."""
+        """Ignore the numbers that were drawn so far, for example by an operator that has read a sample of a dataset."""
         self._states, self._others = _states(), processor_time()
 
     def warn(self) -> None:
-        """Warn, on the user's line, if numbers were drawn since the last call. Seeding doesn't count."""
+        """Warn if numbers were drawn since the last call; the warning names the user's line. Seeding doesn't count."""
         before, others = self._states, self._others
         self.pass_over()
         if self._others != others:
-            return  # another thread, for example of a pipeline that reads a dataset, may have drawn the numbers
+            return  # other threads ran meanwhile, for example to read a dataset; they may have drawn the numbers
         for name, state in self._states.items():
             if state != before[name] and not _is_seeded(name, state, before[name]):
                 warn(
@@ -80,7 +89,7 @@ class TracedDraws:
 
 def _states() -> dict[str, Any]:
     numpy = np.random.get_state(legacy=False)
-    words = numpy["state"].get("key", np.empty(0))  # no words if the user selected another bit generator
+    words = numpy["state"].get("key", np.empty(0))  # another bit generator, which the user selected, has no key
     return {
         "Python's `random`": random.getstate(),
         "`numpy.random`": (words.tobytes(), numpy["state"].get("pos"), numpy["gauss"]),
@@ -89,14 +98,14 @@ def _states() -> dict[str, Any]:
 
 
 def _is_seeded(name: str, state: Any, before: Any) -> bool:
-    """Return True if a generator was seeded since the state `before`, and hasn't drawn numbers since then."""
+    """Return whether a generator was seeded since the state `before`, and hasn't drawn numbers since then."""
     if name == "`torch`":
         fresh = torch.Generator().manual_seed(torch.initial_seed()).get_state()
         return bool(state == fresh.numpy().tobytes())
     place, words, old = state[1], state[0], before[0]
     if name.startswith("Python"):
         (*words, place), (*old, _) = state[1], before[1]
-    return bool(place == _BLOCK and words != old)  # drawing to the end of a block keeps its words
+    return bool(place == _BLOCK and words != old)  # draws up to the end of a block don't change its words
 
 
 _BLOCK = 624  # numbers per block of the Mersenne Twister; after seeding, the position is the end of a block

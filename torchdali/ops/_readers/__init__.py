@@ -1,1 +1,1 @@
-"""Readers, one file a format."""
+"""The readers, one file per format."""

@@ -1,4 +1,4 @@
-"""Clips of a list of videos: the files, the used range of each file, and the frames of each clip."""
+"""Find the videos that a reader's arguments select, and divide them into clips."""
 
 from __future__ import annotations
 
@@ -28,7 +28,14 @@ ROUNDINGS = {
 
 @dataclass(frozen=True)
 class ListedVideo:
-    """A video file, its label, and the range to use: bounds from a list, or None for the file's start or end."""
+    """A video file, its label, and the range of it to use.
+
+    Attributes:
+        path: Path of the file.
+        label: Label of the file.
+        start: Start of the range in seconds or frames; None for the start of the file.
+        end: End of the range in seconds or frames; None for the end of the file.
+    """
 
     path: str
     label: int
@@ -38,7 +45,13 @@ class ListedVideo:
 
 @dataclass(frozen=True)
 class Clip:
-    """Indices of frames in a file; -1 for a frame with the fill value."""
+    """A clip of a video.
+
+    Attributes:
+        path: Path of the file.
+        label: Label of the file.
+        frames: Indices of the frames in the file; -1 for a frame with the fill value.
+    """
 
     path: str
     label: int
@@ -48,11 +61,17 @@ class Clip:
 def find_videos(
     names: Sequence[str], labels: Sequence[int] | None, root: str, listed: str
 ) -> tuple[list[ListedVideo], bool]:
-    """Return the files that a reader's arguments select, and True if the files have labels.
+    """Return the files that a reader's arguments select, and whether the files have labels.
+
+    Args:
+        names: Paths of the files.
+        labels: Labels of `names`; None without labels.
+        root: Folder that contains one folder of videos per class.
+        listed: Path of a list of files.
 
     Raises:
-        RuntimeError: none or several of names, root and list are passed, no files were found, or the number of labels
-            differs.
+        RuntimeError: Not exactly one of `names`, `root` and `listed` is passed, no files were found, or the numbers of
+            names and labels differ.
     """
     if sum(map(bool, (names, root, listed))) != 1:
         raise RuntimeError("give exactly one of filenames, file_root and file_list")
@@ -95,7 +114,10 @@ def _list_videos(path: str) -> list[ListedVideo]:
 
 
 def _beside(folder: str, path: str) -> str:
-    """Resolve a path in a list: relative to the working folder, or to the list's folder if it exists only there."""
+    """Resolve a relative path in a list.
+
+    It is relative to the working directory, or to the list's folder if the file exists only there.
+    """
     beside = os.path.join(folder, path)
     return path if os.path.exists(path) or not os.path.exists(beside) else beside
 
@@ -128,23 +150,23 @@ def clips(
     rounding: tuple[bool, bool],
     uniform_sample: bool,
 ) -> list[Clip]:
-    """Return all clips of all videos, one file after the other.
+    """Return all clips of all videos, one file after another.
 
-    A file that cannot be opened is skipped, with a warning.
+    A file that cannot be opened is skipped with a warning.
 
     Args:
         videos: The files.
         length: Number of frames in a clip.
         step: Number of frames from the start of a clip to the start of the next clip.
         stride: Number of frames from one frame of a clip to the next frame.
-        pad_mode: Padding of a clip that reaches beyond the last frame; see `codecs.video_clips`. "none" returns only
+        pad_mode: How to fill clips that reach beyond the last frame; see `codecs.video_clips`. "none" returns only
             complete clips.
         frames: True if bounds are frames instead of seconds.
-        rounding: True to round up, for the start and for the end.
-        uniform_sample: One clip per video, of equally spaced frames from the first to the last frame.
+        rounding: For the start and the end of a range: True to round up, False to round down.
+        uniform_sample: Return one clip per video: equally spaced frames from the first to the last frame.
 
     Raises:
-        RuntimeError: none of the files can be opened.
+        RuntimeError: None of the files can be opened.
     """
     listed: list[Clip] = []
     left_out = 0
@@ -168,7 +190,7 @@ def clips(
 
 
 def _ranges(start: int, end: int, length: int, step: int, stride: int, mode: str) -> list[list[int]]:
-    """Return the frames of the clips of a video; with padding, including the first clip that reaches beyond the end."""
+    """Return the frame indices of each clip of a video; with padding, the last clip may reach beyond the end."""
     span = length * stride
     starts = list(range(start, end - span + 1, step))
     following = start + len(starts) * step
@@ -178,7 +200,7 @@ def _ranges(start: int, end: int, length: int, step: int, stride: int, mode: str
 
 
 def _bounds(video: ListedVideo, index: VideoIndex, frames: bool, rounding: tuple[bool, bool]) -> tuple[int, int]:
-    """Return the first frame of a video's range, and the end frame (exclusive)."""
+    """Return the first frame and the end frame (exclusive) of a video's range."""
     place: Callable[[float, bool], int] = _frame if frames else _frame_at(index)
     count = len(index)
     start = 0 if video.start is None else place(video.start, rounding[0])
@@ -193,11 +215,14 @@ def _frame(value: float, up: bool) -> int:
 
 
 def _frame_at(index: VideoIndex) -> Callable[[float, bool], int]:
-    """Return a function that finds the frame at a time or, rounding up, the first frame at or after the time."""
+    """Return a function that finds the frame at a time.
+
+    The function's second argument says whether to round up: to the first frame at or after the time.
+    """
     times = [index.seconds(frame) for frame in range(len(index))]
 
     def place(seconds: float, up: bool) -> int:
-        near = seconds + (-1e-6 if up else 1e-6)  # times in lists are rounded
+        near = seconds + (-1e-6 if up else 1e-6)  # allow for rounded times in lists
         return bisect.bisect_left(times, near) if up else max(bisect.bisect_right(times, near) - 1, 0)
 
     return place

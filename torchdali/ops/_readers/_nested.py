@@ -1,4 +1,4 @@
-"""The values of nested samples: their paths, and the dtype of an empty list."""
+"""Values in nested samples: their paths, and the dtype of empty lists."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Path = tuple[str | int, ...]
 
 
 class NestedValue(NamedTuple):
-    """A value of each sample.
+    """A value that each sample has, at the same path.
 
     Attributes:
-        path: Keys, or indices of tuples, from the sample to the value. A key after a list of dictionaries is a key of
-            the dictionaries; the value is then the list of their values.
-        empty: Tensor for an empty list, ``(0, ...)``; None if unknown.
-        is_declared: True if the dataset declares the dtype of `empty` for all lists.
+        path: Keys of dictionaries, or indices of tuples, from the sample to the value. If a key follows a list of
+            dictionaries, the value is the list of these dictionaries' values.
+        empty: Tensor that replaces an empty list, ``(0, ...)``; None if unknown.
+        is_declared: True if the dataset declares the dtype of `empty` for all samples.
     """
 
     path: Path
@@ -31,30 +31,33 @@ class NestedValue(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The keys, joined by dots."""
+        """The keys of the path, joined by dots."""
         return ".".join(map(str, self.path))
 
     @property
     def is_named(self) -> bool:
-        """True if the value is in a dictionary."""
+        """True if the path contains a key of a dictionary."""
         return any(isinstance(key, str) for key in self.path)
 
     @property
     def title(self) -> str:
-        """Description of the value for messages."""
+        """Description of the value, for messages."""
         if not self.path:
             return "the sample"
         return f"value {self.path[0]} of the sample" if not self.is_named else f"the value {self.name!r} of the sample"
 
     def value(self, sample: Any) -> Any:
-        """Return the value of a sample."""
+        """Return the value in a sample."""
         for key in self.path:
             inside = isinstance(key, str) and isinstance(sample, (list, tuple))
             sample = [each[key] for each in sample] if inside else sample[key]
         return sample
 
     def tensor(self, sample: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor:
-        """Return the value as a tensor; an empty list gets the dtype and the axes of the other lists."""
+        """Return the value in a sample as a tensor.
+
+        An empty list gets the dtype and the axes of the other samples' lists.
+        """
         value = self.value(sample)
         tensor = as_tensor(value)
         if self.empty is None or not isinstance(value, (list, tuple)) or (tensor.numel() and not self.is_declared):
@@ -64,7 +67,7 @@ class NestedValue(NamedTuple):
 
 
 def leaves_of_sample(sample: Any, as_tensor: Callable[[Any], Tensor]) -> list[NestedValue]:
-    """List the values of the first sample, whose structure all samples must have."""
+    """List the values in the first sample; all samples must have its structure."""
     return [NestedValue(path, _empty_like(value, as_tensor)) for path, value in _walk(sample, (), top=True)]
 
 
@@ -87,7 +90,7 @@ def _empty_like(value: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor | None
         return None
     try:
         tensor = as_tensor(value)
-    except (TypeError, ValueError, RuntimeError):  # reading the sample raises the error again
+    except (TypeError, ValueError, RuntimeError):  # the same error is raised when the sample is read
         return None
     return tensor.new_empty((0, *tensor.shape[1:]))
 
@@ -96,12 +99,18 @@ def _empty_like(value: Any, as_tensor: Callable[[Any], Tensor]) -> Tensor | None
 
 
 def leaves_of_features(features: Mapping[str, Any]) -> list[NestedValue]:
-    """List the values of samples from the features of a Hugging Face dataset."""
+    """List the values in samples of a Hugging Face dataset, from the dataset's features."""
     return [leaf for name, feature in features.items() for leaf in _of_feature(feature, (name,), ())]
 
 
 def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[NestedValue]:
-    """Yield the values in a feature; ``axes`` are the lengths of the lists that contain it, 0 for any length."""
+    """Yield the values in a feature.
+
+    Args:
+        feature: A feature of a Hugging Face dataset.
+        path: Path of the feature.
+        axes: Lengths of the lists that contain the feature, from the outermost; 0 for any length.
+    """
     inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
     if isinstance(feature, Mapping):
         for name, each in feature.items():
@@ -116,7 +125,10 @@ def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[Nes
 
 
 def _declared_type(name: str) -> torch.dtype | None:
-    """Return the dtype of a list of values: int64 for all integers, and float32 or float64 as declared for floats."""
+    """Return the dtype of a list of values, from the name of the declared dtype.
+
+    The dtype is int64 for all integers, and float32 or float64 for floats; None for unknown names.
+    """
     if name in ("float64", "double"):
         return torch.float64
     return {"flo": torch.float32, "int": torch.int64, "uin": torch.int64, "boo": torch.bool}.get(name[:3])
@@ -126,10 +138,10 @@ def _declared_type(name: str) -> torch.dtype | None:
 
 
 def chosen(leaves: Sequence[NestedValue], columns: Sequence[str]) -> list[NestedValue]:
-    """Return the values whose names, or the first keys of whose names, are among the columns.
+    """Select values by column. A column is a value's name, or the first keys of the name.
 
     Raises:
-        RuntimeError: a column doesn't exist.
+        RuntimeError: A column doesn't exist.
     """
     groups = [[leaf for leaf in leaves if f"{leaf.name}.".startswith(f"{name}.")] for name in columns]
     missing = [name for name, those in zip(columns, groups, strict=True) if not those]
@@ -139,7 +151,7 @@ def chosen(leaves: Sequence[NestedValue], columns: Sequence[str]) -> list[Nested
 
 
 def nest(leaves: Sequence[NestedValue], outputs: Any) -> Any:
-    """Arrange outputs in the structure of a sample with dictionaries; return other outputs unchanged."""
+    """Arrange outputs in the dictionaries of a sample; return the outputs unchanged if samples have no dictionaries."""
     if not any(isinstance(key, str) for leaf in leaves for key in leaf.path):
         return outputs
     tree: dict[Any, Any] = {}
@@ -152,7 +164,10 @@ def nest(leaves: Sequence[NestedValue], outputs: Any) -> Any:
 
 
 def features_of(dataset: Any) -> Mapping[str, Any] | None:
-    """Return the features of a Hugging Face dataset; None for other datasets, or if a transform changes the samples."""
+    """Return the features of a Hugging Face dataset.
+
+    Return None for other datasets, and for a dataset with a transform, which may change the samples' structure.
+    """
     module = sys.modules.get("datasets")
     if module is None or not isinstance(dataset, module.Dataset) or dataset.format["type"] == "custom":
         return None

@@ -1,4 +1,4 @@
-"""Read remote containers in ranges of bytes: each request is for a range, which may contain many records."""
+"""Read records of remote containers in byte ranges, each with one request for many records."""
 
 from __future__ import annotations
 
@@ -20,14 +20,20 @@ from torchdali.reading.datasets import Indices
 __all__ = ["MISSING", "Ranges"]
 
 MISSING = -1
-"""Offset of a component that a record does not have."""
+"""Offset of a component that the record doesn't have."""
 
-_RANGE, _GAP = 4 << 20, 64 << 10  # bytes of a request; largest gap between two parts in one request
-_RUNS = 16  # minimum number of runs in a window of `shuffle_window`
+_RANGE, _GAP = 4 << 20, 64 << 10  # bytes: usual size of a request; maximum gap between two records in one request
+_RUNS = 16  # minimum number of runs in a `shuffle_window`
 
 
 class _PendingRange(NamedTuple):
-    """A requested range: the index of its file, its offset, and its pending bytes."""
+    """A requested byte range.
+
+    Attributes:
+        file: Index of the container.
+        start: Offset of the range in the container.
+        future: Future of the range's bytes.
+    """
 
     file: int
     start: int
@@ -35,35 +41,45 @@ class _PendingRange(NamedTuple):
 
 
 class _RangeRun:
-    """The ranges of one run, in order, and the number of the run's records that weren't read yet."""
+    """The requested ranges of one run.
+
+    Args:
+        parts: The ranges, ordered by container and offset.
+        size: Total size of the ranges in bytes.
+        records: Number of records in the run.
+
+    Attributes:
+        left: Number of the run's records that weren't read yet.
+    """
 
     def __init__(self, parts: Sequence[_PendingRange], size: int, records: int) -> None:
         self._parts, self.size, self.left = parts, size, records
         self._keys = [(part.file, part.start) for part in parts]
 
     def pending(self, file: int, offset: int, count: int) -> PendingBytes:
-        """Return the pending bytes of a part of a range."""
+        """Return the pending bytes of a component, which is inside one of the ranges."""
         part = self._parts[max(0, bisect_right(self._keys, (file, offset)) - 1)]
         return PendingBytes(part.future, offset - part.start, count)
 
 
 class Ranges:
-    """An object that requests the bytes of remote records, run by run.
+    """Requests remote records, run by run.
 
-    A run is a group of consecutive records. Without shuffling, or with `shuffle_window`, a run has about 4 MB;
-    otherwise each record is a run. When the first record of a run is needed, the ranges of the run are requested. They
-    stay in memory until all records of the run were read, or until other runs need the memory.
+    A run is a group of consecutive records. Its size is about 4 MB without shuffling or with `shuffle_window`;
+    otherwise, each record is a run. When the first record of a run is needed, all ranges of the run are requested. They
+    stay in memory until all records of the run have been read, or until other runs need the memory.
 
     Args:
-        remote: The connection.
+        remote: Connection that reads URLs.
         storages: The containers.
         files: Index of each record's container.
-        places: Offset and size of the components of each record, ``(N, components, 2)``.
+        places: Offset and size of the components of each record, ``(N, components, 2)``. A component is one file of a
+            webdataset sample; in other formats, each record has one component.
         arguments: Arguments of the reader.
 
     Attributes:
-        runs: Description of the runs that an epoch's order must keep together; None if any order is allowed.
-        bytes_ahead: Number of bytes that are requested in advance.
+        runs: Size of the runs that an epoch's order must keep together; None if any order is allowed.
+        bytes_ahead: Number of bytes to request ahead.
     """
 
     def __init__(
@@ -88,15 +104,19 @@ class Ranges:
 
     @property
     def is_busy(self) -> bool:
-        """True if requests wait for earlier requests to end."""
+        """True if new requests must wait for earlier requests to end."""
         return self.remote.is_busy
 
     def byte_count(self, records: Indices) -> int:
-        """Return the size of records in bytes."""
+        """Return the total size of records in bytes."""
         return int(self._sizes[records].sum())
 
     def start(self, records: Sequence[int]) -> list[list[PendingBytes | None]]:
-        """Start reading records; return the pending bytes of each record's components, None for a missing component."""
+        """Start to read records.
+
+        Returns:
+            For each record, the pending bytes of its components; None for a missing component.
+        """
         runs = {number: self._live.get(number) or self._begin(number) for number in {r // self._run for r in records}}
         for number in dict.fromkeys(records):
             runs[number // self._run].left -= 1
@@ -116,7 +136,7 @@ class Ranges:
         self._size -= self._live.pop(number).size
 
     def _begin(self, number: int) -> _RangeRun:
-        """Request the ranges of a run. Neighboring components share a range."""
+        """Request the ranges of a run. Components that are close to each other share a range."""
         rows = slice(number * self._run, (number + 1) * self._run)
         places = self._places[rows]
         files = np.repeat(self._files[rows], places.shape[1]).tolist()
@@ -140,6 +160,6 @@ class Ranges:
             if isinstance(storage, RemoteFile):
                 return storage.start(start, count, self.runs is not None).future
             future.set_result(storage.read(start, count))
-        except RuntimeError as error:  # reading the records of this range raises the error
+        except RuntimeError as error:  # the error is raised when a record of this range is read
             future.set_exception(error)
         return future
