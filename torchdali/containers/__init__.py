@@ -1,4 +1,4 @@
-"""Tools for containers outside of pipelines: write indices, pack images into shards, find damage.
+"""Tools for containers, used without a pipeline: write indices, pack images into shards, find damage.
 
 The command line (``torchdali index``, ``pack``, ``check`` and ``stats``) uses these functions.
 """

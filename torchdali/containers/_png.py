@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 __all__ = ["write_png"]
 
-_COLORS = {1: 0, 2: 4, 3: 2, 4: 6}  # color type by channels
+_COLORS = {1: 0, 2: 4, 3: 2, 4: 6}  # PNG's color type, by number of channels
 _PALETTE = 3
-_SUB = 1  # filter: the difference of each byte from the previous pixel's byte
+_SUB = 1  # the filter that stores the difference of each byte from the previous pixel's byte
 
 
 def write_png(pixels: npt.NDArray[Any], palette: bytes = b"", alpha: bytes = b"") -> bytes:
@@ -25,7 +25,7 @@ def write_png(pixels: npt.NDArray[Any], palette: bytes = b"", alpha: bytes = b""
     Args:
         pixels: ``(H, W, C)``, uint8 or uint16: gray, gray and alpha, RGB, RGB and alpha; or palette indices.
         palette: RGB of each palette entry; empty without a palette.
-        alpha: Alpha of the palette's first entries, possibly empty; the other entries are opaque.
+        alpha: Alpha of the first palette entries, may be empty; the other entries are opaque.
     """
     height, width, channels = pixels.shape
     color = _PALETTE if palette else _COLORS[channels]

@@ -1,4 +1,4 @@
-"""Read the samples to pack from folders and containers."""
+"""Sources of the samples to pack: folders and containers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from torchdali.ops._readers._class_folders import IMAGE_AND_SOUND
 __all__ = ["UNKNOWN", "Sample", "SampleSource", "open_source"]
 
 
-UNKNOWN = "bin"  # extension of files that may be images
+UNKNOWN = "bin"  # extension of data with an unknown format, which may be an image
 
 
 class Sample(NamedTuple):
-    """A sample that consists of parts, like the files of a webdataset sample.
+    """A sample that consists of parts; a part becomes a file of a webdataset sample, or a feature of a TFRecord.
 
     Attributes:
         parts: Extension and content of each part.
@@ -39,7 +39,7 @@ class Sample(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Size of all parts in bytes."""
+        """Total size of the parts in bytes."""
         return sum(len(content) for _, content in self.parts)
 
 
@@ -47,9 +47,9 @@ class SampleSource:
     """Samples with random access.
 
     Args:
-        names: Names of the samples, for messages, and to recognize the source in a later run.
+        names: Names of the samples, for messages. They also identify the source when a stopped run is continued.
         sizes: Size of each sample in bytes.
-        read: Returns the sample at an index.
+        read: Function that returns the sample at an index.
         classes: Names of the classes, in the order of their labels.
     """
 
@@ -80,7 +80,7 @@ def open_source(path: str) -> SampleSource:
     """Open a folder of class folders, a container, or a folder or pattern of containers.
 
     Raises:
-        RuntimeError: the path has nothing that can be packed.
+        RuntimeError: The path contains nothing that can be packed.
     """
     if os.path.isdir(path) and os.path.exists(lmdb.data_file(path)) and lmdb.data_file(path) != path:
         return _database(path)

@@ -1,5 +1,5 @@
-"""Parsers of sample containers: one file per format, without dependencies on operators.
+"""Parsers of container formats: one file per format, without dependencies on operators.
 
-`storage` opens the underlying bytes. A parser takes a `storage.ByteStorage`, or a buffer, and returns the records'
-positions and contents; it copies data only if it must.
+`storage` opens files and objects. A parser receives a `storage.ByteStorage` or a buffer, and returns the positions and
+contents of the records. It copies data only if necessary.
 """

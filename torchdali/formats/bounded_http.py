@@ -1,4 +1,7 @@
-"""Read web servers' responses up to `urls.MAX_BYTES`, regardless of the size that a server declares or sends."""
+"""Limit the responses of web servers to `urls.MAX_BYTES`.
+
+A server may send more bytes than it declares, so the received bytes are counted.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +18,25 @@ from torchdali.formats import urls
 __all__ = ["BoundedResponse", "refuse_other_hosts"]
 
 
-_QUIET = 10.0  # seconds; timeout if the session has no timeout
-_SLOWEST = 10_000  # minimum bytes per second
+_QUIET = 10.0  # seconds; the timeout if the session has none
+_SLOWEST = 10_000  # minimum number of bytes per second
 
 
 class Body(bytes):
-    """Content of a response, with the response's headers."""
+    """Content of a response, with the response's headers as an attribute."""
 
     headers: Mapping[str, str]
 
 
 class BoundedResponse(aiohttp.ClientResponse):
-    """A response whose decompressed content is counted as it arrives."""
+    """A response whose decompressed content is counted while it arrives."""
 
     async def read(self) -> bytes:
         """Return the content.
 
         Raises:
-            TooLarge: the content has too many bytes.
-            TimeoutError: the content arrives too slowly.
+            TooLarge: The content has too many bytes.
+            TimeoutError: The content arrives too slowly.
         """
         if self._body is None:
             try:
@@ -62,7 +65,10 @@ class BoundedResponse(aiohttp.ClientResponse):
 
 
 def refuse_other_hosts() -> aiohttp.TraceConfig:
-    """Return a handler that stops redirections to another server, unless TORCHDALI_REDIRECT_HOSTS has the host."""
+    """Return a handler that stops redirections to other servers.
+
+    The environment variable TORCHDALI_REDIRECT_HOSTS lists the servers that are allowed.
+    """
     traces = aiohttp.TraceConfig()
     traces.on_request_redirect.append(_check_redirect)
     return traces

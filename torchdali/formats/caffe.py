@@ -1,6 +1,6 @@
-"""Messages in Caffe (`Datum`) and Caffe2 (`TensorProtos`) databases.
+"""Messages in the databases of Caffe (`Datum`) and Caffe2 (`TensorProtos`).
 
-https://github.com/BVLC/caffe/blob/master/src/caffe/proto/caffe.proto,
+Formats: https://github.com/BVLC/caffe/blob/master/src/caffe/proto/caffe.proto,
 https://github.com/pytorch/pytorch/blob/main/caffe2/proto/caffe2.proto
 """
 
@@ -19,10 +19,10 @@ FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
 
 
 def datum(data: memoryview) -> tuple[tuple[int, int], int | None]:
-    """Return start and end of a datum's data, and its label.
+    """Return start and end of the data in a `Datum`, and its label; None without a label.
 
     Raises:
-        ValueError: the message is damaged.
+        ValueError: The message is damaged.
     """
     content, label = (0, 0), None
     for number, kind, begin, end in fields(data):
@@ -39,11 +39,13 @@ def _int32(value: int) -> int:
 
 
 class Proto(NamedTuple):
-    """One tensor of `TensorProtos`.
+    """One tensor of a `TensorProtos` message.
 
     Attributes:
-        content: Start and end of the first string, or of the bytes of a tensor of bytes.
-        numbers: The fields with the tensor's numbers.
+        dims: Shape of the tensor.
+        dtype: Number of the dtype; `FLOAT`, `INT32`, `BYTE` and `STRING` are supported.
+        content: Start and end of the first string, or of a byte tensor's bytes; None for other tensors.
+        numbers: The fields that contain the numbers of a float32 or int32 tensor.
     """
 
     dims: tuple[int, ...]
@@ -53,10 +55,10 @@ class Proto(NamedTuple):
 
 
 def protos(data: memoryview) -> list[Proto]:
-    """Return the tensors of a record.
+    """Return the tensors of a `TensorProtos` message.
 
     Raises:
-        ValueError: the record is damaged.
+        ValueError: The message is damaged.
     """
     return [_proto(data, begin, end) for n, kind, begin, end in fields(data) if n == 1 and kind == BYTES]
 
@@ -81,7 +83,7 @@ def proto_numbers(data: memoryview, proto: Proto) -> npt.NDArray[np.float32] | n
     """Return the numbers of a float32 or int32 tensor.
 
     Raises:
-        ValueError: the tensor has another dtype, or is damaged.
+        ValueError: The tensor has another dtype, or is damaged.
     """
     if proto.dtype == FLOAT:
         return read_floats(data, proto.numbers)

@@ -1,4 +1,4 @@
-"""COCO annotations as tables of numbers, in DALI's format."""
+"""COCO annotations, saved as binary tables in DALI's format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchdali.formats.shared_folder import open_named, write_whole
 
 __all__ = ["load", "save"]
 
-_TABLES: dict[str, tuple[str, Any, int]] = {  # file, type, numbers per row; sizes of box files count numbers, not rows
+_TABLES: dict[str, tuple[str, Any, int]] = {  # field, dtype, numbers per row; the size of boxes.dat counts numbers
     "counts.dat": ("counts", np.int32, 1),
     "boxes.dat": ("boxes", np.float32, 1),
     "labels.dat": ("labels", np.int32, 1),
@@ -34,7 +34,7 @@ def save(annotations: Annotations, folder: str) -> None:
     """Write annotations as tables, which `load` and DALI read faster than JSON.
 
     Raises:
-        RuntimeError: the folder cannot be written to.
+        RuntimeError: The folder cannot be written to.
     """
     columns = {**vars(annotations), **vars(annotations.outlines)}
     tables = {name: (columns[field], dtype, width) for name, (field, dtype, width) in _TABLES.items()}
@@ -56,11 +56,11 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
 
     Args:
         folder: Folder of the tables.
-        polygons: Also read polygons.
-        ids: Also read the ids of images, which may not have been saved.
+        polygons: Read the polygons, too.
+        ids: Read the ids of the images, too. They may not have been saved.
 
     Raises:
-        RuntimeError: the tables cannot be read, or contradict each other.
+        RuntimeError: The tables cannot be read, or contradict each other.
     """
     try:
         with open_named(os.path.join(folder, "filenames.dat")) as file:

@@ -1,4 +1,4 @@
-"""Threads for slow calls, for example requests and Python datasets."""
+"""Thread pools for slow calls, for example requests and reads of Python datasets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _Queue = queue.SimpleQueue["_Task | None"]
 
 
 class DaemonPool:
-    """A pool of threads, which end with the pool or the program; queued tasks are then cancelled.
+    """A pool of threads. When the pool or the program ends, the threads end, and queued tasks are cancelled.
 
-    A forked process starts new threads.
+    After a fork, the pool starts new threads in the forked process.
 
     Args:
-        count: Maximum number of threads, which are started when they are needed.
+        count: Maximum number of threads; they are started when they are needed.
         name: Name of the threads.
     """
 
@@ -42,7 +42,10 @@ class DaemonPool:
         weakref.finalize(self, _end, self._queue, self._process).atexit = False
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Call a function in a thread of the pool; a closed pool cancels the future."""
+        """Call a function in a thread of the pool, and return its future.
+
+        If the pool is closed, the future is cancelled.
+        """
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
@@ -60,18 +63,18 @@ class DaemonPool:
 
     @property
     def waiting(self) -> int:
-        """Approximate number of tasks that no thread has started."""
+        """Approximate number of tasks that no thread has started yet."""
         return self._queue.qsize()
 
     def close(self) -> None:
-        """Cancel the tasks that no thread has started, and end the threads."""
+        """Cancel the tasks that no thread has started yet, and end the threads."""
         with self._lock:  # so that no task is added after the end marker
             self._closed = True
             _end(self._queue, self._process)
 
 
 def _work(tasks: _Queue) -> None:
-    """Run tasks until the pool ends; between tasks, keep no reference to the pool or a task."""
+    """Run tasks until the pool ends. Between tasks, the thread has no reference to the pool or to a task."""
     while (task := tasks.get()) is not None:
         future, function, arguments = task
         if future.set_running_or_notify_cancel():

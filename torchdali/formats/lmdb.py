@@ -1,7 +1,8 @@
-"""Read LMDB databases without the library: the offsets of the values in the file, in the order of the keys.
+"""Read LMDB databases without the LMDB library: find the offset and size of each key's value in the file.
 
-The layout of the pages follows ``mdb.c`` (https://github.com/LMDB/lmdb), version 1 of the data format, for
-64-bit little-endian machines: two meta pages, then a B+ tree; large values are in overflow pages.
+The layout of the pages follows ``mdb.c`` (https://github.com/LMDB/lmdb), version 1 of the data format, for 64-bit
+little-endian machines. A file has two meta pages, and then the pages of a B+ tree. Large values are in separate
+overflow pages.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torchdali.formats.storage import Bytes, ByteStorage, described_storage
 __all__ = ["LmdbEntry", "data_file", "entries"]
 
 _PAGE = struct.Struct("<QHHHH")  # number, padding, flags, lower, upper
-_NODE = struct.Struct("<HHHH")  # low and high half of the size, flags, size of the key
+_NODE = struct.Struct("<HHHH")  # low and high half of the value's size, flags, size of the key
 _META = struct.Struct("<II")  # magic number, version
 _TREE = struct.Struct("<IHHQQQQQ")  # padding or page size, flags, depth, pages of three kinds, entries, root
 _BRANCH, _LEAF, _OVERFLOW = 0x01, 0x02, 0x04
@@ -27,7 +28,13 @@ _TREES, _TRANSACTION = _PAGE.size + 24, _PAGE.size + 24 + 2 * _TREE.size + 8
 
 
 class LmdbEntry(NamedTuple):
-    """A key, with offset and size of its value."""
+    """A key, and the position of its value.
+
+    Attributes:
+        key: The key.
+        offset: Offset of the value in the file.
+        size: Size of the value in bytes.
+    """
 
     key: bytes
     offset: int
@@ -35,15 +42,15 @@ class LmdbEntry(NamedTuple):
 
 
 def data_file(path: str) -> str:
-    """Return the path of a database's file; `path` may be the file or its folder."""
+    """Return the path of a database's data file; `path` may be the file or its folder."""
     return os.path.join(path, "data.mdb") if os.path.isdir(path) else path
 
 
 def entries(storage: ByteStorage) -> Iterator[LmdbEntry]:
-    """Yield the entries of the main database in the order of the keys.
+    """Yield the entries of the main database, in the order of the keys.
 
     Raises:
-        RuntimeError: the file is damaged, or isn't an LMDB database.
+        RuntimeError: The file is damaged, or isn't an LMDB database.
     """
     try:
         size, root, depth = _newest_tree(storage)
@@ -55,7 +62,7 @@ def entries(storage: ByteStorage) -> Iterator[LmdbEntry]:
 
 
 def _newest_tree(storage: ByteStorage) -> tuple[int, int, int]:
-    """Return page size, root and depth of the main tree, from the newer of the two meta pages."""
+    """Return the page size, and the root and depth of the main tree, from the newer meta page."""
     first = _meta(storage, 0)
     size = first[1]
     if size < 512 or size & (size - 1) or size > 1 << 16:
@@ -65,7 +72,7 @@ def _newest_tree(storage: ByteStorage) -> tuple[int, int, int]:
 
 
 def _meta(storage: ByteStorage, at: int) -> tuple[int, int, int, int]:
-    """Return transaction, page size, root and depth from a meta page."""
+    """Return the number of the transaction, the page size, and the root and depth of the main tree from a meta page."""
     if storage.size < at + _TRANSACTION + 8:
         raise ValueError("it is too short")
     page = storage.read(at, _TRANSACTION + 8).data
@@ -81,7 +88,16 @@ def _meta(storage: ByteStorage, at: int) -> tuple[int, int, int, int]:
 
 
 def _walk(storage: ByteStorage, size: int, number: int, depth: int, unread: Iterator[int]) -> Iterator[LmdbEntry]:
-    """Yield the entries of a part of the tree. ``unread`` has one item per page, to detect cycles."""
+    """Yield the entries of a subtree.
+
+    Args:
+        storage: The database.
+        size: Size of a page in bytes.
+        number: Number of the subtree's root page.
+        depth: Depth of the subtree.
+        unread: Iterator with one item per page of the file. Each visited page consumes an item; if none remains, the
+            pages form a cycle.
+    """
     if not 0 < depth <= _DEEPEST:
         raise ValueError(f"a tree of the depth {depth}")
     if next(unread, None) is None:

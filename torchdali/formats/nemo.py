@@ -1,6 +1,6 @@
 """NeMo manifests: one recording per line, as a JSON object with path, duration and text.
 
-https://docs.nvidia.com/nemo-framework/user-guide/latest/nemotoolkit/asr/datasets.html
+Format: https://docs.nvidia.com/nemo-framework/user-guide/latest/nemotoolkit/asr/datasets.html
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ __all__ = ["Recording", "read_manifest"]
 
 
 class Recording(NamedTuple):
-    """A recording, or a part of it.
+    """An audio file, or a part of it.
 
     Attributes:
-        number: Index among the used recordings of its manifest, from 0.
+        path: Path of the audio file.
         offset: Start of the part in seconds.
-        duration: Duration in seconds; -1 if the manifest does not specify it.
+        duration: Duration of the part in seconds; -1 if the manifest does not specify it.
+        text: Text of the recording.
+        number: Index among the manifest's recordings that aren't skipped, from 0.
     """
 
     path: str
@@ -32,15 +34,15 @@ class Recording(NamedTuple):
 
 
 def read_manifest(path: str, min_duration: float, max_duration: float) -> list[Recording]:
-    """Return the recordings of a manifest; lines without a recording are skipped, with a warning.
+    """Return the recordings of a manifest; lines without ``audio_filepath`` are skipped with a warning.
 
     Args:
         path: Path of the manifest, or its URL.
-        min_duration: Shorter recordings are skipped, in seconds; 0 for no limit.
-        max_duration: Longer recordings are skipped, in seconds; 0 for no limit.
+        min_duration: Skip shorter recordings, in seconds; 0 for no limit.
+        max_duration: Skip longer recordings, in seconds; 0 for no limit.
 
     Raises:
-        RuntimeError: the manifest cannot be read, or a value has a wrong type.
+        RuntimeError: The manifest cannot be read, or a value has a wrong type.
     """
     entries: list[Recording] = []
     for number, line in enumerate(read_text(path).split("\n"), 1):
@@ -66,7 +68,7 @@ def _entry(values: dict[str, Any], where: str, index: int) -> Recording:
 
 
 def _number(values: dict[str, Any], name: str, default: float, where: str) -> float:
-    value = default if values.get(name) is None else values[name]  # NeMo's manual writes null for the whole file
+    value = default if values.get(name) is None else values[name]  # null means the default, as in NeMo's manual
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e9:
         raise RuntimeError(f"{where}: {name} is a number of seconds, not {value!r}")
     return float(value)

@@ -1,6 +1,6 @@
-"""Wire format of protocol buffers: read and write the few messages that containers use, without a schema compiler.
+"""The wire format of protocol buffers: read and write the few messages in containers without generated code.
 
-https://protobuf.dev/programming-guides/encoding
+Format: https://protobuf.dev/programming-guides/encoding
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _LONGEST = 10  # bytes of a varint
 
 Buffer = memoryview
 Field = tuple[int, int, int, int]
-"""Number, wire type, and begin and end of the content, see `fields`."""
+"""Field number, wire type, and start and end of the content; see `fields`."""
 
 
 def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
-    """Read a number; return the number and the position after it.
+    """Read a number of variable length; return the number, and the position after it.
 
     Raises:
-        ValueError: the number does not end before ``end``, or has too many bytes.
+        ValueError: The number does not end before ``end``, or has too many bytes.
     """
     value = shift = 0
     last = min(end, at + _LONGEST)
@@ -43,12 +43,12 @@ def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
 
 
 def to_signed(value: int) -> int:
-    """Reinterpret an unsigned 64-bit number as a signed number."""
+    """Convert an unsigned 64-bit number to the signed number with the same bits."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def read_packed(data: Buffer, at: int, end: int) -> list[int]:
-    """Read consecutive signed numbers."""
+    """Return consecutive signed numbers."""
     values = []
     while at < end:
         value, at = varint(data, at, end)
@@ -57,7 +57,7 @@ def read_packed(data: Buffer, at: int, end: int) -> list[int]:
 
 
 def read_integers(data: Buffer, numbers: Iterable[Field]) -> list[int]:
-    """Read the signed numbers of some fields, packed or not."""
+    """Return the signed numbers in fields; a field may contain one number or several packed numbers."""
     values = []
     for _, kind, begin, end in numbers:
         if kind == BYTES:
@@ -68,10 +68,10 @@ def read_integers(data: Buffer, numbers: Iterable[Field]) -> list[int]:
 
 
 def read_floats(data: Buffer, numbers: Iterable[Field]) -> npt.NDArray[np.float32]:
-    """Read the float32 numbers of some fields, packed or not.
+    """Return the float32 numbers in fields; a field may contain one number or several packed numbers.
 
     Raises:
-        ValueError: the number of bytes isn't a multiple of 4.
+        ValueError: The number of bytes isn't a multiple of 4.
     """
     whole = bytearray().join(data[begin:end] for _, kind, begin, end in numbers if kind in (BYTES, FIXED32))
     if len(whole) % 4:
@@ -80,12 +80,12 @@ def read_floats(data: Buffer, numbers: Iterable[Field]) -> npt.NDArray[np.float3
 
 
 def fields(data: Buffer, at: int = 0, end: int | None = None) -> Iterator[Field]:
-    """Yield the fields of a message: number, wire type, and start and end of the content.
+    """Yield the fields of a message: field number, wire type, and start and end of the content.
 
-    For a varint, the value itself is yielded instead of the start.
+    For the wire type `VARINT`, the third item is the number itself, and the fourth is 0.
 
     Raises:
-        ValueError: the message is damaged.
+        ValueError: The message is damaged.
     """
     end = len(data) if end is None else end
     while at < end:
@@ -111,12 +111,12 @@ def fields(data: Buffer, at: int = 0, end: int | None = None) -> Iterator[Field]
 
 
 def tag(number: int, kind: int) -> bytes:
-    """Return the first bytes of a field."""
+    """Return the first bytes of a field, which state its number and wire type."""
     return write_varint(number << 3 | kind)
 
 
 def write_varint(value: int) -> bytes:
-    """Write a number."""
+    """Return a number in the variable-length format."""
     value &= 0xFFFFFFFFFFFFFFFF
     out = bytearray()
     while value > 127:
@@ -127,5 +127,5 @@ def write_varint(value: int) -> bytes:
 
 
 def write_bytes(number: int, content: bytes) -> bytes:
-    """Write a field of bytes, or of a message."""
+    """Return a field that contains bytes, or another message."""
     return tag(number, BYTES) + write_varint(len(content)) + content

@@ -14,16 +14,16 @@ from torchdali.formats.shared_folder import FileLock, close_on_error
 __all__ = ["DescriptorPlace", "SharedCounts", "anonymous_descriptor", "open_shared", "share"]
 
 _ROWS = 1024
-_NUMBERS = 8  # numbers per row: the process id, then its counts; a row is a cache line
+_NUMBERS = 8  # numbers per row: the id of a process, then its counts; a row fills a cache line
 _SIZE = _ROWS * _NUMBERS * 8
 DescriptorPlace = tuple[str, str]
-"""Path and name of a file without a name in a folder, by which another process of this machine opens it."""
+"""How another process of this machine opens an unnamed file: a path in ``/proc``, and the link's expected target."""
 
 
 class SharedCounts:
-    """A few numbers, each the sum of the counts of all processes.
+    """Counters that threads and processes share. The value of a counter is the sum of all processes' counts.
 
-    Each process has its own row and adds only to this row, so that no process waits for another.
+    Each process has its own row, and adds only to this row, so no process waits for another.
 
     Args:
         descriptor: Descriptor of a file that another process created; None for a new file.
@@ -41,21 +41,29 @@ class SharedCounts:
 
     @classmethod
     def join(cls, place: DescriptorPlace) -> SharedCounts:
-        """Open the numbers of another process (see `share`); if it isn't on this machine, create new numbers."""
+        """Open the counters of another process (see `share`); if it runs on another machine, create new counters."""
         try:
             return cls(open_shared(place))
         except OSError:
             return cls()
 
     def add(self, number: int, amount: int = 1) -> None:
-        """Add an amount to a number, whose index is from 0 to 6."""
-        with self._lock:  # for the threads of this process; other processes do not write to its row
+        """Add an amount to a counter.
+
+        Args:
+            number: Index of the counter, 0 to 6.
+            amount: The amount.
+        """
+        with self._lock:  # against the threads of this process; other processes do not write to its row
             if self._process != os.getpid():  # the first call, or the first call after a fork
                 self._row, self._process = self._own_row(), os.getpid()
             self._numbers[self._row * _NUMBERS + 1 + number] += amount
 
     def _own_row(self) -> int:
-        """Reserve a row for this process; if no row is free, use the last row, which several processes may share."""
+        """Reserve a row for this process.
+
+        If no row is free, use the last row. Several processes may then share it, and counts may be lost.
+        """
         with contextlib.suppress(TimeoutError), FileLock("numbers that processes count").hold(self.descriptor):
             owners = self._numbers[::_NUMBERS].tolist()
             if 0 in owners:
@@ -65,14 +73,22 @@ class SharedCounts:
         return _ROWS - 1
 
     def total(self, number: int) -> int:
-        """Return a number: the sum of the counts of all processes."""
+        """Return the value of a counter: the sum of all processes' counts.
+
+        Args:
+            number: Index of the counter, 0 to 6.
+        """
         return sum(self._numbers[number + 1 :: _NUMBERS].tolist())
 
 
 def anonymous_descriptor(size: int) -> int:
-    """Return the descriptor of an unnamed file of a given size, which uses no memory before bytes are written.
+    """Create an unnamed file; return its descriptor.
 
-    The file is in memory if the system supports in-memory files; otherwise in the folder for temporary files.
+    The file is in memory if the system supports this; otherwise it is in the folder for temporary files. Pages that are
+    never written use no memory.
+
+    Args:
+        size: Size of the file in bytes.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(f"torchdali-{secrets.token_hex(8)}")
@@ -85,16 +101,19 @@ def anonymous_descriptor(size: int) -> int:
 
 
 def share(descriptor: int) -> DescriptorPlace:
-    """Return the argument of `open_shared` for another process; valid while this process has the file open."""
+    """Return the argument with which another process calls `open_shared`.
+
+    It is valid as long as this process has the file open.
+    """
     path = f"/proc/{os.getpid()}/fd/{descriptor}"
     return path, os.readlink(path)
 
 
 def open_shared(place: DescriptorPlace) -> int:
-    """Open an unnamed file that another process has open.
+    """Open an unnamed file that another process of this machine has open.
 
     Raises:
-        OSError: the process is not on this machine, or the file is closed.
+        OSError: The other process runs on another machine, or has closed the file.
     """
     path, name = place
     if os.readlink(path) != name:

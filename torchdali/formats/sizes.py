@@ -1,4 +1,4 @@
-"""Sizes of memory and files, as numbers or texts."""
+"""Sizes of memory and files, as numbers or as texts like ``"8GB"``."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
 
 class ByteSize(int):
-    """A number of bytes."""
+    """A number of bytes, at least 1."""
 
     least = 1
 
     @classmethod
     def from_argument(cls, value: Any) -> ByteSize:
-        """Convert a number, or a text like ``"8GB"`` (10^9 bytes per GB) or ``"8GiB"`` (2^30 per GiB), to a size.
+        """Convert a number or a text to a size.
+
+        In a text, ``"8GB"`` means 8 * 10^9 bytes, and ``"8GiB"`` means 8 * 2^30 bytes.
 
         Raises:
-            ValueError: the value is too small, or isn't a size.
+            ValueError: The value is too small, or isn't a size.
         """
         match = _SIZE.fullmatch(value) if isinstance(value, str) else None
         if match is not None:
@@ -33,6 +35,6 @@ class ByteSize(int):
 
 
 class SizeOrNone(ByteSize):
-    """A number of bytes, or 0."""
+    """A number of bytes, at least 0."""
 
     least = 0

@@ -1,5 +1,6 @@
-"""Sparse members of tar archives: the maps of the stored parts, in the GNU formats.
+"""Sparse files in tar archives: read the map of the stored parts, in GNU tar's formats.
 
+A sparse file has large holes of zeros, which are not stored. Its map lists the parts between the holes. Formats:
 https://www.gnu.org/software/tar/manual/html_node/Sparse-Formats.html
 """
 
@@ -13,23 +14,23 @@ from torchdali.formats.storage import ByteStorage
 __all__ = ["BLOCK", "Extent", "Records", "Sparse", "header_number", "sparse_of_header", "sparse_of_records"]
 
 BLOCK = 512
-_FREE_HOLES = 1 << 24  # bytes of zeros that are always allowed
-_HOLES_PER_BYTE = 1024  # additional zeros that are allowed per stored byte
+_FREE_HOLES = 1 << 24  # number of bytes in holes that is always allowed
+_HOLES_PER_BYTE = 1024  # number of further bytes in holes that is allowed per stored byte
 _MOST_DIGITS = 18
 
 Extent = tuple[int, int]
-"""Place in the file, and number of bytes."""
+"""Offset of a stored part in the sparse file, and its number of bytes."""
 
 Records = Sequence[tuple[str, str]]
 """Keys and values of a pax header."""
 
 
 class Sparse(NamedTuple):
-    """A file with only some parts stored, consecutively; the other parts are zeros.
+    """A sparse file: only some parts are stored, one after another; the holes between them are zeros.
 
     Attributes:
         size: Size of the whole file.
-        start: Start of the stored parts, in the archive.
+        start: Offset of the stored parts in the archive.
         extents: Extents of the stored parts.
     """
 
@@ -38,10 +39,13 @@ class Sparse(NamedTuple):
     extents: list[Extent]
 
     def check(self, stored: int) -> None:
-        """Check the map of a file with ``stored`` bytes.
+        """Check the map of a file.
+
+        Args:
+            stored: Number of bytes that are stored for the file.
 
         Raises:
-            ValueError: the parts overlap, are not in order or exceed the stored bytes; or the holes are too large.
+            ValueError: The parts overlap, are not in order, or exceed the stored bytes; or the holes are too large.
         """
         ends = [0, *(place + count for place, count in self.extents), self.size]
         starts = [*(place for place, _ in self.extents), self.size]
@@ -57,7 +61,12 @@ class Sparse(NamedTuple):
 
 
 def header_number(field: bytes, at: int) -> int:
-    """Read a number in octal digits, or in GNU's base 256."""
+    """Read a number, which is written in octal digits or in GNU's base 256.
+
+    Args:
+        field: The bytes of the number.
+        at: Offset of the header, for the error.
+    """
     if field[0] & 0x80:
         return int.from_bytes(bytes((field[0] & 0x7F, *field[1:])), "big")
     try:
@@ -70,7 +79,7 @@ def header_number(field: bytes, at: int) -> int:
 
 
 def sparse_of_header(storage: ByteStorage, header: bytes, data: int) -> Sparse:
-    """Read the map of a member of GNU's type ``S`` from its header and from the blocks at ``data``."""
+    """Read the map of a file of GNU's type ``S``, from its header and the blocks at `data`."""
     extents = list(_fields(header[386:482], data))
     more, size = header[482], header_number(header[483:495], data)
     while more:
@@ -92,16 +101,19 @@ _OF_STAR = ("SCHILY.realsize", "SUN.holesdata")
 
 
 def sparse_of_records(storage: ByteStorage, records: Records, data: int, length: int) -> Sparse | None:
-    """Read the map of a sparse member from its pax header, in the versions 0.0, 0.1 and 1.0; None if it isn't sparse.
+    """Read the map of a file from its pax header, in the versions 0.0, 0.1 and 1.0.
 
     Args:
         storage: Storage of the archive.
-        records: Records of the header.
-        data: Offset of the member's content.
+        records: Keys and values of the pax header.
+        data: Offset of the file's content.
         length: Length of the content.
 
+    Returns:
+        The sparse file; None if the file isn't sparse.
+
     Raises:
-        ValueError: the map has another version, or is damaged.
+        ValueError: The map has another version, or is damaged.
     """
     values = {key.removeprefix(_PREFIX): value for key, value in records if key.startswith(_PREFIX)}
     if any(key in _OF_STAR for key, _ in records):
@@ -123,7 +135,7 @@ def sparse_of_records(storage: ByteStorage, records: Records, data: int, length:
 
 
 def _map_of_content(storage: ByteStorage, data: int, length: int) -> tuple[int, list[Extent]]:
-    """Read the map in the content: lines of numbers in separate blocks before the stored parts."""
+    """Read the map at the start of the content: lines of numbers, in blocks before the stored parts."""
     blocks = storage.read(data, min(length, BLOCK)).tobytes()
     count = _decimal(blocks.partition(b"\n")[0].decode("latin-1"), data)
     lines = blocks.count(b"\n")

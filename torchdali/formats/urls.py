@@ -1,4 +1,4 @@
-"""URLs: distinguish them from paths, show them in messages, and limit how much is read."""
+"""URLs: tell them from paths, hide their secrets in messages, and limit the size of responses."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torchdali.environment import read_number
 __all__ = ["BLOCK", "MAX_BYTES", "TooLarge", "has_secret", "is_url", "represent", "shown", "shown_in_text"]
 
 BLOCK = 8 << 20
-"""Bytes of a block of a container; ranges that are read as one have no more."""
+"""Size of a block in bytes; objects are cached in blocks."""
 
 MAX_BYTES = max(BLOCK, read_number("TORCHDALI_MAX_URL_BYTES", 256 << 20, 1))
-"""No more is read of an URL in one piece: an object, a record, or a listing."""
+"""Maximum number of bytes of an object, a record or a listing that is read from a URL."""
 
 _USER = re.compile(r"(?<=://)[^/@?#]*@")
 _QUERY = re.compile(r"[?#].*", re.DOTALL)
@@ -22,11 +22,11 @@ _SCHEME = r"[A-Za-z][A-Za-z0-9+.:-]+://"
 _IN_TEXT = re.compile(_SCHEME + r"[^\s'\"<>]+")
 
 is_url: Callable[[str], Any] = re.compile(_SCHEME).match
-"""Return whether a text is an URL, and not a path."""
+"""Return whether a text is a URL, not a path."""
 
 
 class TooLarge(ValueError):
-    """A URL returns too many bytes."""
+    """A response from a URL has too many bytes."""
 
     def __init__(self, what: str = "it") -> None:
         super().__init__(
@@ -36,24 +36,24 @@ class TooLarge(ValueError):
 
 
 def shown(url: str) -> str:
-    """Return a URL for a message, without user, password and query."""
+    """Return a URL for a message: user, password and query are hidden."""
     if not is_url(url):
         return url
     return _QUERY.sub("?...", _USER.sub("...@", url))
 
 
 def shown_in_text(text: str) -> str:
-    """Replace each URL in a text by its form for messages; see `shown`."""
+    """Hide user, password and query of each URL in a text."""
     return _IN_TEXT.sub(lambda url: shown(url[0]), text)
 
 
 def has_secret(url: str) -> bool:
-    """Return whether a URL has a user, a password or a query, which may be a signature."""
+    """Return whether a URL has a user, a password, or a query, which may contain a signature."""
     return bool(is_url(url)) and shown(url) != url
 
 
 def represent(value: Any) -> str:
-    """Return the `repr` of an argument for a message; its URLs are replaced by `shown`."""
+    """Return the `repr` of an argument for a message; user, password and query of URLs are hidden."""
     return repr(_without_secrets(value))
 
 
