@@ -1,1 +1,1 @@
-"""Decoders of bytes to tensors and records, one module per family of formats."""
+"""Decoders from bytes to tensors, one module per family of formats."""

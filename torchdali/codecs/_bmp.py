@@ -1,4 +1,4 @@
-"""Decode BMP files with 24 bits, bit fields, or run lengths with jumps; Pillow decodes other BMP files."""
+"""Decode BMP files with 24 bits, bit fields, or run lengths; Pillow decodes other BMP files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _COARSE = ((0xF800, 0x7E0, 0x1F), (0x7C00, 0x3E0, 0x1F))
 
 
 def bmp_fields(view: memoryview, header: ImageHeader, masks: tuple[int, ...]) -> Tensor:
-    """Read 16-bit or 32-bit colors by the masks of their channels.
+    """Decode 16-bit or 32-bit pixels whose channels are bit fields, given by masks.
 
-    The values are stretched to full scale, except for the two sets of masks in `_COARSE`: as in DALI, the lower bits of
-    their values remain 0.
+    The values are scaled to the range 0 to 255. For the two sets of masks in `_COARSE`, they are only shifted to the
+    upper bits, as in DALI.
     """
     start, size, lines, depth, compression = struct.unpack_from("<II4xi2xHI", view, 10)
     is_coarse = size == 40 and compression == 3 and masks in _COARSE
@@ -39,7 +39,10 @@ def bmp_fields(view: memoryview, header: ImageHeader, masks: tuple[int, ...]) ->
 
 
 def bmp_colors(view: memoryview, header: ImageHeader) -> Tensor | None:
-    """Decode 24-bit colors, for which Pillow takes 1.6 times as long; None for other or truncated files."""
+    """Decode 24-bit pixels, in less time than Pillow (which takes 1.6 times as long).
+
+    Return None for other depths, and for truncated files.
+    """
     start, size = struct.unpack_from("<II", view, 10)
     if size < 40:
         return None
@@ -58,10 +61,10 @@ _DEPTHS = {1: 8, 2: 4}
 
 
 def bmp_runs(view: memoryview, header: ImageHeader) -> Tensor | None:
-    """Decode run lengths with 8 or 4 bits per pixel; None if the file has no run lengths.
+    """Decode run lengths with 8 or 4 bits per pixel; return None if the file has no run lengths.
 
     Raises:
-        ValueError: the data ends before the image does.
+        ValueError: The data ends before the image does.
     """
     start, size = struct.unpack_from("<II", view, 10)
     lines, depth, compression = struct.unpack_from("<i2xHI", view, 22) if size >= 40 else (0, 0, 0)
@@ -76,7 +79,7 @@ def bmp_runs(view: memoryview, header: ImageHeader) -> Tensor | None:
 
 
 def _palette(view: memoryview, size: int, depth: int) -> Bytes:
-    """Return 256 colors; colors beyond the entries of the file are black."""
+    """Return 256 colors, ``(256, 3)``; colors that the file's palette doesn't have are black."""
     (used,) = struct.unpack_from("<I", view, 46)
     count = min(used, 1 << depth) or 1 << depth
     colors = np.zeros((256, 3), np.uint8)
@@ -85,24 +88,24 @@ def _palette(view: memoryview, size: int, depth: int) -> Bytes:
 
 
 class _PaletteRuns:
-    """Decodes run lengths to rows of palette indices, starting with the bottom row; skipped pixels are 0.
+    """Decodes run lengths to rows of palette indices, from the bottom row to the top row.
 
-    Runs are truncated at the end of a row.
+    Skipped pixels are 0. Runs are truncated at the end of a row.
 
     Args:
-        data: Pairs of bytes: a count and the repeated value, or 0 and a command.
+        data: Pairs of bytes: a count and the value to repeat, or 0 and a command.
         shape: Height and width.
-        halves: A byte contains two indices.
+        halves: True if a byte contains two indices.
     """
 
     def __init__(self, data: Bytes, shape: tuple[int, int], halves: bool) -> None:
         self.rows = np.zeros(shape, np.uint8)
         self._data, self._halves = data, halves
         self._pairs = data[: len(data) // 2 * 2].reshape(-1, 2)
-        self._at = self._x = self._y = 0  # the next pair, the next pixel
+        self._at = self._x = self._y = 0  # index of the next pair, and position of the next pixel
 
     def read(self) -> None:
-        """Decode all run lengths and fill the rows."""
+        """Decode all run lengths, and fill the rows."""
         height, width = self.rows.shape
         commands = np.flatnonzero(self._pairs[:, 0] == 0)
         while self._y < height:
@@ -119,7 +122,7 @@ class _PaletteRuns:
                 return
 
     def _run_indices(self, pairs: Bytes) -> Bytes:
-        """Return the indices of consecutive runs, up to the run that reaches the end of the row."""
+        """Return the palette indices of consecutive runs, up to the run that reaches the end of the row."""
         ends = pairs[:, 0].cumsum(dtype=np.int64)
         used = int(ends.searchsorted(self.rows.shape[1] - self._x)) + 1
         counts, values = pairs[:used, 0], pairs[:used, 1].repeat(pairs[:used, 0])
@@ -129,7 +132,7 @@ class _PaletteRuns:
         return np.where(is_second, values & 15, values >> 4)
 
     def _obey(self, command: int) -> bool:
-        """Execute a command: go to the next row, jump, or read single indices; return False after the last row."""
+        """Execute a command: go to the next row, jump, or copy single indices. Return False after the last row."""
         if command == 0:
             self._x, self._y = 0, self._y + 1
         elif command == 2:
@@ -143,7 +146,7 @@ class _PaletteRuns:
         return self._y < len(self.rows)
 
     def _bytes(self, count: int) -> Bytes:
-        """Return the bytes after a command, which are padded to whole pairs."""
+        """Return the bytes after a command, and skip them; they are padded to whole pairs."""
         values = self._data[2 * self._at :][:count]
         if len(values) < count:
             raise ValueError("the run lengths end before the image does")

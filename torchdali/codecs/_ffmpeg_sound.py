@@ -1,4 +1,7 @@
-"""Decode audio that libsndfile does not support by FFmpeg (PyAV): AAC, ALAC, and audio in MP4, Matroska and videos."""
+"""Decode audio that libsndfile does not support with FFmpeg (PyAV).
+
+This is AAC, ALAC, and audio in MP4, Matroska and video files.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +20,22 @@ __all__ = ["decode_ffmpeg"]
 
 Array = npt.NDArray[Any]
 
-_LARGEST = 1 << 12  # bytes; packets of up to this size are common
+_LARGEST = 1 << 12  # bytes; assumed size of the largest packet until a larger packet is found
 _STRICT = {"err_detect": "crccheck+bitstream+buffer+explode"}
 
 
 def decode_ffmpeg(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[Array, int]:
-    """Decode the main audio stream of a file; return ``(frames, channels)`` and the sample rate.
+    """Decode the main audio stream of a file; return ``(frames, channels)`` and the sample rate in Hz.
 
     Args:
-        encoded: ``(n,)`` uint8.
-        dtype: float32 (full scale 1), int16 or int32; for codecs that compute with floats, the result is always
+        encoded: ``(n,)`` uint8, the bytes of the file.
+        dtype: float32 (full scale 1), int16 or int32. For codecs that compute with floats, the result is always
             float32.
-        purpose: The format, for error messages.
+        purpose: Name of the format, for errors.
 
     Raises:
-        DecodeError: the data is damaged or truncated, or has no audio that FFmpeg supports.
-        MissingExtraError: PyAV is missing.
+        DecodeError: The data is damaged or truncated, or has no audio that FFmpeg supports.
+        MissingExtraError: PyAV is not installed.
     """
     av = pyav(f"decoding {purpose}")
     source = torch.from_numpy(np.ascontiguousarray(encoded))
@@ -47,16 +50,17 @@ def decode_ffmpeg(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[A
 
 
 def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
-    """Yield the decoded frames of a container's main audio stream: at least one frame, all with the same format.
+    """Yield the decoded frames of a container's main audio stream: at least one, all with the same format.
 
-    A truncated last packet is skipped, unless the container lists it.
+    If the last packet is truncated, it is skipped, unless the container's index lists it.
 
     Args:
         av: The module of PyAV.
         container: The open container.
-        size: Size of the file.
+        size: Size of the file in bytes.
 
-    Raises one of `media_errors`, also if packets that the container lists are missing.
+    Raises:
+        Exception: One of `media_errors`; also if packets are missing that the container's index lists.
     """
     stream = _stream(container)
     form, packets, end, largest = None, 0, 0, _LARGEST
@@ -90,14 +94,20 @@ def _form(frame: Any) -> tuple[str, int, int]:
 
 
 def _check_gaps(frames: list[Any]) -> None:
-    """Raise ValueError if pages are missing: FFmpeg skips damaged pages, but knows the positions of the other pages."""
+    """Check that no page of an Ogg file is missing.
+
+    FFmpeg skips damaged pages, but the other pages state their positions.
+
+    Raises:
+        ValueError: A page is missing.
+    """
     for frame, following in itertools.pairwise(frames):
         if None not in (frame.pts, following.pts) and following.pts > frame.pts + frame.samples:
             raise ValueError(f"damaged: samples {frame.pts + frame.samples} to {following.pts} are missing")
 
 
 def _count_packets(container: Any, stream: Any) -> int:
-    """Return the number of packets that an MP4 file lists; 0 for other containers."""
+    """Return the number of packets that the index of an MP4 file lists; 0 for other containers."""
     return len(getattr(stream, "index_entries", ())) if container.format.name.startswith("mov,") else 0
 
 

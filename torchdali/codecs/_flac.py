@@ -1,6 +1,6 @@
-"""FLAC decoding by FFmpeg, if PyAV is installed: it is faster than libsndfile, which decodes unusual files.
+"""FLAC decoding by FFmpeg, if PyAV is installed; libsndfile is slower, and decodes unusual files.
 
-A block is called a frame in the standard, RFC 9639.
+In this module, "block" means a group of samples that is coded together. The standard, RFC 9639, calls it a frame.
 """
 
 from __future__ import annotations
@@ -19,20 +19,24 @@ __all__ = ["Flac", "check_bits", "parse_flac", "without_cut_block"]
 
 Array = npt.NDArray[Any]
 
-_FIRST = (b"fLaC\x00\x00\x00\x22", b"fLaC\x80\x00\x00\x22")  # streams that start with a description of 34 bytes
+_FIRST = (b"fLaC\x00\x00\x00\x22", b"fLaC\x80\x00\x00\x22")  # starts of files: a description of 34 bytes follows
 _DESCRIPTION = slice(8, 8 + 34)
 _LEAST = _DESCRIPTION.stop + 1
 _BITS = (8, 16, 24)  # bit depths that libsndfile supports
-# Each block of samples has a checksum; a wrong checksum is an error.
+# Each block has a checksum. These options make a wrong checksum an error.
 _STRICT = {"err_detect": "crccheck+explode"}
 
 
 class Flac(NamedTuple):
-    """The description of a file, and the encoded samples.
+    """The description at the start of a FLAC file, and the encoded samples.
 
     Attributes:
+        rate: Sample rate in Hz.
+        channels: Number of channels.
         bits: Number of bits per sample.
         frames: Number of samples per channel according to the description; 0 if unknown.
+        description: The bytes of the description.
+        data: The encoded samples.
     """
 
     rate: int
@@ -46,7 +50,7 @@ class Flac(NamedTuple):
         """Return the samples; see `Wav.read`.
 
         Raises:
-            DecodeError: the samples are damaged, or differ from the header.
+            DecodeError: The samples are damaged, or contradict the description.
         """
         parts = self._decode()
         bits = 8 * parts[0].itemsize
@@ -68,7 +72,7 @@ class Flac(NamedTuple):
         context.extradata, context.thread_count, context.options = self.description, 1, dict(_STRICT)
         kind, dtype = ("s16", np.int16) if self.bits <= 16 else ("s32", np.int32)
         try:
-            # FFmpeg decodes all blocks of a packet, so no parser is needed, and one Python call is enough.
+            # FFmpeg decodes all blocks of a packet. So all data can be passed as one packet, without a parser.
             blocks = context.decode(av.Packet(self.data))
         except (av.FFmpegError, ValueError):
             raise DecodeError(f"FLAC of {self.bits} bits: damaged, or of a kind that FFmpeg does not know") from None
@@ -80,28 +84,31 @@ class Flac(NamedTuple):
         return [np.frombuffer(block.planes[0], dtype, n * self.channels) for block, n in pairs]
 
     def _expected_shape(self) -> tuple[int, ...]:
-        """Return the allowed numbers of samples per channel: PyAV stops at damage without an error."""
+        """Return the possible numbers of samples per channel.
+
+        Another number means damage, at which PyAV stops without an error.
+        """
         if self.frames:
             return (self.frames,)
         last = _last_block(self)
-        wholes = () if last is None else (last.begin, last.begin + last.samples)  # without and with the last block
+        wholes = () if last is None else (last.begin, last.begin + last.samples)  # without the last block, and with it
         return tuple(count for count in wholes if count)
 
 
 def parse_flac(encoded: Array) -> Flac | None:
-    """Read the description of a FLAC file; None for unusual files, and without PyAV.
+    """Read the description of a FLAC file; return None for unusual files, or if PyAV is not installed.
 
     Args:
-        encoded: ``(n,)`` uint8.
+        encoded: ``(n,)`` uint8, the bytes of the file.
     """
     return _parse_stream_info(encoded) if _av() is not None else None
 
 
 def check_bits(encoded: Array) -> None:
-    """Raise an error for a FLAC file with a bit depth that libsndfile does not support.
+    """Check that libsndfile or PyAV supports the bit depth of a FLAC file.
 
     Raises:
-        MissingExtraError: PyAV, which supports other bit depths, is missing.
+        MissingExtraError: Only PyAV supports the bit depth, and PyAV is not installed.
         DecodeError: PyAV cannot decode the file either.
     """
     sound = _parse_stream_info(encoded)
@@ -126,7 +133,10 @@ def _parse_stream_info(encoded: Array) -> Flac | None:
 
 
 def without_cut_block(encoded: Array) -> Array | None:
-    """Return a file without its last block, which may be truncated; None if the description states the length."""
+    """Return a file without its last block, which may be truncated.
+
+    Return None if the description states the number of samples, or if no block can be removed.
+    """
     sound = _parse_stream_info(encoded)
     if sound is None or sound.frames:
         return None
@@ -149,7 +159,7 @@ class _MetadataBlock(NamedTuple):
 
 
 def _last_block(sound: Flac) -> _MetadataBlock | None:
-    """Return the last block of a file; None if no block with the first block's format is found."""
+    """Find the last block of a file; return None if no block has the format of the first block."""
     data = bytes(sound.data)
     at = len(data)
     for _ in range(_TRIED):
@@ -160,13 +170,13 @@ def _last_block(sound: Flac) -> _MetadataBlock | None:
     return None
 
 
-_TRIED = 1000  # maximum number of positions to try; few other positions look like the start of a block
-_NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)  # first bytes from which on a coded number has one more byte
+_TRIED = 1000  # maximum number of positions to try; only few bytes look like the start of a block by chance
+_NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)  # a coded number has one more byte per limit that it reaches
 _SIZES = {1: 192, **{code: 576 << code - 2 for code in range(2, 6)}, **{code: 256 << code - 8 for code in range(8, 16)}}
 
 
 def _block(data: bytes, at: int, sound: Flac) -> _MetadataBlock | None:
-    """Read the header of a block; None if its checksum is wrong or its format differs from the first block's."""
+    """Read the header of a block; return None if its checksum is wrong or its format differs from the first block's."""
     head = data[at : at + 16].ljust(16, b"\0")
     if (head[2] ^ data[2]) & 0x0F or (head[3] ^ data[3]) & 0x0F:
         return None
@@ -203,7 +213,7 @@ def _av() -> Any:
 
 
 def _begin(view: memoryview) -> int:
-    """Return the offset of the samples, after all metadata blocks; 0 if there are no samples."""
+    """Return the offset of the samples, after all metadata; 0 if the file has no samples."""
     at, last = 4, False
     while not last:
         if at + 4 > len(view):

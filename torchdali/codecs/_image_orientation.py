@@ -1,6 +1,6 @@
-"""The eight EXIF orientations, applied to pixels and to windows.
+"""Apply the eight EXIF orientations to pixels and to windows.
 
-An orientation consists of a transposition (for 5 to 8) and flips. "Stored" means before these steps, "upright" after.
+To turn a stored image upright, it is transposed (orientations 5 to 8), and then flipped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor
 
 __all__ = ["flip_axes", "stored_window", "turn", "upright_window"]
 
-# The axes to flip, after the transposition.
+# For each orientation, the axes to flip after the transposition.
 _FLIPS = {1: (), 2: (1,), 3: (0, 1), 4: (0,), 5: (), 6: (1,), 7: (0, 1), 8: (0,)}
 
 Number = TypeVar("Number", int, float)
@@ -28,7 +28,7 @@ def turn(pixels: Tensor, orientation: int) -> Tensor:
 
 
 def flip_axes(pixels: Tensor, axes: int | tuple[int, ...]) -> Tensor:
-    """Reverse pixels along axes. NumPy does this, since torch before 2.7 cannot reverse uint16 tensors."""
+    """Reverse pixels along axes, with NumPy, since torch before 2.7 cannot reverse uint16 tensors."""
     return torch.from_numpy(np.flip(pixels.numpy(), axes).copy())
 
 
@@ -49,7 +49,13 @@ def stored_window(
 def upright_window(
     window: tuple[float, float, float, float], stored: tuple[int, int], orientation: int
 ) -> tuple[float, float, float, float]:
-    """Convert a window of the stored image, whose size is `stored`, to a window of the upright image."""
+    """Convert a window ``(y, x, h, w)`` of the stored image to a window of the upright image.
+
+    Args:
+        window: Window in the stored image.
+        stored: Height and width of the stored image.
+        orientation: 1 to 8.
+    """
     if orientation > 4:
         y, x, h, w = window
         window, stored = (x, y, w, h), (stored[1], stored[0])

@@ -1,7 +1,9 @@
-"""MP3 files whose headers do not contain the length.
+"""Correct MP3 files whose headers do not state the length.
 
-For these files, libraries estimate the length from the size of the first block, and stop decoding there. They also stop
-at tags between or after blocks. A block is called a frame in the standards.
+Libraries estimate the length of these files from the size of the first block, and stop decoding there. They also stop
+at tags between or after blocks. In this module, "block" means a group of samples that is coded together; the standards
+call it a frame.
+
 Sources: ISO/IEC 11172-3 and 13818-3; the tag of Xing and LAME.
 """
 
@@ -24,7 +26,7 @@ Array = npt.NDArray[Any]
 MP3_BLOCK = 1152  # maximum number of samples per block
 
 _HEADER = re.compile(rb"\xff[\xe2\xe3\xf2-\xf5\xfa-\xfd]")  # header of layer II or III
-# A header whose block contains the tag with the number of blocks, after the side information.
+# A block that contains a tag with the number of blocks, after the header and the side information.
 _STATED = re.compile(
     rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]..(?:.{9}|.{17}|.{32})(?:Xing|Info)...[\x01\x03\x05\x07\x09\x0b\x0d\x0f](?!\0{4})",
     re.DOTALL,
@@ -42,7 +44,7 @@ class _MpegFrame(NamedTuple):
     """The values in a block's header.
 
     Attributes:
-        size: Size in bytes.
+        size: Size of the block in bytes.
         samples: Number of samples per channel.
         form: Version, layer, rate, and whether there is only one channel; equal for all blocks of a file.
     """
@@ -54,7 +56,7 @@ class _MpegFrame(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def _block(header: bytes) -> _MpegFrame | None:
-    """Read the four bytes of a header; None if they aren't a header, or if the header doesn't determine the size."""
+    """Parse the four bytes of a header; return None if they aren't a header, or don't determine the block's size."""
     if len(header) < 4 or not _HEADER.match(header) or header[2] >> 4 in (0, 15) or header[2] >> 2 & 3 == 3:
         return None
     version, layer = header[1] >> 3 & 3, header[1] >> 1 & 3
@@ -67,10 +69,10 @@ def _block(header: bytes) -> _MpegFrame | None:
 
 
 def blocks_alone(encoded: Array) -> tuple[Array, int]:
-    """Return the blocks of an MP3 file without a stated number of blocks, after an added silent block.
+    """Return the blocks of an MP3 file after an added silent block, if the file doesn't state its number of blocks.
 
-    The silent block has the smallest possible size, so that the length that libraries estimate from it is not too
-    short.
+    The silent block has the smallest possible size. Libraries estimate the length from its size, so the estimate isn't
+    too short.
 
     Returns:
         The blocks, and the number of samples in the silent block; for other files, the unchanged bytes and 0.
@@ -88,11 +90,11 @@ def blocks_alone(encoded: Array) -> tuple[Array, int]:
     return blocks, first.samples
 
 
-_BEFORE = 511  # largest number of bytes that a block can need from earlier blocks
+_BEFORE = 511  # maximum number of bytes that a block needs from earlier blocks
 
 
 def _mute(blocks: Array) -> None:
-    """Silence the first blocks of layer III that need bytes of missing earlier blocks, as decoders do."""
+    """Silence the first blocks of layer III that need bytes of earlier blocks that are missing, as decoders do."""
     at = available = 0
     while available < _BEFORE and (block := _block(blocks[at : at + 4].tobytes())) and block.form[1] == 1:
         version, _, _, is_mono = block.form
@@ -102,13 +104,13 @@ def _mute(blocks: Array) -> None:
         size = (17 if is_mono else 32) if version == 3 else (9 if is_mono else 17)
         if needed > available:
             blocks[begin : begin + size] = 0
-            blocks[begin : begin + 2] = divmod(available << shift, 256)  # libraries use only this many earlier bytes
+            blocks[begin : begin + 2] = divmod(available << shift, 256)  # number of earlier bytes that the block uses
         available += max(at + block.size - begin - size, 0)
         at += block.size
 
 
 def without_garbage(encoded: Array) -> Array:
-    """Remove other bytes before the first MPEG block if at least three blocks are consecutive."""
+    """Remove bytes before the first MPEG block, if at least three blocks follow one another."""
     data = encoded[:_SEARCHED].tobytes()
     if is_other(data[:HEAD], "sound"):
         return encoded
@@ -119,22 +121,26 @@ def without_garbage(encoded: Array) -> Array:
     return encoded
 
 
-_SEARCHED = 1 << 16  # bytes, as in libsndfile and FFmpeg
-_ENOUGH = 3  # number of consecutive blocks with equal `form`, which rarely occur in other bytes
+_SEARCHED = 1 << 16  # number of bytes that are searched for the first block, as in libsndfile and FFmpeg
+_ENOUGH = 3  # other bytes rarely look like this number of consecutive blocks with equal `form`
 
 
 def _silent(head: bytes) -> bytes:
-    """Return the smallest block with the same form as another block: no checksum, lowest bit rate."""
+    """Return the smallest block with the same form as another block: without a checksum, with the lowest bit rate.
+
+    Args:
+        head: The first bytes of the other block.
+    """
     header = bytes((head[0], head[1] | 1, 0x10 | head[2] & 0x0C, head[3]))
     block = _block(header)
     return header if block is None else header.ljust(block.size, b"\0")
 
 
 def _parts(data: bytes) -> list[tuple[int, int]]:
-    """Return `(start, end)` of runs of complete consecutive blocks with the form of the first block.
+    """Return `(start, end)` of each run of complete, consecutive blocks with the form of the first block.
 
-    A single block counts only at the end of the file. The first run must start at the beginning of the data; otherwise
-    the result is empty.
+    A single block counts as a run only at the end of the file. If the data doesn't begin with a run, the result is
+    empty.
     """
     first, begin = _block(data[:4]), 0
     parts: list[tuple[int, int]] = []
@@ -152,7 +158,7 @@ def _parts(data: bytes) -> list[tuple[int, int]]:
 
 
 def _run(data: bytes, at: int, form: tuple[int, int, int, bool], most: float = math.inf) -> tuple[int, int]:
-    """Count consecutive complete blocks with a form, up to `most`; return the count and the end of the last block."""
+    """Count complete, consecutive blocks with a form, up to `most`; return the count, and the end of the last block."""
     count, end = 0, len(data)
     while count < most and (block := _block(data[at : at + 4])) is not None and block.form == form:
         if at + block.size > end:

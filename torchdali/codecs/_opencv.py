@@ -1,4 +1,7 @@
-"""Decoding by OpenCV, for formats that other libraries decode less exactly or slower: JPEG 2000 above 8 bits, PNG."""
+"""Decoding by OpenCV: JPEG 2000 with more than 8 bits, and PNG.
+
+Other libraries decode these formats less exactly, or more slowly.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,15 @@ __all__ = ["decode_bytes_by_opencv", "decode_opencv"]
 
 
 def decode_opencv(view: memoryview, purpose: str) -> Tensor:
-    """Decode to ``(H, W, C)`` with the dtype and channels of the file; colors are RGB.
+    """Decode to ``(H, W, C)``, with the dtype and channels of the file; colors are RGB.
 
-    Raises ValueError for damaged data, and MissingExtraError if OpenCV is missing.
+    Args:
+        view: The encoded image.
+        purpose: Name of the format, for errors.
+
+    Raises:
+        ValueError: The data is damaged.
+        MissingExtraError: OpenCV is not installed.
     """
     cv2 = opencv()
     if cv2 is None:
@@ -33,13 +42,15 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
 
 
 def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool = False) -> Tensor | None:
-    """Decode to ``(H, W, 1)`` or RGB ``(H, W, 3)``; None if OpenCV is missing, too old, or fails.
+    """Decode to gray ``(H, W, 1)`` or RGB ``(H, W, 3)``; return None if OpenCV is missing, too old, or fails.
 
     Args:
-        deep: Keep 16 bits as uint16; otherwise, the result is uint8.
+        encoded: The encoded image.
+        gray: Decode to gray; otherwise to RGB.
+        deep: Return 16-bit images as uint16. If False, the result is always uint8.
     """
     cv2 = opencv()
-    if cv2 is None or not hasattr(cv2, "IMREAD_COLOR_RGB"):  # before 4.11
+    if cv2 is None or not hasattr(cv2, "IMREAD_COLOR_RGB"):  # OpenCV before 4.11
         return None
     kind = cv2.IMREAD_GRAYSCALE if gray else cv2.IMREAD_COLOR_RGB
     kind |= cv2.IMREAD_IGNORE_ORIENTATION | (cv2.IMREAD_ANYDEPTH if deep else 0)

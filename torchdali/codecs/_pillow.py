@@ -1,4 +1,4 @@
-"""Copy pixels from Pillow images, and check the sizes that Pillow refuses."""
+"""Copy pixels from PIL images, and detect the sizes that Pillow rejects."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from torchdali.kernels.memory import Array
 __all__ = ["is_refused", "pillow_pixels"]
 
 
-_BAND = 1 << 18  # pixels that Pillow copies in one step
+_BAND = 1 << 18  # maximum number of pixels that Pillow copies at a time
 
 
 def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) -> Array:
-    """Return a Pillow image's pixels as an array; large images in bands, since Pillow copies them more than once.
+    """Return the pixels of a PIL image as an array.
+
+    Large images are copied in bands, since Pillow makes several intermediate copies.
 
     Args:
-        image: An open Pillow image.
+        image: An open PIL image.
         change: Function that changes the pixels of a band, for example drops channels.
     """
     width, height = image.size
@@ -42,7 +44,7 @@ def pillow_pixels(image: Any, change: Callable[[Array], Array] | None = None) ->
 
 def is_refused(height: int, width: int) -> bool:
     """Return whether an image has more pixels than `Image.MAX_IMAGE_PIXELS`, so that Pillow warns or raises."""
-    from PIL import Image  # the limit belongs to the user, who may change it at any time
+    from PIL import Image  # read the limit each time, since the user may change it
 
     most = Image.MAX_IMAGE_PIXELS
     return most is not None and height * width > max(1, most)

@@ -1,7 +1,8 @@
-"""Formats that only Pillow decodes (GIF, AVIF, QOI, Photoshop, icons, ...), which are detected by content.
+"""Formats that only Pillow decodes (GIF, AVIF, QOI, Photoshop, icons, ...), detected by their content.
 
-This module skips Pillow's formats that start another program (EPS), unpack without limit (FITS), call the system
-(WMF, EMF), read only a part or nothing (MPEG, GRIB, HDF5, BUFR), or have no signature (SPIDER, IPTC).
+Some formats that Pillow supports are excluded: those that start another program (EPS), decompress without a limit
+(FITS), call the system (WMF, EMF), can be read only partly or not at all (MPEG, GRIB, HDF5, BUFR), or have no signature
+(SPIDER, IPTC).
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _PLUGINS = (
     "Gif", "Avif", "Ppm", "Ico", "Cur", "Icns", "Psd", "Qoi", "Dds", "Pcx", "Dcx", "Sgi", "Blp", "Ftex", "Sun", "Msp",
     "Xbm", "Xpm", "Fli", "Pixar", "XVThumb", "McIdas", "Gbr", "Tga",
 )  # fmt: skip
-_KEPT = {"1": 1, "L": 1, "I": 1, "F": 1, "I;16": 1, "I;16B": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}  # channels
+_KEPT = {"1": 1, "L": 1, "I": 1, "F": 1, "I;16": 1, "I;16B": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}  # mode: channels
 _CONVERTED = {"RGBa": "RGBA", "PA": "RGBA"}  # other modes are converted to RGB
 
 _UNLIKE = (SyntaxError, IndexError, TypeError, KeyError, ValueError, EOFError, OSError, struct.error)
 
 
 def pillow_header(view: memoryview) -> ImageHeader | None:
-    """Read the header of an image; None if Pillow does not support the format."""
+    """Read the header of an image; return None if Pillow does not support the format."""
     image = _open(view)
     if image is None:
         return None
@@ -43,15 +44,19 @@ def pillow_header(view: memoryview) -> ImageHeader | None:
 
 
 def decode_by_pillow(view: memoryview, header: ImageHeader) -> Array:
-    """Decode to ``(H, W)`` or ``(H, W, C)``; ValueError if the image differs from its header."""
+    """Decode to ``(H, W)`` or ``(H, W, C)``.
+
+    Raises:
+        ValueError: The image differs from its header, or Pillow does not support the format.
+    """
     image = _open(view)
     if image is None:
         raise ValueError("no format that Pillow knows")
     with image:
-        if image.size != (header.width, header.height):  # the size that was checked
+        if image.size != (header.width, header.height):  # only the header's size was checked against the limit
             raise ValueError("the headers contradict each other")
         mode = "RGB" if image.mode == "P" else _mode(image)
-        image.load()  # may change the mode: icons contain images of other formats
+        image.load()  # may change the mode, since icons contain images of other formats
         pixels = pillow_pixels(image if mode == image.mode else image.convert(mode))
     if pixels.dtype == np.bool_:
         pixels = pixels * np.uint8(255)
@@ -61,9 +66,9 @@ def decode_by_pillow(view: memoryview, header: ImageHeader) -> Array:
 
 
 def _open(view: memoryview) -> Any:
-    """Open an image without decoding its pixels; None if no plugin supports it.
+    """Open an image without decoding its pixels; return None if no plugin supports it.
 
-    The plugins are called directly, since `PIL.Image.open` has its own size limit and warns.
+    The plugins are called directly, since `PIL.Image.open` has its own size limit, and issues warnings.
     """
     head = bytes(view[:16])
     for plugin in _PLUGINS:
@@ -71,7 +76,7 @@ def _open(view: memoryview) -> Any:
             module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
             if plugin == "Tga" or module._accept(head):
                 return getattr(module, f"{plugin}ImageFile")(open_bytes(view))
-        except (ImportError, *_UNLIKE):  # an older Pillow, or data that only looks like this format
+        except (ImportError, *_UNLIKE):  # an older Pillow without this plugin, or data that only looks like the format
             continue
     return None
 

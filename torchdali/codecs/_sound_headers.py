@@ -1,7 +1,8 @@
-"""Headers of audio files: the format, leading tags, and lengths that the writer did not know.
+"""Headers of audio files: detect the format, remove leading tags, and correct missing lengths.
 
-A program that writes to a pipe cannot go back and write the length to the header. Some libraries use the placeholder as
-a length; `with_length` replaces it with the true length.
+A program that writes audio to a pipe cannot go back to write the length to the header, so the header has a placeholder.
+Some libraries use the placeholder as the length. Therefore, `with_length` replaces it by the true length.
+
 Sources: ID3v2.4; EBU Tech 3306 (RF64); the specifications of W64, AU and CAF.
 """
 
@@ -47,20 +48,20 @@ _BY_LIBSNDFILE: tuple[tuple[bytes, str], ...] = (
     (rb"\xff[\xe2-\xe5\xf2-\xf5\xfa-\xfd]|ID3[\x02-\x04]", "MP3"),
 )
 BY_FFMPEG = frozenset(name for _, name in _BY_FFMPEG)
-"""Names of the kinds that libsndfile does not know, and FFmpeg does."""
+"""Names of the formats that FFmpeg supports, but libsndfile doesn't."""
 
 _KINDS = [(re.compile(pattern, re.DOTALL), name) for pattern, name in (*_BY_FFMPEG, *_BY_LIBSNDFILE)]
-_HEAD = 189  # number of first bytes that determine the format
+_HEAD = 189  # the format is detected by this number of first bytes
 
 
 def kind_of(encoded: Array) -> str:
-    """Detect a file's format by its first bytes, and return the format's name."""
+    """Return the name of a file's format, detected by its first bytes."""
     head = encoded[:_HEAD].tobytes()
     return next((name for pattern, name in _KINDS if pattern.match(head)), "unknown format")
 
 
 def without_tags(encoded: Array) -> Array:
-    """Return an audio file without leading ID3 tags, and without the zeros after the tags."""
+    """Return an audio file without leading ID3 tags, and without zeros after the tags."""
     at = 0
     while (head := encoded[at : at + 10].tobytes())[:3] == b"ID3" and len(head) == 10 and max(head[6:]) < 0x80:
         size = head[6] << 21 | head[7] << 14 | head[8] << 7 | head[9]
@@ -72,9 +73,10 @@ def without_tags(encoded: Array) -> Array:
 
 
 def without_wave(encoded: Array) -> Array:
-    """Return the MPEG blocks inside a WAV file; other files are returned unchanged.
+    """Return the MPEG audio inside a WAV file; return other files unchanged.
 
-    For MPEG in WAV, libraries estimate the number of samples from the first block, or use a wrong number in the header.
+    For MPEG audio in a WAV file, libraries estimate the number of samples from the first MPEG frame, or use a wrong
+    number in the WAV header.
     """
     form, at = (
         (_find(encoded, name) for name in (b"fmt ", b"data")) if encoded[:4].tobytes() == b"RIFF" else (None, None)
@@ -88,9 +90,9 @@ _MPEG = (b"\x50\0", b"\x55\0")  # WAVE format numbers of MPEG audio
 
 
 def with_length(encoded: Array) -> Array:
-    """Return a file with a correct length in its header: the file itself, or a corrected copy.
+    """Return a file with a correct length in its header: the unchanged file, or a corrected copy.
 
-    W64 files are cut after their samples: libsndfile would treat the following chunks as samples.
+    A W64 file is also cut after its samples: libsndfile would decode the following chunks as samples.
     """
     place_of = _LENGTHS.get(encoded[:4].tobytes())
     fields = [] if place_of is None else place_of(encoded)
@@ -102,11 +104,14 @@ def with_length(encoded: Array) -> Array:
     return known
 
 
-_Fields = list[tuple[int, bytes]]  # offsets of header fields, and their correct values
+_Fields = list[tuple[int, bytes]]  # offset and correct value of each header field to change
 
 
 def _riff(encoded: Array) -> _Fields:
-    """Return the correction of a placeholder length of 0, or of a length beyond the file's end."""
+    """Correct the length of a RIFF file's samples.
+
+    It is wrong if it is 0 as a placeholder, or reaches beyond the end of the file.
+    """
     at = _find(encoded, b"data")
     if at is None or (end := _end(encoded, at)) == at + _read_count(encoded, at):
         return []
@@ -114,7 +119,10 @@ def _riff(encoded: Array) -> _Fields:
 
 
 def _end(encoded: Array, at: int) -> int:
-    """Return the end of a RIFF file's samples according to its header; if the header is wrong, the end of the file."""
+    """Return the end of a RIFF file's samples.
+
+    If the header's length is wrong, return the end of the file.
+    """
     stated, rest = _read_count(encoded, at), len(encoded) - at
     return at + (rest if stated > rest or (not stated and lacks_length(encoded, at)) else stated)
 
@@ -141,7 +149,7 @@ def _w64(encoded: Array) -> _Fields:
 
 
 def _w64_end(encoded: Array) -> int:
-    """Return the end of the samples according to the header; if the header has no valid length, the end of the file."""
+    """Return the end of a W64 file's samples according to the header, or the end of the file without a valid length."""
     at = _data(encoded, 40, "<4s12xQ", 24)
     stated = 0 if at is None else int.from_bytes(encoded[at - 8 : at].tobytes(), "little")
     return len(encoded) if at is None or stated < 24 else at + stated - 24
@@ -167,19 +175,19 @@ _LENGTHS: dict[bytes, Callable[[Array], _Fields]] = {
 
 
 def _find(encoded: Array, name: bytes) -> int | None:
-    """Return the offset of the data in a RIFF file's chunk; None if the chunk is missing."""
+    """Return the offset of the data of a RIFF file's chunk; None if the chunk is missing."""
     return _data(encoded, 12, "<4sI", 0, name)
 
 
 def _data(encoded: Array, at: int, form: str, included: int, wanted: bytes = b"data") -> int | None:
-    """Return the offset of a chunk's data, by default of the samples; None if the chunk is missing.
+    """Return the offset of a chunk's data; None if the chunk is missing.
 
     Args:
         encoded: Bytes of the file.
         at: Offset of the first chunk.
-        form: `struct` format of a chunk's head (name and length).
-        included: Number of bytes of the head that are included in the length.
-        wanted: Name of the chunk.
+        form: `struct` format of the start of a chunk: name and length.
+        included: Number of bytes at the start of a chunk that the length includes.
+        wanted: Name of the chunk; by default the chunk of the samples.
     """
     head = struct.Struct(form)
     while at + head.size <= len(encoded):

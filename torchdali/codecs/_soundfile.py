@@ -1,4 +1,7 @@
-"""Audio decoding by libsndfile (package soundfile): FLAC, Ogg Vorbis and Opus, MP3, and rarer WAV codecs."""
+"""Audio decoding by libsndfile (package soundfile): FLAC, Ogg Vorbis and Opus, MP3, and rarer WAV codecs.
+
+In this module, a frame is one sample of each channel.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,16 @@ _UNKNOWN = (1 << 63) - 1  # number of frames if the length is unknown
 
 
 def decode_soundfile(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[Array, int]:
-    """Decode to ``(frames, channels)`` and the sample rate.
+    """Decode an audio file; return ``(frames, channels)`` and the sample rate in Hz.
 
     Args:
-        encoded: ``(n,)`` uint8.
+        encoded: ``(n,)`` uint8, the bytes of the file.
         dtype: float32 (full scale 1), int16 or int32.
-        purpose: The format, for the error if the package is not installed.
+        purpose: Name of the format, for errors.
 
     Raises:
-        DecodeError: the data is damaged or truncated, or libsndfile does not support the format.
-        MissingExtraError: soundfile is missing.
+        DecodeError: The data is damaged or truncated, or libsndfile does not support the format.
+        MissingExtraError: soundfile is not installed.
     """
     try:
         soundfile = importlib.import_module("soundfile")
@@ -58,7 +61,7 @@ def _decode(soundfile: Any, encoded: Array, dtype: np.dtype[Any]) -> tuple[Array
 
 @functools.cache
 def _sequential(soundfile: Any) -> Any:
-    """Return a `SoundFile` class that reads sequentially: the base class seeks to its position after each read."""
+    """Return a `SoundFile` class that reads without seeking; the base class seeks after each read."""
 
     class Sequential(soundfile.SoundFile):  # type: ignore[misc]
         def seekable(self) -> bool:
@@ -68,19 +71,19 @@ def _sequential(soundfile: Any) -> Any:
 
 
 def _read(file: Any, dtype: np.dtype[Any]) -> Array:
-    """Read all frames that the header promises, but allocate memory only for existing frames."""
+    """Read as many frames as the header states, but allocate memory only for frames that exist."""
     promised = file.frames
     if not promised and file.format == "OGG":
         raise DecodeError("no frames: the stream is empty, or its end is missing")
     frames = _read_blocks(file, dtype, promised)
-    # The number in an MP3 file may include the block that contains the number.
+    # In an MP3 file, one of the blocks states the number of frames. This block has no audio, but may be counted, too.
     if len(frames) < promised - (MP3_BLOCK if file.format == "MP3" else 0):
         raise DecodeError(f"truncated: {len(frames)} frames instead of {promised}")
     return frames
 
 
 def _read_blocks(file: Any, dtype: np.dtype[Any], most: int) -> Array:
-    """Read up to `most` frames."""
+    """Read up to `most` frames, in several calls if there are many."""
     blocks: list[Array] = []
     count, at_once = 0, max(_AT_ONCE // file.channels, 1)
     while not blocks or (count < most and len(blocks[-1])):
@@ -91,4 +94,4 @@ def _read_blocks(file: Any, dtype: np.dtype[Any], most: int) -> Array:
 
 def _reason(error: Exception) -> str:
     text = str(getattr(error, "error_string", "") or error).strip() or type(error).__name__
-    return "Format not recognised." if "does not exist" in text else text  # means an unknown format
+    return "Format not recognised." if "does not exist" in text else text  # libsndfile's text for an unknown format

@@ -1,7 +1,7 @@
-"""TIFF decoding: by Pillow if its result is exact, otherwise by tifffile (deep colors, planes, many channels).
+"""TIFF decoding: with Pillow if its result is exact, otherwise with tifffile (deep colors, planes, many channels).
 
-Both libraries get a new directory with only the tags that describe pixels, copied from the file's directory. So the
-libraries do not warn, do not read further images, and do not interpret vendors' tags.
+Both libraries receive a new directory that has only the tags that describe pixels, copied from the file's directory. So
+the libraries do not warn, do not read further images, and do not interpret vendors' tags.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from torchdali.kernels.memory import Array
 __all__ = ["Directory", "decode_tiff"]
 
 
-# Field types: bytes, shorts, longs, fractions, signed numbers, long8.
+# `struct` formats by TIFF field type: bytes, shorts, longs, fractions, signed numbers, 64-bit numbers.
 _KINDS = {1: "B", 3: "H", 4: "I", 5: "Q", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q"}
 
-# Tags that decoding needs; tags with several values; tags of shorts.
+# `_NEEDED`: tags that decoding needs. `_LISTS`: tags with several values. `_SHORTS`: tags whose values are shorts.
 _NEEDED = frozenset((*range(256, 260), 262, 266, 273, *range(277, 280), 284, 292, 293, 317, 320, *range(322, 326),
                      339, 347, *range(512, 516), *range(519, 522), *range(529, 533)))  # fmt: skip
 
@@ -52,7 +52,7 @@ _INKS, _YCBCR, _LAB = 5, 6, 8  # photometric interpretations
 
 
 class Directory:
-    """The first image directory of a TIFF file, and the values of its tags that describe pixels."""
+    """The first image directory of a TIFF file: the tags that describe pixels, with their values."""
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
@@ -75,7 +75,7 @@ class Directory:
 
     @property
     def channels(self) -> int:
-        """Number of channels after decoding: inks become RGB and an opaque alpha channel."""
+        """Number of channels after decoding. CMYK becomes RGB with an opaque alpha channel."""
         if self.compression == _OLD_JPEG:
             return 3
         return {3: 3, _INKS: 4, _YCBCR: 3, _LAB: 3}.get(self.photometric, self.samples)
@@ -86,7 +86,7 @@ class Directory:
         return {2: 3, _INKS: 4, _YCBCR: 3}.get(self.photometric, 1)
 
     def _read_entries(self) -> dict[int, tuple[int, int, int]]:
-        """Return type, count and offset of the values for each tag."""
+        """Return, for each tag, the field type, the count and the offset of its values."""
         wide, head, step = ("Q", "Q", 20) if self.big else ("I", "H", 12)
         (start,) = struct.unpack_from(self.order + wide, self.view, 8 if self.big else 4)
         (count,) = struct.unpack_from(self.order + head, self.view, start)
@@ -122,7 +122,7 @@ class Directory:
         return self.numbers(tag)[0]
 
     def __str__(self) -> str:
-        """Describe the kind of TIFF, for error messages."""
+        """Describe the variant of TIFF, for errors."""
         bits = ", ".join(map(str, sorted(set(self.depths))))
         tiles = "tiles of {} x {}".format(*self.tile) if self.tile[0] else "strips"
         return (
@@ -133,8 +133,12 @@ class Directory:
         )
 
     def check_parts(self) -> None:
-        """Raise ValueError if strips or tiles are missing: decoders would skip them without an error."""
-        if self.compression == _OLD_JPEG:  # may store strips with other tags
+        """Check that no strip or tile is missing: decoders would skip it without an error.
+
+        Raises:
+            ValueError: A strip or tile is missing.
+        """
+        if self.compression == _OLD_JPEG:  # these files may describe strips by other tags
             return
         if self.tile[0]:
             across, rows, places, sizes = -(-self.width // self.tile[0]), self.tile[1], 324, 325
@@ -146,20 +150,20 @@ class Directory:
         offsets, lengths = self.numbers(places)[:count], self.numbers(sizes)[:count]
         if min(len(offsets), len(lengths)) < count:
             raise ValueError(f"{min(len(offsets), len(lengths))} strips or tiles, and not {count}")
-        if self.compression == 1:  # the libraries check these lengths, and some files have too large lengths
+        if self.compression == 1:  # the libraries check lengths without compression, which are too large in some files
             lengths = [1] * count
         if any(start + size > len(self.view) for start, size in zip(offsets, lengths, strict=True)):
             raise ValueError("the data ends before the image does")
 
 
 def decode_tiff(view: memoryview, directory: Directory) -> Array:
-    """Decode the first image to ``(H, W, C)`` of full scale: unsigned, signed or float32.
+    """Decode the first image to ``(H, W, C)``, scaled to the full range of its dtype: unsigned, signed or float32.
 
-    Samples of 9 to 15 or 17 to 31 bits are shifted to the upper bits of the next dtype, as DALI does for 10, 12 and 14
-    bits; of 64-bit samples, only the upper half is kept. Palette images become 16-bit RGB.
+    Samples of 9 to 15 or 17 to 31 bits are shifted to the upper bits of the next larger dtype, as DALI does for 10, 12
+    and 14 bits. Samples of 64 bits are reduced to their upper 32 bits. Palette images become 16-bit RGB.
 
     Raises:
-        ValueError: the file cannot be decoded; the message describes the kind of TIFF.
+        ValueError: The file cannot be decoded; the message describes the variant of TIFF.
     """
     try:
         directory.check_parts()
@@ -202,12 +206,12 @@ def _is_exact_in_pillow(directory: Directory) -> bool:
 
 
 class _TiffImage(TiffImageFile):
-    """Pillow's TIFF reader; it always uses libtiff, and has no size limit since the header was already checked."""
+    """Pillow's TIFF reader; it always uses libtiff. It has no size limit, since the header was already checked."""
 
     use_load_libtiff = property(lambda self: True, lambda self, value: None)
 
     def load_prepare(self) -> None:
-        if vars(self).get("_im", vars(self).get("im")) is None:  # named `im` before Pillow 11
+        if vars(self).get("_im", vars(self).get("im")) is None:  # `_im` is named `im` before Pillow 11
             self.im = _imaging.new(self.mode, self.size)
         super().load_prepare()
 
@@ -228,15 +232,18 @@ def _by_pillow(directory: Directory) -> Array:
 
 @functools.cache
 def _silence_libtiff() -> None:
-    """Stop libtiff from printing messages: they name neither file nor sample, and the error has the reason."""
-    handler = getattr(ctypes.CDLL(_imaging.__file__), "TIFFSetErrorHandler", None)  # in Pillow's libtiff
+    """Stop libtiff from printing messages, which name neither the file nor the sample; the exception has the reason."""
+    handler = getattr(ctypes.CDLL(_imaging.__file__), "TIFFSetErrorHandler", None)  # Pillow contains libtiff
     if handler is not None:
         handler.restype = ctypes.c_void_p
         handler(None)
 
 
 def _with_own_directory(directory: Directory) -> bytes:
-    """Return the file with an appended directory of the tags that decoding needs, each with its usual field type."""
+    """Return the file with an appended directory, which has only the tags that decoding needs.
+
+    Each tag gets its usual field type.
+    """
     order, view, big = directory.order, directory.view, directory.big
     wide, head, inline = ("Q", "Q", 8) if big else ("I", "H", 4)
     tags = {tag: directory.numbers(tag)[: None if tag in _LISTS else 1] for tag in directory.entries if tag in _NEEDED}
@@ -258,7 +265,7 @@ def _with_own_directory(directory: Directory) -> bytes:
 
 
 def _colors_of(indices: Array, directory: Directory) -> Array:
-    """Look up palette colors; as in other formats, indices beyond the palette are black."""
+    """Return the colors of palette indices; as in other formats, indices without a palette entry are black."""
     colors = np.array(directory.numbers(320), np.int64).reshape(3, -1).T
     table = np.zeros((1 << 8 * indices.itemsize, 3), np.uint16)
     if (colors >> 16).any() or len(colors) > len(table):
@@ -268,7 +275,7 @@ def _colors_of(indices: Array, directory: Directory) -> Array:
 
 
 def _from_inks(pixels: Array) -> Array:
-    """Convert inks to RGB and add an opaque alpha channel, row by row to save memory."""
+    """Convert CMYK to RGB with an opaque alpha channel, row by row to save memory."""
     colors = np.full_like(pixels, 255)
     for inks, row in zip(pixels, colors, strict=True):
         light = 255 - inks.astype(np.uint16)
@@ -279,7 +286,7 @@ def _from_inks(pixels: Array) -> Array:
 # ---------------------------------------------------------------- tifffile
 
 
-_NO_LOG = logging.NullHandler()  # prevents log lines on stderr, which name neither file nor sample
+_NO_LOG = logging.NullHandler()  # prevents log lines on stderr, which name neither the file nor the sample
 
 
 def _by_tifffile(directory: Directory) -> Array:
@@ -318,7 +325,7 @@ def _library(name: str, directory: Directory) -> Any:
 
 
 def _of_full_scale(pixels: Array, depth: int) -> Array:
-    """Scale samples so that full scale is the dtype's full scale."""
+    """Scale samples so that their largest value becomes the dtype's largest value."""
     kind, size = pixels.dtype.kind, 8 * pixels.itemsize
     if kind == "f":
         return np.ascontiguousarray(pixels, np.float32)

@@ -1,7 +1,7 @@
 """torchvision's image operators, loaded without importing torchvision.
 
-Loading the operator library takes milliseconds, ``import torchvision`` more than a second; both register the same
-``torch.ops.image.*``. The library is loaded at the first use, once for all threads.
+To load the operators' library takes milliseconds; to import torchvision takes more than a second. Both register the
+same operators ``torch.ops.image.*``. The library is loaded when the first operator is requested, once for all threads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _loaded: bool | None = None
 
 
 def image_operator(name: str) -> Callable[..., Any] | None:
-    """Return ``torch.ops.image.<name>``, or None if torchvision does not work."""
+    """Return ``torch.ops.image.<name>``; None if torchvision is not installed or does not work."""
     global _loaded
     if _loaded is None:
         with _lock:
@@ -45,7 +45,7 @@ def _load_library() -> bool:
     for library in sorted(Path(spec.origin).parent.glob("image*.so")):
         try:
             torch.ops.load_library(str(library))
-        except Exception:  # a torchvision built for another torch raises RuntimeError or OSError
+        except Exception:  # RuntimeError or OSError if torchvision was built for another version of torch
             continue
         if hasattr(torch.ops.image, "decode_jpeg"):
             return True

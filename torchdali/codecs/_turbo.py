@@ -1,11 +1,13 @@
-"""JPEG decoding by simplejpeg (the extra ``image``): the same pixels as torchvision's, but faster, or only some rows.
+"""JPEG decoding by simplejpeg (extra ``image``): faster than torchvision, with the same pixels.
 
-simplejpeg contains a newer libjpeg-turbo, which can decode at a half, a quarter or an eighth of the size. To decode
-only the upper rows of a sequential JPEG, this module reduces the height in the header; these rows are bit-identical.
+simplejpeg contains a newer libjpeg-turbo, which can also decode at a half, a quarter or an eighth of the size. To
+decode only the upper rows of a sequential JPEG, this module reduces the height in the header; these rows are
+bit-identical.
 
-simplejpeg always runs in strict mode: in lenient mode, it also ignores libjpeg's fatal errors and returns uninitialized
-pixels. So if libjpeg only warns about an image, torchvision decodes the image, since it distinguishes warnings from
-errors. The only exception is the warning that the reduced height causes.
+simplejpeg always runs in strict mode, where libjpeg's warnings are errors. Its lenient mode cannot be used: it also
+ignores fatal errors, and returns uninitialized pixels. If libjpeg warns about an image, the caller lets torchvision
+decode it, since torchvision distinguishes warnings from errors. The only exception is the warning that the reduced
+height causes.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ __all__ = ["Pixels", "decode_rows", "decode_scaled", "decode_whole"]
 
 Pixels = npt.NDArray[np.uint8]
 
-_CONTEXT_ROWS = 4  # chroma of a row is interpolated from at most this many rows below the row
+_CONTEXT_ROWS = 4  # the chroma of a row depends on at most this number of rows below it
 _END = b"\xff\xd9"
-_ROWS_LEFT = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")  # end or restart
+_ROWS_LEFT = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")  # end or restart marker
 _UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # random bytes, which no image contains by chance
 _SEQUENTIAL, _USUAL = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
 
 
 @cache
 def library() -> Any:
-    """Return the module simplejpeg, or None."""
+    """Return the module simplejpeg, or None if it is not installed."""
     try:
         return importlib.import_module("simplejpeg")
     except ImportError:
@@ -40,20 +42,20 @@ def library() -> Any:
 
 
 def decode_whole(view: memoryview, frame: int, fast: bool = False, fancy: bool = True) -> Pixels | None:
-    """Decode to ``(H, W, 3)`` RGB; None if torchvision must decode the image.
+    """Decode to ``(H, W, 3)`` RGB; return None if torchvision must decode the image.
 
     Args:
         view: A JPEG of one or three channels.
         frame: Offset of the frame header; see `jpeg_frame`.
-        fast: Use libjpeg's faster and coarser transform.
-        fancy: Upsample chroma smoothly; else repeat chroma samples.
+        fast: Use libjpeg's faster, less exact transform.
+        fancy: Upsample chroma smoothly; otherwise repeat chroma samples.
     """
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, fastupsample=not fancy)
-    except ValueError:  # an unusual subsampling; or damaged, for which torchvision raises the error
+    except ValueError:  # an unusual subsampling, or damaged data, for which torchvision raises the error
         return None
     return pixels
 
@@ -61,7 +63,16 @@ def decode_whole(view: memoryview, frame: int, fast: bool = False, fancy: bool =
 def decode_rows(
     view: memoryview, frame: int, height: int, bottom: int, fast: bool = False, fancy: bool = True
 ) -> Pixels | None:
-    """Decode at least the rows of an image above `bottom`; None if another library must decode the image."""
+    """Decode at least the rows above `bottom`; return None if another library must decode the image.
+
+    Args:
+        view: A JPEG of one or three channels.
+        frame: Offset of the frame header; see `jpeg_frame`.
+        height: Height of the image.
+        bottom: End (exclusive) of the rows.
+        fast: See `decode_whole`.
+        fancy: See `decode_whole`.
+    """
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
@@ -84,7 +95,7 @@ def decode_scaled(
         view: A JPEG of one or three channels.
         frame: Offset of the frame header; see `jpeg_frame`.
         height: Height of the image.
-        bottom: End (exclusive) of the rows, in rows of the full-size image.
+        bottom: End (exclusive) of the rows, counted at full size.
         scale: 2, 4 or 8; the result has ``ceil(n / scale)`` rows and columns.
         fast: See `decode_whole`.
 
@@ -109,10 +120,10 @@ def decode_scaled(
 
 
 def _take_complete_rows(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels | None:
-    """Return the pixels of a JPEG with reduced height if the only error is that rows remain; else None.
+    """Return the decoded pixels if the reduced height caused the only error; otherwise None.
 
-    The error names libjpeg's first warning, or the failure that ended decoding. A warning about the header occurs
-    before pixels are decoded; in this case, the end of the buffer still has the mark of `_allocate_marked`.
+    The message of the error is libjpeg's first warning, or the failure that ended decoding. If the warning is about the
+    header, no pixels were decoded; then the end of the buffer still has the mark of `_allocate_marked`.
     """
     height, width = size
     pixels = buffer[: height * width * 3]
@@ -122,21 +133,21 @@ def _take_complete_rows(buffer: Pixels, size: tuple[int, int], error: ValueError
 
 
 def _allocate_marked(size: int) -> Pixels:
-    """Return memory for pixels, with a mark at its end."""
+    """Return memory for pixels, with a mark of random bytes at its end."""
     memory = np.empty(size, np.uint8)
     memory[max(0, size - 8) :] = _UNTOUCHED[-size:]
     return memory
 
 
 def _shorten(view: memoryview, frame: int, height: int, rows: int) -> tuple[memoryview, int]:
-    """Return a JPEG with reduced height if possible, else the same JPEG; and the height."""
+    """Reduce the height in a JPEG's header if possible; return the JPEG and its height."""
     if rows >= height or view[frame + 1] not in _SEQUENTIAL:
         return view, height
     return _with_height(view, frame, rows), rows
 
 
 def _with_height(view: memoryview, frame: int, rows: int) -> memoryview:
-    """Copy a JPEG and change the height in its header."""
+    """Return a copy of a JPEG with another height in its header."""
     copy = memoryview(bytearray(view))
     copy[frame + 5], copy[frame + 6] = rows >> 8, rows & 255
     return copy

@@ -1,7 +1,7 @@
-"""Encode to JPEG and decode again on the CPU: the effect of compression on pixels.
+"""Encode images to JPEG and decode them again, to show the effect of compression on pixels.
 
-torchvision and Pillow use the same library with the same settings (4:2:0 chroma, accurate transform), so that their
-results are bit-identical.
+This runs on the CPU. torchvision and Pillow use the same library with the same settings (4:2:0 chroma, accurate
+transform), so their results are bit-identical.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def recode(pixels: Tensor, quality: int) -> Tensor:
     """Encode ``(H, W, 3)`` uint8 RGB with a quality from 1 to 100, and decode it again.
 
     Raises:
-        RuntimeError: the image is empty, or has more than 65535 rows or columns.
+        RuntimeError: The image is empty, or has more than 65535 rows or columns.
     """
     if not pixels.numel() or max(pixels.shape[:2]) > 65535:
         raise RuntimeError(f"an image of shape {tuple(pixels.shape)} cannot be a JPEG")

@@ -1,6 +1,6 @@
-"""Steps of the native library that change pixels, ``(H, W, 3)`` bytes; the results are bit-identical to Pillow's.
+"""Build steps: operations of the native library on ``(H, W, 3)`` bytes, bit-identical to Pillow's operations.
 
-Each function returns one step; `ImageProgram.change_pixels` appends steps to a program.
+Each function returns one step, as bytes. `ImageProgram.change_pixels` appends steps to a program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCALED = {"brightness": 6, "contrast": 7, "saturation": 8, "sharpness": 9, "sola
 _BORDERS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3}
 
 
-_ONE = struct.Struct("=2i56xd56x")  # a step with at most one part and one number, which is faster to pack
+_ONE = struct.Struct("=2i56xd56x")  # a step with at most one integer and one float, which is faster to pack
 
 
 def _step(kind: int, part: Sequence[int], numbers: Sequence[float] = ()) -> bytes:
@@ -35,12 +35,12 @@ _NO_PARTS, _NO_NUMBERS = (0,) * 15, (0.0,) * 8
 
 
 def plain(name: str, value: float | None = None) -> bytes:
-    """Return a step by its name.
+    """Return a step that is determined by its name and at most one number.
 
     Args:
         name: A key of `PLAIN` or `SCALED`, "hue" or "posterize".
-        value: For `SCALED` a factor or threshold; for "hue" the amount that is added, from 0 to 255; for "posterize"
-            the number of bits to keep.
+        value: For `SCALED`: the factor or threshold. For "hue": the amount to add, from 0 to 255. For "posterize": the
+            number of bits to keep.
     """
     if name in PLAIN:
         return _ONE.pack(PLAIN[name], 0, 0.0)
@@ -51,12 +51,14 @@ def plain(name: str, value: float | None = None) -> bytes:
 
 
 def window(top: int, left: int, size: Size, border: str, fill: Levels) -> bytes:
-    """Return a step that cuts a window, which may reach outside.
+    """Return a step that cuts a window, which may reach outside the image.
 
     Args:
-        top, left, size: Position and size of the window.
-        border: Border mode for the pixels outside, by torchvision's name.
-        fill: Color of the pixels outside for a constant border.
+        top: Top of the window.
+        left: Left side of the window.
+        size: Height and width of the window.
+        border: torchvision's name of the padding mode for pixels outside the image.
+        fill: Color of the pixels outside with the mode "constant".
     """
     return _step(_WINDOW, (top, left, *size, _BORDERS[border], *fill))
 
@@ -67,23 +69,32 @@ def filling(top: int, left: int, size: Size, fill: Levels) -> bytes:
 
 
 def channels(order: Levels) -> bytes:
-    """Return a step that permutes the channels: `order` has the source index of each channel."""
+    """Return a step that permutes the channels.
+
+    Args:
+        order: For each channel of the result, the index of the source channel.
+    """
     return _step(_CHANNELS, order)
 
 
 def blur(window: Size, deviations: tuple[float, float]) -> bytes:
-    """Return a step for a Gaussian blur; the window must have odd sides."""
+    """Return a step for a Gaussian blur.
+
+    Args:
+        window: Height and width of the window; both must be odd.
+        deviations: The standard deviations.
+    """
     return _step(_BLUR, window, deviations)
 
 
 def affine(size: Size, matrix: Sequence[float], name: str, fill: Levels) -> bytes:
-    """Return a step for an affine (6 numbers) or perspective (8 numbers) transform.
+    """Return a step for an affine transform (6 numbers) or a perspective transform (8 numbers).
 
     Args:
-        size: Size of the result.
-        matrix: Transform from positions in the result to positions in the pixels before the step.
+        size: Height and width of the result.
+        matrix: Transform from a position in the result to a position in the source image.
         name: Name of the filter.
-        fill: Color of the pixels outside.
+        fill: Color of the pixels outside the source image.
     """
     kind = _AFFINE if len(matrix) == 6 else _PERSPECTIVE
     return _step(kind, (*size, PILLOW[name], *fill), matrix)
@@ -92,7 +103,16 @@ def affine(size: Size, matrix: Sequence[float], name: str, fill: Levels) -> byte
 def rotation(
     size: Size, angle: float, expand: bool, center: Sequence[float] | None, name: str, fill: Levels
 ) -> tuple[bytes, Size]:
-    """Return a step for a counterclockwise rotation by degrees, in Pillow's order of operations, and the new size."""
+    """Return a step for a rotation, computed in Pillow's order of operations, and the new size.
+
+    Args:
+        size: Height and width before the rotation.
+        angle: Angle in degrees, counterclockwise.
+        expand: Enlarge the result so that it contains the whole rotated image.
+        center: Center of the rotation, x and y; None for the center of the image.
+        name: Name of the filter.
+        fill: Color of the pixels outside the image.
+    """
     height, width = size
     angle = angle % 360.0
     if center is None and (quarters := _quarters(angle, expand or height == width)) is not None:
@@ -116,7 +136,12 @@ def rotation(
 
 
 def _quarters(angle: float, turns: bool) -> int | None:
-    """Return the number of quarter turns if an angle needs no interpolation; 1 or 3 only if `turns` is True."""
+    """Return the number of quarter turns of an angle; None if the rotation needs interpolation.
+
+    Args:
+        angle: Angle in degrees, from 0 to 360.
+        turns: False if the size doesn't allow for a single quarter turn; then only 0 and 2 are returned.
+    """
     quarters = {0: 0, 180: 2, **({90: 1, 270: 3} if turns else {})}
     return quarters.get(angle)  # type: ignore[call-overload, no-any-return]
 

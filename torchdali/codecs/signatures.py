@@ -1,4 +1,4 @@
-"""Recognize a file by its first bytes, for messages about files with unexpected content."""
+"""Recognize the format of a file by its first bytes, for errors about files with unexpected content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["HEAD", "describe_content", "described_file", "is_compressed", "is_ot
 
 HEAD = 512  # number of bytes that `describe_content` examines
 
-# Each item has a pattern, and the kind of file with a remedy. The first matching pattern counts.
+# Each item has a pattern of first bytes, and a description of the format with a remedy. The first match counts.
 _COMPRESSED: tuple[tuple[bytes, str], ...] = (
     (rb"\x1f\x8b\x08", "compressed by gzip: decompress it with `gunzip`"),
     (rb"\x28\xb5\x2f\xfd", "compressed by Zstandard: decompress it with `unzstd`"),
@@ -88,15 +88,15 @@ def _pattern(signatures: tuple[tuple[bytes, str], ...]) -> re.Pattern[bytes]:
 
 
 _PATTERN, _COMPRESSED_PATTERN = _pattern(_SIGNATURES), _pattern(_COMPRESSED)
-_SHOWN = 40  # characters of a text that are shown
+_SHOWN = 40  # maximum number of characters of a text that are shown
 
 
 def describe_content(data: Any, but: str = "") -> str:
-    """Describe the content of a file that does not have the expected kind.
+    """Describe the content of a file that does not have the expected format.
 
     Args:
         data: The file, or at least its first `HEAD` bytes: any object with the buffer protocol.
-        but: The expected kind ("image", "sound", "video" ...). If the file is of that kind, the result is empty.
+        but: The expected content ("image", "sound", "video" ...). If the file has this content, the result is empty.
 
     Returns:
         The end of a message: ``"; it is ..."``. Empty if the bytes are unknown.
@@ -122,7 +122,10 @@ def _kind(head: bytes) -> str:
 
 
 def described_file(path: str, but: str = "") -> str:
-    """Describe the content of a file on disk (see `describe_content`); empty if it isn't a readable, regular file."""
+    """Describe the content of a file on disk; see `describe_content`.
+
+    The result is empty if the path isn't a readable, regular file.
+    """
     try:
         if not os.path.isfile(path):
             return ""
@@ -133,11 +136,11 @@ def described_file(path: str, but: str = "") -> str:
 
 
 def is_compressed(head: bytes) -> bool:
-    """Return whether the first bytes of a file show that it is compressed or an archive."""
+    """Return whether the first bytes of a file are those of a compressed file or an archive."""
     return _COMPRESSED_PATTERN.match(head) is not None
 
 
 def is_other(head: bytes, but: str) -> bool:
-    """Return whether a file's first bytes match a known kind whose name does not contain `but`."""
+    """Return whether a file's first bytes match a known format whose description does not contain `but`."""
     known = _PATTERN.match(head)
     return known is not None and but not in _SIGNATURES[(known.lastindex or 1) - 1][1]

@@ -1,4 +1,4 @@
-"""Frames of a clip: ranges, uniform samples, and padding beyond the end."""
+"""Frames of a video clip: equally spaced frames, padding after the end, and reading."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ PAD_MODES = ("none", "constant", "edge", "repeat", "reflect_1001", "symmetric", 
 
 
 def uniform(start: int, end: int, count: int) -> list[int]:
-    """Return equidistant frames from the first to the last frame of a range."""
+    """Return equally spaced frame indices, from the first to the last frame of a range.
+
+    Args:
+        start: First frame of the range.
+        end: End of the range (exclusive).
+        count: Number of frames.
+    """
     if count == 1:
         return [start]
     span = end - 1 - start
@@ -23,12 +29,20 @@ def uniform(start: int, end: int, count: int) -> list[int]:
 
 
 def pad_frames(frames: Sequence[int], end: int, mode: str) -> list[int]:
-    """Replace frames beyond the end according to a padding mode; -1 means the fill value.
+    """Replace frame indices beyond the end of a range.
 
-    As in DALI, reflection goes back to the first frame of the file, even if the clip starts later.
+    As in DALI, reflection may go back to the first frame of the file, even if the clip's range starts later.
+
+    Args:
+        frames: Frame indices.
+        end: End of the range (exclusive).
+        mode: One of `PAD_MODES`. With "none", indices beyond the end are removed.
+
+    Returns:
+        The new indices; -1 for a frame with the fill value.
 
     Raises:
-        RuntimeError: the mode is unknown.
+        RuntimeError: The mode is unknown.
     """
     if mode not in PAD_MODES:
         raise RuntimeError(f"Invalid pad_mode: {mode!r}; it is one of {', '.join(PAD_MODES)}")
@@ -55,7 +69,7 @@ def fill_frame(values: Sequence[int], channels: int = 3) -> Tensor:
     """Return the pixel that fills frames, ``(channels,)`` uint8.
 
     Raises:
-        RuntimeError: there is not one value or one per channel, or a value is not from 0 to 255.
+        RuntimeError: The number of values is neither 1 nor the number of channels, or a value is not from 0 to 255.
     """
     if len(values) not in (1, channels):
         raise RuntimeError(f"fill_value: one value, or {channels}, not {len(values)}")
@@ -65,7 +79,17 @@ def fill_frame(values: Sequence[int], channels: int = 3) -> Tensor:
 
 
 def read_clip(decoder: VideoDecoder, frames: Sequence[int], fill: Tensor, out: Tensor | None = None) -> Tensor:
-    """Read frames; frames with the index -1 are filled."""
+    """Read frames of a video.
+
+    Args:
+        decoder: The open video.
+        frames: Frame indices; -1 for a frame with the fill value.
+        fill: The fill value, ``(3,)`` uint8.
+        out: Tensor to write the frames to; None for a new tensor.
+
+    Returns:
+        ``(F, H, W, 3)`` uint8.
+    """
     inside = [frame for frame in frames if frame >= 0]
     if len(inside) == len(frames):
         return decoder.read(frames, out)

@@ -1,4 +1,4 @@
-"""Open video files that several threads share, and a cache of their indices."""
+"""Share open video files among threads, and cache the index of each file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _OPEN = 8  # maximum number of idle decoders that stay open
 
 
 def index_file(path: str) -> VideoIndex:
-    """Return the index of a file, which is built again only if the file has changed.
+    """Return the index of a file; it is built again only if the file has changed.
 
     Raises:
-        DecodeError: the file cannot be read.
+        DecodeError: The file cannot be read.
     """
     try:
         status = os.stat(path)
@@ -36,10 +36,14 @@ def _index_file(path: str, size: int, changed: int) -> VideoIndex:
 
 
 class VideoFiles:
-    """Decoders of files, each used by one thread at a time; the most recently used decoders stay open.
+    """Open decoders of video files; each is used by one thread at a time.
+
+    The most recently used decoders stay open.
 
     Args:
-        color, fast, upright: See `VideoDecoder`.
+        color: See `VideoDecoder`.
+        fast: See `VideoDecoder`.
+        upright: See `VideoDecoder`.
     """
 
     def __init__(self, color: str = "RGB", fast: bool = False, upright: bool = False) -> None:
@@ -55,7 +59,7 @@ class VideoFiles:
 
     @contextmanager
     def lend(self, path: str) -> Iterator[VideoDecoder]:
-        """Provide a decoder of a file inside of a ``with`` block; after an error, the decoder is closed."""
+        """Provide a decoder of a file for a ``with`` block. If the block raises an exception, the decoder is closed."""
         decoder = self._take(path) or VideoDecoder(
             path, index_file(path), color=self._color, fast=self._fast, upright=self._upright
         )
