@@ -136,7 +136,7 @@ def described_file(path: str, but: str = "") -> str:
 
 
 def is_compressed(head: bytes) -> bool:
-    """Return whether the first bytes of a file are those of a compressed file or an archive."""
+    """Return whether the first bytes of a file show that the file is compressed or an archive."""
     return _COMPRESSED_PATTERN.match(head) is not None
 
 

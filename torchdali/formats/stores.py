@@ -135,7 +135,7 @@ def _obstore_settings(scheme: str, limits: RequestLimits) -> dict[str, Any]:
 
 
 def _client(limits: RequestLimits) -> dict[str, Any]:
-    """Return the settings of fsspec's HTTP client: the user's settings and those of this module."""
+    """Return the settings of fsspec's HTTP client: the user's settings, and the settings that this module needs."""
     aiohttp = importlib.import_module("aiohttp")
     conf = importlib.import_module("fsspec.config").conf
     quiet = aiohttp.ClientTimeout(total=None, sock_connect=limits.timeout, sock_read=limits.timeout)
