@@ -2,8 +2,8 @@
 
 A forked process has one thread and a copy of all memory. If another thread held a lock at the moment of the fork, the
 lock stays locked in the copy, where no thread can release it. Locks of modules and of long-lived objects, which any
-process may acquire, must therefore be of the class `ForkSafeLock`. Locks that only one pipeline's threads use need not
-be, because a forked process doesn't run that pipeline.
+process may acquire, must therefore be of the class `ForkSafeLock`. Locks that only one pipeline's threads use may be of
+other classes, because a forked process doesn't run that pipeline.
 """
 
 from __future__ import annotations

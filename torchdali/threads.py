@@ -37,7 +37,7 @@ __all__ = [
 T = TypeVar("T")
 
 _LIMIT = 10.0  # seconds that a thread may take to end
-_CLOCK_OF_THREAD = 6  # low bits of a Linux clock ID: the CPU time of one thread
+_CLOCK_OF_THREAD = 6  # low bits of the ID of a Linux clock that measures one thread's CPU time
 _LAST = 1.0  # seconds that `_end` waits for threads at least, after it has closed all owners
 _ABANDONED = 2.0  # seconds that `close_abandoned` waits until the owner is closed
 

@@ -161,7 +161,7 @@ def _compare(name: str, pixels: Array, expected: Array, text: str = "decodes") -
 def extras() -> Iterator[Finding]:
     """Yield each extra that this installation declares, with its packages.
 
-    A package of several extras is listed only with the first of them.
+    A package that belongs to several extras is listed only with the first extra.
     """
     try:
         lines = metadata.requires("torchdali") or []
@@ -249,7 +249,7 @@ for name in sys.argv[1:]:
 
 
 def devices() -> Iterator[Finding]:
-    """Test the CPU, every accelerator that torch sees, and the GPU's kernels and image decoder."""
+    """Report the CPU, and test every accelerator that torch sees, the GPU kernels, and the decoder for the GPU."""
     yield Finding("cpu", ComponentState.WORKS, f"{cores()} cores, {platform.machine()}")
     if not torch.cuda.is_available():
         kinds = {"CUDA": torch.version.cuda, "ROCm": torch.version.hip}

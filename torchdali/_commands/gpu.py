@@ -61,7 +61,7 @@ class Measurement:
 
 
 def about(folder: Path, sizes: Sizes) -> Found:
-    """Yield versions and the device, and measure copies: from pinned and pageable memory, and on the device."""
+    """Yield the device's name, versions, and the speed of copies from pinned and pageable memory and on the device."""
     yield "device", torch.cuda.get_device_name(0)
     yield "torch", torch.__version__
     yield "torchdali", torchdali.__version__

@@ -24,9 +24,9 @@ __all__ = ["PARTS", "RecipeFiles", "keep", "write"]
 
 Pixels = npt.NDArray[np.uint8]
 
-_CLASSES = {"cat": ((200, 60, 40), "heart"), "dog": ((40, 80, 200), "star")}  # color of the noise, and shape
+_CLASSES = {"cat": ((200, 60, 40), "heart"), "dog": ((40, 80, 200), "star")}  # background color, and shape
 _TRAIN, _VAL = (13, 12), (5, 5)  # images of each class
-_RECORDS = 20  # number of photos, and of audio files, of videos and of arrays
+_RECORDS = 20  # number of photos, which is also the number of audio files, videos and arrays
 _LARGE = 40  # pixels; photos with a wider box get the tag "large"
 
 
@@ -45,7 +45,7 @@ def _pictures(root: Path) -> None:
 
 
 def _picture(random: np.random.Generator, color: tuple[int, int, int], shape: str, size: tuple[int, int]) -> Pixels:
-    """Draw a shape in the green channel, over noise around a color; color and shape depend on the class."""
+    """Draw a green shape on a noisy background; the shape and the background's color depend on the class."""
     pixels = np.array(color) + random.normal(0, 10, (size[1], size[0], 3))
     mask = Image.new("L", size)
     points, _ = SHAPES[shape][0]

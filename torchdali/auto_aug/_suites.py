@@ -20,7 +20,7 @@ def translations(
     max_translate_abs: int | Sequence[int] | None,
     max_translate_rel: float | Sequence[float] | None,
 ) -> list[Augmentation]:
-    """Return the translations along x and y of a suite.
+    """Return a suite's translations along x and y.
 
     Args:
         use_shape: True if translations are fractions of the image's size, False if they are in pixels.
@@ -57,7 +57,7 @@ def _both(limit: Limit) -> tuple[float, float]:
 def given_arguments(
     augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any
 ) -> dict[str, Any]:
-    """Return the arguments for a call of a suite, without arguments that none of its augmentations accepts."""
+    """Return the arguments that at least one augmentation of a suite accepts, to pass them to the suite."""
     arguments = {"shape": shape, "fill_value": fill_value, "interp_type": interp_type}
     if shape is None:
         del arguments["shape"]

@@ -36,7 +36,7 @@ def document(heading: str, facts: Sequence[tuple[str, str]], body: str) -> str:
     Args:
         heading: Text of the heading.
         facts: Pairs of name and value, as text.
-        body: The HTML below.
+        body: HTML to insert below the facts.
     """
     rows = "".join(
         f'<span style="margin-right:1.2em"><b>{html.escape(name)}</b> {html.escape(value)}</span>'

@@ -23,7 +23,7 @@ __all__ = ["COUNT", "IN_A_ROW", "SIZE", "Overlays", "Values", "arrange", "show",
 COUNT = 16  # samples per sheet
 IN_A_ROW = 6  # samples of each batch if several batches are drawn, one batch per row
 SIZE = 160  # length of the longer side of an image, in pixels
-_FEW = 32  # maximum number of values in a uint8 mask
+_FEW = 32  # maximum number of different values in a uint8 mask
 
 
 @dataclass(frozen=True)

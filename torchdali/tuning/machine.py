@@ -130,7 +130,7 @@ class Machine:
         self._open.clear()
 
     def _open_pipeline(self, settings: Settings, processes: int) -> Pipeline | None:
-        """Return an open pipeline with the settings; None if it can't have the requested worker processes."""
+        """Return an open pipeline with the settings; None if the pipeline can't use the requested worker processes."""
         for known, pipe in self._open:
             if known == settings:
                 return pipe

@@ -1,7 +1,7 @@
 """Search for the fastest settings of a machine, step by step, with measurements.
 
 The search is independent of pipelines and clocks: the machine is a function from settings to a rate. Rates are noisy,
-and drift when other programs start and stop. So the search compares two settings by pairs of consecutive measurements.
+and drift when other programs start and stop. So the search compares settings by pairs of consecutive measurements.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Measure = Callable[[Settings], float | None]
 WORTH = 0.02  # smallest gain for which a setting is changed
 _PAIRS = 12  # greatest number of pairs of measurements in one comparison
 _FEW, _HOPELESS = 6, 0.05  # a comparison ends after six pairs if its uncertainty is greater than 0.05
-_CLEAR = 0.1  # two pairs are enough if both have a greater difference in the same direction
+_CLEAR = 0.1  # two pairs are enough if both differ by more than this in the same direction
 
 
 @dataclass(frozen=True)

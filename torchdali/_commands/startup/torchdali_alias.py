@@ -20,7 +20,7 @@ _VERSION = "2.4.0"  # the version of DALI whose Python API torchdali has
 
 
 class _Package(ModuleType):
-    """The module ``nvidia.dali``: torchdali with DALI's version, which scripts may compare."""
+    """The module ``nvidia.dali``: torchdali with DALI's version number, because scripts may check it."""
 
     __version__ = _VERSION
 

@@ -312,7 +312,7 @@ def augmentation(
         mag_range: Magnitudes of the first and the last bin, or an array with the magnitude of each bin. With None, the
             parameter is None, and magnitudes are ignored.
         randomly_negate: Negate the magnitude at random.
-        mag_to_param: Function that converts a magnitude, a float32, to the parameter, a number or an array; called
+        mag_to_param: Function that converts a magnitude (float32) to the parameter (a number or an array). It is called
             while the pipeline is defined. With None, the magnitude itself is the parameter.
         param_device: Device of the parameter: ``"cpu"`` (the default), ``"gpu"``, or ``"auto"`` for the device of the
             samples.

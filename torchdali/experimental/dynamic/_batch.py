@@ -136,14 +136,15 @@ class Batch(LazyValue):
         return _batch_of(move(self._values(), target))
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
-        """Return one torch tensor ``(batch, ...)``.
+        """Return the batch as one torch tensor ``(batch, ...)``.
 
         Args:
-            copy: True to copy the memory; False to share it, or raise an error if that isn't possible.
+            copy: True to copy the memory; False to share the memory, or raise an error if the samples are separate
+                tensors; None to share the memory if possible, and copy otherwise.
             pad: Pad samples with zeros if their shapes differ.
 
         Raises:
-            ValueError: The shapes differ and ``pad`` is False, or the memory can't be shared and ``copy`` is False.
+            ValueError: The shapes differ and ``pad`` is False, or the samples are separate and ``copy`` is False.
         """
         values = self._values()
         dense = values.dense()
@@ -247,7 +248,7 @@ class BatchSamples(Sequence[Tensor]):
 
 
 class BatchSlice:
-    """An object whose indexing indexes into each sample of a batch; see `Batch.slice`."""
+    """The result of `Batch.slice`; its ``[...]`` operator indexes into each sample of the batch."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch

@@ -1,9 +1,9 @@
 """Loops whose body is recorded in its first iteration, and computed ahead for the following iterations.
 
-The first iteration runs as without capture, and the operations that it records are the *template*. For each later
-iteration, the template is applied to the iteration's own data. The capture's executors compute the same results as in
-the first iteration, up to `_AHEAD` iterations ahead. When the body then makes the same calls, the calls return these
-results. The next loop over the same data begins with the template of the previous loop. If the calls of its first
+The first iteration runs like a loop without capture, and the operations that it records are the *template*. For each
+later iteration, the template is applied to the iteration's own data. The capture's executors compute the same results
+as in the first iteration, up to `_AHEAD` iterations ahead. When the body then makes the same calls, the calls return
+these results. The next loop over the same data begins with the template of the previous loop. If the calls of its first
 iteration differ from this template, they become the new template.
 
 The thread that runs the loop starts iterations. The first thread that requests a result waits for the result's
@@ -49,7 +49,7 @@ class _TemplateCall:
     """One call of the template.
 
     Attributes:
-        node: The call in the first iteration.
+        node: The call's node in the first iteration.
         device: Device of the results.
         rng: Generator of the random numbers, if the call draws any.
         draw: Number of draws from the generator in the same iteration, before this call.
@@ -73,7 +73,7 @@ class Template:
 
     Args:
         calls: The calls, in order.
-        roots: The edges of the loop's items in the first iteration.
+        roots: The edges of the loop's data in the first iteration.
     """
 
     def __init__(self, calls: Sequence[_TemplateCall], roots: Sequence[DataNode]) -> None:
@@ -102,7 +102,7 @@ class _Iteration:
     Attributes:
         item: The future value of the loop's variable.
         state: Position of the source after the item.
-        copies: Edges of the template, and their copies in this iteration.
+        copies: Maps edges of the template to their copies in this iteration.
         operations: One operation per call of the template; empty without a template.
     """
 
@@ -342,7 +342,7 @@ class Capture:
         size: int | None,
         result: Any,
     ) -> None:
-        """Record the form of a call of the first iteration."""
+        """Record the form of a call in the first iteration."""
         if not self._first:
             return
         results = [each for each in (result if isinstance(result, tuple) else (result,)) if each._result]

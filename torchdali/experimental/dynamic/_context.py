@@ -66,7 +66,7 @@ class EvalContext(Scoped):
 
     @staticmethod
     def default() -> EvalContext:
-        """Return the context of this thread outside of all ``with`` blocks."""
+        """Return the default context of this thread, which is current outside of all ``with`` blocks."""
         context: EvalContext | None = getattr(_current, "default", None)
         if context is None:
             context = _current.default = EvalContext()

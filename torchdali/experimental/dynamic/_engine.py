@@ -1,6 +1,6 @@
 """Compute operations: collect their inputs into a graph, plan it like a pipeline's, and run it.
 
-Graphs of the same structure share one executor, so a loop plans only once. The structure consists of operators,
+Graphs of the same structure share one executor, so a loop's graph is planned once. The structure consists of operators,
 constants, connections, and source lines of the user's code. Input values, the readers' records and the keys of random
 numbers are passed to each run.
 """
@@ -193,7 +193,10 @@ def _works(
 
 
 def _divide(operations: Sequence[Operation]) -> dict[tuple[int, torch.device | None], list[Operation]]:
-    """Group operations by size and accelerator. CPU operations join the group of an accelerator with the same size."""
+    """Group operations by batch size and accelerator.
+
+    CPU operations join the group of an accelerator that has the same batch size.
+    """
     groups: dict[tuple[int, torch.device | None], list[Operation]] = {}
     accelerators = {o.size: to_torch_device(o.device) for o in reversed(operations) if o.device.device_id is not None}
     for each in operations:

@@ -32,7 +32,7 @@ class ExternalSource:
 
     Raises:
         TypeError: ``source`` is neither a function nor an iterable.
-        ValueError: The function has parameters, or ``cycle`` is set for a function.
+        ValueError: The function has required parameters, or ``cycle`` is set for a function.
     """
 
     def __init__(

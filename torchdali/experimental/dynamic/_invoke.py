@@ -154,7 +154,7 @@ class _EagerCall:
         rng = None if generator is None else BatchRng.following(generator._key(), 0, size)
         try:
             results = run_batch(declared, checked.inputs, checked.constants, checked.per_sample, rng, size)
-        except Exception as error:  # converted to the same class as for calls that are computed later
+        except Exception as error:  # raise the same class of exception as calls that are computed later
             raise locate_error(error, f"operator {declared.name!r} failed") from error
         if checked.device == "mixed":
             results = tuple([move(each, where) for each in results])

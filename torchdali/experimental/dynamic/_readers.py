@@ -105,7 +105,7 @@ class Reader:
         """Return the next outputs: tensors, or batches of ``batch_size`` samples.
 
         Args:
-            batch_size: Number of samples; None for single tensors, or ``max_batch_size`` if the reader has one.
+            batch_size: Number of samples. None means ``max_batch_size`` if it is set, otherwise single tensors.
             arguments: Arguments of the operator that may have one value per sample: constants, tensors, or batches of
                 ``batch_size`` samples.
 
@@ -143,7 +143,8 @@ class Reader:
         """Return an iterator over the next epoch of this reader's shard.
 
         Args:
-            batch_size: Number of samples of a batch; None for single tensors, or ``max_batch_size`` if it is set.
+            batch_size: Number of samples per batch. None means ``max_batch_size`` if it is set, otherwise single
+                tensors.
             ctx: The context that reads the batches; the current context by default.
             capture: Record the calls that the loop's body makes in its first iteration, and compute the same calls
                 ahead of time for the following iterations. Every iteration must make the same calls; see `capture`.

@@ -1,4 +1,4 @@
-"""Nodes of `torchdata.nodes` around readers and functions of the dynamic mode (extra ``torchdata``)."""
+"""`torchdata` nodes that wrap readers and functions of the dynamic mode. They need the extra ``torchdata``."""
 
 from __future__ import annotations
 

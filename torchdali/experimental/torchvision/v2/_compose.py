@@ -103,7 +103,7 @@ class Compose:
             data_input: A PIL image, a tensor ``(..., C, H, W)``, or a node.
 
         Raises:
-            TypeError: the input has an unsupported type, or isn't an image or a tensor like the first call's input.
+            TypeError: the input's type is unsupported, or differs from the type of the first call's input.
             ValueError: the mode of an image is unsupported.
             RuntimeError: there are more images than ``batch_size``, or no images.
         """

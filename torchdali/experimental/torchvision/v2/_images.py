@@ -55,7 +55,7 @@ def pixels_of(image: PIL.Image.Image) -> torch.Tensor:
 
 
 def batch_of(data: Any) -> torch.Tensor:
-    """Return a batch as one tensor: ``(1, H, W, C)`` for a PIL image, ``(N, C, H, W)`` for a tensor."""
+    """Convert a PIL image to a batch ``(1, H, W, C)``, or a tensor of images to a batch ``(N, C, H, W)``."""
     if isinstance(data, PIL.Image.Image):
         return pixels_of(data)[None]
     batch: torch.Tensor = data.reshape(-1, *data.shape[-3:])
