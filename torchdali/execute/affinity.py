@@ -19,9 +19,9 @@ _NODES = Path("/sys/devices/system/node")
 def affinity(device: torch.device | None) -> Callable[[int], None] | None:
     """Return a function that binds a worker thread to its cores, given the thread's index; None to not bind threads.
 
-    With the environment variable ``DALI_AFFINITY_MASK`` (core numbers, separated by commas), thread i runs on the i-th
-    core of the list, and threads beyond the list aren't bound. Without the variable, all threads run on the cores next
-    to the GPU. Without a GPU, threads aren't bound.
+    The environment variable ``DALI_AFFINITY_MASK`` is a list of core numbers, separated by commas. If it is set, thread
+    i runs on the i-th core of the list; threads beyond the list aren't bound. If it isn't set, all threads run on the
+    cores next to the GPU; without a GPU, threads aren't bound.
 
     Raises:
         ValueError: The variable isn't a list of numbers.
@@ -52,7 +52,10 @@ def _check_cores(mask: str) -> list[int]:
 
 @dataclass(frozen=True)
 class _Binding:
-    """Binds a thread to its own core, or to all cores of the list; pipelines with equal bindings share threads."""
+    """Binds the calling thread to its own core, or to all cores of the list.
+
+    Bindings with the same cores are equal, so that their pipelines share threads.
+    """
 
     cores: tuple[int, ...]
     one_each: bool
@@ -65,7 +68,7 @@ class _Binding:
 
 
 def _near(device: torch.device | None) -> set[int]:
-    """Return the cores next to a GPU that this process may use; empty if unknown."""
+    """Return the cores next to a GPU that this process may use; empty if they are unknown."""
     if device is None or device.type != "cuda":
         return set()
     gpu: Any = torch.cuda.get_device_properties(device)
@@ -78,22 +81,22 @@ def _near(device: torch.device | None) -> set[int]:
 
 
 def _ranges(text: str) -> set[int]:
-    """Read a list of cores as the kernel writes it: ``0-3,8``."""
+    """Parse a list of cores in the kernel's format, for example ``0-3,8``."""
     ends = [part.partition("-") for part in text.strip().split(",") if part]
     return {core for a, _, b in ends for core in range(int(a), int(b or a) + 1)}
 
 
 def cores_of_processes(threads: Sequence[int], nodes: Path = _NODES) -> list[tuple[int, ...]]:
-    """Return the cores of each process, so that a process stays on one NUMA node if its threads fit there.
+    """Choose the cores of each process. A process stays on one NUMA node if its threads fit there.
 
     Args:
         threads: Number of threads of each process.
         nodes: Folder where the kernel describes the nodes.
 
     Returns:
-        For each process, the cores of one node; the first processes get the first node. If there is only one node, if
-        there are fewer processes than nodes, or if a node has fewer cores than its processes have threads, each process
-        gets all cores that this process may use.
+        For each process, the cores of one node; the first processes get the first node. In three cases, each process
+        gets all cores that this process may use: there is only one node, there are fewer processes than nodes, or a
+        node has fewer cores than its processes have threads.
     """
     allowed = os.sched_getaffinity(0)
     lists = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda path: int(path.parent.name[4:]))

@@ -1,4 +1,4 @@
-"""Policies for samples that fail: fail the batch, drop the sample, or replace it by another one."""
+"""Policies for samples that fail: fail the batch, skip the sample, or replace it by another sample."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Policy = Literal["raise", "skip", "replace"]
 
 @dataclass(frozen=True)
 class BadSample:
-    """Report on a sample that was skipped or replaced.
+    """A sample that was skipped or replaced, as listed in `Pipeline.bad_sample_report`.
 
     Attributes:
         file: File of the sample; empty if unknown.
@@ -43,13 +43,13 @@ class BadSample:
 
 
 class BadSamples:
-    """The policy for samples that fail, its budget, and the report of bad samples.
+    """The policy for samples that fail, the limit for their number, and the report of these samples.
 
     Args:
-        policy: ``"raise"`` fails the batch; ``"skip"`` delivers a smaller batch; ``"replace"`` repeats a good
-            sample of the same batch.
-        budget: Number of accepted bad samples; the next bad sample fails its batch. None for no limit. Bad samples are
-            counted in the order of the batches, so the count doesn't depend on which batch is done first.
+        policy: ``"raise"`` fails the batch; ``"skip"`` delivers a smaller batch; ``"replace"`` repeats a good sample of
+            the same batch.
+        budget: Number of bad samples to accept; the next bad sample fails its batch. None for no limit. Bad samples are
+            counted in the order of the batches, so the count doesn't depend on which batch is computed first.
     """
 
     def __init__(self, policy: Policy = "raise", budget: int | None = None) -> None:
@@ -60,7 +60,7 @@ class BadSamples:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BadSamples, (self.policy, self.budget)  # without the report: each process has its own
+        return BadSamples, (self.policy, self.budget)  # the report isn't sent, because each process has its own
 
     @property
     def keeps_going(self) -> bool:
@@ -74,10 +74,20 @@ class BadSamples:
         nodes: Mapping[int, Node | None],
         error: Exception,
     ) -> None:
-        """Drop or replace the failed samples of a batch, or raise ``error``; clear the failures in both cases."""
+        """Apply the policy to a batch with failed samples: skip or replace them, or raise `error`.
+
+        In all cases, the method clears `failures`.
+
+        Args:
+            batch: The batch.
+            results: Outputs of a chain that aren't yet values of the batch.
+            failures: The errors, by sample.
+            nodes: The operator that failed, by sample; None if it is unknown.
+            error: The error to raise if the policy is "raise", or if no good sample can replace the failed samples.
+        """
         good = [i for i in range(batch.draw.size) if i not in failures]
         failed = dict(failures)
-        failures.clear()  # breaks a cycle: the errors' frames refer to the job, and the job to the failures
+        failures.clear()  # breaks a cycle: the errors' tracebacks refer to the job, which refers to the failures
         if not self.keeps_going or (not good and is_batch_level(*failed.values())):
             raise error
         self._note(batch, failed, nodes, error)
@@ -96,13 +106,13 @@ class BadSamples:
         nodes: Mapping[int, Node | None],
         error: Exception,
     ) -> None:
-        # Batches of several threads report here, and share the budget.
+        # Several threads may report bad samples of different batches at the same time.
         with self._lock:
             seen = set()
             for i, failure in sorted(failures.items()):
                 node, sample = nodes[i], batch.draw.original(i)
                 if sample in seen:
-                    continue  # the sample occurs twice, because it replaced a bad sample
+                    continue  # the sample is in the batch twice, because it replaced an earlier bad sample
                 seen.add(sample)
                 self.report.append(
                     BadSample(
@@ -117,25 +127,40 @@ class BadSamples:
             batch.outcome.bad_samples.append((len(seen), error))
 
     def take(self, index: int) -> tuple[BadSample, ...]:
-        """Return and remove the report of a batch: another process adds it to its own report."""
+        """Return and remove the bad samples of a batch.
+
+        A replica sends them to the main process, which adds them to its report.
+        """
         with self._lock:
             samples = tuple(bad for bad in self.report if bad.batch == index)
             self.report[:] = [bad for bad in self.report if bad.batch != index]
         return samples
 
     def add(self, batch: InFlightBatch, bad: Sequence[BadSample], keep: Sequence[int] | None) -> None:
-        """Add another process's report on a batch, and apply its selection of samples to this process's data."""
+        """Add a replica's bad samples to the report, and make this process's data of the batch match.
+
+        Args:
+            batch: The batch.
+            bad: The bad samples.
+            keep: For each sample of the replica's result, its index in the batch before; None if no sample was dropped
+                or replaced.
+        """
         with self._lock:
             self.report.extend(bad)
         if keep is not None:
             _select(batch, {}, list(keep))
 
     def check_budget(self, batch: InFlightBatch) -> None:
-        """Raise the error of the first sample above the budget, if the batches up to this one exceed it."""
-        noted, batch.outcome.bad_samples = batch.outcome.bad_samples, []  # the errors' frames refer to the batch
+        """Raise the error of the bad samples with which a batch exceeds the budget, if any.
+
+        The bad samples of this batch and of all batches before it count.
+        """
+        # Breaks a cycle: the errors' tracebacks refer to the batch
+        noted, batch.outcome.bad_samples = batch.outcome.bad_samples, []
         if not noted or self.budget is None:
             return
-        # The user's thread takes the batches in order. So all earlier batches are done, and later batches don't count.
+        # The user's thread takes the batches in order, so the reports of all earlier batches are complete. Later
+        # batches may have reported bad samples already, but they don't count.
         with self._lock:
             count = sum(bad.batch < batch.draw.index for bad in self.report)
         for more, error in noted:
@@ -145,7 +170,13 @@ class BadSamples:
 
 
 def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list[int]) -> None:
-    """Rearrange everything that belongs to samples of the batch."""
+    """Keep only some samples of a batch: of its drawn keys, its values, and the results of a chain.
+
+    Args:
+        batch: The batch.
+        results: Results of a chain, by edge.
+        keep: Indices of the samples to keep, in order; an index may repeat.
+    """
     for edge, values in results.items():
         results[edge] = [values[i] for i in keep]
     for edge, batch_values in batch.values.items():
@@ -168,21 +199,23 @@ def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list
 def nodes_to_rerun(
     graph: Graph, ran: Collection[Node], smaller: bool, can_run: Callable[[Node], bool]
 ) -> Sequence[Node] | None:
-    """Find the nodes that must run again, because they use a permutation of the batch that names dropped samples.
+    """Find the nodes that must run again after samples were dropped, because they used a permutation of the old batch.
 
-    If a permutation is still needed, it is drawn again, and everything that was computed with it is computed again. So
-    all results use the same permutation. Otherwise each value stays with its sample.
+    A permutation consists of sample indices, and may name dropped samples. If it is still needed, it is drawn again,
+    and all values that depend on it are computed again, so that all results use the same permutation. Other values stay
+    with their samples.
 
     Args:
+        graph: The graph.
         ran: The nodes that have run.
         smaller: True if the batch becomes smaller.
-        can_run: Returns True if a node that ran can run again.
+        can_run: Function that returns whether a node that has run can run again.
 
     Returns:
-        The nodes, in order. None if samples cannot be dropped, because an operator that made or used their indices
+        The nodes, in order. None if samples cannot be dropped, because an operator that computed or used their indices
         cannot run again.
     """
-    permuting: set[Node] = set()  # nodes whose values are indices of samples, or are computed from indices
+    permuting: set[Node] = set()  # nodes whose values are sample indices, or are computed from sample indices
     outdated: dict[Node, None] = {}
     for node in graph.nodes:
         takes = set(_index_arguments(node))
@@ -198,23 +231,23 @@ def nodes_to_rerun(
     is_used = any(o in used for node in outdated if node in permuting for o in node.outputs)
     if not is_used or all(map(can_run, outdated)):
         return list(outdated) if is_used else []
-    # Random numbers that aren't used as indices stay with their sample.
+    # If no operator uses these random numbers as indices, they stay with their samples.
     arranges = any(e.source in permuting for n in graph.nodes if _mixes(n) for e in edges(n))
     return None if arranges else []
 
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
-    """Yield the edges whose values are indices of samples."""
-    arguments = node.operator.schema.arguments  # in a fused node, the arguments of its parts have other names
+    """Yield the edges that are passed as arguments whose values are indices of samples."""
+    arguments = node.operator.schema.arguments  # in a fused node, arguments have other names
     return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].of_samples)
 
 
 def _mixes(node: Node) -> bool:
-    """Return True if the result for a sample may depend on other samples."""
+    """Return whether an operator's result for a sample may depend on other samples."""
     alone = node.operator.is_separable({**node.constants, **node.per_sample})
     return node.operator.kind == "batch" and not alone
 
 
 def _draws_indices(node: Node) -> bool:
-    """Return True if the operator draws numbers that belong to the batch as a whole."""
+    """Return whether an operator draws random numbers for the batch as a whole, for example a permutation."""
     return node.operator.schema.random and _mixes(node)

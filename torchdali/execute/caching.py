@@ -1,4 +1,4 @@
-"""Cached samples: the dataset of the reader that replaces a cache and all operators before the cache."""
+"""Cached samples: the dataset of the reader that replaces `fn.cache` and all operators before it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_ORIGIN = frozenset(
 
 
 class KeptSamples:
-    """The samples of one cache: the graph that computes them, and their store.
+    """The samples of one cache: the graph that computes them, and the store that contains them.
 
     This object is an argument of the reader that replaces the cache. If the plan is sent to another process, the object
     opens the same memory or the same files there.
@@ -44,8 +44,8 @@ class KeptSamples:
         graph: The operators before the cache, with one reader.
         parts: Names of the user's operators in the graph, for messages.
         digest: Digest of the computation.
-        limit: Most bytes to store; None for the disk's capacity.
-        folder: Folder of the stored samples; None to store them in memory.
+        limit: Largest number of bytes to store; None for the disk's capacity.
+        folder: Folder for the stored samples; None to store them in memory.
 
     Attributes:
         layouts: Layouts of the outputs.
@@ -67,14 +67,14 @@ class KeptSamples:
 
     @property
     def in_memory(self) -> bool:
-        """True if the samples are stored in memory, so that processes on other machines can't use them."""
+        """True if the samples are stored in this machine's memory, so that other machines can't use them."""
         return self._folder is None
 
     def open(self) -> CachedDataset:
-        """Open the reader and the store.
+        """Open the reader and the store, and return the dataset of cached samples.
 
         Raises:
-            RuntimeError: The reader doesn't provide the identity of its records' files, or the store can't be opened.
+            RuntimeError: The reader can't identify the files of its records, or the store can't be opened.
         """
         (reader,) = (node for node in self.graph.nodes if node.operator.kind == "reader")
         origin = reader.operator.body(**reader.constants)
@@ -84,12 +84,15 @@ class KeptSamples:
                 f"fn.cache cannot keep samples of {reader.operator.name!r}: it does not tell which file a record is "
                 "from, or the store sends neither an ETag nor a time, so that a change of the data could not be noticed"
             )
-        if self._store is None:  # opened before other processes start, because they share it
+        if self._store is None:  # opened before worker processes start, which then share this store
             self._store = self._open_store()
         return CachedDataset(origin, self)
 
     def close(self) -> None:
-        """Release the store: its memory and files, unless other pipelines use them. `summary` remains available."""
+        """Close the store.
+
+        Its memory and files are released unless other pipelines use them. `summary` remains available.
+        """
         if self._store is not None:
             self._final_texts = self.explain_store(), self.summary()
             self._store = None
@@ -109,7 +112,7 @@ class KeptSamples:
         return MemoryStore(self._limit) if self._shared is None else MemoryStore.join(*self._shared)
 
     def get(self, key: bytes) -> tuple[torch.Tensor, ...] | None:
-        """Return the stored values of a key, or None, and count the hit or miss."""
+        """Return the stored values for a key, or None; count the hit or miss."""
         values = self.store.get(key)
         if values is not None and len(values) != len(self.layouts):
             self.store.forget(key)
@@ -118,7 +121,7 @@ class KeptSamples:
         return values
 
     def put(self, key: bytes, values: tuple[torch.Tensor, ...]) -> None:
-        """Store the values of a sample; if the store is full, count the sample as not stored."""
+        """Store the values of a sample. If the store is full, count the sample as not stored."""
         if not self.store.put(key, values):
             self._counts.add(_LEFT_OUT)
 
@@ -147,7 +150,10 @@ class KeptSamples:
         self.graph, self._counts = state["graph"].graph(), SharedCounts.join(state["_counts"])
 
     def explain_store(self) -> list[str]:
-        """Return lines with the store's location, and the operators that aren't run for stored samples."""
+        """Return lines for `Pipeline.explain`: the store's location, and the operators before the cache.
+
+        These operators don't run for samples that are stored.
+        """
         if self._final_texts is not None:
             return self._final_texts[0]
         store = self.store
@@ -155,7 +161,7 @@ class KeptSamples:
         return [f"cache {where}; skipped for cached samples:", *(f"  {node}" for node in self.graph.nodes)]
 
     def summary(self) -> str:
-        """Return a line with hits, misses and bytes."""
+        """Return a line with the numbers of hits, misses and stored bytes."""
         if self._final_texts is not None:
             return self._final_texts[1]
         store = self.store
@@ -183,10 +189,10 @@ def _counts() -> SharedCounts:
 
 
 class CachedDataset:
-    """A dataset of the values at a cache: loaded from the store, or computed from a reader's records and stored.
+    """A dataset of the values at `fn.cache`. Each value is loaded from the store, or computed and then stored.
 
     Args:
-        origin: The reader's dataset.
+        origin: Dataset of the reader before the cache.
         kept: The graph that computes the values, and the store.
     """
 
@@ -209,7 +215,7 @@ class CachedDataset:
         raise AttributeError(name)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the reader's name of a record."""
+        """Return the original reader's name of a record, for example its file."""
         if output is None:
             name: str = self.origin.info(index)
             return name
@@ -217,15 +223,19 @@ class CachedDataset:
         return "" if output or namer is None else namer(index)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a record's file, or of the list of all files; see `datasets.Dataset`."""
+        """Return the identity of a record's file; without `index`, of the list of all files. See `datasets.Dataset`."""
         identity: bytes | None = list_identity(self.origin) if index is None else self.origin.identity(index)
         return identity
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start to read the remote records that are not in the store."""
+        """Start to read remote records.
+
+        Records in the store aren't read. Return None for records that aren't remote.
+        """
         if not _is_far(self.origin):
             return None
-        submit = self.origin.remotes[0].submit  # in other threads, because getting an object's version takes a request
+        # In other threads, because finding out an object's version takes a request
+        submit = self.origin.remotes[0].submit
         return [partial(self.read, i, submit(partial(self._start, i, e))) for i, e in zip(records, epochs, strict=True)]
 
     def _start(self, record: int, epoch: int) -> Read | None:
@@ -236,24 +246,27 @@ class CachedDataset:
             return start_reads(self.origin, [record], [epoch])[0]
 
     def read(self, index: int, started: Future[Read | None] | None = None) -> tuple[torch.Tensor, ...]:
-        """Return the values at the cache.
+        """Return the values at the cache for a record.
 
         Args:
             index: Index of the record.
-            started: Future of the function that waits for the record, if its read was started.
+            started: Future of the function that waits for the record; None if reading was not started.
         """
         key = self._key(index)
         if key is not None and (values := self.kept.get(key)) is not None:
             return values
-        # If several threads or processes miss the same sample at the same time, each computes it, and the first one
-        # stores it. This happens to few samples, so waiting for each other would cost more.
+        # If several threads or processes miss the same sample at the same time, each of them computes it, and the first
+        # one stores it. This is rare, so it costs less than waiting for each other.
         computed = self._compute(index, None if started is None else started.result())
-        if key is not None and key == self._key(index):  # the file did not change meanwhile
+        if key is not None and key == self._key(index):  # only if the file did not change meanwhile
             self.kept.put(key, computed)
         return computed
 
     def _key(self, index: int) -> bytes | None:
-        """Return the key of a record. None if its file can't be inspected: reading the record raises the error."""
+        """Return the key of a record in the store.
+
+        Return None if the record's file can't be inspected. Then reading the record raises the error.
+        """
         identity = self.identity(index)
         if identity is None:
             return None
@@ -265,7 +278,7 @@ class CachedDataset:
         return key.digest()
 
     def _compute(self, index: int, read: Read | None) -> tuple[torch.Tensor, ...]:
-        """Read a record, and run the operators on it."""
+        """Read a record, run the operators before the cache on it, and return the values."""
         values: dict[DataNode, TensorList] = {}
         for node in self._graph.nodes:
             if node.operator.kind == "reader":

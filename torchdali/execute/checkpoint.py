@@ -1,9 +1,9 @@
 """Checkpoint states: the position of a pipeline as JSON values, and a fingerprint of the pipeline.
 
-A checkpoint state is a few integers per source, and a *fingerprint*: the graph as lines of text. Loading another
-pipeline's state raises an error with the differing lines. The fingerprint has no arguments that only decide where the
-data is, which rank reads which part, or how fast the data is read. These arguments may change before a pipeline
-continues from a state.
+The position is a few integers for each reader and source. The *fingerprint* is the graph as lines of text. If a
+pipeline loads the state of another pipeline, an error shows the lines that differ. Some arguments aren't in the
+fingerprint, because they may change before a pipeline continues from a state: arguments for the location of the data,
+for the shard of a rank, and for the speed of reading.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 State = dict[str, Any]
 
 _VERSION = 1
-_LONG = 60  # most characters of a value in the fingerprint; longer values are replaced by a start and a digest
+_LONG = 60  # characters; for a longer value, the fingerprint has its first characters and a digest
 _FOR_SPEED = frozenset(("prefetch_queue_depth", "parallel", "no_copy", "hw_decoder_load"))
 _OF_CACHES = frozenset(("bytes", "path"))
 _OF_READERS = frozenset((
@@ -51,9 +51,9 @@ _OF_READERS = frozenset((
 
 
 def labels(graph: Graph) -> dict[Node, str]:
-    """Name the nodes of a graph: the user's name, otherwise operator and index in the graph.
+    """Return a name for each node: the user's name, otherwise the operator's name and the node's index in the graph.
 
-    Unlike the automatic names from tracing, these names don't depend on nodes that were pruned.
+    The automatic names from tracing also count nodes that were pruned later. These names don't.
     """
     return {
         node: f"{node.operator.name}_{i}" if node.name.startswith("__") else node.name
@@ -62,7 +62,7 @@ def labels(graph: Graph) -> dict[Node, str]:
 
 
 def fingerprint(graph: Graph) -> list[str]:
-    """Return a graph as text, one line per node, the same in every run of a program."""
+    """Return a graph as text, one line per node. The text is the same in every run of a program."""
     named = labels(graph)
 
     def edge(e: DataNode) -> str:
@@ -88,7 +88,7 @@ def _left_out(node: Node) -> Collection[str]:
 
 
 def _value(name: str, value: Any) -> str:
-    """Format a constant. For an external source's data, only the number of items: the data may be large or change."""
+    """Format a constant. The data of an external source may be large or change, so only its length is included."""
     if name == "source" and isinstance(value, (list, tuple, Mapping, np.ndarray, torch.Tensor)):
         return f"{type(value).__name__} of {len(value)}"
     return _text(value)
@@ -102,7 +102,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Format a value, without parts that differ from run to run, such as addresses."""
+    """Format a value, without details that differ from run to run, such as addresses."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, (bool, int, float, str, bytes, type(None), torch.dtype)):
@@ -124,12 +124,12 @@ def _plain(value: Any) -> str:
 
 
 def encode(state: State, graph: Sequence[str]) -> State:
-    """Add version and fingerprint to a state."""
+    """Add the version and the fingerprint to a state."""
     return {"version": _VERSION, "graph": list(graph), **state}
 
 
 def decode(data: str | bytes) -> State:
-    """Read a checkpoint.
+    """Parse the text of a checkpoint.
 
     Raises:
         TypeError: `data` isn't text or bytes.
@@ -152,7 +152,8 @@ def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
     """Check that a state belongs to this pipeline and version, and has the right form.
 
     Raises:
-        RuntimeError: The version, the graph or a field is wrong; the message has the differing lines of the graphs.
+        RuntimeError: The version, the graph or a field is wrong. If the graphs differ, the message has the differing
+            lines.
         TypeError: The state isn't a dict.
     """
     if not isinstance(state, Mapping):
@@ -197,7 +198,7 @@ def check_files(state: Mapping[str, Any], lists: Mapping[str, str]) -> None:
     """Warn if a reader's files, or their order, have changed since a state was saved.
 
     Args:
-        state: The state. States of earlier versions contain no digests of files.
+        state: The state. A state from an earlier version has no digests of file lists, and causes no warning.
         lists: Digests of the readers' current file lists, by label.
     """
     for label, digest in lists.items():
@@ -234,7 +235,7 @@ def _short(value: Any) -> str:
 
 @contextlib.contextmanager
 def restoring() -> Iterator[None]:
-    """Convert errors while a state is restored to a RuntimeError that says that the checkpoint is damaged."""
+    """Convert an error in a `with` block that restores a state to a RuntimeError: the checkpoint is damaged."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
@@ -244,8 +245,8 @@ def restoring() -> Iterator[None]:
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:
     """Convert the checkpoint states of all ranks' pipelines to states for another number of ranks.
 
-    The remaining records of the epoch are divided among the new ranks, see `cursor.reshard`. A reader whose records are
-    not divided (``num_shards=1`` on every rank) continues at the position of one of the old ranks.
+    The remaining records of the epoch are divided among the new ranks, see `cursor.reshard`. If every rank reads all
+    records of a reader (``num_shards=1``), this reader continues at the position of one of the old ranks.
 
     Args:
         states: Results of `Pipeline.state_dict` on the old ranks, in any order.
@@ -285,5 +286,5 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
 
 
 def _ranks(states: Sequence[State], label: str) -> bool:
-    """Return True if a reader's records are divided among the ranks."""
+    """Return whether a reader's records are divided among the ranks."""
     return len(states) == 1 or any(s["readers"][label]["num_shards"] > 1 for s in states)

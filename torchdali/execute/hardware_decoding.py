@@ -1,12 +1,14 @@
-"""Divide the images of a batch between the device's JPEG engine and the CPU's threads.
+"""Divide the images of a batch between the device's JPEG decoder, called the engine, and the CPU's threads.
 
-The executor uses three methods: `accepts` opens the engine's share of a batch, `submit` submits it to the engine, and
-`collect` returns the decoded images. The CPU's threads copy the files of the share into pinned memory. As soon as all
-images of a batch were examined, a separate thread submits the share to the engine, which decodes into a buffer on the
-device. The buffer has capacity for the CPU's images after the engine's images, so a batch is one piece of memory.
+The *share* is the part of a batch that the engine decodes. The executor calls three methods: `accepts` opens the share
+of a batch, `submit` submits it to the engine, and `collect` returns the decoded images. The CPU's threads copy the
+files of the share into pinned memory. When all images of a batch have been examined, a separate thread submits the
+share to the engine. The engine decodes into a buffer on the device, which has capacity for the CPU's images after the
+engine's images. So the whole batch is in one block of memory.
 
-Engines don't follow the order of streams. So a device buffer is reused only after the host has *seen* the event that
-follows its last use, and the files' memory is retained until the host has seen the engine's event.
+An engine doesn't wait for earlier work on a stream. Therefore a buffer on the device is reused only after the host has
+*seen* that its last use is over: the host has queried the event after this use, or has waited for it. The files' memory
+is retained until the host has seen the event after the engine's reads.
 """
 
 from __future__ import annotations
@@ -39,28 +41,29 @@ from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["HardwareDecoding"]
 
-_ROOM = 1 << 18  # bytes per sample that the first batch reserves for pixels, and again for files
+_ROOM = 1 << 18  # bytes per sample that the first batch reserves for pixels, and the same number for files
 _ALIGNED = 256
 _FILE_ALIGNED = 64
 _NAME = "torchdali-engine"
-_STATES = 3  # batches that the engine is decoding
-_MORE = 1.2  # the engine's capacity, as a multiple of the expected images of its share
-_MOST_FAILURES = 3  # failed calls in a row, after which the engine is no longer used
+_STATES = 3  # largest number of batches that the engine decodes at the same time
+_MORE = 1.2  # the engine's capacity for images, as a multiple of the expected number of images in a share
+_MOST_FAILURES = 3  # after this number of failed calls in a row, the engine is no longer used
 
 
 class SharedFiles:
-    """The files of one batch that the engine decodes.
+    """The files of one batch's share.
 
     Args:
+        decoding: The engine and its thread.
         size: Number of images of the batch.
         files: Pinned memory for the files.
-        behind: Number of elements to reserve on the device after the engine's images.
+        behind: Number of elements to reserve on the device after the engine's images, for the CPU's images.
     """
 
     def __init__(self, decoding: HardwareDecoding, size: int, files: Arena, behind: int) -> None:
         self._decoding, self._unseen, self._files, self.behind = decoding, size, files, behind
-        # The chain's threads append to these attributes under the lock. After the submission, no thread appends, and
-        # the engine's thread reads them.
+        # Until the submission, the chain's threads add to these attributes, under the lock. From the submission on, the
+        # attributes belong to the engine's thread, and no thread adds to them.
         self._tables: list[tuple[Files, Array]] = []
         self._count = 0
         self._more: list[Tensor] = []
@@ -70,12 +73,12 @@ class SharedFiles:
 
     @property
     def takes(self) -> bool:
-        """True while the engine works."""
+        """True while the engine can be used."""
         return not self._decoding.lost
 
     @property
     def memory(self) -> list[Tensor]:
-        """The buffers of all files."""
+        """The blocks of memory with the files."""
         return [self._files.flat, *self._more]
 
     @property
@@ -94,7 +97,7 @@ class SharedFiles:
         return memory.data_ptr()
 
     def add(self, files: Files, parts: Array, count: int) -> int:
-        """Add copied files, and return the index of the first file; -1 if the share was already submitted."""
+        """Add copied files to the share. Return the index of the first one; -1 if the share was already submitted."""
         with self._lock:
             if self._future is not None:
                 return -1
@@ -103,7 +106,11 @@ class SharedFiles:
             return first
 
     def keep(self, data: Tensor) -> Tensor:
-        """Copy and add one file; return its bytes as `data_of` does, or unchanged if the share was submitted."""
+        """Copy one file into pinned memory and add it to the share.
+
+        Returns:
+            The copy, as returned by `data_of`. If the share was already submitted, `data` itself.
+        """
         if any(data is view for view in list(self._views.values())):
             return data
         files = examine([data]).rows
@@ -113,7 +120,7 @@ class SharedFiles:
         return data if index < 0 else self.data_of(index)
 
     def data_of(self, index: int) -> Tensor:
-        """Return the bytes of a file, always the same tensor."""
+        """Return the bytes of a file of the share, always as the same tensor."""
         with self._lock:
             if index not in self._views:
                 self._views[index] = self._bytes_of(self._row(index))
@@ -136,7 +143,7 @@ class SharedFiles:
         raise IndexError(index)
 
     def index_of(self, data: Any) -> int:
-        """Return the index of a file by its bytes, which must be the tensor of `data_of`; else -1."""
+        """Return the index of a file, from the tensor that `data_of` returned for it; -1 for other tensors."""
         return next((index for index, view in self._views.items() if view is data), -1)
 
     def table(self) -> Files:
@@ -147,7 +154,7 @@ class SharedFiles:
         return table
 
     def count_examined(self, count: int) -> None:
-        """Record that a number of images were examined; submit the share after the last image."""
+        """Record that a number of the batch's images were examined. After the last image, submit the share."""
         with self._lock:
             self._unseen -= count
             ready = self._unseen == 0
@@ -155,7 +162,7 @@ class SharedFiles:
             self.submit()
 
     def submit(self) -> Future[Decoded | None]:
-        """Submit the share in the engine's thread, once; return its future."""
+        """Submit the share to the engine's thread, if this was not done yet, and return the future of its result."""
         with self._lock:
             if self._future is None:
                 self._future = self._decoding.start(self, self._count)
@@ -163,10 +170,12 @@ class SharedFiles:
 
 
 class Decoded:
-    """The images of a batch that the engine decodes, by their index in `SharedFiles`; see `DeviceImages`.
+    """The images of a share that the engine decodes, by their index in `SharedFiles`; see `DeviceImages`.
 
     Args:
-        arena: Buffer on the device. The CPU's images are appended after the first `used` elements.
+        decoding: The engine and its memory.
+        arena: Buffer on the device. The CPU's images are copied into it after the first `used` elements.
+        used: Number of elements for the engine's images.
         files: Table of the files: `out` is the start of an image, `code` is 0 if the engine accepted the image.
         event: Event after the engine's writes; None without streams.
     """
@@ -176,7 +185,7 @@ class Decoded:
         self._share: SharedFiles | None = None
 
     def has(self, indices: Array) -> Array:
-        """Return for each index whether the engine accepted the image."""
+        """Return, for each index, whether the engine accepted the image."""
         good: Array = self._files["code"][indices] == 0
         return good
 
@@ -212,12 +221,16 @@ class Decoded:
         if into.numel() < arena.used:
             flat, uploaded = stream.copy_arena(arena, batches)
             return torch.cat([self.arena[: self.used], flat]), uploaded
-        stream.copy_arena(arena, (), into)  # without small batches: users may hold them, and `into` is reused
+        stream.copy_arena(arena, (), into)  # without the small batches: users may still use them when `into` is reused
         whole = self.arena[: self.used + arena.used]
         return (whole.clone() if keeps else whole), []
 
     def _table(self, opened: OpenBuffer) -> tuple[Array, Array, Array, dict[int, Tensor]]:
-        """Return all images' indices in the share, starts in the CPU's arena and shapes, and the images in no arena."""
+        """Return all images' indices in the share, their starts in the CPU's arena and their shapes.
+
+        The index of an image that the CPU decoded is -1. The last result has the pixels of images that didn't fit into
+        the arena.
+        """
         indices, starts = np.full(opened.size, -1, np.int64), np.zeros(opened.size, np.int64)
         shapes, others = np.zeros((opened.size, 3), np.int64), {}
         for samples, stored in opened.chunks():
@@ -253,7 +266,7 @@ class HardwareDecoding:
         edges: All edges that chains deliver.
 
     Attributes:
-        lost: True if the engine doesn't work or is closed, and must not receive more images.
+        lost: True if the engine has failed or is closed. Then it must not receive more images.
     """
 
     def __init__(
@@ -274,10 +287,12 @@ class HardwareDecoding:
     # ---------------------------------------------------------------- for the executor
 
     def accepts(self, edge: DataNode, opened: OpenBuffer) -> bool:
-        """Open a batch's share, and return whether the engine decodes a share of an edge's images.
+        """Return whether the engine decodes a share of an edge's images; if it does, open the batch's share.
 
         Args:
-            opened: The results of the batch. This method stores the share in their arena, which it adds if necessary.
+            edge: The edge.
+            opened: The buffer for the batch's results. The share is stored in its arena, which this method adds if
+                necessary.
         """
         if self.lost or not is_shared(edge):
             return False
@@ -289,10 +304,12 @@ class HardwareDecoding:
         return True
 
     def submit(self, batch: Iterable[OpenBuffer], then: Callable[[bool], None]) -> None:
-        """Submit the shares of a batch that were not submitted, and call `then` when the engine's thread has run.
+        """Submit the batch's shares that weren't submitted yet. Call `then` when the engine's thread is done with all.
 
         Args:
-            then: Called once. Its argument is True in the engine's thread, and False in this thread.
+            batch: The buffers of the batch's results.
+            then: Function that is called once. Its argument is True if the engine's thread calls it, and False if this
+                thread does.
         """
         here, shares = threading.get_ident(), [_share_of(opened) for opened in batch]
         missing, lock = len(shares), threading.Lock()
@@ -309,14 +326,15 @@ class HardwareDecoding:
             share.submit().add_done_callback(one)
 
     def collect(self, edge: DataNode, opened: OpenBuffer, failures: dict[int, BaseException]) -> OpenBuffer:
-        """Wait for the engine's images of a batch; decode the images that the engine skipped on the CPU.
+        """Wait for the engine's images of a batch. Decode on the CPU the images that the engine didn't accept.
 
         Args:
+            edge: The edge.
             opened: The results of the batch.
-            failures: The errors by sample. This method adds the errors of images that the CPU can't decode either.
+            failures: The errors by sample. If the CPU can't decode an image either, this method adds the error.
 
         Returns:
-            The results with the CPU's images. Their attribute `there` has the engine's images, or is None.
+            The results with the CPU's images. Its attribute `there` has the engine's images; None without any.
         """
         share = _share_of(opened)
         decoded = share.submit().result()
@@ -336,19 +354,24 @@ class HardwareDecoding:
         return opened
 
     def close(self) -> None:
-        """End the thread, and wait for the engine."""
+        """End the engine's thread, and wait for the engine."""
         with self._lock:
             thread, self._thread, self.lost = self._thread, None, True
         if thread is not None:
-            # The engine's thread itself may have dropped the last reference to a pipeline.
+            # This may be the engine's thread itself, if it has dropped the last reference to a pipeline.
             mine = threading.current_thread().name.startswith(_NAME)
             thread.shutdown(wait=not mine, cancel_futures=True)
-        self._see_all()  # the caller releases the files' memory next
+        self._see_all()  # afterwards, the caller releases the files' memory
 
     # ---------------------------------------------------------------- in the engine's thread
 
     def start(self, share: SharedFiles, count: int) -> Future[Decoded | None]:
-        """Decode in the engine's thread; the future's result is None if there is nothing to decode."""
+        """Decode a share in the engine's thread. The result of the future is None without any decoded image.
+
+        Args:
+            share: The share. From here on, it belongs to the engine's thread.
+            count: Number of files of the share.
+        """
         with self._lock:
             if not count or self.lost:
                 nothing: Future[Decoded | None] = Future()
@@ -362,7 +385,7 @@ class HardwareDecoding:
         try:
             with self.device_stream.context():
                 return self._decode(share)
-        except Exception as error:  # drivers and libraries raise various errors; memory may be exhausted
+        except Exception as error:  # any type: from drivers or libraries, or because memory is exhausted
             self._note_failure(error)
             return None
 
@@ -389,13 +412,13 @@ class HardwareDecoding:
         return None
 
     def _submit(self, engine: JpegEngine, files: Files, arena: Tensor, state: int) -> Any:
-        """Submit files; return the event after the engine's writes, also if the call failed."""
+        """Submit files to the engine, and return the event after its writes, even if the call failed."""
         stream = self._own_stream()
         with contextlib.nullcontext() if stream is None else on_stream(stream):
             try:
                 engine.decode(files, arena, state, 0 if stream is None else stream.cuda_stream)
                 failure = None
-            except Exception as error:  # the next call may succeed: a single image can make the whole call fail
+            except Exception as error:  # a single image can make a whole call fail, so the next call may succeed
                 files["code"], failure = 1, error
         event = self._events[state] = self.device_stream.record(stream)
         if failure is None:
@@ -429,7 +452,7 @@ class HardwareDecoding:
             warnings.warn(f"the JPEG decoder on {where} failed on a batch: {error}; the CPU decoded it", stacklevel=2)
 
     def _give_up(self, error: Exception) -> None:
-        self._see_all()  # otherwise the engine's states would be destroyed while they decode
+        self._see_all()  # the engine must not be destroyed while it decodes
         self._engine, self.lost = None, True
         with self._lock:
             self._free.clear()
@@ -448,7 +471,14 @@ class HardwareDecoding:
     def _decode_rest(
         self, results: list[Any], rest: Sequence[int], upright: bool, failures: dict[int, BaseException]
     ) -> None:
-        """Decode images on the CPU: replace files by pixels in `results`, or add the errors to `failures`."""
+        """Decode images on the CPU.
+
+        Args:
+            results: The batch's results. Decoded pixels replace the files' bytes.
+            rest: Indices of the images to decode.
+            upright: True to apply the files' orientation.
+            failures: The errors by sample; errors of these images are added.
+        """
         fancy = self._work.fancy
         images = decode_together([results[i] for i in rest], upright, fancy=fancy) if rest else []
         for i, pixels in zip(rest, images, strict=True):
@@ -460,10 +490,10 @@ class HardwareDecoding:
                 failures[i] = error
 
     def _arena(self, used: int) -> Tensor:
-        """Return memory that no kernel uses.
+        """Return memory on the device that no kernel and no engine uses.
 
-        The host must have seen the event after the memory's last use. This includes memory that torch's allocator
-        returns; see the module's docstring.
+        The host must have seen the event after the memory's last use, see the module's docstring. This also applies to
+        memory that PyTorch's allocator returns, so the method waits for the current work on the device.
         """
         with self._lock:
             for k, (arena, event) in enumerate(self._free):
@@ -473,20 +503,21 @@ class HardwareDecoding:
             self._free = [(a, e) for a, e in self._free if a.numel() >= used or not (e is None or e.query())]
             large = [k for k, (arena, _) in enumerate(self._free) if arena.numel() >= used]
             waited = self._free.pop(large[0]) if len(large) >= _STATES - 1 else None
-        if waited is not None:  # more arenas would only waste memory: the device is slower than the host
+        if waited is not None:  # the device is slower than the host: wait, because more arenas would only waste memory
             _see(waited[1])
             return waited[0]
         block = torch.empty(used + used // 4, dtype=torch.uint8, device=self.device_stream.device)
         stream = self._own_stream()
         if stream is not None:
-            block.record_stream(stream)  # if the batch fails, the memory may be released while the engine writes
+            # If the batch fails, the memory may be freed while the engine still writes to it
+            block.record_stream(stream)
         event = self.device_stream.record()
         if event is not None:
-            event.synchronize()  # rare: only if no arena is large enough
+            event.synchronize()  # blocks the host, but this is rare: only if no arena is large enough
         return block
 
     def give_back(self, arena: Tensor, event: Any) -> None:
-        """Store an arena for a later batch, which may write to it after all work that is now enqueued."""
+        """Store an arena for a later batch. It may be reused after all work that is enqueued on the device now."""
         self.device_stream.wait_for(event)
         last = self.device_stream.record()
         with self._lock:
@@ -495,7 +526,7 @@ class HardwareDecoding:
 
 
 def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> EngineWork:
-    """Return the engine's workload for its share of batches of `count` images."""
+    """Return the engine's maximum workload per batch, for batches of at most `count` images."""
     constants = [edge.source.constants for edge in edges if edge.source is not None]
     share = max((float(each.get("hw_decoder_load", 0)) for each in constants), default=0.0)
     height, width = (
@@ -513,13 +544,13 @@ def _share_of(opened: OpenBuffer) -> SharedFiles:
 
 
 def _indices(images: ChunkImages) -> Array:
-    """Return the images' indices in the share of the batch; -1 for images that the CPU decoded."""
+    """Return, for each image of a chunk, its index in the batch's share; -1 if the CPU decoded it."""
     indices: Array = images.parts["index"]
     return np.where(indices >= 0, indices + images.first, -1)
 
 
 def _is_complete(opened: OpenBuffer, decoded: Decoded | None) -> bool:
-    """Return whether all images are decoded and in arenas."""
+    """Return whether every image of a batch was decoded, into the device's buffer or the CPU's arena."""
     for _, stored in opened.chunks():
         if not isinstance(stored, ChunkImages):
             return False
@@ -535,6 +566,6 @@ def _is_file(sample: Any) -> bool:
 
 
 def _see(event: Any) -> None:
-    """Wait until the host has seen that an event is done."""
+    """Wait until an event is done, so that the host has seen it. Do nothing for None."""
     if event is not None and not event.query():
         event.synchronize()

@@ -1,8 +1,9 @@
 """Worker processes that run parallel sources and parallel datasets.
 
-The pool sends a task to an idle process. All tasks of a stateful source run in the same process, in order. If the
-user's code raises an exception, the task's future gets it, with its class if it can be pickled, and with the worker's
-traceback as its cause. The worker continues. `WorkerPool` watches the processes.
+The pool sends a task to an idle process. If a source has a state, all its tasks run in the same process, in order. If
+the user's code raises an exception, the task's future raises it in the main process, with the worker's traceback as its
+cause. If the exception can't be pickled, it becomes a RuntimeError. The worker process continues. `WorkerPool` watches
+the processes.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ StartMethod = Literal["fork", "spawn", "forkserver"]
 def open_sources(
     sources: Mapping[int, BatchSource], batch_size: int, count: int, start_method: StartMethod, pickler: Any = None
 ) -> None:
-    """Start worker processes if a source is parallel, and open all sources.
+    """Open all sources. If a source is parallel, start worker processes first.
 
     Args:
-        sources: The sources, by the seed for random numbers of their code, see `user_random`.
+        sources: The sources. The key of a source is the seed for random numbers in its code, see `user_random`.
         batch_size: Number of samples of a batch.
         count: Number of processes.
         start_method: See `StartMethod`.
@@ -76,7 +77,7 @@ def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: 
 
     Args:
         dataset: Dataset of a reader.
-        seed: Seed for random numbers of the dataset's code, see `user_random`.
+        seed: Seed for random numbers in the dataset's code, see `user_random`.
         start_method: See `StartMethod`.
         pickler: See `open_sources`.
     """
@@ -89,17 +90,17 @@ def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: 
 
 
 class _DatasetWork(NamedTuple):
-    """The work of a dataset's processes, with the attributes of a source that `ProcessPool` uses."""
+    """The work of a dataset's processes, with the attributes of a source that `ProcessPool` reads."""
 
     work: Work
     stateful: bool = False
 
 
 class SourceHandle:
-    """Handle of the pool for one source.
+    """A source's access to the pool of processes.
 
     Attributes:
-        seed: Seed for random numbers of the source's code, see `user_random`.
+        seed: Seed for random numbers in the source's code, see `user_random`.
     """
 
     def __init__(self, workers: ProcessPool, source: int, seed: int) -> None:
@@ -107,7 +108,7 @@ class SourceHandle:
         self.count = workers.count
 
     def submit(self, request: Any) -> Future[WorkResult]:
-        """Queue a request, for which a process runs the source's work."""
+        """Queue a request. A process passes it to the source's work, and the future gets the result."""
         return self._workers.submit(self._source, request, self.seed)
 
     def close(self) -> None:
@@ -116,7 +117,7 @@ class SourceHandle:
 
 
 class ProcessPool:
-    """A fixed set of processes. Dropping the last reference to the pool also ends them.
+    """A fixed number of processes. They end when the last reference to the pool is dropped.
 
     Args:
         sources: Objects with the attributes `work` and `stateful`.
@@ -137,11 +138,12 @@ class ProcessPool:
         payload = work if start_method == "fork" else _pickle(work, pickler, start_method)
         started = [_start(context, start_method, i, self.count, payload) for i in range(self.count)]
         self._pool = WorkerPool(started, _call, None, 1)
-        # At the end of the program, this runs before multiprocessing waits for its children, which may be suspended.
+        # At the end of the program, this must run before multiprocessing waits for its children: a suspended child
+        # would never end.
         self.close = multiprocessing.util.Finalize(self, self._pool.close, exitpriority=1)
 
     def submit(self, source: int, request: Any, seed: int) -> Future[WorkResult]:
-        """Queue a task: a process runs the work of a source on a request."""
+        """Queue a task: a process passes the request to the work of a source."""
         task = _PoolTask(source, request, seed, self._owner.get(source))
         self._pool.submit(task)
         return task.future
@@ -152,7 +154,7 @@ def _call(function: Callable[[], None]) -> None:
 
 
 class _Request(NamedTuple):
-    """The message with a task for a process."""
+    """The message that sends a task to a process."""
 
     number: int
     source: int
@@ -162,7 +164,14 @@ class _Request(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """The result of a task: batches (None at the end of the data) and the position after them, or an error."""
+    """The message with a task's result.
+
+    Attributes:
+        number: Number of the request.
+        batches: The batches; None at the end of the data.
+        place: Position of the source after the batches.
+        error: The error of the task; None if it succeeded.
+    """
 
     number: int
     batches: tuple[SentBatch, ...] | None
@@ -172,7 +181,7 @@ class _Answer(NamedTuple):
 
 @dataclass(eq=False)
 class _PoolTask:
-    """A job of the pool, see `WorkerJob`."""
+    """A task for a process; see `WorkerJob` for its methods."""
 
     source: int
     request: Any
@@ -191,7 +200,7 @@ class _PoolTask:
         return self.future.set_running_or_notify_cancel()
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> _Request:
-        # Called in the thread that sends the task. Until `finish`, other threads only use the task's future.
+        # The task belongs to the pool from `submit` to `finish`. Meanwhile, other threads only use its future.
         return _Request(number=number, source=self.source, request=self.request, seed=self.seed, returned=returned)
 
     def answer(self, result: _Answer, views: Views) -> None:
@@ -209,7 +218,8 @@ class _PoolTask:
     def finish(self) -> None:
         if not (self.future.running() or self.begin()):
             return  # cancelled
-        # Setting the result wakes the thread that waits for the future. It may submit another task immediately.
+        # From here on, the result belongs to the thread that waits for the future. It may immediately submit another
+        # task.
         result, self.result = self.result, None
         if isinstance(result, Exception):
             self.future.set_exception(result)
@@ -228,7 +238,7 @@ def _start(context: Any, start_method: StartMethod, number: int, count: int, pay
 
 
 def _hint(start_method: StartMethod) -> str:
-    """Return the likely reason for the early end of a process that wasn't forked."""
+    """Return the likely reason why a process that wasn't forked ended early."""
     if start_method == "fork":
         return ""
     first = f"With py_start_method={start_method!r} each process imports the script first; the import's error is above"
@@ -248,7 +258,7 @@ def _pickle(work: Sequence[Work | None], pickler: Any, start_method: str) -> tup
     """Return the pickled work for a new process, and the function that unpickles it.
 
     Raises:
-        TypeError: A source, or an object that it refers to, can't be pickled.
+        TypeError: A source, or an object to which it refers, can't be pickled.
     """
     if pickler is None:
         try:
@@ -290,7 +300,7 @@ def _introduce_worker(work: Sequence[Work] | Exception, number: int, count: int)
 
 
 def _load(payload: Any) -> Sequence[Work] | Exception:
-    work: Sequence[Work] = payload  # forked: the callables themselves
+    work: Sequence[Work] = payload  # in a forked process, the callables themselves
     if isinstance(payload, tuple):
         data, loads = payload
         try:

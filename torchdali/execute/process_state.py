@@ -1,4 +1,4 @@
-"""Query the state of processes and threads: alive, suspended, sleeping, memory for more threads."""
+"""Query whether processes and threads live, sleep or are suspended, and whether memory allows new threads."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from typing import NamedTuple
 __all__ = ["ProcessId", "has_gil", "has_room", "is_stopped", "others_sleep"]
 
 _PATIENCE = 0.5  # seconds
-_ROOM = 32 << 20  # bytes of address space: stacks of threads, and their first allocations
+_ROOM = 32 << 20  # bytes of address space that new threads need for their stacks and first allocations
 
 
 class ProcessId(NamedTuple):
-    """Identity of a process: its id and its start time, because the system reuses ids."""
+    """Identity of a process: its id and its start time. The start time is needed because the system reuses ids."""
 
     number: int
     began: bytes
 
     @classmethod
     def of(cls, number: int) -> ProcessId:
-        """Return the identity of the process that currently has an id."""
+        """Return the identity of the process that currently has this id."""
         return cls(number, _facts(Path(f"/proc/{number}/stat"))[1])
 
     @property
     def lives(self) -> bool:
-        """True until the process has ended; False also for a zombie, whose exit code wasn't collected yet."""
-        if not self.began:  # the process had already ended, or /proc is missing
+        """True until the process has ended. A zombie, whose exit code was not collected yet, counts as ended."""
+        # `of` couldn't read the start time: the process had already ended, or the system has no /proc
+        if not self.began:
             return _exists(self.number)
         state, began = _facts(Path(f"/proc/{self.number}/stat"))
         return began == self.began and state not in (b"Z", b"X")
@@ -47,12 +48,15 @@ def _exists(number: int) -> bool:
 
 
 def has_gil() -> bool:
-    """Return True if the GIL is enabled; False in free-threaded Python, unless a module needs the GIL."""
+    """Return whether the GIL is enabled. In free-threaded Python it isn't, unless a module needs it."""
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 def has_room() -> bool:
-    """Return False if memory doesn't suffice for threads: Python may then wait forever for a thread to start."""
+    """Return whether enough memory is available to start threads.
+
+    Without it, Python may wait forever for a new thread.
+    """
     try:
         mmap.mmap(-1, _ROOM).close()
     except OSError:
@@ -61,15 +65,16 @@ def has_room() -> bool:
 
 
 def is_stopped(pid: int | None) -> bool:
-    """Return True if SIGSTOP or Ctrl-Z has suspended a process; False if unknown."""
+    """Return whether SIGSTOP or Ctrl-Z has suspended a process; False if this is unknown."""
     return _facts(Path(f"/proc/{pid}/stat"))[0] in (b"T", b"t")
 
 
 def others_sleep() -> bool:
-    """Wait until all other threads of this process sleep; return False if a thread still runs after half a second.
+    """Wait until all other threads of this process sleep; return False if one still runs after half a second.
 
-    A thread that Python has joined may still be ending, and hold a library's lock (such as OpenCV's lock for per-thread
-    data). A process that is forked at this moment would wait for the lock forever.
+    A thread that Python has already joined may still be ending, and hold a library's lock (for example OpenCV's lock
+    for per-thread data). If the process is forked at this moment, the lock stays held in the forked process, which
+    would wait for it forever.
     """
     deadline = time.monotonic() + _PATIENCE
     own = str(threading.get_native_id())

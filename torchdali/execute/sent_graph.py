@@ -1,4 +1,4 @@
-"""A graph in a message to a process that has no graph yet."""
+"""Convert a graph to a message for a process that doesn't have the graph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ class _SentEdge:
 
 @dataclass(frozen=True)
 class _SentPart:
-    """One of the user's operators that a fused operator replaces, for error messages."""
+    """One of the user's operators that a fused operator replaces.
+
+    The receiving process uses it only in error messages.
+    """
 
     operator: str
     name: str
@@ -47,7 +50,7 @@ class _SentPart:
 
 
 def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that can be pickled: they are only used in error messages."""
+    """Return the arguments that can be pickled. Error messages can do without the others."""
     portable = {}
     for name, value in constants.items():
         with contextlib.suppress(Exception):
@@ -58,7 +61,7 @@ def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _SentNode:
-    """A node in a message; it refers to other nodes by their indices."""
+    """A node in a message. It refers to other nodes by their indices."""
 
     operator: str
     name: str
@@ -76,7 +79,13 @@ class _SentNode:
 
 @dataclass(frozen=True)
 class SentGraph:
-    """The message from which a replica's process rebuilds the graph."""
+    """The message from which another process rebuilds the graph.
+
+    Attributes:
+        modules: Modules to import, because they declare the operators.
+        nodes: The nodes, in order.
+        outputs: The outputs.
+    """
 
     modules: tuple[str, ...]
     nodes: tuple[_SentNode, ...]
@@ -118,7 +127,7 @@ class SentGraph:
         return cls(modules, sent, tuple(map(edge, graph.outputs)))
 
     def graph(self) -> Graph:
-        """Rebuild the graph."""
+        """Import the operators' modules, and rebuild the graph."""
         for module in self.modules:
             importlib.import_module(module)
         nodes: list[Node] = []

@@ -1,4 +1,4 @@
-"""Anonymous files that processes map, and sockets for sending their descriptors."""
+"""Anonymous files that several processes map, and sockets for sending the files' descriptors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ _Bytes = npt.NDArray[np.uint8]
 
 
 def view_of(block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """Return a tensor in a block, at an offset in bytes."""
+    """Return a tensor that is a view of a block of memory.
+
+    Args:
+        block: The block as uint8.
+        offset: Offset of the tensor in bytes.
+        shape: Shape of the tensor.
+        dtype: Dtype of the tensor.
+    """
     size = dtype.itemsize
     for extent in shape:
         size *= extent
@@ -27,15 +34,15 @@ def view_of(block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: tor
 
 
 def socket_of(connection: int) -> socket.socket:
-    """Return the socket of a connection, to send descriptors."""
+    """Return a socket for an open connection, given by its descriptor, over which descriptors can be sent."""
     duplicate = socket.socket(fileno=os.dup(connection))
-    duplicate.settimeout(None)  # or the user's default timeout would make the connection non-blocking
+    duplicate.settimeout(None)  # otherwise, the user's default timeout would make the connection non-blocking
     return duplicate
 
 
 def map_file(descriptor: int, size: int) -> _Bytes:
     """Return the bytes of a file, mapped for reading and writing."""
-    try:  # unlike `mmap`, this keeps no descriptor open: a consumer may hold thousands of blocks
+    try:  # unlike `mmap`, this keeps no descriptor open per block; a consumer may hold thousands of blocks
         path = f"/proc/self/fd/{descriptor}"
         return torch.from_file(path, shared=True, size=size, dtype=torch.uint8).numpy()
     except RuntimeError:
@@ -45,8 +52,8 @@ def map_file(descriptor: int, size: int) -> _Bytes:
 def anonymous_file(size: int) -> int:
     """Return the descriptor of an anonymous file, with all its bytes reserved.
 
-    The file is in memory if the system supports `memfd_create` (so the size of ``/dev/shm`` doesn't matter), otherwise
-    in the folder for temporary files.
+    If the system supports `memfd_create`, the file is in memory, and the size of ``/dev/shm`` doesn't matter.
+    Otherwise, the file is in the folder for temporary files.
 
     Raises:
         MemoryError: The memory or disk is full; the message has the required size.
@@ -54,7 +61,8 @@ def anonymous_file(size: int) -> int:
     descriptor = anonymous_descriptor(0)
     try:
         if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(descriptor, 0, size)  # otherwise, a write without free memory would kill the process
+            # Without this reservation, writing when memory is full would kill the process
+            os.posix_fallocate(descriptor, 0, size)
         else:
             os.ftruncate(descriptor, size)
     except OSError as error:

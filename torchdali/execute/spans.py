@@ -1,4 +1,4 @@
-"""Spans: the work of a pipeline's threads, in the timelines of `torch.profiler` and of Nsight Systems."""
+"""Record the work of a pipeline's threads as spans in the timelines of `torch.profiler` and Nsight Systems."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _has_nvtx(device: torch.device | None) -> bool:
 
 
 def wants_spans(device: torch.device | None) -> bool:
-    """Return whether torch's profiler is active, or Nsight Systems if the pipeline has a CUDA device."""
+    """Return whether a profiler is active that records spans: PyTorch's, or with a CUDA device Nsight Systems."""
     return _is_profiled() or _has_nvtx(device)
 
 
 def span(name: str, device: torch.device | None) -> contextlib.AbstractContextManager[Any]:
-    """Record the time of a `with` block as ``torchdali: name``, if a profiler is active."""
+    """Record the time of a `with` block as ``torchdali: name``. Without an active profiler, do nothing."""
     return _shown(name, device) if wants_spans(device) else _NOBODY
 
 
@@ -48,7 +48,7 @@ def _shown(name: str, device: torch.device | None) -> Iterator[None]:
 
 
 def add_span(function: Callable[[int], None], name: str, device: torch.device | None) -> Callable[[int], None]:
-    """Wrap a function of an item so that each call is recorded as a span."""
+    """Wrap a function of an index, so that each call is recorded as a span."""
 
     def call(item: int) -> None:
         with span(name, device):

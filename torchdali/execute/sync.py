@@ -1,4 +1,4 @@
-"""Synchronization primitives: stages in order, one caller at a time, tasks for the waiting thread."""
+"""Synchronization that doesn't block threads: batches in order, a single caller, tasks for a waiting thread."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ __all__ = ["CallerQueue", "Sequencer", "SingleCaller"]
 
 
 class SingleCaller:
-    """A lock that raises an error instead of waiting."""
+    """A lock for code that only one thread may run at a time. A second thread gets an error instead of waiting."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
     def lock(self) -> threading.Lock:
-        """Return the lock for a `with` statement of the caller; its C code can't be interrupted and leave it held.
+        """Return the lock, for a `with` statement of the caller.
+
+        The caller enters the lock itself, because an interrupt can't end the lock's own C code halfway and leave the
+        lock held.
 
         Raises:
             RuntimeError: Another thread holds the lock.
@@ -44,31 +47,35 @@ class Sequencer:
         self._parked: dict[int, Callable[[], None]] = {}
 
     def enter(self, index: int, run: Callable[[], None]) -> None:
-        """Call `run` now if it is this batch's turn; otherwise, `leave` of the previous batch calls it."""
+        """Call `run` immediately if it is this batch's turn.
+
+        Otherwise, the thread that calls `leave` for the previous batch calls `run`.
+        """
         with self._lock:
-            # A previous batch is still inside. The thread that calls its `leave` also calls `run`, so this thread is
-            # free for other work.
+            # A previous batch is still inside. From here on, this batch belongs to the thread that calls `leave` for
+            # the previous batch. This thread is free for other work.
             if index != self._next:
                 self._parked[index] = run
                 return
-        # Without the lock: `run` may take long, and enters other sequencers.
+        # The lock is released first, because `run` may take long and may enter other sequencers.
         run()
 
     def leave(self) -> None:
-        """Admit the next batch: if it is already waiting, run it in this thread."""
+        """Admit the next batch. If it is already waiting, run it in this thread."""
         with self._lock:
             self._next += 1
-            # Under the lock: either the next batch is already waiting and runs below, or its `enter` runs it.
+            # The lock leaves two cases: the next batch is already waiting, and this thread runs it below; or its
+            # `enter` comes later, and runs it.
             run = self._parked.pop(self._next, None)
         if run is not None:
             run()
 
 
 class CallerQueue:
-    """Tasks from other threads for a waiting thread.
+    """Tasks that other threads pass to a waiting thread, which runs them.
 
     Attributes:
-        interrupted: True if a task was interrupted, so that its batch is in an unknown state.
+        interrupted: True if an exception has ended a task, so that the task's batch is in an unknown state.
     """
 
     def __init__(self) -> None:
@@ -78,21 +85,24 @@ class CallerQueue:
 
     def put(self, task: Callable[[], None]) -> None:
         """Add a task for the waiting thread."""
-        # In this order: when the waiting thread wakes up, it must find the task.
+        # The order matters: the signal wakes the waiting thread, which must then find the task.
         self._tasks.append(task)
         self._arrived.put(None)
 
     @contextlib.contextmanager
     def own(self) -> Iterator[None]:
-        """Mark a task of the waiting thread: `interrupted` stays set if an exception ends it."""
+        """Mark a `with` block as a task of the waiting thread.
+
+        If an exception ends the block, `interrupted` stays True.
+        """
         self.interrupted = True
         yield
         self.interrupted = False
 
     def run_next(self, timeout: float) -> None:
-        """Wait for a task, and run the oldest task."""
+        """Wait for a task, and run the oldest one; return without running a task after `timeout` seconds."""
         with contextlib.suppress(queue.Empty):
             self._arrived.get(timeout=timeout)
-        if self._tasks:  # after an interrupt there may be more tasks than signals
+        if self._tasks:  # after an interrupt, there may be more tasks than signals
             with self.own():
                 self._tasks.popleft()()

@@ -1,8 +1,9 @@
 """Worker threads that share the items of one job after another.
 
-A job is a function of an index, and the number of indices. Every idle worker joins the first job of the queue and
-claims indices until all are claimed. This balances uneven samples, and costs a tenth of a microsecond per claim. The
-worker that finishes the last item calls the job's ``callback``, so no thread ever waits for a job.
+A job is a function of an index, and the number of indices. An idle worker joins the first job of a queue, and claims
+one index after the other until all are claimed. Thus the work is balanced even if samples take different times, at a
+cost of a tenth of a microsecond per claim. The worker that finishes the last index calls the job's ``callback``.
+Therefore no thread ever waits for a job.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ __all__ = ["Job", "ThreadPool"]
 
 
 class Job:
-    """Runs a function once for each index below ``count``. Threads claim indices in order, and finish in any order.
+    """Calls a function for each index below ``count``. Threads claim indices in order, and finish in any order.
 
     Args:
         run: The function of an index.
         count: Number of indices.
-        callback: Called by the worker that finishes the last index, with the failures ``{index: exception}``.
+        callback: Function that the worker of the last finished index calls, with the failures ``{index: exception}``.
         order: Jobs with a smaller order run first.
-        keep_going: True to continue after a failure; otherwise the indices that aren't claimed yet are skipped.
+        keep_going: True to continue after a failure; False to skip the indices that aren't claimed yet.
 
     Attributes:
         dropped: True if the pipeline is closed. Then no more indices are claimed, and `callback` is not called.
@@ -63,11 +64,11 @@ class Job:
         while not self.dropped and (i := claim()) < count:
             if not self._failures or self._keep_going:
                 try:
-                    # No other worker has this index: claiming is atomic under the GIL, and uses a lock without the GIL.
+                    # This index, and its samples, belong to this worker: claiming is atomic (without a GIL, by a lock).
                     run(i)
                 except BaseException as error:
-                    # Each worker writes only its own keys. If other workers notice the failure late, they only run a
-                    # few more samples.
+                    # No lock is needed: each worker writes only its own keys. Another worker that notices the failure
+                    # late only runs a few more indices.
                     self._failures[i] = error
             finished += 1
         if finished:
@@ -75,7 +76,8 @@ class Job:
                 self._left -= finished
                 last = self._left == 0
             if last:
-                # All other workers have finished their items, and the lock orders their writes before this call.
+                # All workers have finished, so their samples belong to this thread. The lock orders their writes before
+                # this call.
                 self._callback(self._failures)
 
 
@@ -93,19 +95,19 @@ def _counter() -> Callable[[], int]:
 
 
 class ThreadPool:
-    """The worker threads of a pipeline, which it shares with the other pipelines of its process.
+    """The worker threads of a pipeline, which it shares with other pipelines of the process.
 
-    Pipelines share threads if they have the same `start` function and run on the same cores. The number of shared
-    threads is the largest `count` of a pipeline, plus one per further pipeline. So every pipeline has at least one
-    thread, and no pipeline waits for another pipeline's functions. The next idle thread works for the pipeline with the
-    fewest running threads.
+    Pipelines share threads if they have equal `start` functions and run on the same cores. The number of shared threads
+    is the largest `count` of these pipelines, plus one for each further pipeline. So each pipeline always has a thread,
+    and never waits for another pipeline's functions. An idle thread works for the pipeline with the fewest running
+    threads.
 
-    The threads hold no reference to a pipeline. They refer to the queues, and to a job only while it runs, so a
-    pipeline can be garbage-collected while they sleep.
+    A thread that sleeps refers only to the queues, and not to a pipeline. So a pipeline can be garbage-collected while
+    the threads sleep.
 
     Args:
-        count: Most threads that work for this pipeline at the same time.
-        start: Called once in each thread before its first job, with the thread's number.
+        count: Largest number of threads that work for this pipeline at the same time.
+        start: Function that each thread calls before its first job, with the thread's number.
     """
 
     def __init__(self, count: int, start: Callable[[int], None] | None = None) -> None:
@@ -114,11 +116,11 @@ class ThreadPool:
         self._workers, self._queue = _join(count, start)
 
     def submit(self, job: Job) -> None:
-        """Queue a job; jobs with a smaller order run first."""
+        """Queue a job. Jobs with a smaller order run first."""
         self._workers.put(self._queue, job)
 
     def close(self) -> None:
-        """Wait for the running jobs, and end the threads that no other pipeline needs."""
+        """Drop the queued jobs, wait for the running jobs, and end the threads that no other pipeline needs."""
         self._workers.leave(self._queue)
 
 
@@ -130,12 +132,12 @@ class _JobQueue:
     def __init__(self, count: int) -> None:
         self.count = count
         self.jobs: list[tuple[int, int, Job]] = []
-        self.active: set[int] = set()  # idents of the threads that work on this queue
-        self.turn = 0  # serial number of the last time that a thread started to work on this queue
+        self.active: set[int] = set()  # `threading.get_ident` of each thread that works on this queue
+        self.turn = 0  # grows each time that a thread starts to work on this queue: a smaller number means longer ago
 
 
 class _WorkerThreads:
-    """Threads that run the jobs of several pipelines; several threads share a job."""
+    """Threads that run the jobs of several pipelines. Several threads may work on one job."""
 
     def __init__(self, start: Callable[[int], None] | None) -> None:
         self._start = start
@@ -144,12 +146,12 @@ class _WorkerThreads:
         self._ended: list[threading.Thread] = []
         self._busy = self._most = self._needed = 0
         self._serial = itertools.count(1)
-        # Code enters the lock, not the Condition: after an interrupt, a `with` statement may leave a Condition locked.
+        # `with` statements use the lock, not the Condition: an interrupt during `with` may leave a Condition locked.
         self._lock = threading.RLock()
         self._condition = threading.Condition(self._lock)
 
     def join(self, count: int) -> _JobQueue:
-        """Add a queue, and start the threads that it requires. Calls must not overlap."""
+        """Add a queue, and start the threads that are missing. Calls must not overlap."""
         queue = _JobQueue(count)
         with self._lock:
             self._queues.append(queue)
@@ -175,8 +177,8 @@ class _WorkerThreads:
         self._needed = self._most + max(0, len(self._queues) - 1)
 
     def leave(self, queue: _JobQueue) -> None:
-        """Drop a queue and its jobs; wait for running jobs, and for threads that end."""
-        # The caller may be a worker that dropped the last reference to the pipeline.
+        """Remove a queue, and drop its jobs. Wait for the running jobs, and for threads that end."""
+        # The caller may itself be a worker, if it has dropped the last reference to the pipeline.
         me, dropped = threading.get_ident(), queue.jobs
         with self._lock:
             if queue in self._queues:
@@ -194,22 +196,26 @@ class _WorkerThreads:
         for thread in ended:
             if thread is not threading.current_thread():
                 thread.join(patience())
-        dropped.clear()  # without the lock: dropping the jobs' objects may close other pipelines
+        dropped.clear()  # after releasing the lock: dropping the jobs may drop other pipelines, which close themselves
 
     def put(self, queue: _JobQueue, job: Job) -> None:
         """Add a job to a queue."""
         with self._lock:
             if queue in self._queues:
-                # The caller is the scheduler thread, or a worker that finished the stage before. The workers take the
-                # job under the same lock, so they see the caller's writes to the batch.
+                # From here on, the job's batch belongs to the workers, and no longer to the caller: the scheduler
+                # thread, or the worker that finished the previous stage. Workers take the job under the same lock, so
+                # they see the caller's writes.
                 heapq.heappush(queue.jobs, (job.order, next(self._serial), job))
                 self._condition.notify(job.count)
 
     def take(self) -> tuple[_JobQueue, Job] | None:
-        """Wait for a job and return it; the job stays in the queue for other threads. None to end this thread."""
+        """Wait for a job, and return it with its queue; None if this thread must end.
+
+        The job stays in the queue, so that other threads can join it.
+        """
         me = threading.current_thread()
         with self._lock:
-            # A thread whose `join` was interrupted has no number.
+            # A thread without a number must end: `join` was interrupted after it started the thread.
             while me in self._numbers and len(self._numbers) <= self._needed:
                 entry = self._next()
                 if entry is not None:
@@ -224,7 +230,7 @@ class _WorkerThreads:
             return None
 
     def _next(self) -> tuple[_JobQueue, Job] | None:
-        """Return the job for the next idle thread."""
+        """Return the job that the next idle thread should join, and its queue; None without one."""
         entry, least = None, (0, 0)
         for queue in self._queues:
             active = len(queue.active)
@@ -233,15 +239,15 @@ class _WorkerThreads:
             if active and self._busy >= self._most:
                 continue
             if entry is None or (active, queue.turn) < least:
-                # The job stays in the queue, so that all idle threads can join it. Each thread claims its own items.
+                # The job stays in the queue, so that all idle threads can join it. Each thread claims its own indices.
                 entry, least = (queue, queue.jobs[0][2]), (active, queue.turn)
         return entry
 
     def remove(self, queue: _JobQueue, job: Job) -> None:
         """Remove a job from its queue after all of its indices were claimed."""
         with self._lock:
-            # Every worker of the job calls this, and the first call finds the job. The job may not be the first of the
-            # queue, because a job with a smaller order may have been added meanwhile.
+            # Every worker of the job calls this method, but only the first call finds the job. It may no longer be the
+            # first job of the queue, because a job with a smaller order may have been added.
             for i, (_, _, other) in enumerate(queue.jobs):
                 if other is job:
                     del queue.jobs[i]
@@ -249,7 +255,7 @@ class _WorkerThreads:
                     break
 
     def rest(self, queue: _JobQueue) -> None:
-        """Record that this thread is idle, and no longer refers to objects of the queue's pipeline."""
+        """Record that this thread has finished its work for a queue, and has no more references to its pipeline."""
         with self._lock:
             queue.active.discard(threading.get_ident())
             self._busy -= 1
@@ -259,7 +265,7 @@ class _WorkerThreads:
                 self._condition.notify(queue.jobs[0][2].count - 1)
 
     def begin(self, number: int) -> None:
-        """Prepare the calling thread for its jobs."""
+        """Run the pipeline's `start` function in the calling thread."""
         if self._start is not None:
             self._start(number)
 
@@ -272,8 +278,8 @@ def _work(workers: _WorkerThreads, number: int, ready: threading.Barrier) -> Non
             queue, job = entry
             job.work()
             workers.remove(queue, job)
-            # The job refers to the batch, its tensors and open files. Drop it before the thread becomes idle: a thread
-            # that closes the pipeline waits for idle threads, and relies on no references remaining.
+            # The job refers to the batch, its tensors and open files. Drop it before `rest`: a thread that closes the
+            # pipeline waits until all threads are idle, and relies on them having no references to these objects.
             del entry, job
             workers.rest(queue)
             del queue
@@ -294,7 +300,7 @@ def _join(count: int, start: Callable[[int], None] | None) -> tuple[_WorkerThrea
 
 
 def _forget() -> None:
-    """Reset the state in a forked process, where the parent's threads don't exist."""
+    """Forget all threads in a forked process: the parent's threads don't exist there."""
     _workers.clear()
 
 

@@ -1,4 +1,4 @@
-"""The worker's side of the connection to the main process."""
+"""A worker's end of its connection to the main process."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _POLL = 0.5  # seconds between checks whether the main process is alive
 
 
 def begin_worker(user: ProcessId) -> None:
-    """Make this process a worker, which ends when the main process ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; only the main process handles it
+    """Make this process a worker. From then on, it ends when the main process ends."""
+    # Ctrl-C reaches all processes of the terminal, but only the main process handles it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.stdin = _NoKeyboard()
     if sys.breakpointhook is sys.__breakpointhook__ and not os.environ.get("PYTHONBREAKPOINT"):
@@ -37,7 +38,7 @@ def begin_worker(user: ProcessId) -> None:
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
-    """Raise an error that explains where a debugger works."""
+    """Raise an error that explains how to use a debugger."""
     raise RuntimeError(
         "a worker process has no keyboard for breakpoint(), pdb or input(). Debug in one process: with debug=True, or "
         "num_processes=1 (or TORCHDALI_PROCESSES=1 in the environment), and sources without parallel=True"
@@ -45,20 +46,20 @@ def _refuse(*_: Any, **__: Any) -> NoReturn:
 
 
 class _NoKeyboard(io.TextIOBase):
-    """The standard input of a worker, from which a debugger would read."""
+    """The standard input of a worker. If a debugger reads from it, an error explains how to use a debugger."""
 
     def readline(self, *_: Any) -> NoReturn:
-        """Raise an error that explains where a debugger works."""
+        """Raise an error that explains how to use a debugger."""
         _refuse()
 
     read = readline
 
 
 def _end_with(user: ProcessId, server: int) -> None:
-    """End this process when the main process has ended.
+    """Wait until the main process has ended, then end this process.
 
-    The connection doesn't show this: processes that were forked later hold its other end open. Besides, the user's code
-    may never return, so nothing would read the connection.
+    The connection doesn't show the main process's end, because processes that were forked later also have its other end
+    open. Besides, the user's code may never return, so that nothing would read the connection.
     """
     while user.lives:
         time.sleep(_POLL)
@@ -67,13 +68,13 @@ def _end_with(user: ProcessId, server: int) -> None:
 
 
 def leave(user: ProcessId, server: int) -> None:
-    """Kill a suspended server if the main process has ended, because the server would never end by itself."""
+    """Kill the server if it is suspended and the main process has ended: this server can't end by itself."""
     if os.getppid() == server and is_stopped(server) and not user.lives:
         os.kill(server, signal.SIGKILL)
 
 
 class Channel:
-    """Sends and receives messages, and the shared memory that they refer to.
+    """Sends and receives messages, and the shared memory to which they refer.
 
     Args:
         connection: The connection to the main process.
@@ -81,20 +82,21 @@ class Channel:
 
     Attributes:
         lock: Held while a message is sent.
-        buffers: Memory for this process's batches.
-        views: The blocks of the main process.
+        buffers: Memory for batches that this process sends.
+        views: The main process's blocks, mapped in this process.
     """
 
     def __init__(self, connection: Any, shares_memory: bool = True) -> None:
         self._connection, self._socket = connection, socket_of(connection.fileno())
-        self.lock = threading.RLock()  # reentrant: writing a batch may announce a block
+        self.lock = threading.RLock()  # reentrant, because sending a batch may send a message about a new block
         self.buffers = SharedBuffers(self._announce, self._forget) if shares_memory else OwnBuffers()
         self.views = Views()
-        self._out: dict[int, torch.Tensor] = {}  # the tensors of blocks that the main process reads
+        self._out: dict[int, torch.Tensor] = {}  # by block, the tensor whose memory the main process reads
 
     def messages(self) -> Iterator[Any]:
         """Yield the messages that aren't about blocks, until the connection ends."""
-        with contextlib.suppress(ConnectionError, EOFError):  # other errors, such as exhausted memory, are raised
+        # Other errors, such as exhausted memory, aren't suppressed
+        with contextlib.suppress(ConnectionError, EOFError):
             while True:
                 message = read(self._connection)
                 if isinstance(message, SentBlock):
@@ -108,13 +110,13 @@ class Channel:
                     yield message
 
     def free(self, blocks: Iterable[int]) -> None:
-        """Reuse blocks that the main process does not read any more."""
+        """Allow this process to reuse blocks that the main process no longer reads."""
         for number in blocks:
-            # The main process dropped the last tensor on the block before it sent the number.
+            # The block belongs to this process again: the main process has dropped its last tensor in the block.
             self._out.pop(number, None)
 
     def send(self, message: Any, values: Iterable[SentBatch] = (), kept: Iterable[torch.Tensor] = ()) -> None:
-        """Send a message.
+        """Send a message. From then on, the blocks of its batches belong to the main process, until `free`.
 
         Args:
             message: The message.

@@ -1,4 +1,4 @@
-"""Messages between the main process and its replicas."""
+"""Messages between the main process and its worker processes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = [
     "read_failure", "receive", "send", "write", "write_failure",
 ]  # fmt: skip
 
-_LARGE = 1 << 20  # bytes; smaller arrays are as fast inside a message
+_LARGE = 1 << 20  # bytes; for smaller arrays, sending them separately is no faster
 _memory = BufferPool()
 _ALIGN = 64  # alignment, in bytes, of tensors in shared memory
 
 
 class Inline(NamedTuple):
-    """A small tensor as its bytes."""
+    """A small tensor in a message, as its bytes."""
 
     data: npt.NDArray[np.uint8]
     shape: tuple[int, ...]
@@ -46,9 +46,10 @@ _NOTHING = np.empty(0, np.uint8)
 
 
 def inline(tensor: torch.Tensor) -> Inline:
-    """Return a tensor as its bytes; the bytes are on the CPU."""
+    """Convert a tensor for a message. Its bytes are copied to the CPU if necessary."""
     flat = tensor.detach().cpu().reshape(-1).resolve_conj().resolve_neg().contiguous()
-    data = flat.view(torch.uint8).numpy() if flat.numel() else _NOTHING  # an empty tensor may have any stride
+    # A tensor without elements may have strides that `view` rejects
+    data = flat.view(torch.uint8).numpy() if flat.numel() else _NOTHING
     return Inline(data, tuple(tensor.shape), tensor.dtype)
 
 
@@ -65,9 +66,9 @@ class SentBatch(NamedTuple):
 
     Attributes:
         layout: Layout of the samples.
-        dtype: Dtype of the samples, also for a batch without samples.
-        ndim: Number of axes of a sample, also for a batch without samples.
-        dense: The batch as one tensor ``(samples, ...)``; otherwise None.
+        dtype: Dtype of the samples; None for an empty batch without a dtype.
+        ndim: Number of axes of a sample; None for an empty batch without a dtype.
+        dense: The batch as one tensor ``(samples, ...)``; None if it is sent sample by sample.
         samples: The batch sample by sample, with None for samples that a branch did not compute.
         infos: The samples' origins, if the receiver does not know them.
     """
@@ -84,7 +85,14 @@ class SentBatch(NamedTuple):
         return [each for each in (self.dense, *self.samples) if isinstance(each, BlockOffset)]
 
     def without_blocks(self, known: Callable[[int], bool], tensor: Callable[[BlockOffset], torch.Tensor]) -> SentBatch:
-        """Return the batch for a process that knows some blocks: data in other blocks is sent over the pipe."""
+        """Return the batch for a process that knows only some blocks.
+
+        Data in other blocks is sent in the message itself.
+
+        Args:
+            known: Function that returns whether the process knows a block.
+            tensor: Function that returns the tensor at a position in shared memory.
+        """
 
         def reachable(each: Inline | BlockOffset | None) -> Inline | BlockOffset | None:
             return inline(tensor(each)) if isinstance(each, BlockOffset) and not known(each.block) else each
@@ -99,9 +107,9 @@ def send(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], wi
 
     Args:
         batch: The batch.
-        buffers: Shared memory, to which data from other memory is copied.
-        kept: List to which the tensors in shared memory are appended. The caller must retain them as long as the other
-            process reads them.
+        buffers: Shared memory. Large data in other memory is copied to it.
+        kept: List to which the function adds the tensors in shared memory. They belong to the receiving process: the
+            caller must keep the list, and not write to the tensors, until that process has finished reading.
         with_infos: True to add the samples' origins.
     """
     infos = batch.source_infos if with_infos else None
@@ -144,7 +152,7 @@ def _copy_tensors(
 
 
 def receive(batch: SentBatch, tensor: Callable[[BlockOffset], torch.Tensor]) -> TensorList:
-    """Restore a batch from a message.
+    """Build the batch from a message.
 
     Args:
         batch: The batch in the message.
@@ -162,7 +170,7 @@ def receive(batch: SentBatch, tensor: Callable[[BlockOffset], torch.Tensor]) -> 
 
 @dataclass(frozen=True)
 class Draw:
-    """The request for a batch to a replica. The main process has drawn the records and the random keys.
+    """The message that requests a batch from a replica. The main process has drawn the records and the random keys.
 
     Attributes:
         number: Number of the message.
@@ -172,7 +180,7 @@ class Draw:
         keys: Records to read, by index of the reader.
         values: The sources' data, by the source's index and the index of its output.
         traced: True to record the interval of each operator, see `Profile.trace`.
-        returned: Numbers of the replica's own blocks that are free again.
+        returned: Numbers of blocks that the replica owns, and that the main process no longer reads.
     """
 
     number: int
@@ -189,17 +197,17 @@ class Draw:
 
 @dataclass(frozen=True)
 class Made:
-    """A replica's reply with a batch.
+    """A replica's reply: a batch, or its error.
 
     Attributes:
         number: Number of the message that requested the batch.
         values: Outputs that later stages or the user need, by the operator's index and the index of its output.
         kept: See `BatchDraw`.
-        error: Error of the batch, if it failed.
+        error: Error of the batch; None if it succeeded.
         bad: Samples that were skipped or replaced, for the report.
-        budget: Numbers of bad samples, each with the error of the first one; see `BatchOutcome.bad_samples`.
+        budget: Numbers of bad samples, each with an error; see `BatchOutcome.bad_samples`.
         times: Times of the operators.
-        sizes: Bytes of the batch and of its largest sample, by operator and output, if memory is measured.
+        sizes: Bytes of the batch and of its largest sample, by operator and output; empty if memory isn't measured.
         warnings: Text, class, file and line of each warning since the previous reply.
     """
 
@@ -221,7 +229,7 @@ class Failure(NamedTuple):
         data: The pickled exception; None if it can't be pickled.
         message: Class and message of the exception.
         text: The traceback.
-        attributes: Attributes of the exception to restore.
+        attributes: Further attributes of the exception, which pickle doesn't save.
     """
 
     data: bytes | None
@@ -243,7 +251,9 @@ def write_failure(error: BaseException) -> Failure:
 
 
 def read_failure(failure: Failure, prefix: str = "") -> Exception:
-    """Restore an exception, with the worker's traceback as its cause. It is a RuntimeError if it couldn't be pickled.
+    """Build the exception from a message, with the worker's traceback as its cause.
+
+    If the exception couldn't be pickled, the function returns a RuntimeError with its class and message.
 
     Args:
         failure: The exception in the message.
@@ -261,14 +271,14 @@ def read_failure(failure: Failure, prefix: str = "") -> Exception:
 
 
 class WorkerTraceback(Exception):
-    """The traceback of an exception in a worker process; the cause of the exception in the main process."""
+    """The traceback of an exception in a worker process. It is the cause of the exception in the main process."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"in a worker process\n\n{text}")
 
 
 class Large(NamedTuple):
-    """A message with large arrays, whose bytes are sent after it, one array after the other.
+    """A message with large arrays, whose bytes follow the message, one array after the other.
 
     Attributes:
         data: The pickled message without the arrays.
@@ -280,7 +290,7 @@ class Large(NamedTuple):
 
 
 def write(connection: Any, message: Any) -> None:
-    """Send a message, without copying its large arrays."""
+    """Send a message. Its large arrays are sent without a copy."""
     apart: list[memoryview] = []
 
     def stays(buffer: pickle.PickleBuffer) -> bool:
@@ -298,7 +308,7 @@ def write(connection: Any, message: Any) -> None:
 
 
 def read(connection: Any) -> Any:
-    """Receive a message; the memory of a large array is reused after the array is gone."""
+    """Receive a message. Large arrays are read into pooled memory, which is reused after the array was deleted."""
     message = pickle.loads(connection.recv_bytes())
     if not isinstance(message, Large):
         return message
@@ -309,7 +319,11 @@ def read(connection: Any) -> Any:
 
 
 def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
-    """Write or read all bytes in place; a multiprocessing connection would copy them twice.
+    """Write or read all bytes in place. With a multiprocessing connection, they would be copied twice.
+
+    Args:
+        move: Function that writes or reads a part, and returns its number of bytes.
+        rest: The bytes.
 
     Raises:
         EOFError: The other process has ended.
@@ -322,20 +336,20 @@ def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
 
 
 class SentBlock(NamedTuple):
-    """Message: the sender has a new block of shared memory. The descriptor follows."""
+    """Message: the sender has created a block of shared memory. Its descriptor follows the message."""
 
     number: int
     size: int
 
 
 class Drop(NamedTuple):
-    """Message: a block will not be used again."""
+    """Message: the sender will not use a block again."""
 
     number: int
 
 
 class Ready(NamedTuple):
-    """Message: a replica has planned its graph and opened its readers.
+    """Message: a replica has planned its graph, opened its readers, and can receive requests.
 
     Attributes:
         sizes: Number of records of each reader, by index.
@@ -345,6 +359,10 @@ class Ready(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Message: a replica can't start, for this reason."""
+    """Message: a replica can't start.
+
+    Attributes:
+        reason: The reason, for an error message.
+    """
 
     reason: str

@@ -1,18 +1,19 @@
-"""Give jobs to worker processes, and watch the processes.
+"""Send jobs to worker processes, and watch the processes.
 
-There are two kinds of workers: replicas make batches, and source workers run parallel sources. The contract:
+There are two kinds of workers: *replicas* compute batches, and *source workers* run parallel sources. The pool
+guarantees:
 
-- The oldest job goes first, to the worker with the fewest jobs. No worker holds more than a few. A job with an owner
-  goes only to that worker.
-- If somebody suspends a worker, the pool kills it.
-- If a replica dies, other replicas make its batches. The pool replaces it, unless too many died recently.
-- If two replicas die after they began the same batch, the batch fails. The error says which process ended, and how.
-  If all workers are gone and none can be started, every batch fails with this error.
-- If a source worker dies, all source workers end with this error, because the memory of its sources is lost.
-- One thread receives all answers, and another one ends suspended workers. The later stages of a batch run on the
+- The oldest job is sent first, to the worker with the fewest jobs. Each worker has at most `ahead` jobs. A job with an
+  owner is sent only to this worker.
+- If a worker is suspended (Ctrl-Z, SIGSTOP) while it has a job, the pool kills it.
+- If a replica dies, other replicas compute its batches. The pool replaces it, unless too many died recently.
+- If two replicas die after they began the same batch, the batch fails. The error says how the second one ended. If
+  all workers are gone and none can be started, every batch fails with the last error.
+- If a source worker dies, the state of its sources is lost. Therefore all source workers end, and all jobs fail.
+- One thread receives all replies, and another one kills suspended workers. The later stages of a batch run on the
   threads of the pipeline.
-- Any thread may call `close`, at any time and repeatedly. It never waits for a process without a limit. Workers end
-  when their pipeline or its process ends.
+- Any thread may call `close`, at any time and repeatedly. Every wait for a process has a time limit. Workers end
+  when their pipeline is closed or the main process ends.
 """
 
 from __future__ import annotations
@@ -38,18 +39,18 @@ from torchdali.threads import Thread, close_at_end
 
 __all__ = ["START", "WorkerPool"]
 
-_GRACE = 0.5  # seconds to wait until a process ends by itself, and again after SIGTERM
-_KILLED = 10.0  # seconds to wait for the end of a killed process; the system may be busy
+_GRACE = 0.5  # seconds to wait for a process to end by itself, and then the same time after SIGTERM
+_KILLED = 10.0  # seconds to wait for a killed process to end; long, because the system may be busy
 _POLL = 0.5  # seconds between checks of the processes' states
-_STILL = 2  # checks in a row that must find a process suspended: after Ctrl-Z and fg, a process may wake up late
-START = 120.0  # seconds for a worker to start
-_LOSSES = 2  # a batch fails when this many workers have died after they began it
-_RESTARTS = 2  # most replacements per worker, on average, in _RESTART_WINDOW seconds
+_STILL = 2  # a process is killed after this number of checks in a row: after Ctrl-Z and `fg`, it may resume late
+START = 120.0  # seconds within which a worker must start
+_LOSSES = 2  # a job fails after this number of workers died after beginning it
+_RESTARTS = 2  # largest number of replacements per worker, on average, within _RESTART_WINDOW seconds
 _RESTART_WINDOW = 60.0
 
 
 class WorkerStart(Protocol):
-    """Starts replacements for workers that died; see `starting.Starter`."""
+    """The object that starts replacements for workers that died; see `starting.Starter`."""
 
     @property
     def patience(self) -> float: ...
@@ -63,16 +64,17 @@ class WorkerPool:
     """The workers of one pipeline.
 
     Args:
-        workers: Processes that were started; if one isn't `alive`, it isn't ready yet.
-        run: Runs a function on a thread of the pipeline.
-        starter: Starts replacements; None if all workers end as soon as one dies.
-        ahead: Most jobs that a worker holds; more than one, so that it does not wait for the next.
-        device: The accelerator, if any; memory of the workers' results is pinned for copies to it.
+        workers: Processes that were started. A worker that isn't `alive` is still starting.
+        run: Function that runs a function on a thread of the pipeline.
+        starter: Starts replacements. None: if a worker dies, all workers end.
+        ahead: Largest number of jobs per worker. With more than one, a worker needn't wait for its next job.
+        device: The accelerator. Memory with the workers' results is pinned for copies to it. None to not pin it.
 
     Attributes:
         exits: A message for each worker that died, or never became ready.
         replaced: Number of workers that replaced another one.
-        joined: Called when a new worker is ready; it doesn't know the blocks that were announced before.
+        joined: Function that is called when a new worker is ready. The new worker knows none of the blocks that were
+            announced before.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class WorkerPool:
             worker.views = Views(device)
             if starter is not None and worker.alive and worker.shares_memory:
                 worker.open_ledger()
-        # Only the watching thread uses this list, until that thread ends.
+        # This list belongs to the watching thread until that thread ends.
         self._starting = [worker for worker in workers if not worker.alive]
         self._count = len(workers)
         self._restarts: deque[float] = deque()
@@ -97,7 +99,8 @@ class WorkerPool:
         self.replaced = 0
         self._queue: list[tuple[int, int, WorkerJob]] = []
         self._serial, self._numbers = itertools.count(), itertools.count()
-        # Reentrant: a garbage collection under the lock may drop the pipeline, and so call `close` in the same thread.
+        # Reentrant: a garbage collection while the lock is held may drop the pipeline, which calls `close` in the same
+        # thread.
         self._lock = threading.RLock()
         self._over = self._unstarted = ""
         self._process = os.getpid()
@@ -112,16 +115,17 @@ class WorkerPool:
         close_at_end(self)
 
     def add(self, count: int) -> None:
-        """Request more workers; they receive jobs as soon as they are ready."""
-        self._count += count  # the watching thread sees this and starts them; no other thread starts workers
+        """Request more workers. Each one receives jobs once it is ready."""
+        self._count += count  # the watching thread reads this, and is the only thread that starts workers
 
-    # ------------------------------------------------------------ dealing
+    # ------------------------------------------------------------ sending jobs
 
     def submit(self, job: WorkerJob) -> None:
         """Queue a job."""
         with self._lock:
             if not self._over:
-                # From here on, only the watching thread and the thread that finishes the job may touch it.
+                # From here on, the job belongs to the pool: to the watching thread, and after the reply to the thread
+                # that calls `finish`.
                 self._enqueue(job)
                 self._assign()
                 return
@@ -132,7 +136,7 @@ class WorkerPool:
         heapq.heappush(self._queue, (job.order, next(self._serial), job))
 
     def _assign(self) -> None:
-        """Send jobs to the workers that have fewer than `ahead` jobs; the caller holds the lock."""
+        """Send queued jobs to workers that have fewer than `ahead` jobs. The caller must hold the lock."""
         later = []
         while self._queue:
             free = [w for w in self.workers if w.alive and len(w.jobs) < self._ahead]
@@ -144,7 +148,8 @@ class WorkerPool:
             if not fitting:
                 later.append(entry)
                 continue
-            # Among workers with equally many jobs, the worker with the oldest job will probably be free first.
+            # Among workers with the same number of jobs, choose the one with the oldest job: it will probably be free
+            # first.
             worker = min(fitting, key=lambda w: (len(w.jobs), min(w.jobs, default=0)))
             if job.begin():
                 worker.send_job(next(self._numbers), job)
@@ -152,14 +157,14 @@ class WorkerPool:
             heapq.heappush(self._queue, entry)
 
     def announce(self, number: int, descriptor: int, size: int) -> None:
-        """Tell all workers about a block of shared memory."""
+        """Send all workers a new block of shared memory."""
         for worker in self.workers:
             if worker.alive and worker.shares_memory:
                 worker.send(SentBlock(number, size), descriptor)
                 worker.blocks.add(number)
 
     def forget(self, number: int) -> None:
-        """Tell all workers that a block will not be used again."""
+        """Send all workers the message that a block will not be used again."""
         for worker in self.workers:
             if worker.alive and number in worker.blocks:
                 worker.send(Drop(number))
@@ -203,10 +208,10 @@ class WorkerPool:
         self._replace()
 
     def _guard_workers(self) -> None:
-        """End workers that somebody suspended, and maintain their starter.
+        """Kill suspended workers that have jobs, and check the starter.
 
-        This needs its own thread: a worker may be suspended in the middle of a message, and then the watching thread
-        waits for the rest.
+        This needs its own thread: a worker may be suspended while it sends a message, and then the watching thread
+        waits for the rest of the message.
         """
         while not self._closed.wait(_POLL):
             if self._starter is not None:
@@ -218,7 +223,7 @@ class WorkerPool:
                 worker.still += 1
                 if worker.still >= _STILL:
                     worker.stopped_for = _STILL * _POLL
-                    worker.kill()  # its pipe ends, which the watching thread notices
+                    worker.kill()  # this ends its connection, which the watching thread notices
 
     def _receive(self, worker: Worker) -> None:
         try:
@@ -236,14 +241,14 @@ class WorkerPool:
         self._run(job.finish)
 
     def _remove_dead(self, worker: Worker) -> None:
-        """End a worker, and reassign its jobs; called in the watching thread."""
+        """Remove a dead worker, and reassign its jobs. Called in the watching thread."""
         with self._lock:
             if self._over or not worker.alive:
                 return
             worker.alive = False
         if worker.process.exitcode is None:
             worker.kill()
-        # Another worker may write to its memory only when the process is gone.
+        # The jobs' shared memory belongs to the process until it is gone. Only then may another worker write to it.
         worker.process.join(10 * _GRACE)
         self.exits.append(message := worker.end_message())
         with self._lock:
@@ -262,7 +267,10 @@ class WorkerPool:
         worker.close()
 
     def _is_lost(self, job: WorkerJob, was_begun: bool) -> bool:
-        """Count a worker that died with a job. Queue the job again, or return True if too many workers died with it."""
+        """Count that a worker died with a job. If too many workers died with it, return True; otherwise queue it again.
+
+        A worker only counts if it had begun the job.
+        """
         job.losses += was_begun
         if job.losses < _LOSSES:
             self._enqueue(job)
@@ -271,11 +279,11 @@ class WorkerPool:
     # ------------------------------------------------------------ replacing, in the watching thread
 
     def _nobody(self) -> bool:
-        """Return True if all workers are gone, or if a worker died and the pool can't replace workers."""
+        """Return whether no worker is alive or starting, or a worker died and the pool has no starter."""
         return self._starter is None or not (self._starting or any(each.alive for each in self.workers))
 
     def _replace(self) -> None:
-        """Start replacements for workers that died, unless too many died recently."""
+        """Start replacements for workers that died, unless too many died recently, and workers that `add` requested."""
         if self._starter is None:
             return
         now = time.monotonic()
@@ -292,7 +300,7 @@ class WorkerPool:
                 self._restarts.append(now)
             try:
                 started = self._starter.start(number)
-            except OSError as error:  # a later call tries again, until the limit is reached
+            except OSError as error:  # later calls try again, until the limit is reached
                 self._unstarted = str(error)
                 continue
             started.views, started.alive, self._unstarted = Views(self._device), False, ""
@@ -301,7 +309,7 @@ class WorkerPool:
                 self.workers.append(started)
 
     def _join(self, worker: Worker) -> None:
-        """Add a started worker to the pool if it is ready; otherwise a later call will."""
+        """Add a started worker to the pool if it is ready. Otherwise do nothing; this method will be called again."""
         assert self._starter is not None
         try:
             if not self._starter.is_ready(worker):
@@ -314,7 +322,7 @@ class WorkerPool:
             if self._over:
                 return
             self._starting.remove(worker)
-            # From here on, `announce` sends new blocks to this worker.
+            # From here on, the worker is `alive`, so `announce` sends it new blocks.
             self.replaced += self.workers[worker.number] is not worker
             if worker.shares_memory:
                 worker.open_ledger()
@@ -332,25 +340,26 @@ class WorkerPool:
             self._end(self._with_reason(problem))
 
     def _with_reason(self, message: str) -> str:
-        """Append the reason for which no worker can be started to a message, if the reason is known."""
+        """Append the reason why no worker can be started to a message, if the reason is known."""
         return f"{message}. None can be started: {self._unstarted}" if self._unstarted else message
 
     # ------------------------------------------------------------ ending
 
     def close(self) -> None:
-        """End the processes."""
-        if os.getpid() == self._process:  # a forked child that drops its copy must not end them
+        """End the processes. Jobs that aren't done fail."""
+        # A forked child may drop its copy of the pool, but must not end the parent's processes
+        if os.getpid() == self._process:
             self._end("the pipeline was closed while a worker process worked")
 
     def _end(self, reason: str) -> None:
-        if not self._lock.acquire(timeout=_GRACE):  # another thread holds it, and sends to a worker that doesn't read
+        if not self._lock.acquire(timeout=_GRACE):  # the thread that holds the lock sends to a worker that doesn't read
             for worker in self.workers:
                 worker.kill()
             self._lock.acquire()
         try:
             if self._over:
                 return
-            self._over = reason  # from here on, no worker is given a job
+            self._over = reason  # from here on, no job is sent
         finally:
             self._lock.release()
         self._closed.set()
@@ -362,13 +371,14 @@ class WorkerPool:
         for worker in self._starting:
             worker.kill()
         _stop([worker.process for worker in (*self.workers, *self._starting)])
-        for thread in (self._watch, self._guard):  # these threads use the workers' starter
+        for thread in (self._watch, self._guard):  # before the starter is closed, because these threads use it
             if thread is not threading.current_thread():
                 thread.join(4 * _POLL)
         if self._starter is not None:
             self._starter.close()
-        self.joined = _nothing  # its owner refers to the pool
-        # The watching thread may be receiving a reply, and finish the same job; finishing a batch twice does nothing.
+        self.joined = _nothing  # the function's owner refers to the pool: this breaks the cycle
+        # The watching thread may be receiving a reply, and finish the same job. This does no harm: finishing a job a
+        # second time has no effect.
         left = [*(job for _, _, job in self._queue), *(job for w in self.workers for job in w.jobs.values())]
         for job in left:
             job.lose(PipelineError(reason))
@@ -387,7 +397,7 @@ def _nothing() -> None:
 
 
 def _stop(processes: Sequence[Process]) -> None:
-    """Wait for processes to end; then send SIGTERM, and then SIGKILL, and wait after each signal."""
+    """End processes: wait, then send SIGTERM and wait, then send SIGKILL and wait."""
     for stop, patience in (("terminate", _GRACE), ("kill", _GRACE), ("kill", _KILLED)):
         deadline = time.monotonic() + patience
         for process in processes:
