@@ -1,4 +1,4 @@
-"""Replicas as Ray actors (extra `ray`): an actor computes batches for a process that may be on another machine."""
+"""Replicas that are Ray actors (extra `ray`): an actor computes batches, possibly on another machine."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from torchdali.graph.plan import Plan
 
 __all__ = ["Actors"]
 
-_PATIENCE = 5.0  # seconds for an actor to reply to a trivial call, also while it computes
+_PATIENCE = 5.0  # seconds within which an actor must reply to `answer`, even while it computes
 _POLL = 0.2
-_HANDSHAKE = 2.0  # seconds for a client that connects to send the key
+_HANDSHAKE = 2.0  # seconds within which a client that connects must prove that it has the key
 
 
 class _Actor:
-    """The actor of a replica: one thread computes batches, another thread replies to `answer`."""
+    """The actor of a replica. One of its threads computes batches, another one replies to `answer`."""
 
     def run(self, address: tuple[str, int], key: bytes, plan: bytes, threads: int) -> None:
-        """Compute batches for the process at an address, until it closes the connection or ends."""
+        """Compute batches for the process at an address, until this process closes the connection or ends."""
         torch.set_num_threads(1)
         task: Future[ReplicaTask] = Future()
         try:
@@ -50,11 +50,12 @@ class _Actor:
             task.set_result(sent.task(ForkRequest(threads, 0, (), is_sent=True)))
         except Exception as error:
             task.set_exception(error)
-        # Connect only now: after the connection, the main process waits for data.
+        # Connect only when the task is ready: once the actor has connected, the main process waits for its first
+        # message.
         make_batches(Channel(Client(address, authkey=key), shares_memory=False), task.result)
 
     def answer(self) -> int:
-        """Return the id of the process immediately, to show that the actor is alive."""
+        """Return the id of the process. The reply shows that the actor lives."""
         return os.getpid()
 
 
@@ -68,7 +69,7 @@ class _ActorProcess:
 
     @property
     def exitcode(self) -> int | None:
-        """0 if the actor has ended or is lost; None while it runs, or waits for Ray's resources."""
+        """0 if the actor has ended or is lost; None while it runs or waits for Ray's resources."""
         return 0 if ray.wait([self._run], timeout=0)[0] else None
 
     def join(self, timeout: float | None = None) -> None:
@@ -76,7 +77,7 @@ class _ActorProcess:
         ray.wait([self._run], timeout=timeout)
 
     def reason(self) -> str:
-        """Return the reason for the actor's end."""
+        """Describe how the actor ended."""
         try:
             ray.get(self._run, timeout=0)
         except Exception as error:
@@ -92,7 +93,7 @@ class _ActorProcess:
 
 
 class _ActorWorker(Worker):
-    """The main process's view of a replica that is a Ray actor.
+    """A replica that is a Ray actor, as seen by the main process.
 
     Until the actor connects, `connection` is the listening socket.
     """
@@ -105,12 +106,12 @@ class _ActorWorker(Worker):
         self._call, self._called = None, 0.0
 
     def accept(self, key: bytes) -> bool:
-        """Accept a connection; return False if the client doesn't have the key.
+        """Accept a connection. Return False if the client doesn't have the key.
 
-        The port is open to the network. Clients without the key are refused, and the actor may connect after them.
+        The port is open to the network. After a client without the key was refused, the actor may still connect.
         """
         listening: socket.socket = self.connection
-        listening.settimeout(_HANDSHAKE)  # the client may have disconnected
+        listening.settimeout(_HANDSHAKE)  # with a time limit, because the client may have disconnected
         with contextlib.suppress(OSError):
             connection = _connection_of(listening.accept()[0], key)
             if connection is not None:
@@ -121,14 +122,17 @@ class _ActorWorker(Worker):
         return False
 
     def stands_still(self) -> bool:
-        """Return whether the actor hasn't replied for some seconds: its process is suspended, or its node is gone."""
+        """Return whether the actor hasn't replied for some seconds.
+
+        Its process may be suspended, or its node may be gone.
+        """
         now = time.monotonic()
         if self._call is None or ray.wait([self._call], timeout=0)[0]:
             self._call, self._called = self.process.actor.answer.remote(), now
         return now - self._called > _PATIENCE
 
     def kill(self) -> None:
-        """End the actor and the connection. If the node is gone, ending the actor doesn't end the connection."""
+        """End the actor, and shut down the connection, which stays open otherwise if the actor's node is gone."""
         self.process.kill()
         with contextlib.suppress(OSError), socket.socket(fileno=self.connection.fileno()) as connection:
             try:
@@ -146,7 +150,7 @@ class _ActorWorker(Worker):
 
 
 def _connection_of(accepted: socket.socket, key: bytes) -> Connection | None:
-    """Check that a client has the key; return None if it doesn't, or if the check takes too long."""
+    """Check that a client has the key, and return the connection; None without the key, or if the check takes long."""
     timer = threading.Timer(_HANDSHAKE, _shut, (accepted,))
     timer.daemon = True
     timer.start()
@@ -175,7 +179,7 @@ class Actors:
     Attributes:
         count: Number of actors.
         options: Arguments of Ray's ``options`` for actors.
-        timeout: Seconds for an actor to start, including the time until Ray has free resources.
+        timeout: Seconds within which an actor must start, including the wait for Ray's resources.
     """
 
     count: int
@@ -183,7 +187,7 @@ class Actors:
     timeout: float
 
     def start(self, *arguments: Any) -> _ActorStarter:
-        """Return the starter of actors.
+        """Return the object that starts the actors.
 
         Args:
             arguments: Arguments of `Starter`.
@@ -192,11 +196,11 @@ class Actors:
 
 
 class _ActorStarter:
-    """Starts the replicas of one pipeline as actors of Ray; used instead of `Starter`.
+    """Starts the replicas of one pipeline as Ray actors. It has the methods of `Starter`.
 
     Args:
         options: See `Actors`.
-        patience: Seconds for an actor to start; see `Actors.timeout`.
+        patience: Seconds within which an actor must start; see `Actors.timeout`.
         placing, planned, settings, readers, bad_samples: See `Starter`.
     """
 
@@ -221,7 +225,7 @@ class _ActorStarter:
         self._actors: list[_ActorProcess] = []
 
     def start(self, number: int) -> Worker:
-        """Request an actor, and return it before it is ready."""
+        """Request an actor from Ray, and return it before it is ready."""
         address: Any = ray.util.get_node_ip_address
         listening = socket.create_server((address(), 0))
         listening.settimeout(None)  # overrides the user's default timeout
@@ -231,7 +235,7 @@ class _ActorStarter:
         return _ActorWorker(self._actors[-1], listening, number)
 
     def start_all(self) -> list[Worker]:
-        """Start all actors, and wait until one is ready. Actors that aren't ready aren't `alive`.
+        """Start all actors, and wait until one of them is ready. The others aren't `alive` yet.
 
         Raises:
             RuntimeError: No actor runs in time, or an actor failed; the message has the reason.
@@ -260,7 +264,7 @@ class _ActorStarter:
         """Do nothing: Ray monitors its actors."""
 
     def is_ready(self, worker: Worker) -> bool:
-        """Accept an actor's connection; return False if it has not connected yet.
+        """Accept an actor's connection, and read its first message. Return False if the actor hasn't connected yet.
 
         Raises:
             NotStarted: The actor can't run the plan, or has ended.
@@ -273,6 +277,6 @@ class _ActorStarter:
 
     def close(self) -> None:
         """End all actors."""
-        if ray.is_initialized():  # otherwise Ray has already ended the actors, and `kill` would start Ray again
+        if ray.is_initialized():  # if Ray is shut down, the actors have ended, and `kill` would start Ray again
             for actor in self._actors:
                 actor.kill()

@@ -22,7 +22,7 @@ __all__ = ["BatchJob", "Replicas", "needed_after"]
 
 
 def needed_after(plan: Plan, stages: int) -> set[DataNode]:
-    """Return the edges that the user or the stages from `stages` on need."""
+    """Return the edges that the user or the stages from index `stages` on need."""
     return {*plan.graph.outputs, *(edge for node in nodes_of(plan.stages[stages:]) for edge in edges(node))}
 
 
@@ -31,7 +31,7 @@ class Replicas:
 
     Args:
         plan: Plan of the pipeline.
-        stages: Number of first stages that run in the replicas.
+        stages: Number of stages, from the first one, that run in the replicas.
         readers: The state of each reader node.
         pool: The replicas' processes.
     """
@@ -53,9 +53,15 @@ class Replicas:
         self._origins = source_edges(nodes)
 
     def submit(self, batch: InFlightBatch, seed: int, traced: bool, callback: Callable[[BatchJob], None]) -> None:
-        """Request a batch from the replicas; ``callback`` is called on a thread of the pipeline when it is done.
+        """Request a batch from the replicas. When it is done, `callback` is called on a thread of the pipeline.
 
-        Until then, no other code may access the batch's fields.
+        From this call until the callback, the batch belongs to the replica: no other code may access its fields.
+
+        Args:
+            batch: The batch.
+            seed: Seed of the pipeline.
+            traced: True to record the interval of each operator.
+            callback: Function that is called with the job.
         """
         kept: list[torch.Tensor] = []
         values = {
@@ -78,15 +84,15 @@ class Replicas:
 
     @property
     def bytes_out(self) -> int:
-        """Bytes of shared memory in use: the replicas' inputs and outputs."""
+        """Bytes of shared memory in use, for the replicas' inputs and outputs."""
         return self.buffers.bytes_out + sum(worker.views.bytes_out for worker in self.pool.workers)
 
     def reads_here(self, reader: Node) -> bool:
-        """Return whether the main process reads the records of a reader."""
+        """Return whether the main process reads a reader's records."""
         return reader not in self._nodes
 
     def take_over(self, batch: InFlightBatch, results: Mapping[DataNode, TensorList]) -> None:
-        """Store the results in a batch, and set the origins of the samples."""
+        """Store a replica's results in the batch, and set the origins of the samples."""
         for edge, values in results.items():
             origin = self._origins[edge]
             if origin is not None and origin.source is not None and not is_metadata(origin):
@@ -99,7 +105,10 @@ class Replicas:
             batch.values[edge] = values
 
     def summary(self) -> tuple[str, ...]:
-        """Return a line with the number of processes, and for each dead process a line with the cause of death."""
+        """Return a line with the number of processes.
+
+        If processes have died, add a line with the cause for each of them.
+        """
         pool = self.pool
         alive, exits = sum(worker.alive for worker in pool.workers), tuple(pool.exits)
         if not exits:
@@ -116,13 +125,13 @@ class BatchJob:
         replicas: The replicas of the pipeline.
         batch: The batch.
         draw: The message for the replica.
-        callback: Called with the job when it is done.
+        callback: Function that is called with the job when it is done.
         kept: Tensors in shared memory that the replica reads.
         owner: None: any replica may run the job.
         losses: Number of replicas that died after they began the batch.
-        reply: The replica's reply.
+        reply: The replica's reply; None before it arrives.
         values: The results.
-        error: The error of the batch.
+        error: The error of the batch; None if it succeeded.
     """
 
     replicas: Replicas
@@ -138,7 +147,7 @@ class BatchJob:
 
     @property
     def order(self) -> int:
-        """Priority of the job: jobs with smaller numbers are sent first."""
+        """Priority of the job. Jobs with smaller numbers are sent first."""
         return self.draw.index
 
     @property
@@ -147,19 +156,20 @@ class BatchJob:
         return f"batch {self.draw.index}"
 
     def begin(self) -> bool:
-        """Return True: the batch is still needed."""
+        """Return True: a batch that was requested is always needed."""
         return True
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Draw:
-        """Return the message for a replica that knows some blocks of shared memory."""
+        """Return the message for a replica; see `WorkerJob.message`."""
         tensor, known = self.replicas.buffers.tensor, blocks.__contains__
         values = {k: v.without_blocks(known, tensor) for k, v in self.draw.values.items()}
         return replace(self.draw, number=number, values=values, returned=returned)
 
     def answer(self, reply: Made, views: Views) -> None:
-        """Receive a replica's results, in the thread that receives messages."""
-        # This doesn't access the batch: a thread of the pipeline does so in `finish`, which the pool calls after this.
-        # The blocks are lent before a message can tell the replica that they are free.
+        """Store a replica's results, in the thread that receives messages."""
+        # This thread doesn't access the batch. After this call, the pool calls `finish` in a thread of the pipeline, to
+        # which the batch then belongs. The results' blocks belong to this process until their tensors are deleted:
+        # `lend` records this before another message can return the blocks to the replica.
         places = [place.block for value in reply.values.values() for place in value.places()]
         tensor = views.lend(places)
         nodes = self.replicas.plan.graph.nodes
@@ -177,6 +187,6 @@ class BatchJob:
         self.error = error
 
     def finish(self) -> None:
-        """Call the callback, on a thread of the pipeline."""
+        """Pass the job to the callback, on a thread of the pipeline."""
         self.kept.clear()
         self.callback(self)

@@ -1,8 +1,10 @@
-"""Shared memory of batches: one process owns a block and writes to it, other processes read it.
+"""Shared memory of batches.
 
-A block has no name: its descriptor is sent over a socket, so nothing remains if a process dies. The main process owns
-the blocks with the sources' data. Each replica owns the blocks with its results. A block is reused after the last
-tensor in it is gone.
+A block of shared memory belongs to one process, which writes to it; other processes read it.
+
+A block has no name in the file system: its descriptor is sent over a socket, so that nothing remains if a process dies.
+The main process owns the blocks with the sources' data, and each replica owns the blocks with its results. The owner
+reuses a block after the last tensor in the block was deleted, in any process.
 """
 
 from __future__ import annotations
@@ -22,13 +24,13 @@ from torchdali.tensors.buffer_pool import BufferPool, Bytes, Lease, Loan
 
 __all__ = ["LEDGER", "BlockOffset", "OwnBuffers", "SharedBuffers", "Views"]
 
-LEDGER = -1  # number of the block to which a replica writes the number of the job that it began last
+LEDGER = -1  # number of a special block: a replica writes to it which job it has begun last
 _PAGE = 4096
 _SMALLEST = 1 << 14  # bytes; smaller batches are sent over the pipe
 
 
 class BlockOffset(NamedTuple):
-    """The position of a tensor: a block, and an offset in bytes."""
+    """The position of a tensor in shared memory: the block's number, and an offset in bytes."""
 
     block: int
     offset: int
@@ -37,11 +39,11 @@ class BlockOffset(NamedTuple):
 
 
 class SharedBuffers(BufferPool):
-    """A pool of blocks that other processes map, too.
+    """A pool of blocks of shared memory that belong to this process. Other processes map them.
 
     Args:
-        announce: Called with number, descriptor and size of a new block, before the block is used.
-        forget: Called with the number of a block that will not be used again.
+        announce: Function that is called with number, descriptor and size of a new block, before the block is used.
+        forget: Function that is called with the number of a block that will not be used again.
     """
 
     _smallest = _SMALLEST
@@ -49,17 +51,17 @@ class SharedBuffers(BufferPool):
     def __init__(self, announce: Callable[[int, int, int], None], forget: Callable[[int], None]) -> None:
         super().__init__()
         self._announce, self._forget = announce, forget
-        self._numbers: dict[int, int] = {}  # by address
-        self._memory: dict[int, Bytes] = {}  # by number
+        self._numbers: dict[int, int] = {}  # numbers of blocks, by address
+        self._memory: dict[int, Bytes] = {}  # blocks, by number
         self._made_blocks = self._first = 0
 
     @property
     def smallest(self) -> int:
-        """Smallest size, in bytes, of batches in shared memory; smaller batches are sent over the pipe."""
+        """Smallest size, in bytes, of batches in shared memory. Smaller batches are sent over the pipe."""
         return max(1, self._smallest)
 
     def place(self, tensor: torch.Tensor) -> BlockOffset | None:
-        """Return the position of a tensor of this pool; None for other memory."""
+        """Return the position of a tensor in this pool's blocks; None for a tensor in other memory."""
         start = tensor.untyped_storage().data_ptr()
         number = self._numbers.get(start)
         if number is None or not tensor.is_contiguous():
@@ -67,12 +69,12 @@ class SharedBuffers(BufferPool):
         return BlockOffset(number, tensor.data_ptr() - start, tuple(tensor.shape), tensor.dtype)
 
     def tensor(self, place: BlockOffset) -> torch.Tensor:
-        """Return the tensor at a position that is in use."""
+        """Return the tensor at a position in a block that is in use."""
         block = torch.from_numpy(self._memory[place.block])
         return view_of(block, place.offset, place.shape, place.dtype)
 
     def renew(self) -> None:
-        """Don't reuse any existing block: a new process does not know them."""
+        """Use only new blocks from now on, because a new process doesn't know the existing blocks."""
         with self._lock:
             self._first = self._made_blocks
             self._collect()
@@ -96,7 +98,7 @@ class SharedBuffers(BufferPool):
                 number = self._made_blocks
                 self._made_blocks += 1
                 self._numbers[block.ctypes.data], self._memory[number] = number, block
-            # The other processes receive this message before any batch in the block.
+            # Announce the block before it is used, so that other processes map it before they receive a batch in it.
             self._announce(number, descriptor, size)
         finally:
             os.close(descriptor)
@@ -110,7 +112,7 @@ class SharedBuffers(BufferPool):
 
 
 class OwnBuffers(SharedBuffers):
-    """A pool of plain memory, for a process on another machine: batches are sent over the connection."""
+    """A pool of plain memory, for an actor that may be on another machine. Its batches are sent over the connection."""
 
     smallest = sys.maxsize
 
@@ -129,10 +131,10 @@ def _not_announced(*_: int) -> None:
 
 
 class _PageLocked:
-    """Owner of pinned memory: unpins the memory after the last array or tensor on it is gone, before it is unmapped.
+    """Pinned memory. It is unpinned after the last array or tensor on it was deleted, before it is unmapped.
 
-    If memory were unmapped first, its old address would stay pinned. A new block at this address couldn't be pinned,
-    and copies from it would read the old block.
+    The order matters: if memory is unmapped while it is pinned, its old address stays pinned. A new block at this
+    address couldn't be pinned, and copies from it would read the old block.
 
     Args:
         block: The memory. `np.asarray` of this object returns an array that keeps this object alive.
@@ -150,20 +152,24 @@ class _PageLocked:
 
 
 def _done(device: torch.device, function: str, *arguments: int) -> bool:
-    """Call a function of CUDA's runtime; return whether it succeeded. If it fails, copies are slower but correct."""
+    """Call a function of CUDA's runtime, and return whether it succeeded.
+
+    If pinning fails, copies are slower, but correct.
+    """
     with contextlib.suppress(RuntimeError), torch.cuda.device(device):
         if int(getattr(torch.cuda.cudart(), function)(*arguments)) == 0:
             return True
-        # The runtime reports the error at the next check, which torch does after each launch. This launch consumes it.
+        # The runtime would report the error again at its next check, which torch does after each launch. The next line
+        # launches a kernel to clear the error.
         torch.zeros(1, device=device)
     return False
 
 
 class Views:
-    """The blocks of another process, as mapped in this process.
+    """The blocks of another process, mapped in this process.
 
     Args:
-        device: The accelerator that copies from the blocks, which are pinned for it; None to not pin them.
+        device: The accelerator that copies from the blocks, which are therefore pinned; None to not pin them.
     """
 
     def __init__(self, device: torch.device | None = None) -> None:
@@ -173,7 +179,7 @@ class Views:
         self._returned: deque[Loan] = deque()
 
     def add(self, number: int, descriptor: int, size: int) -> None:
-        """Map a block; the descriptor is closed."""
+        """Map a block, and close its descriptor."""
         try:
             block = map_file(descriptor, size)
             self._blocks[number] = block if self._device is None else np.asarray(_PageLocked(block, self._device))
@@ -181,13 +187,16 @@ class Views:
             os.close(descriptor)
 
     def note(self, number: int) -> None:
-        """Write the number of a job that begins to the ledger. If this process dies, the main process reads it."""
+        """Write the number of a job that this process begins to the ledger.
+
+        If this process dies, the main process reads the ledger.
+        """
         ledger = self._blocks.get(LEDGER)
         if ledger is not None:
             ledger.view(np.int64)[0] = number
 
     def drop(self, number: int) -> None:
-        """Drop a block; tensors that are in use keep its memory alive."""
+        """Forget a block. Tensors in the block keep its memory alive."""
         self._blocks.pop(number, None)
 
     def tensor(self, place: BlockOffset) -> torch.Tensor:
@@ -195,12 +204,15 @@ class Views:
         return view_of(torch.from_numpy(self._blocks[place.block]), place.offset, place.shape, place.dtype)
 
     def lend(self, blocks: Iterable[int]) -> Callable[[BlockOffset], torch.Tensor]:
-        """Return a function that creates tensors in some blocks; a block is returned after its last tensor is gone."""
+        """Return a function that creates tensors in some blocks.
+
+        A block is returned to its owner after the last of these tensors was deleted.
+        """
         leases: dict[int, torch.Tensor] = {}
         for number in set(blocks):
             lease = self._blocks[number].view(Lease)
-            # weakref.finalize isn't used, because it runs Python code, in which a Ctrl-C could be lost. The entry is
-            # stored before the tensor is created, so every returned block has an entry.
+            # Not `weakref.finalize`: its callback is Python code, in which a Ctrl-C could be lost. The entry is stored
+            # before the tensor is created, so that each block that is returned has an entry.
             self._lent[number] = loan = Loan(lease, self._returned.append)
             loan.number = number
             leases[number] = torch.from_numpy(lease)
@@ -208,12 +220,16 @@ class Views:
 
     @property
     def bytes_out(self) -> int:
-        """Bytes of the blocks in use."""
-        # Copying is atomic; the receiving thread may add entries meanwhile.
+        """Bytes of the blocks in which this process has tensors."""
+        # `list` copies the keys in one step, because the receiving thread may add entries at the same time.
         return sum(self._blocks[number].nbytes for number in list(self._lent) if number in self._blocks)
 
     def take_returned(self) -> tuple[int, ...]:
-        """Return the numbers of the blocks that were returned since the last call."""
-        # Any thread that drops a tensor appends. Only the calling thread removes entries, so the length doesn't shrink.
+        """Return the numbers of blocks whose tensors were deleted since the last call.
+
+        The owner may reuse these blocks.
+        """
+        # Each thread that deletes a last tensor appends an entry. Only the calling thread removes entries, so the queue
+        # doesn't become shorter meanwhile.
         loans = [self._returned.popleft() for _ in range(len(self._returned))]
         return tuple(self._lent.pop(loan.number).number for loan in loans)

@@ -1,4 +1,4 @@
-"""Choose a pipeline's number of processes, and the stages that run in them."""
+"""Choose a pipeline's number of processes, and the stages that run in replicas."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ __all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "may_see
 
 
 def default_processes(threads: int, is_fast: bool) -> int:
-    """Return a pipeline's default number of processes."""
+    """Return a pipeline's default number of processes.
+
+    Args:
+        threads: Number of threads of the pipeline.
+        is_fast: True if the fast path processes the samples.
+    """
     if is_fast or not has_gil():
         return 1
     return max(1, min(threads, cores()))
@@ -35,14 +40,16 @@ def default_processes(threads: int, is_fast: bool) -> int:
 
 @dataclass(frozen=True)
 class Placing:
-    """The choice of the stages that run in other processes.
+    """The number of processes, and the stages that run in replicas.
 
     Attributes:
         processes: Number of replicas.
-        stages: Number of first stages that run in the replicas; 0 without replicas.
-        reason: The reason for using only one process, or for running later stages in the main process.
-        forked: True if processes are forked from the main process; otherwise the plan is sent to them.
-        waits: True to start the processes before the first batch; otherwise threads compute batches meanwhile.
+        stages: Number of stages, from the first one, that run in the replicas; 0 without replicas.
+        reason: The reason for using no replicas, or for running later stages in the main process; empty without a
+            reason.
+        forked: True if replicas are forked from the main process; False if the plan is sent to new processes.
+        waits: True to wait for the replicas before the first batch; False to compute batches with threads until the
+            replicas are ready.
     """
 
     processes: int
@@ -69,11 +76,11 @@ def place(
     start_method: str,
     is_fast: bool = False,
 ) -> Placing:
-    """Choose a plan's number of processes, and the stages that run in them.
+    """Choose a plan's number of processes, and the stages that run in replicas.
 
-    By default, a pipeline uses one process if it has one thread, or if its threads don't need the GIL: in free-threaded
-    Python, and if the fast path processes the samples from file to batch. Otherwise it uses one replica per thread, but
-    at most one per core.
+    By default, a pipeline uses only the main process if it has one thread, or if its threads rarely need the GIL: in
+    free-threaded Python, or if the fast path processes the samples from the file to the batch. Otherwise the default is
+    one replica per thread, but at most one per core.
 
     Args:
         planned: The plan.
@@ -108,7 +115,7 @@ def place_elsewhere(planned: Plan, readers: Mapping[Node, ReaderState], processe
     """Choose the stages that run in replicas on other machines.
 
     Raises:
-        RuntimeError: No stage can run there; the message has the reason.
+        RuntimeError: No stage can run in a replica; the message has the reason.
     """
     stages, why = 0, ""
     for stage in planned.stages:
@@ -122,27 +129,27 @@ def place_elsewhere(planned: Plan, readers: Mapping[Node, ReaderState], processe
 
 
 def _requested_processes() -> int | None:
-    """Return the number of processes from the environment; None if it isn't set."""
+    """Return the number of processes from the environment variable ``TORCHDALI_PROCESSES``; None if it isn't set."""
     return read_number("TORCHDALI_PROCESSES", 0, 1) or None
 
 
 def has_user_code(chain: Chain) -> bool:
-    """Return True if an operator of a chain is declared outside of this package, or has a function as an argument."""
+    """Return whether an operator of a chain is declared outside of this package, or has a function as an argument."""
     return any(node.operator.kind != "reader" and is_of_user(node) for node in chain.nodes)
 
 
 def may_see_changes(node: Node) -> bool:
-    """Return True if a node may read values that the program changes, in impure functions or `Shared` values."""
+    """Return whether a node may read values that the program changes, in functions that aren't pure or in `Shared`."""
     return any(_is_impure(call) or any(map(_keeps_shared, call.constants.values())) for call in _calls(node))
 
 
 def _keeps_shared(argument: Any) -> bool:
-    kept = getattr(argument, "users_dataset", argument)  # a function, or a dataset
+    kept = getattr(argument, "users_dataset", argument)  # the argument is a function, or refers to the user's dataset
     return isinstance(kept, Shared) or any(isinstance(each, Shared) for each in getattr(kept, "__dict__", {}).values())
 
 
 class _OperatorCall(Protocol):
-    """An operator and its arguments: a node, or a reader of a mixture."""
+    """An operator and its arguments: a node of the graph, or a reader inside of a mixture."""
 
     @property
     def operator(self) -> Operator: ...
@@ -151,7 +158,11 @@ class _OperatorCall(Protocol):
 
 
 def _calls(node: Node) -> Sequence[_OperatorCall]:
-    """Return the operators that a node runs: its own operator, operators before a cache, or readers of a mixture."""
+    """Return the operators that a node runs.
+
+    These are the operators before a cache, if the node reads a cache; otherwise its own operator, and for a mixture of
+    readers also these readers.
+    """
     kept = node.constants.get("samples")
     if isinstance(kept, KeptSamples):
         return kept.graph.nodes
@@ -160,7 +171,7 @@ def _calls(node: Node) -> Sequence[_OperatorCall]:
 
 
 def _is_impure(call: _OperatorCall) -> bool:
-    """Return True if an operator runs the user's code, isn't a source, and isn't declared pure."""
+    """Return whether an operator runs the user's code, isn't a source, and isn't declared pure."""
     is_users = is_of_user(call) or any(hasattr(value, "users_dataset") for value in call.constants.values())
     return is_users and call.operator.kind != "source" and not _is_pure(call)
 
@@ -178,15 +189,15 @@ def _platform_refuses() -> str:
 
 
 def may_fork() -> bool:
-    """Return True if this process can be forked: no other thread may hold a lock, and CUDA isn't initialized."""
-    # Sleeping threads of OpenMP and OpenBLAS don't matter: these libraries handle forks, and workers run torch with one
-    # thread.
+    """Return whether this process can be forked: no other thread may hold a lock, and CUDA must not be initialized."""
+    # Python doesn't count the threads of OpenMP and OpenBLAS. If they sleep, they do no harm: these libraries handle
+    # forks, and workers run torch with one thread.
     uses_gpu: bool = torch.cuda.is_initialized()
     return threading.active_count() == 1 and not uses_gpu and others_sleep()
 
 
 def _stays(stage: Stage, readers: Mapping[Node, ReaderState], forked: bool, elsewhere: bool = False) -> str:
-    """Return the reason for running a stage, and all later stages, in the main process; empty if there isn't any."""
+    """Return the reason for running a stage, and all later ones, in the main process; "" if a replica can run it."""
     steps = [node for node in stage.steps if node.operator.kind != "source"]
     chained = () if stage.chain is None else stage.chain.nodes
     for node in (*steps, *chained):
@@ -217,7 +228,7 @@ def _reads_here(node: Node, reader: ReaderState, elsewhere: bool) -> str:
 
 
 def _reads_ahead(node: Node, dataset: Any) -> bool:
-    """Return True if this process requests records before they are needed, over its own connections."""
+    """Return whether the main process requests records before they are needed, over its own connections."""
     return bool(getattr(dataset, "remotes", ())) or (not node.operator.is_ours and hasattr(dataset, "read_many"))
 
 
@@ -235,7 +246,10 @@ def _cannot_start_anew(node: Node) -> str:
 
 
 def _pays(planned: Plan, stage: Stage) -> bool:
-    """Return True if a stage has a chain that processes data of a reader or source, sample by sample."""
+    """Return whether a stage is worth running in a replica.
+
+    It is, if its chain processes data of a reader or source sample by sample.
+    """
     seen: set[Node] = set()
     for node in planned.graph.nodes:
         before = {e.source for e in edges(node) if not is_metadata(e)}

@@ -50,11 +50,11 @@ __all__ = ["ReplicaTask", "SampleSeeds", "make_batches", "serve"]
 
 @dataclass
 class ReplicaTask:
-    """The plan and the readers for a replica.
+    """The work of a replica: a plan and opened readers.
 
     Attributes:
         plan: Plan of the whole pipeline.
-        stages: Number of first stages that run in the replica.
+        stages: Number of stages, from the first one, that run in the replica.
         datasets: Datasets of these stages' readers, by reader.
         settings: Settings of the pipeline, with this replica's number of threads.
         first_thread: Index of the replica's first thread among all threads of the pipeline.
@@ -72,12 +72,12 @@ class ReplicaTask:
 
 
 class SampleSeeds:
-    """Seeds the global generators for the user's code, with a different seed for each sample.
+    """Seeds the global random generators for each sample, before the user's code processes the sample.
 
-    `random`, `numpy.random` and torch have one generator for all threads of a process. So samples run one after the
-    other, each with its own seed. Their random numbers are then the same in any thread, and with any number of
-    processes. This relies on chunks of one sample in chains with the user's code (`chunks.can_be_chunk`). A function of
-    a whole batch uses the seed of the batch's first sample.
+    `random`, `numpy.random` and torch each have one generator for all threads of a process. Therefore samples run one
+    after the other, each with its own seed. Their random numbers are then the same in any thread, and with any number
+    of processes. This requires that a chunk has one sample if a chain has the user's code (`chunks.can_be_chunk`). A
+    function of a whole batch uses the seed of the batch's first sample.
     """
 
     _alone = threading.Lock()
@@ -91,7 +91,7 @@ class SampleSeeds:
 
     @contextlib.contextmanager
     def of(self, sample: int) -> Iterator[None]:
-        """Seed the generators for a sample; no other sample runs until this one is done."""
+        """Seed the generators for a sample, for a `with` block. No other sample runs until the block ends."""
         with self._alone:
             seed_worker(self._seed)
             seed_sample(self._epochs[sample], self._records[sample])
@@ -128,7 +128,7 @@ def make_batches(channel: Channel, make: Callable[[], ReplicaTask]) -> None:
 
 
 class _Stages(StageRunner):
-    """The stages of a replica; finished batches are passed to a function."""
+    """The stages of a replica. When a batch is finished, it is passed to a function."""
 
     def __init__(self, task: ReplicaTask, buffers: BufferPool, hand_over: Callable[[InFlightBatch], None]) -> None:
         start, first = task.settings.starter(), task.first_thread
@@ -139,9 +139,9 @@ class _Stages(StageRunner):
         self._hand_over = hand_over
 
     def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
-        """Pass on a finished batch. If memory is exhausted, end the process instead."""
+        """Pass on a finished batch. If the system has no memory for this process, end the process instead."""
         if _lacks_memory(error):
-            os._exit(NO_MEMORY)  # the batch isn't the cause: another process may have memory for it
+            os._exit(NO_MEMORY)  # another replica will compute the batch, and may have enough memory
         batch.outcome.error = error
         batch.finished.set()
         self._hand_over(batch)
@@ -170,7 +170,7 @@ class _Replica:
         self._channel, self._task = channel, task
         self._turns = 0
         self._warned: list[tuple[str, type[Warning], str, int]] = []
-        warnings.showwarning = self._warn  # the main process shows the warnings
+        warnings.showwarning = self._warn  # warnings are sent to the main process, which shows them
         index = task.plan.index
         self._needed = [
             (index[edge.source], edge)
@@ -181,7 +181,7 @@ class _Replica:
             os.sched_setaffinity(0, task.cores)  # before threads are started, because they inherit it
         ThreadStart(task.settings.max_pixels, task.settings.exact)(task.first_thread)
         self._stages = _Stages(task, channel.buffers, self._hand_over)
-        self._numbers: dict[int, int] = {}  # numbers of messages, by turn
+        self._numbers: dict[int, int] = {}  # the number of the message that requested a batch, by the batch's turn
         channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
 
     def run(self) -> None:
@@ -197,10 +197,10 @@ class _Replica:
             self._warned.append((str(message), category, filename, lineno))
 
     def _take(self, draw: Draw) -> None:
-        """Begin a batch, in the main thread."""
-        # Only this thread frees blocks, starts reads and assigns turns, in the order of the messages, so without a
-        # lock. From `begin` on, only the other threads access the batch, and at last the thread that ends its last
-        # stage.
+        """Begin a batch that was requested. This runs in the main thread."""
+        # Only this thread frees blocks, starts reads and assigns turns, in the order of the messages, so no lock is
+        # needed. The batch belongs to this thread until `begin` or `fail`. From then on, it belongs to the threads that
+        # run its stages, and finally to the thread that ends its last stage.
         self._channel.views.note(draw.number)
         self._channel.free(draw.returned)
         batch = InFlightBatch(
@@ -241,7 +241,7 @@ class _Replica:
         return None
 
     def _hand_over(self, batch: InFlightBatch) -> None:
-        """Send a finished batch, in the thread that ran its last stage."""
+        """Send a finished batch to the main process, in the thread that ran its last stage."""
         try:
             self._answer(batch)
         except OSError:
@@ -262,8 +262,8 @@ class _Replica:
                 if edge in batch.values
             }
         index = self._task.plan.index
-        # The tensors in `kept` are in shared memory. From `send` on, the main process reads them, and `channel` retains
-        # them until the main process sends the numbers of their blocks back.
+        # The tensors in `kept` are in shared memory. From `Channel.send` on, they belong to the main process, which
+        # reads them. `channel` retains them until the main process sends the numbers of their blocks back.
         sizes = self._stages.memory.take() if self._stages.settings.memory_stats else {}
         with self._channel.lock:
             reply = Made(

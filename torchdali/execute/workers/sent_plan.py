@@ -1,4 +1,4 @@
-"""A plan in a message: the receiving process rebuilds the graph and the plan, and opens the readers."""
+"""Send a plan to another process, which rebuilds the graph and the plan, and opens the readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["SentPlan", "new_task", "readers_of"]
 
 
 def readers_of(planned: Plan, stages: int) -> list[Node]:
-    """Return the readers in the first stages."""
+    """Return the readers in the first `stages` stages."""
     return [node for node in nodes_of(planned.stages[:stages]) if node.operator.kind == "reader"]
 
 
@@ -31,17 +31,18 @@ def new_task(
     bad_samples: BadSamples,
     order: ForkRequest,
 ) -> ReplicaTask:
-    """Create the task of a replica. The device is removed from its settings, because only the main process uses it.
+    """Create the task of a replica. Its settings have no device, because only the main process uses the device.
 
     Args:
         planned: The plan.
-        stages: Number of first stages that run in the replica.
+        stages: Number of stages, from the first one, that run in the replica.
         datasets: The datasets that the main process opened, by reader.
         settings: Settings of the pipeline.
         bad_samples: The policy for samples that fail.
         order: Threads and cores of the replica.
     """
-    # torchdali's datasets map files. Other datasets are opened again: they may have an open file with a position.
+    # torchdali's own datasets can be used in a forked process, because they map files. Other datasets are opened again:
+    # a forked process would share the position of an open file with its parent.
     opened = {
         n: d if is_ours(type(getattr(d, "origin", d))) else n.operator.body(**n.constants) for n, d in datasets.items()
     }

@@ -1,4 +1,4 @@
-"""The main process's view of processes that a server forked; the server may have ended or be suspended."""
+"""Processes that a server forked, as seen by the main process. The server may have ended or be suspended."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from torchdali.execute.process_state import ProcessId, is_stopped
 
 __all__ = ["LOST", "NO_MEMORY", "ForkserverProcess", "ServedProcess", "how_ended", "say", "signal_of"]
 
-NO_MEMORY = 112  # exit code of a worker for which the system has no memory
-LOST = 256  # larger than any exit code; used if the exit code is unknown
-_GRACE = 1.0  # seconds for the server to send the id of a forked process, or its exit code
+NO_MEMORY = 112  # exit code of a worker that ends because the system has no memory for it
+LOST = 256  # means that the exit code is unknown; larger than any exit code
+_GRACE = 1.0  # seconds to wait for the server to send the id of a forked process, or its exit code
 _TICK = 0.02
 _NUMBER = struct.Struct("i")
 
 
 def say(descriptor: int, number: int) -> None:
-    """Send the id of a process, or its exit code, to the process that may wait for it."""
+    """Send the id of a process, or its exit code, over a pipe."""
     with contextlib.suppress(OSError):  # the receiver may have closed the pipe
         os.write(descriptor, _NUMBER.pack(number))
 
@@ -43,14 +43,16 @@ def how_ended(code: int | None) -> str:
 
 
 def signal_of(code: int) -> str:
-    """Return the name of the signal that ended a process; empty if none did."""
+    """Return the name of the signal that ended a process; "" if no signal did."""
     with contextlib.suppress(ValueError):
         return signal.Signals(-code).name
     return ""
 
 
 class _OthersChild(ABC):
-    """A process that isn't a child of the main process. It has the attributes of `multiprocessing.Process` in use.
+    """A process that isn't a child of the main process.
+
+    It has the attributes of `multiprocessing.Process` that are needed.
 
     Attributes:
         id: Id of the process; None until it is known.
@@ -62,7 +64,10 @@ class _OthersChild(ABC):
 
     @abstractmethod
     def _exit_code(self, patience: float = 0.0) -> int | None:
-        """Return the exit code, if the server sends it in time; `LOST` if it can't send it, None if it hasn't yet."""
+        """Return the exit code, if the server sends it within `patience` seconds.
+
+        Return `LOST` if the server can't send it any more, and None if the server may still send it.
+        """
 
     @property
     def pid(self) -> int | None:
@@ -91,11 +96,11 @@ class _OthersChild(ABC):
                 time.sleep(tick)
 
     def terminate(self) -> None:
-        """End the process by SIGTERM."""
+        """Send SIGTERM to the process."""
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the process by SIGKILL."""
+        """Send SIGKILL to the process."""
         self._signal(signal.SIGKILL)
 
     def _signal(self, which: signal.Signals) -> None:
@@ -117,7 +122,7 @@ class ServedProcess(_OthersChild):
         self._status = open(status, "rb", buffering=0)  # noqa: SIM115  open as long as this object
         self._said: list[int] = []
         self._is_over = False  # True if the server can't send any more
-        self._lock = threading.Lock()  # several threads of a pool read the pipe
+        self._lock = threading.Lock()  # several threads may read the pipe at the same time
 
     @classmethod
     def already_ended(cls) -> ServedProcess:
@@ -131,7 +136,7 @@ class ServedProcess(_OthersChild):
 
     @property
     def pid(self) -> int | None:
-        """Id of the process; None if the server doesn't send it."""
+        """Id of the process; None if the server doesn't send it in time."""
         self._listen(1, _GRACE)
         return super().pid
 
@@ -142,7 +147,7 @@ class ServedProcess(_OthersChild):
         return LOST if self._is_over else None
 
     def _listen(self, count: int, patience: float) -> None:
-        """Wait until the server has sent this many numbers, or can't send any more."""
+        """Wait until the server has sent `count` numbers, or can't send any more, but at most `patience` seconds."""
         deadline = time.monotonic() + patience
         with self._lock:
             while len(self._said) < count and not self._is_over:
@@ -185,10 +190,13 @@ class ForkserverProcess(_OthersChild):
         return code
 
     def _forget(self) -> None:
-        """Remove the process from multiprocessing's list: it would wait for the server at the end of the program."""
+        """Remove the process from multiprocessing's list of children.
+
+        Otherwise, multiprocessing would wait at the end of the program for a server that may be suspended.
+        """
         multiprocessing.process._children.discard(self._process)  # type: ignore[attr-defined]
         from multiprocessing import forkserver  # not on all systems
 
         server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
         if is_stopped(server):
-            os.kill(server, signal.SIGKILL)  # if necessary, multiprocessing starts another server
+            os.kill(server, signal.SIGKILL)  # multiprocessing starts another server when it needs one

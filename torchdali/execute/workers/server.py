@@ -1,9 +1,11 @@
-"""A process without threads that forks the workers, because the main process can't fork once it has threads.
+"""A server: a process without threads that forks the workers. The main process can't fork once it has threads.
 
-The server is a fork of the main process from before it had threads, or a new interpreter that imports torchdali once
-for all workers of all pipelines. It ends when the last pipeline that uses it is closed, or when the main process ends.
-The server forks a *spare*. If the server is killed or suspended, the spare replaces it and forks the next spare.
-Workers continue meanwhile: they watch the main process, not their server.
+The server is either a fork of the main process from before it started threads, or a new interpreter that imports
+torchdali once for all workers of all pipelines. It ends when the last pipeline that uses it is closed, or when the main
+process ends.
+
+The server also forks a *spare*, another server that waits. If the server is killed or suspended, the spare replaces it
+and forks the next spare. The workers continue, because they don't depend on their server: they watch the main process.
 """
 
 from __future__ import annotations
@@ -35,20 +37,26 @@ __all__ = ["ForkRequest", "Server", "main"]
 
 _POLL = 0.5  # seconds between checks whether the main process is alive
 _GRACE = 1.0  # seconds for the server to end
-_STILL = 2  # checks in a row that must find the server suspended: after Ctrl-Z and fg, it may wake up late
+# The spare takes over after this number of checks in a row: after Ctrl-Z and `fg`, the server may resume late
+_STILL = 2
 
 Run = Callable[[Any, "ForkRequest", "int | None", ProcessId], None]
-"""Runs a worker: connection, order, descriptor of the plan, the process of the user."""
+"""Function that runs a worker in a process that the server forked.
+
+Its arguments are the connection to the main process, the request, the descriptor of the plan or None, and the main
+process's identity.
+"""
 
 
 class ForkRequest(NamedTuple):
-    """The worker to fork.
+    """The message that requests a worker from the server.
 
     Attributes:
         threads: Number of threads of the worker.
         first_thread: Index of the worker's first thread among all threads of the pipeline.
         cores: Cores on which the threads run; empty for all cores.
-        is_sent: True if a file contains the plan; otherwise the server was forked with the plan.
+        is_sent: True if the plan is in a file, whose descriptor is sent with the request; False if the server was
+            forked from a process that has the plan.
     """
 
     threads: int
@@ -58,11 +66,16 @@ class ForkRequest(NamedTuple):
 
 
 class _Spare(NamedTuple):
-    """The request to fork another server, which waits until it is needed."""
+    """The message that requests another server, which waits until it is needed."""
 
 
 class _Serving(NamedTuple):
-    """A server process: a child of the main process, or of the previous server."""
+    """A server process, or a spare, as seen by the main process.
+
+    Attributes:
+        process: The process: a child of the main process, or of the previous server.
+        control: The socket for requests.
+    """
 
     process: Any
     control: socket.socket
@@ -77,15 +90,16 @@ class _Serving(NamedTuple):
         self.control.close()
 
     def end(self) -> None:
-        """Wait for the server to end; kill it if it doesn't, or if it is suspended."""
+        """Wait for the server to exit. Kill it if it doesn't, or if it is suspended."""
         if not is_stopped(self.process.pid):
             self.process.join(_GRACE)
         if self.alive:
-            self.process.kill()  # the exit code is read together with the next child's, or at the program's end
+            # Python collects the exit code later: with the next child's, or at the end of the program
+            self.process.kill()
 
 
 class Server:
-    """The main process's view of the server and its spare.
+    """The server and its spare, as seen by the main process.
 
     Args:
         process: The first server process.
@@ -94,19 +108,19 @@ class Server:
 
     def __init__(self, process: _Child, control: socket.socket) -> None:
         self._users, self._owner = 1, os.getpid()
-        self._lock = threading.RLock()  # pools of several pipelines use the server
+        self._lock = threading.RLock()  # several pipelines share the server
         self._still = 0
         self._serving, self._spare = _Serving(process, control), self._fork_spare(control)
-        # Kill the server before multiprocessing sends SIGTERM to its children and waits for them: a suspended server
-        # would never end.
+        # At the end of the program, kill the server before multiprocessing sends SIGTERM to its children and waits for
+        # them: a suspended server would never end.
         self._at_exit = multiprocessing.util.Finalize(None, process.kill, exitpriority=1)
 
     @classmethod
     def fork(cls, run: Run) -> Server:
-        """Start a server as a fork of this process, which must not have threads.
+        """Start a server as a fork of this process, which must not have other threads.
 
         Args:
-            run: Runs a worker, in a process that the server forks.
+            run: Function that runs a worker, in a process that the server forks.
         """
         ours, theirs = _pair()
         arguments = (ours, theirs, run, ProcessId.of(os.getpid()))
@@ -114,14 +128,14 @@ class Server:
             target=_run_forked, args=arguments, name="torchdali-server", daemon=True
         )
         with theirs, warnings.catch_warnings():
-            # Python 3.12 warns about threads of native libraries, too; see `placing.may_fork`.
+            # Python 3.12 also warns about threads of native libraries, which do no harm; see `placing.may_fork`.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
         return cls._offer(cls(_Child(process), ours))
 
     @classmethod
     def share(cls) -> Server:
-        """Return the server that another pipeline uses, or start a server in a new interpreter."""
+        """Return a server that another pipeline uses. Without one, start a server in a new interpreter."""
         global _shared
         with _sharing:
             server = _shared
@@ -156,11 +170,11 @@ class Server:
             return bool(self._users) and (self._serving.alive or self._spare.alive)
 
     def start(self, order: ForkRequest, plan: int | None) -> tuple[ServedProcess, Connection]:
-        """Request a worker from the server; returns immediately.
+        """Request a worker from the server, and return immediately.
 
         Args:
             order: The request that describes the worker.
-            plan: Descriptor of a file with the plan, if `order.is_sent`.
+            plan: Descriptor of a file with the plan, if `order.is_sent`; otherwise None.
 
         Raises:
             OSError: The server and its spare have ended.
@@ -173,13 +187,13 @@ class Server:
                     self._change()
                 try:
                     process = _order(self._serving.control, order, descriptors)
-                except OSError:  # the server is just ending
+                except OSError:  # the server has just ended
                     self._change()
                     process = _order(self._serving.control, order, descriptors)
             return process, Connection(ours.detach())
 
     def look(self) -> None:
-        """If the server ended or was suspended, continue with the spare; start another spare if needed."""
+        """Replace the server by the spare if it has ended or is suspended; replace the spare if it has ended."""
         with self._lock:
             if not self._users:
                 return
@@ -192,10 +206,10 @@ class Server:
                 self._spare = self._fork_spare(self._serving.control)
 
     def _change(self) -> None:
-        """Continue with the spare server; a suspended server is killed.
+        """Replace the server by the spare, and request another spare. If the server is suspended, kill it.
 
         Raises:
-            OSError: The spare has ended, too.
+            OSError: The spare has also ended.
         """
         if not self._spare.alive:
             fate = self.fate() or "the server that forks worker processes is suspended"
@@ -207,9 +221,9 @@ class Server:
         self._spare = self._fork_spare(self._serving.control)
 
     def fate(self) -> str:
-        """Describe the end of the server; empty if it is alive."""
+        """Describe how the server ended; return "" if it runs."""
         with self._lock:
-            self._serving.process.join(_GRACE)  # the server may be just ending
+            self._serving.process.join(_GRACE)  # the server may be about to end
             code = self._serving.process.exitcode
         if code is None:
             return ""
@@ -226,7 +240,7 @@ class Server:
                 return _Serving(ServedProcess.already_ended(), ours)
 
     def release(self) -> None:
-        """End the server if no other pipeline uses it."""
+        """Record that a pipeline no longer uses the server. After the last one, end the server."""
         global _shared
         if self._owner != os.getpid():
             return  # a forked child may drop its copy of this object, but must not end the server
@@ -240,13 +254,13 @@ class Server:
             both = (self._spare, self._serving)
             for each in both:
                 each.tell_end()
-            for each in reversed(both):  # the serving process reports the spare's exit code
+            for each in reversed(both):  # the server last, because it reports the spare's exit code
                 each.end()
         self._at_exit.cancel()
 
 
-_shared: Server | None = None  # under _sharing
-# A garbage collection under the lock may drop a pipeline, which then takes this lock in the same thread.
+_shared: Server | None = None  # protected by `_sharing`
+# Reentrant: a garbage collection while the lock is held may drop a pipeline, which takes this lock in the same thread.
 _sharing = ForkSafeLock()
 
 
@@ -262,7 +276,7 @@ def _stream_pair(kind: socket.SocketKind = socket.SOCK_STREAM) -> tuple[socket.s
 
 
 def _order(control: socket.socket, order: ForkRequest | _Spare, descriptors: list[int]) -> ServedProcess:
-    """Send a request with descriptors for the new process, and return the new process."""
+    """Send a request to a server, with descriptors for the process that it must fork. Return this process."""
     status, said = os.pipe()
     process = ServedProcess(status)
     try:
@@ -273,7 +287,10 @@ def _order(control: socket.socket, order: ForkRequest | _Spare, descriptors: lis
 
 
 class _Child:
-    """A server that is a child of this process. Other code may collect its exit code first."""
+    """A server that is a child of this process.
+
+    Other code in this process may collect its exit code. Then `exitcode` is `LOST`.
+    """
 
     def __init__(self, process: Any) -> None:
         self._process, self._id = process, ProcessId.of(process.pid)
@@ -287,7 +304,7 @@ class _Child:
 
 
 class _Popen:
-    """A new interpreter, with the interface of `multiprocessing.Process`."""
+    """A new interpreter, with the attributes of `multiprocessing.Process` that are needed."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process, self.pid = process, process.pid
@@ -324,16 +341,22 @@ def _run_forked(ours: socket.socket, control: socket.socket, run: Run, user: Pro
 
 
 def main(control: socket.socket, run: Run, user: ProcessId) -> None:
-    """Fork workers until the main process requests the end, or ends."""
+    """Fork a worker for each request, until the main process requests the end or has ended.
+
+    Args:
+        control: The socket for requests.
+        run: Function that runs a worker.
+        user: Identity of the main process.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the main process handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     awake, wake = os.pipe()
     os.set_blocking(awake, False)
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wake)  # so that the end of a worker also ends the `select` below
+    signal.set_wakeup_fd(wake)  # the end of a worker sends SIGCHLD, which must end the `select` below
     parent = os.getppid()
-    running: dict[int, int] = {}  # by process id, the descriptor to which the exit code is sent
+    running: dict[int, int] = {}  # for each running child, the descriptor to which its exit code is sent
     while user.lives:
         ready = select.select([control.fileno(), awake], [], [], _POLL)[0]
         if awake in ready:
@@ -356,13 +379,13 @@ def main(control: socket.socket, run: Run, user: ProcessId) -> None:
         for descriptor in descriptors[1:] if pid else descriptors:
             os.close(descriptor)
     leave(user, parent)
-    for pid in running:  # suspended processes cannot end by themselves
+    for pid in running:  # a suspended process can't end by itself
         os.kill(pid, signal.SIGKILL)
     os._exit(0)
 
 
 def _fork(descriptors: list[int]) -> int | None:
-    """Fork this process. If that fails, send the error to the process that waits, and return None."""
+    """Fork this process. If that fails, send the error to the process that waits for the worker, and return None."""
     try:
         return os.fork()
     except OSError as error:
@@ -388,7 +411,7 @@ def _begin(run: Run, order: ForkRequest | _Spare, descriptors: list[int], wake: 
 
 
 def _report_exits(running: dict[int, int]) -> None:
-    """Send the exit codes of workers that have ended."""
+    """Send the exit codes of children that have ended to the main process."""
     while running:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:

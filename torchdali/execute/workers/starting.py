@@ -38,7 +38,7 @@ _POLL = 0.5  # seconds between checks of the server
 
 
 class Starter:
-    """Starts workers of one pipeline.
+    """Starts the workers of one pipeline.
 
     Args:
         placing: The number of workers, and the stages that they run.
@@ -48,7 +48,7 @@ class Starter:
         bad_samples: The policy for samples that fail.
 
     Attributes:
-        patience: Seconds for a worker to start.
+        patience: Seconds within which a worker must start.
 
     Raises:
         OSError: No process can be started.
@@ -82,7 +82,7 @@ class Starter:
             self._server = Server.share()
 
     def start(self, number: int) -> Worker:
-        """Request a worker, and return it before it is ready.
+        """Request a worker from the server, and return it before it is ready.
 
         Raises:
             OSError: The worker can't be started.
@@ -97,10 +97,10 @@ class Starter:
         self._server.look()
 
     def start_all(self) -> list[Worker]:
-        """Start all workers and wait until they are ready.
+        """Start all workers, and wait until they are ready.
 
         Raises:
-            NotStarted: A worker can't be started. The other workers are ended.
+            NotStarted: A worker can't be started. The other workers have been ended.
         """
         workers: list[Worker] = []
         try:
@@ -127,7 +127,7 @@ class Starter:
         self.is_ready(worker)
 
     def is_ready(self, worker: Worker) -> bool:
-        """Read the first message of a worker; return True.
+        """Read a worker's first message, and return True.
 
         Raises:
             NotStarted: The worker can't run the plan, or has ended.
@@ -142,7 +142,7 @@ class Starter:
         return True
 
     def close(self) -> None:
-        """Release the server."""
+        """Release the server and the file with the plan."""
         self._server.release()
         if self._file is not None:
             os.close(self._file)
@@ -150,7 +150,7 @@ class Starter:
 
 
 def sizes_of(planned: Plan, stages: int, readers: Mapping[Node, ReaderState]) -> dict[int, int]:
-    """Return the number of records of each reader in the first stages, by index."""
+    """Return the number of records of each reader in the first `stages` stages, by the reader's index."""
     return {planned.index[n]: len(readers[n].dataset) for n in readers_of(planned, stages)}
 
 
@@ -159,10 +159,10 @@ def read_first_message(worker: Worker, sizes: Mapping[int, int]) -> None:
 
     Args:
         worker: The worker.
-        sizes: Number of records of each reader, by index.
+        sizes: Number of records of each reader, by index, in this process.
 
     Raises:
-        NotStarted: The worker isn't ready, or its readers have other numbers of records.
+        NotStarted: The worker isn't ready, or its readers find other numbers of records.
     """
     message: Any = None
     with contextlib.suppress(EOFError, OSError):
@@ -176,7 +176,7 @@ def read_first_message(worker: Worker, sizes: Mapping[int, int]) -> None:
 
 
 def _orders(placing: Placing, settings: Settings) -> list[ForkRequest]:
-    """Divide the threads, and on NUMA machines the cores, among the workers."""
+    """Create one request per worker. Divide the threads among the workers, and on NUMA machines also the cores."""
     threads, first = [], 0
     for number in range(placing.processes):
         threads.append(max(1, (settings.num_threads - first) // (placing.processes - number)))
@@ -194,7 +194,11 @@ def _orders(placing: Placing, settings: Settings) -> list[ForkRequest]:
 def _run(
     make: Callable[[ForkRequest], ReplicaTask], connection: Any, order: ForkRequest, file: int | None, user: ProcessId
 ) -> None:
-    """Run a worker, for the pipeline that forked the server, or for another pipeline."""
+    """Run a worker in a process that the server forked.
+
+    The server may be a fork of one pipeline's process, and serve other pipelines as well. A worker of the first
+    pipeline uses `make`; a worker of another pipeline reads its plan from a file.
+    """
     if order.is_sent:
         _run_sent(connection, order, file, user)
     else:
@@ -202,7 +206,7 @@ def _run(
 
 
 def _run_sent(connection: Any, order: ForkRequest, file: int | None, user: ProcessId) -> None:
-    """Run a worker whose plan is in a file."""
+    """Run a worker that reads its plan from a file."""
     assert file is not None
 
     def make() -> ReplicaTask:
@@ -217,16 +221,21 @@ def _run_sent(connection: Any, order: ForkRequest, file: int | None, user: Proce
 
 
 def main(descriptor: int, user: tuple[int, bytes]) -> None:
-    """Run a server in a new interpreter."""
+    """Run a server in a new interpreter.
+
+    Args:
+        descriptor: Descriptor of the socket for requests.
+        user: Identity of the main process.
+    """
     serve_orders(socket.socket(fileno=descriptor), _run_sent, ProcessId(*user))
 
 
-# ---------------------------------------------------------------- the plan on its way
+# ---------------------------------------------------------------- the main process's state
 
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """The main process's state on which file paths and imports depend."""
+    """The main process's state that determines which files relative paths and imports refer to."""
 
     path: tuple[str, ...]
     folder: str

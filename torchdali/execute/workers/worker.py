@@ -1,4 +1,4 @@
-"""The main process's view of a worker process and its jobs."""
+"""A worker process and its jobs, as seen by the main process."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from torchdali.execute.workers.served import LOST, NO_MEMORY, how_ended, signal_
 
 __all__ = ["NotStarted", "Process", "Worker", "WorkerJob"]
 
-_GRACE = 0.5  # seconds to wait for the exit code of a process that has closed its connection
+_GRACE = 0.5  # seconds to wait for a process's exit code after its connection was closed
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS")
 
 
 class Process(Protocol):
-    """A started process: `multiprocessing.Process`, or a class with the same attributes."""
+    """A process that was started: `multiprocessing.Process`, or a class with the same attributes."""
 
     @property
     def pid(self) -> int | None: ...
@@ -37,7 +37,7 @@ class Process(Protocol):
 
 
 class WorkerJob(Protocol):
-    """Work for a worker.
+    """A job for a worker.
 
     Attributes:
         losses: Number of workers that died after they began the job.
@@ -47,7 +47,7 @@ class WorkerJob(Protocol):
 
     @property
     def order(self) -> int:
-        """Priority of the job: jobs with smaller numbers are sent first."""
+        """Priority of the job. Jobs with smaller numbers are sent first."""
         ...
 
     @property
@@ -61,15 +61,21 @@ class WorkerJob(Protocol):
         ...
 
     def begin(self) -> bool:
-        """Return whether the job is still needed; called before it is sent."""
+        """Return whether the job is still needed. The pool calls this method before it sends the job."""
         ...
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Any:
-        """Return the message for a worker that knows some blocks of shared memory."""
+        """Return the message for a worker.
+
+        Args:
+            number: Number of the message.
+            blocks: Blocks of shared memory that the worker knows.
+            returned: The worker's own blocks that this process no longer reads.
+        """
         ...
 
     def answer(self, result: Any, views: Views) -> None:
-        """Store the results, in the thread that receives them."""
+        """Store the results. The thread that receives messages calls this method."""
         ...
 
     def lose(self, error: Exception) -> None:
@@ -77,7 +83,7 @@ class WorkerJob(Protocol):
         ...
 
     def finish(self) -> None:
-        """Continue after `answer` or `lose`."""
+        """Continue after `answer` or `lose`, in a thread of the pipeline."""
         ...
 
 
@@ -86,14 +92,14 @@ class NotStarted(Exception):
 
 
 class Worker:
-    """The main process's view of a worker.
+    """A worker process, as seen by the main process.
 
     Args:
         process: The process.
         connection: The connection to the process.
         number: Number of the worker.
         purpose: Task of the worker, for messages.
-        hint: A possible reason, for messages, if the worker ended without sending anything.
+        hint: A possible reason, for messages, if the worker ends before it has sent anything.
     """
 
     def __init__(
@@ -101,8 +107,8 @@ class Worker:
     ) -> None:
         self.process, self.connection, self.number = process, connection, number
         self._purpose, self._hint, self._has_spoken = purpose, hint, False
-        self.views = Views()  # the pool may replace it by views with pinned memory
-        self.jobs: dict[int, WorkerJob] = {}  # jobs sent without a reply yet; changed under the lock of the pool
+        self.views = Views()  # the pool may replace it by an object that pins memory
+        self.jobs: dict[int, WorkerJob] = {}  # jobs that were sent and have no reply yet; protected by the pool's lock
         self._ledger: npt.NDArray[np.int64] | None = None
         self.blocks: set[int] = set()  # blocks that were sent to the worker
         self.alive, self.still = True, 0
@@ -110,7 +116,8 @@ class Worker:
         self.shares_memory = True
         self.since = time.monotonic()
         self._socket = socket_of(connection.fileno())
-        # Held while a message is sent: the threads that submit jobs and the watching thread send messages.
+        # Held while a message is sent, because threads that submit jobs and the watching thread may send at the same
+        # time.
         self._lock = threading.Lock()
 
     def stands_still(self) -> bool:
@@ -118,25 +125,31 @@ class Worker:
         return is_stopped(self.process.pid)
 
     def kill(self) -> None:
-        """Kill the process; its connection ends, too."""
+        """Kill the process. This also ends its connection."""
         self.process.kill()
 
     def send(self, message: Any, descriptor: int | None = None) -> None:
-        """Send a message. A dying worker doesn't receive it; the pool notices its end."""
+        """Send a message.
+
+        If the worker has died, the message is lost, and the pool notices the end of the connection.
+        """
         with self._lock, contextlib.suppress(OSError):
             write(self.connection, message)
             if descriptor is not None:
                 socket.send_fds(self._socket, [b"d"], [descriptor])
 
     def send_job(self, number: int, job: WorkerJob) -> None:
-        """Send a job, with the numbers of the worker's blocks that were returned."""
-        # Only the worker decides where it writes, and it reuses only returned blocks. So it never writes to a block
-        # that a tensor still uses.
+        """Send a job, and the numbers of the worker's blocks that this process no longer reads."""
+        # A block with the worker's results belongs to this process until its number is sent back. The worker writes
+        # only to its own blocks, and reuses only these, so it never writes to a block that a tensor still uses.
         self.jobs[number] = job
         self.send(job.message(number, self.blocks, self.views.take_returned()))
 
     def open_ledger(self) -> None:
-        """Share memory in which the worker records the job that it began last. Without it, all jobs count as begun."""
+        """Share a block of memory with the worker, in which the worker records the job that it has begun last.
+
+        Without the block, all jobs that were sent count as begun.
+        """
         with contextlib.suppress(OSError, MemoryError):
             descriptor = anonymous_file(8)
             try:
@@ -147,16 +160,20 @@ class Worker:
                 os.close(descriptor)
 
     def has_begun(self, number: int) -> bool:
-        """Return whether the worker has begun a job that was sent to it; later jobs have larger numbers."""
+        """Return whether the worker has begun a job.
+
+        Jobs have increasing numbers, so the ledger has this number or a larger one.
+        """
         return self._ledger is None or bool(self._ledger[0] >= number)
 
     def receive(self) -> Any:
-        """Receive the result of a job; None if the message was about a block.
+        """Receive the result of a job; return None for a message about a block.
 
         Raises:
             EOFError, OSError: The worker has died.
         """
-        # Only the watching thread calls this. The message about a block arrives before the first batch in the block.
+        # Only the watching thread calls this. The message about a new block arrives before the first batch in the
+        # block.
         message = read(self.connection)
         self._has_spoken = True
         if isinstance(message, Drop):
@@ -171,10 +188,10 @@ class Worker:
         return None
 
     def end_message(self, meanwhile: str = "") -> str:
-        """Describe how the process ended, and the remedy.
+        """Describe how the process ended, and suggest a remedy.
 
         Args:
-            meanwhile: Activity of the process at its end; by default, its jobs.
+            meanwhile: Activity of the process when it ended; by default, its jobs.
         """
         self.process.join(_GRACE)
         how = how_ended(self.process.exitcode)

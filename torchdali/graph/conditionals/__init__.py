@@ -1,12 +1,14 @@
-"""``if``, ``and``, ``or`` and ``not`` on `DataNode`s, by rewriting the pipeline function's syntax tree.
+"""Support for ``if``, ``and``, ``or`` and ``not`` on `DataNode`s, by rewriting the pipeline function's syntax tree.
 
-An ``if`` on a node runs both branches while tracing. The recorded nodes have the condition, so each operator runs only
-for the samples of its branch. Afterwards, variables that the branches set are merged. An ``if`` on other values works
-as in Python. The callables that the pipeline function calls are also rewritten, when they are called: functions,
-methods, objects with a `__call__`, torch modules, and `functools.partial` of these. Installed code, and code marked
-with `do_not_convert`, isn't rewritten.
+An ``if`` on a node runs both branches while the pipeline is traced. Each node that a branch records gets the branch's
+condition, so its operator later runs only for the samples of the branch. After both branches, the variables that they
+set are merged. An ``if`` on other values works as in Python.
 
-Code that can't be rewritten stays unchanged. If its condition is a node, the error explains the alternative; see
+If the pipeline function calls other callables, these are rewritten when they are called: functions, methods, objects
+with a `__call__`, torch modules, and `functools.partial` of these. Installed code, and code marked with
+`do_not_convert`, isn't rewritten.
+
+Code that can't be rewritten stays unchanged. If its condition is a node, an error explains the alternative; see
 `python_only`.
 """
 
@@ -50,7 +52,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def do_not_convert(func: F) -> F:
-    """Keep a function unchanged when a pipeline with conditionals calls it."""
+    """Mark a function, so that it isn't rewritten when a pipeline with conditionals calls it."""
     func._do_not_convert = True  # type: ignore[attr-defined]
     return func
 
@@ -60,7 +62,7 @@ def convert(function: Callable[..., Any], *, always: bool = False) -> Callable[.
 
     Args:
         function: The function.
-        always: Also rewrite a function of an installed package.
+        always: True to also rewrite a function of an installed package.
 
     Returns:
         The rewritten function; the function itself if it can't or needn't be rewritten.
@@ -75,7 +77,7 @@ def convert(function: Callable[..., Any], *, always: bool = False) -> Callable[.
 
 
 def _converted_object(value: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the rewritten callable for an object that isn't a function."""
+    """Return the rewritten callable for an object that isn't a Python function or method."""
     if isinstance(value, torch.nn.Module):
         return functools.partial(_call_module, value)
     if isinstance(value, functools._lru_cache_wrapper):
@@ -92,7 +94,7 @@ def _converted_object(value: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _CALLERS = (map, filter, functools.reduce)
-"""Functions that call their first argument, and are not written in Python."""
+"""Functions that call their first argument. They are written in C, so they can't be rewritten."""
 
 
 def _call_with_converted(caller: Callable[..., Any], function: Any, *arguments: Any) -> Any:
@@ -100,7 +102,10 @@ def _call_with_converted(caller: Callable[..., Any], function: Any, *arguments: 
 
 
 def _call_cached(cached: Any, *arguments: Any, **named: Any) -> Any:
-    """Call a function with `functools.cache`; without the cache for nodes, because a node belongs to one branch."""
+    """Call a function that has `functools.cache`.
+
+    If an argument is a node, bypass the cache: a node belongs to one branch.
+    """
     if _has_node((*arguments, *named.values())):
         return convert(cached.__wrapped__)(*arguments, **named)
     return cached(*arguments, **named)
@@ -111,7 +116,7 @@ def _has_node(values: tuple[Any, ...]) -> bool:
 
 
 def _call_module(module: torch.nn.Module, *arguments: Any, **named: Any) -> Any:
-    """Call a torch module; the `forward` methods of the module and of its submodules are rewritten."""
+    """Call a torch module with rewritten `forward` methods of the module and its submodules."""
     inside = [each for each in module.modules() if "forward" not in vars(each)]
     for each in inside:
         vars(each)["forward"] = convert(each.forward)
@@ -134,18 +139,18 @@ def _convertible(function: types.FunctionType) -> bool:
 
 
 def _wraps_own(function: types.FunctionType) -> bool:
-    """Return True if a function is the result of an installed package's decorator on the user's function."""
+    """Return whether a function is a wrapper that an installed package's decorator put around the user's function."""
     inner = inspect.unwrap(function)
     return inner is not function and isinstance(inner, types.FunctionType) and _convertible(inner)
 
 
 @functools.lru_cache(maxsize=256)
 def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
-    """Rewrite the code of a function; None if its source isn't available, or if the code is already rewritten.
+    """Rewrite the code of a function; return None if its source isn't available, or if it is already rewritten.
 
     Args:
         code: Code of the function.
-        class_name: Name of the class around the function, or empty.
+        class_name: Name of the class around the function, or "".
     """
     if RUNTIME in code.co_freevars:
         return None
@@ -157,13 +162,15 @@ def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
         return None
     definition.decorator_list = []
     rewrite(definition, class_name)
-    definition.name = "__function__"  # not its own name: a recursive function must find the global function
+    # Another name than its own: a recursive function must find the global function under its name
+    definition.name = "__function__"
     _leave_out_type_parameters(definition)
-    # A factory with the same free variables makes the compiler resolve them as cells again.
+    # The compiler must treat the function's free variables as free variables again. Therefore they become parameters of
+    # a function around it.
     free = (*code.co_freevars, RUNTIME)
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     around: list[ast.stmt] = [definition]
-    if class_name:  # inside a class of the same name, the compiler mangles private names in the same way
+    if class_name:  # inside a class of this name, the compiler changes private names (`__x`) in the same way
         around = [] if class_name in free else [ast.Global([class_name])]
         around.append(ast.ClassDef(class_name, [], [], [definition], []))
     factory = ast.FunctionDef("__factory__", arguments, around, [])
@@ -177,11 +184,12 @@ def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
 
 def _leave_out_type_parameters(definition: ast.stmt) -> None:
     if "type_params" in definition._fields:
-        vars(definition)["type_params"] = []  # the function's type parameters are among its free variables
+        # The type parameters are among the function's free variables, so they needn't be defined again
+        vars(definition)["type_params"] = []
 
 
 def _class_around(name: str) -> str:
-    """Return the innermost class around a function, from its qualified name; empty without a class."""
+    """Return the name of the innermost class around a function, from its qualified name; "" without a class."""
     *outer, _ = name.split(".")
     while outer and outer[-1] == "<locals>":
         del outer[-2:]
@@ -198,7 +206,7 @@ def _definition(code: types.CodeType) -> ast.FunctionDef | None:
 
 
 def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
-    """Return the syntax tree of a lambda, as a function; None if its line has several similar lambdas."""
+    """Return the syntax tree of a lambda, as a function; None if its line has several lambdas with equal parameters."""
     tree = ast.parse("".join(inspect.findsource(code)[0]))
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     lambdas = [
@@ -236,7 +244,10 @@ def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
 
 
 def _qualified_name(function: types.FunctionType) -> str:
-    """Return the qualified name of a function's code; in Python 3.10, the function's name."""
+    """Return the qualified name of a function's code.
+
+    Python 3.10 lacks this name; then the function's own name is returned.
+    """
     of_function = function.__name__ if hasattr(function, "__wrapped__") else function.__qualname__
     name: str = getattr(function.__code__, "co_qualname", of_function)
     return name

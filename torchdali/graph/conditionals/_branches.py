@@ -1,4 +1,4 @@
-"""Functions that rewritten code calls: an ``if``, ``and``, ``or`` or ``not`` on a value that may be a node."""
+"""Functions that rewritten code calls for ``if``, ``and``, ``or`` and ``not`` on values that may be nodes."""
 
 from __future__ import annotations
 
@@ -20,24 +20,29 @@ __all__ = [
 
 
 class Undefined:
-    """The value of a variable that has not been set, or has been set only in one branch."""
+    """The value of a variable that was not set, or that only one branch has set.
+
+    Args:
+        name: Name of the variable.
+        reason: The error message, if only one branch of an ``if`` on a node has set the variable; otherwise "".
+    """
 
     def __init__(self, name: str, reason: str = "") -> None:
         self.name, self.reason = name, reason
 
     def fail(self) -> NoReturn:
-        """Raise the error of a variable that is read before it is set."""
+        """Raise the error for reading the variable before it is set."""
         if self.reason:
             raise RuntimeError(self.reason)
         raise UnboundLocalError(f"cannot access local variable {self.name!r} where it is not associated with a value")
 
 
 def read(value: Any) -> Any:
-    """Return the value of a variable.
+    """Return the value of a variable that may be `Undefined`.
 
     Raises:
         UnboundLocalError: The variable isn't set.
-        RuntimeError: One branch of an `if` on a node doesn't set the variable.
+        RuntimeError: One branch of an ``if`` on a node doesn't set the variable.
     """
     if isinstance(value, Undefined):
         value.fail()
@@ -45,7 +50,7 @@ def read(value: Any) -> Any:
 
 
 def make_undefined(name: str) -> Undefined:
-    """Return the value of a variable before it is set."""
+    """Return the initial value of a variable, before it is set."""
     return Undefined(name)
 
 
@@ -58,7 +63,7 @@ def load(read: Callable[[], Any], name: str) -> Any:
 
 
 def store_attribute(owner: Callable[[], Any], name: str, value: Any) -> None:
-    """Set an attribute to the loaded or merged value; delete it if the value is undefined."""
+    """Set an attribute to a value that was loaded or merged before. If the value is undefined, delete the attribute."""
     if not _is_unset(value):
         setattr(owner(), name, value)
     else:
@@ -67,7 +72,7 @@ def store_attribute(owner: Callable[[], Any], name: str, value: Any) -> None:
 
 
 def store_item(owner: Callable[[], Any], key: Any, value: Any) -> None:
-    """Set an element to the loaded or merged value; delete it if the value is undefined."""
+    """Set an element to a value that was loaded or merged before. If the value is undefined, delete the element."""
     if not _is_unset(value):
         owner()[key] = value
     else:
@@ -95,15 +100,15 @@ _PLAIN = {
     "nonlocal": "an `if` with `nonlocal` in it; move the declaration to the top of the function",
     "return": "an `if` that returns from inside `{}`; set a variable there, and return it at the end of the function",
 }
-"""Syntax that stays Python's own, and what to write instead."""
+"""For each construct that isn't rewritten: its name in the error message, and the code to write instead."""
 
 
 def python_only(test: Any, construct: str, inside: str = "") -> Any:
-    """Return the condition of a construct that isn't rewritten.
+    """Return the condition of a construct that isn't rewritten, and therefore can't have a node as condition.
 
     Raises:
         TypeError: The condition is a node.
-        RuntimeError: The condition is a node, and a branch returns (as in DALI).
+        RuntimeError: The condition is a node, and a branch returns. DALI raises the same class.
     """
     if not isinstance(test, DataNode):
         return test
@@ -122,7 +127,16 @@ def if_else(
     put: Callable[[tuple[Any, ...]], None],
     names: tuple[str, ...],
 ) -> None:
-    """Run an ``if``: one branch for a Python value, both for a node, merging the values that they set."""
+    """Run an ``if``. For a Python value, run one branch. For a node, run both, and merge the values that they set.
+
+    Args:
+        test: The condition.
+        body: The branch for True.
+        orelse: The branch for False.
+        get: Function that returns the values of the variables, attributes and elements that the branches set.
+        put: Function that sets these values.
+        names: Names of the variables, attributes and elements, in the same order.
+    """
     if not isinstance(test, DataNode):
         (body if test else orelse)()
         return
@@ -143,7 +157,10 @@ def if_return(
     put: Callable[[tuple[Any, ...]], None] = lambda values: None,
     names: tuple[str, ...] = (),
 ) -> Any:
-    """Run an ``if`` whose branches return; the attributes and elements that they set are merged."""
+    """Run an ``if`` whose branches return, and return the merged result. See `if_else` for the arguments.
+
+    Attributes and elements that the branches set are also merged.
+    """
     if not isinstance(test, DataNode):
         return (body if test else orelse)()
     before = get()
@@ -214,7 +231,7 @@ def _shortcut(
 
 
 def _trace_branch(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
-    """Run a branch; the recorded nodes get the condition."""
+    """Run a branch, and add the condition to the nodes that it records."""
     if test.device != "cpu":
         raise ValueError(
             "Invalid device \"gpu\" for argument 'predicate' of operator 'nvidia.dali.fn._conditional.split'. "
@@ -242,19 +259,23 @@ _INCONSISTENT = (
 
 
 def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_false: Any) -> Any:
+    """Merge the values of a variable after both branches.
+
+    If one branch hasn't set it, return `Undefined` with the reason.
+    """
     for value, branch in ((on_true, "if"), (on_false, "else")):
         if isinstance(value, Undefined):
             if on_true is on_false:
                 return before
             if value.name != name:
-                return value  # the undefined variable is another one
+                return value  # the undefined variable is another one, whose value was assigned
             must = f"Variable {name!r} must also be initialized in the `{branch}` branch. The condition is {test}."
             return Undefined(name, f"{_INCONSISTENT} {must}")
     return _merge(test, on_true, on_false, f"the variable {name!r}")
 
 
 def _merge(test: DataNode, on_true: Any, on_false: Any, what: str) -> Any:
-    """Merge the values of two branches; lists, tuples and dicts element by element."""
+    """Merge the values of two branches. Lists, tuples and dicts are merged element by element."""
     if on_true is on_false:
         return on_true
     for kind in (list, tuple):

@@ -1,4 +1,4 @@
-"""Rewrite the syntax tree of a function: branches become functions that the runtime may both call."""
+"""Rewrite the syntax tree of a function: branches of an ``if`` become inner functions, so that both can be called."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchdali.graph.conditionals._simple import mangle, simplify
 __all__ = ["RUNTIME", "rewrite"]
 
 RUNTIME = "__torchdali_conditionals__"
-"""The name under which rewritten code finds the functions that it calls."""
+"""The variable through which rewritten code finds the functions of `_branches` that it calls."""
 
 
 _VALUES = f"{RUNTIME}values"  # must differ from the user's names, because the generated function uses both
@@ -24,17 +24,17 @@ def rewrite(definition: ast.FunctionDef, class_name: str = "", unset: frozenset[
 
     Args:
         definition: The function.
-        class_name: Name of the class around the function, for private names; or empty.
+        class_name: Name of the class around the function, for private names; "" without a class.
         unset: Variables of outer functions that may be undefined.
     """
     _Rewriter(class_name, unset).function(definition)
 
 
 class _Tail(ast.Return):
-    """A call of the generated function that contains the rest of a block.
+    """A ``return`` statement that calls a generated function with the remaining statements of a block.
 
     Attributes:
-        rest: The original statements of this rest.
+        rest: The remaining statements before they were rewritten.
     """
 
     def __init__(self, function: ast.FunctionDef, rest: Sequence[ast.stmt]) -> None:
@@ -54,11 +54,11 @@ class _Rewriter(ast.NodeTransformer):
         self._name, self._class_name = "", class_name
         self._globals: set[str] = set()
         self._inside = ""  # the kind of statement (loop, `with` or `try`) around the current statement
-        self._in_expression = False  # True in a lambda or comprehension, whose variables are local to it
-        self._first: list[ast.stmt] = []  # generated functions to define before the statements
+        self._in_expression = False  # True in a lambda or comprehension, which has its own variables
+        self._first: list[ast.stmt] = []  # generated functions that must be defined at the function's start
 
     def function(self, definition: ast.FunctionDef) -> None:
-        """Rewrite a function in place. At its start, variables that a branch sets are defined as `Undefined`."""
+        """Rewrite a function in place. At its start, variables that a branch sets are set to `Undefined`."""
         self._name = definition.name
         unset = simplify(definition)
         parameters = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)}
@@ -72,7 +72,7 @@ class _Rewriter(ast.NodeTransformer):
         } | set(unset)
         branched |= {name for node in _own(definition.body) for name in _late_targets(node)}
         if any(isinstance(n, ast.If) and not _obstacle([n]) and _returns([n]) for n in _own(definition.body)):
-            branched |= set(_targets(definition.body))  # the statements after it move into its branches
+            branched |= set(_targets(definition.body))  # the statements after this `if` move into its branches
         unset_here = branched - parameters - declared
         self._unset = self._unset - parameters - set(_targets(definition.body)) | unset_here
         definition.body = self.block(definition.body)
@@ -81,7 +81,7 @@ class _Rewriter(ast.NodeTransformer):
         definition.body[after_docstring:after_docstring] = [*starts, *self._first]
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Rewrite statements. Statements after an ``if`` that returns are moved into its branches."""
+        """Rewrite statements. If an ``if`` contains a return, the statements after it are moved into its branches."""
         result: list[ast.stmt] = []
         for i, statement in enumerate(statements):
             if isinstance(statement, ast.If) and _returns([statement]):
@@ -95,7 +95,7 @@ class _Rewriter(ast.NodeTransformer):
         return result
 
     def returning(self, node: ast.If, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Rewrite an ``if`` with a return in it as ``return if_return(test, body, orelse)``."""
+        """Rewrite an ``if`` that contains a return as ``return if_return(test, body, orelse)``."""
         first: list[ast.FunctionDef] = []
         if rest and not isinstance(rest[0], _Tail) and not any(map(_always_returns, (node.body, node.orelse))):
             first = [self.branch(self.block(_copy_statements(rest)), _targets(rest))]
@@ -114,7 +114,10 @@ class _Rewriter(ast.NodeTransformer):
         functions: Sequence[ast.FunctionDef],
         places: Sequence[_AssignmentTarget],
     ) -> ast.Call:
-        """Build the call that runs an ``if``, with branches, accessors, and the names of the variables to set."""
+        """Build the call that runs an ``if``. Its arguments are the condition, the branches, the getter and the setter.
+
+        The last argument has the names of the variables, attributes and elements that the branches set.
+        """
         names = [*_nonlocal_names(functions[-1]), *(place.text for place in places)]
         return _call(
             word, self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in functions],
@@ -122,7 +125,7 @@ class _Rewriter(ast.NodeTransformer):
         )  # fmt: skip
 
     def obstacle(self, statements: Sequence[ast.stmt]) -> str:
-        """Return the reason for which statements can't become functions, as a key for `python_only`; or empty."""
+        """Return the construct that prevents statements from becoming functions, as a key for `python_only`; or ""."""
         if self._inside and _returns(statements[:1]):
             return "return"
         if self._globals.intersection(_targets(statements)):
@@ -130,14 +133,17 @@ class _Rewriter(ast.NodeTransformer):
         return _obstacle(statements)
 
     def plain(self, node: Any, construct: str) -> Any:
-        """Keep a construct; a node as its condition is an error. An ``if`` inside can't return from a branch."""
+        """Leave a construct unchanged, but raise an error at runtime if its condition is a node.
+
+        An ``if`` inside the construct can't return from a branch.
+        """
         self.within(node, "if")
         words = ast.Constant(construct), ast.Constant(self._inside)
         node.test = ast.copy_location(_call("python_only", node.test, *words), node.test)
         return node
 
     def within(self, node: Any, word: str) -> Any:
-        """Rewrite a compound statement; branches inside it can't return."""
+        """Rewrite the parts of a compound statement. An ``if`` inside it can't return from a branch."""
         outer, self._inside = self._inside, self._inside or word
         self.generic_visit(node)
         self._inside = outer
@@ -160,7 +166,7 @@ class _Rewriter(ast.NodeTransformer):
     def accessors(
         self, names: Sequence[str], places: Sequence[_AssignmentTarget]
     ) -> tuple[ast.FunctionDef, ast.FunctionDef]:
-        """Build the getter of variables, attributes and elements as a tuple, and their setter."""
+        """Build a getter, which returns variables, attributes and elements as a tuple, and a setter for this tuple."""
         loads: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
         loads += [_call("load", _lambda(p.value()), ast.Constant(p.text)) for p in places]
         get = self.define([], [ast.Return(ast.Tuple(loads, ast.Load()))])
@@ -186,19 +192,25 @@ class _Rewriter(ast.NodeTransformer):
         return self.shortcut(word, [self.visit(value) for value in node.values], node)
 
     def may_be_late(self, node: ast.BoolOp | ast.Compare) -> bool:
-        """Return whether operands can become functions: not if they set variables that a function can't set."""
+        """Return whether operands can become functions. They can't if they set variables that a function can't set."""
         names = _late_targets(node)
         return not names or not (self._in_expression or self._globals.intersection(names))
 
     def shortcut(self, word: str, operands: list[ast.expr], node: ast.expr) -> ast.expr:
-        """Build a call for ``and`` or ``or``; later operands are only evaluated if necessary."""
+        """Build the call for ``and`` or ``or``.
+
+        Operands after the first one become functions, which are called if necessary.
+        """
         *firsts, last = operands
         for value in reversed(firsts):
             last = ast.copy_location(_call(word, value, *self.late(last)), node)
         return last
 
     def late(self, operand: ast.expr) -> list[ast.expr]:
-        """Build a function for an operand, and the getter and setter of the variables that it sets by ``:=``."""
+        """Build a function for an operand.
+
+        If the operand sets variables by ``:=``, add a getter, a setter and their names.
+        """
         names = sorted(_walrus_targets(operand))
         if not names:
             return [_lambda(operand)]
@@ -235,7 +247,8 @@ class _Rewriter(ast.NodeTransformer):
         left = node.left
         for k, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
             if k < len(node.ops) - 1 and not names[k]:
-                return node  # naming the middle operand would need a new variable in the user's scope
+                # The middle operand would be evaluated twice, or need a new variable in the user's function
+                return node
             parts.append(ast.copy_location(ast.Compare(left, [op], [right]), node))
             left = right
         return self.shortcut("and_", parts, node)
@@ -254,7 +267,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def expression(self, node: Any) -> Any:
-        """Rewrite an expression with local variables."""
+        """Rewrite an expression that has its own variables."""
         outer, self._in_expression = self._in_expression, True
         self.generic_visit(node)
         self._in_expression = outer
@@ -300,7 +313,7 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _late_targets(node: ast.AST) -> set[str]:
-    """Return the variables that an expression sets by ``:=`` in operands which may not be evaluated."""
+    """Return the variables that an expression sets by ``:=`` in operands that Python may skip."""
     if isinstance(node, ast.BoolOp):
         return {name for value in node.values[1:] for name in _walrus_targets(value)}
     if isinstance(node, ast.Compare):
@@ -313,7 +326,7 @@ def _walrus_targets(node: ast.expr) -> set[str]:
 
 
 def _own(statements: Sequence[ast.AST]) -> list[ast.AST]:
-    """Return all nodes of statements, except nodes inside of functions and classes."""
+    """Return all nodes of statements, except nodes inside of inner functions and classes."""
     nodes: list[ast.AST] = []
     stack: list[ast.AST] = list(statements)
     while stack:
@@ -333,7 +346,7 @@ _OBSTACLES: dict[type[ast.AST], str] = {
 
 
 def _obstacle(statements: Sequence[ast.stmt]) -> str:
-    """Return the construct that prevents statements from becoming functions; or empty."""
+    """Return the construct that prevents statements from becoming functions; "" without one."""
     inside = {id(n) for node in _own(statements) if isinstance(node, _LOOPS) for n in _own(node.body)}
     kinds = (type(n) for n in _own(statements) if not (id(n) in inside and isinstance(n, (ast.Break, ast.Continue))))
     return next((_OBSTACLES[kind] for kind in kinds if kind in _OBSTACLES), "")
@@ -361,7 +374,7 @@ def _always_returns(statements: Sequence[ast.stmt]) -> bool:
 
 
 def _targets(statements: Sequence[ast.stmt]) -> list[str]:
-    """Return the names that statements bind, sorted."""
+    """Return the names of the variables that statements set, sorted."""
     names = set()
     comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
     local = {
@@ -400,7 +413,12 @@ class _AssignmentTarget:
         return _loading(self.target)
 
     def store(self, value: ast.expr, class_name: str) -> ast.stmt:
-        """Return a statement that sets the target, in code of a class."""
+        """Return a statement that sets the target.
+
+        Args:
+            value: The value.
+            class_name: Name of the class around the code, for private names.
+        """
         owner = _lambda(_loading(self.target.value))
         if isinstance(self.target, ast.Attribute):
             attribute = ast.Constant(mangle(self.target.attr, class_name))
@@ -409,7 +427,7 @@ class _AssignmentTarget:
 
 
 def _loading(node: ast.expr) -> ast.expr:
-    """Copy an expression with the context `Load`."""
+    """Copy an expression that is an assignment target, as an expression that reads the value."""
     expression = copy.deepcopy(node)
     for part in ast.walk(expression):
         if isinstance(part, (ast.Attribute, ast.Subscript, ast.Name)):
@@ -418,7 +436,7 @@ def _loading(node: ast.expr) -> ast.expr:
 
 
 def _places(statements: Sequence[ast.stmt]) -> list[_AssignmentTarget]:
-    """Return the attributes and elements that statements set, if the statements don't also set the objects."""
+    """Return the attributes and elements that statements set, except if the statements also set their object."""
     variables = set(_targets(statements))
     places = {
         ast.unparse(node): node
@@ -433,7 +451,7 @@ def _places(statements: Sequence[ast.stmt]) -> list[_AssignmentTarget]:
 
 
 def _is_place(node: ast.expr) -> bool:
-    """Return True for targets with simple keys: attributes, and elements at a number, text or variable."""
+    """Return whether a target has simple keys: an attribute, or an element at a number, text or variable."""
     if isinstance(node, ast.Attribute):
         return _is_place(node.value)
     if isinstance(node, ast.Subscript):
@@ -469,7 +487,10 @@ def _assign(name: str, value: ast.expr) -> ast.stmt:
 
 
 def _at(statement: ast.stmt, node: ast.If) -> ast.stmt:
-    """Set the line of the ``if`` as a statement's only line: otherwise, Python reports the last line for its calls."""
+    """Give a statement the line of the ``if`` as its only line.
+
+    Otherwise, Python would report the last line for its calls.
+    """
     statement.lineno = statement.end_lineno = node.lineno
     statement.col_offset = statement.end_col_offset = node.col_offset
     return statement
