@@ -1,10 +1,12 @@
 """Arithmetic, comparison, bitwise and mathematical functions with DALI's type promotion.
 
-`function` builds the function for given dtypes. It converts the operands to their common dtype and then calls one torch
-function. Integers wrap around on overflow, ``//`` and ``%`` of integers truncate toward zero, comparisons of signed
-with unsigned integers compare the values. torch has no arithmetic for uint16, uint32 and uint64, so they are computed
-in another dtype: in the signed dtype of the same width if the bits of the result are the same, otherwise in the next
-wider signed dtype. See `torchdali.kernels.unsigned` for uint64.
+`function` builds the function for given dtypes. The built function converts the operands to their common dtype and then
+calls one PyTorch function. Integers wrap around on overflow; ``//`` and ``%`` of integers truncate toward zero; a
+signed and an unsigned integer are compared by value.
+
+PyTorch has no arithmetic for uint16, uint32 and uint64. Functions of these dtypes are computed in the signed dtype of
+the same width if the result has the same bits, otherwise in the next wider signed dtype. See `kernels.unsigned` for
+uint64.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ __all__ = [
 
 
 class Number(NamedTuple):
-    """A constant operand."""
+    """A constant operand, with the dtype that it has in DALI."""
 
     value: float
     dtype: torch.dtype
@@ -64,7 +66,7 @@ FUNCTIONS: dict[str, Function] = {
     "acosh": torch.acosh,
     "atanh": lambda x: _widely(torch.atanh, x),
 }
-"""Functions of one number; integers become float32."""
+"""Mathematical functions of one operand; integers are converted to float32."""
 
 ARITY = dict.fromkeys((*ARITHMETIC, *FLOATING, *COMPARISONS, *BITWISE), 2)
 ARITY |= dict.fromkeys((*SIGNS, "invert", *FUNCTIONS), 1) | {"clamp": 3}
@@ -79,7 +81,7 @@ SYMBOLS = {
     "xor": "^", "lshift": "<<", "rshift": ">>", "invert": "~", "neg": "-", "eq": "==", "ne": "!=", "lt": "<",
     "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
-"""Signs of the functions that are written as operators."""
+"""Python's operator symbols of functions, for error messages."""
 
 
 # ---------------------------------------------------------------- types
@@ -138,19 +140,19 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-# ---------------------------------------------------------------- putting a function together
+# ---------------------------------------------------------------- building a function
 
 
 def function(name: str, *operands: Operand) -> Function:
     """Build the function that computes an operation on tensors and constants.
 
     Args:
-        name: A key of `ARITY`.
-        operands: For each operand, in order: the dtype of a tensor, or a constant.
+        name: Name of the operation: a key of `ARITY`.
+        operands: For each operand, the dtype of a tensor, or a constant.
 
     Returns:
-        A function of the tensors, in order. The tensors must have the given dtypes, and shapes that broadcast; they may
-        be on any device.
+        A function of the tensors, without the constants, in the order of the operands. The tensors must have these
+        dtypes, and shapes that broadcast; they may be on any device.
 
     Raises:
         RuntimeError: the function does not support these dtypes.
@@ -162,14 +164,17 @@ def function(name: str, *operands: Operand) -> Function:
 
 
 def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
-    """Build a function that computes into memory, possibly a tensor's own; None if that is not possible.
+    """Build a function that writes its result to a given tensor, which may be one of the operands.
 
-    This is possible for sums, differences, products and quotients of a tensor and a number, or of two tensors. An image
-    that is processed in several steps then stays in the same memory, in the cache, and needs no copy at the end.
+    The operations are sums, differences, products and quotients of a tensor and a number, or of two tensors. An image
+    that is processed in several steps then remains in the same memory, and thus in the cache.
+
+    Args:
+        name, operands: See `function`.
 
     Returns:
-        A function of the output memory and the tensors. It returns False, and computes nothing, unless the memory has
-        the dtype and shape of the result.
+        A function of the output tensor and the operands. It returns False, and computes nothing, unless the output
+        tensor has the dtype and shape of the result. None if the operation isn't supported.
     """
     dtypes = [o.dtype if isinstance(o, Number) else o for o in operands]
     if name not in ("add", "sub", "mul", "truediv") or torch.float16 in dtypes:
@@ -229,7 +234,7 @@ def _common(name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype],
         return result
     for operand, other in zip(operands, reversed(dtypes), strict=True):
         if isinstance(operand, Number) and _holds(other, operand):
-            return other  # the tensor can stay unchanged
+            return other  # the tensor needn't be converted
     return promote(*dtypes)
 
 
@@ -242,14 +247,21 @@ def _holds(dtype: torch.dtype, number: Number) -> bool:
 
 
 def _carrier(name: str, common: torch.dtype, dtypes: list[torch.dtype]) -> torch.dtype:
-    """Return the dtype in which torch computes the function."""
+    """Return the dtype in which PyTorch computes the function."""
     if name == "mod" and common == torch.float32 and len({*dtypes}) > 1:
         return torch.float64  # float32 cannot represent all integers, which would change the remainder
     return (_SIGNED if name in _SAME_BITS else _WIDER).get(common, common)
 
 
 def _bound(core: Function, operands: tuple[Operand, ...], carrier: torch.dtype, back: torch.dtype | None) -> Function:
-    """Bind the converted constants, and add the conversions of the operands and of the result."""
+    """Build the function of the tensors: convert them, call `core` with tensors and constants, convert the result.
+
+    Args:
+        core: Function of all operands, in the dtype `carrier`.
+        operands: See `function`.
+        carrier: Dtype to which the operands are converted.
+        back: Dtype to which the result is converted; None to keep its dtype.
+    """
     places = [i for i, o in enumerate(operands) if not isinstance(o, Number)]
     fixed = [_constant(o, carrier) if isinstance(o, Number) else None for o in operands]
     casts = [_cast(o, carrier) for o in operands if not isinstance(o, Number)]
@@ -295,7 +307,7 @@ def _return(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _constant(number: Number, carrier: torch.dtype) -> Tensor:
-    """Return a constant as a 0D tensor, which torch processes fastest."""
+    """Convert a constant to a 0-D tensor, which PyTorch processes faster than a Python number."""
     own = number.value
     if number.dtype.is_floating_point:
         with np.errstate(over="ignore"):
@@ -311,7 +323,14 @@ def _constant(number: Number, carrier: torch.dtype) -> Tensor:
 
 
 def _core(name: str, common: torch.dtype, carrier: torch.dtype, last: Operand) -> Function:
-    """Return the torch function for operands of the carrier dtype."""
+    """Return the function that computes an operation on operands of the dtype `carrier`.
+
+    Args:
+        name: Name of the operation.
+        common: Dtype of the operation in DALI.
+        carrier: Dtype in which PyTorch computes.
+        last: Last operand, which selects faster functions if it is a constant.
+    """
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     if common == torch.uint64 and name in unsigned.FUNCTIONS:
@@ -328,10 +347,10 @@ def _core(name: str, common: torch.dtype, carrier: torch.dtype, last: Operand) -
 
 
 def _widely(function: Function, x: Tensor) -> Tensor:
-    """Compute in float64 on the CPU.
+    """Compute a function in float64 on the CPU.
 
-    In float32 torch before 2.15 overflows early (`sinh`, `cosh` from 88.7 on), and `atanh` of one element differs in
-    the last bit from `atanh` of several.
+    In float32, PyTorch before 2.15 overflows early (`sinh` and `cosh` from 88.7 on), and `atanh` of a single element
+    differs in the last bit from `atanh` of several elements.
     """
     return function(x.double()).to(x.dtype) if x.device.type == "cpu" else function(x)
 
@@ -388,7 +407,7 @@ def _cube_root(x: Tensor) -> Tensor:
 
 
 def _shift(name: str, common: torch.dtype, carrier: torch.dtype) -> Function:
-    """Shift by the low bits of the distance, as processors do; small types are shifted as int32."""
+    """Return the shift function; like a processor, it uses only the low bits of the distance (5, or 6 for 64 bits)."""
     distances = torch.tensor(63 if common.itemsize == 8 else 31).to(carrier)
     shift = torch.bitwise_left_shift if name == "lshift" else torch.bitwise_right_shift
     if common == torch.bool:
@@ -397,7 +416,7 @@ def _shift(name: str, common: torch.dtype, carrier: torch.dtype) -> Function:
 
 
 def _integer_division(name: str, common: torch.dtype, divisor: Operand) -> Function:
-    """Divide toward zero; the remainder has the sign of the dividend."""
+    """Return integer division, rounded toward zero, or its remainder, which has the sign of the dividend."""
     if name == "mod":
         return _refusing_zero(torch.fmod)
     truncating = functools.partial(torch.div, rounding_mode="trunc")
@@ -407,7 +426,7 @@ def _integer_division(name: str, common: torch.dtype, divisor: Operand) -> Funct
         return _refusing_zero(truncating)
 
     def divide(x: Tensor, y: Tensor) -> Tensor:
-        # The smallest integer divided by -1 would make the processor raise an exception that ends the process.
+        # The processor would end the process for the smallest integer divided by -1.
         flips = y == -1
         return torch.where(flips, -x, truncating(x, y.masked_fill(flips, 1)))
 
@@ -427,7 +446,7 @@ def _refusing_zero(divide: Function) -> Function:
 
 
 def _power(common: torch.dtype, exponent: Operand) -> Function:
-    """Build the power function; integers to negative powers are 0."""
+    """Return the power function; integers to negative powers are 0."""
     if isinstance(exponent, Number):
         if exponent.value < 0 and not common.is_floating_point:
             return lambda x, _: torch.zeros_like(x)
@@ -442,6 +461,6 @@ def _power(common: torch.dtype, exponent: Operand) -> Function:
 
 
 def broadcast_batches(*batches: Tensor) -> list[Tensor]:
-    """Add axes to tensors ``(batch, ...)`` so that their samples broadcast in the same way as single samples."""
+    """Add axes of extent 1 to batches with fewer axes, so that they broadcast like their samples do."""
     ndim = max(b.ndim for b in batches)
     return [b if b.ndim == ndim else b.reshape(b.shape[0], *[1] * (ndim - b.ndim), *b.shape[1:]) for b in batches]

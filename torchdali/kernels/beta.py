@@ -1,4 +1,8 @@
-"""Random numbers of the beta distribution, computed from uniform random numbers."""
+"""Draw from the beta distribution, given uniform random numbers.
+
+A beta variate is ``X / (X + Y)`` for two gamma variates. Gamma variates are drawn with the rejection method of
+Marsaglia and Tsang, "A simple method for generating gamma variables" (2000), with at most three attempts.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,15 @@ __all__ = ["DRAWS", "Gammas", "beta"]
 
 _ATTEMPTS = 3
 DRAWS = 2 * (3 * _ATTEMPTS + 1)
-"""Uniform numbers that each number takes."""
+"""Number of uniform random numbers for one number of the beta distribution."""
 
 
 class Gammas:
-    """The two gamma distributions of a beta distribution, and constants that do not depend on the drawn numbers.
+    """The two gamma distributions of a beta distribution, with precomputed constants.
 
     Args:
-        alpha: Parameters above 0: ``(batch, 1)``, or ``(1, 1)`` for all samples.
-        beta: Parameters above 0, in the same form.
+        alpha: First parameters of the beta distributions, above 0: ``(batch, 1)``, or ``(1, 1)`` for all samples.
+        beta: Second parameters, above 0, with one of these shapes.
     """
 
     def __init__(self, alpha: Array, beta: Array) -> None:
@@ -29,12 +33,12 @@ class Gammas:
         self.log = np.log(self.depth)
 
     def betas(self, draws: Array) -> Array:
-        """Compute ``(batch, n)`` numbers from ``(batch, n * DRAWS)`` uniform numbers; see `beta`."""
+        """Compute numbers ``(batch, n)`` from uniform numbers ``(batch, n * DRAWS)``; see `beta`."""
         return beta(draws.reshape(len(draws), draws.shape[1] // DRAWS, DRAWS), self)
 
 
 def beta(draws: Array, gammas: Gammas) -> Array:
-    """Compute ``X / (X + Y)`` of two gamma variates.
+    """Compute numbers of the beta distribution, as ``X / (X + Y)`` of two gamma variates.
 
     Args:
         draws: Uniform numbers in [0, 1), ``(batch, n, DRAWS)``.
@@ -51,15 +55,15 @@ def beta(draws: Array, gammas: Gammas) -> Array:
 
 
 def _log_gammas(draws: Array, gammas: Gammas) -> Array:
-    """Return logarithms of gamma variates (Marsaglia and Tsang, "A simple method for generating gamma variables").
+    """Return logarithms of gamma variates, ``(2, n, batch)``.
 
-    A variate of ``shape + 1`` times a power of a uniform number is a variate of ``shape``, even if ``shape`` is small.
+    The method requires a shape parameter of at least 1. So it draws a variate with the parameter ``shape + 1``, and
+    multiplies it by ``u ** (1 / shape)`` with a uniform number ``u``, which gives a variate with the parameter
+    ``shape``.
 
     Args:
-        draws: ``(DRAWS / 2, 2, n, batch)``.
-
-    Returns:
-        ``(2, n, batch)``.
+        draws: Uniform numbers ``(DRAWS / 2, 2, n, batch)``.
+        gammas: Parameters of the distributions.
     """
     logs = np.log1p(-draws)
     radius, angle, test = (slice(1 + i, None, 3) for i in range(3))

@@ -1,4 +1,4 @@
-"""Memory for kernels: reused buffers, NumPy views, and outputs that are written in place."""
+"""Memory of kernels: reused buffers, NumPy views, and outputs that are written in place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LINE, _SHIFT = 64, 16  # bytes: size of a cache line, and offset of a plane fro
 
 
 class _Planes(threading.local):
-    """One thread's memory for channels."""
+    """A thread's reused planes; see `byte_planes`."""
 
     def __init__(self) -> None:
         self.shape: tuple[int, int, int] | None = None
@@ -46,19 +46,20 @@ def keep_freed_memory() -> None:
     """Make this process reuse freed memory for its next allocations instead of returning it to the system.
 
     Intermediate results of operators are freed after each chunk. By default, glibc returns freed memory to the system
-    as soon as some hundred kilobytes are free, and the system clears each page again for the next chunk; this took a
-    third of a spectrogram's time. The first large block that is freed raises glibc's limit permanently (see
-    `M_MMAP_THRESHOLD` in mallopt(3)); in most programs, that block happens to be a large tensor. The block that is
-    allocated here is never written, so it occupies no physical memory.
+    as soon as some hundred kilobytes are free, and the system clears each page again for the next chunk. This took a
+    third of a spectrogram's time. glibc raises its limit permanently when the first large block is freed (see
+    `M_MMAP_THRESHOLD` in mallopt(3)), so this function allocates and frees a large block. The block is never written
+    and thus occupies no physical memory.
     """
     np.empty(_LARGE, np.uint8)
 
 
 def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
-    """Return planes ``(H, W)`` for the channels that OpenCV splits; valid until this thread calls the function again.
+    """Return memory for the planes ``(H, W)`` of an image, to which OpenCV splits its channels.
 
-    The planes are deliberately not aligned for vectors: OpenCV writes aligned planes directly to memory, bypassing the
-    cache, so that the next step would take three times as long to read them.
+    The planes are valid until the same thread calls this function again. They are deliberately not aligned for vector
+    instructions: OpenCV writes aligned planes to main memory instead of the cache, and the next step would take three
+    times as long to read them.
     """
     shape = channels, height, width
     if shape != _memory.shape:
@@ -81,7 +82,12 @@ def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
 
 
 def narrow(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
-    """Return a view of a part of a tensor; `parts` has the start and the extent for some axes."""
+    """Return a view of a part of a tensor.
+
+    Args:
+        x: The tensor.
+        parts: Start and extent of the part, by axis; axes without an entry aren't narrowed.
+    """
     if x.dtype != torch.uint8 or not is_plain(x):
         for axis, (start, extent) in parts.items():
             x = x.narrow(axis, start, extent)
@@ -92,7 +98,7 @@ def narrow(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
     return torch.from_numpy(x.numpy()[tuple(part)])
 
 
-# Called several times per sample: the two functions are looked up once, and the checks below do not call each other.
+# The checks below are called several times per sample, so they look up these functions once and don't call each other.
 _is_compiling = torch.compiler.is_compiling
 _transform = torch._C._functorch.peek_interpreter_stack
 
@@ -115,15 +121,15 @@ def is_plain(x: Tensor) -> bool:
 # ---------------------------------------------------------------- outputs
 
 Empty = Callable[[tuple[int, ...], torch.dtype], Tensor]
-"""Returns memory for a batch, which is used again when the user is done with it."""
+"""Function of shape and dtype that returns memory for a batch. The memory is reused after the user released it."""
 
 
 class DeviceShare(Protocol):
-    """The images of a batch that a decoder on the device decodes."""
+    """The share of a batch's images that a decoder on the device decodes."""
 
     @property
     def takes(self) -> bool:
-        """True while the decoder works; if False, the CPU should decode all images."""
+        """True while the device's decoder accepts images; if False, the CPU should decode all images."""
 
     def reserve(self, size: int) -> int:
         """Reserve `size` bytes for copies of files, and return their address."""
@@ -132,17 +138,17 @@ class DeviceShare(Protocol):
         """Add `count` copied files to the share, and return the index of the first added file."""
 
     def keep(self, data: Tensor) -> Tensor:
-        """Add the bytes of one file to the share; return the same tensor as `data_of`."""
+        """Add the bytes of one file to the share, and return the tensor that `data_of` returns for it."""
 
     def data_of(self, index: int) -> Tensor:
         """Return the bytes of a file; the same tensor on each call."""
 
     def count_examined(self, count: int) -> None:
-        """Record that `count` more images were examined; after the last image, no more files are added."""
+        """Record that `count` more images of the batch were examined; after the last image, no file is added."""
 
 
 class Room(Protocol):
-    """A buffer that several threads fill with results of any shapes, and from which the results are copied.
+    """A buffer to which several threads write results of any shapes, and from which the results are copied.
 
     Attributes:
         share: The images that a decoder on the device decodes; None without a decoder.
@@ -159,8 +165,8 @@ class Room(Protocol):
 
 
 IN_PLACE = object()
-"""Replaces a result that was written into the caller's memory: a tensor for each result is as expensive as the image's
-program."""
+"""Placeholder for a result that was written to the caller's memory. Creating a tensor for each result would take as long
+as building an image's program."""
 
 
 class Placed(NamedTuple):
@@ -171,11 +177,12 @@ class Placed(NamedTuple):
 
 
 class ChunkImages(Sequence[Any]):
-    """Images of a chunk, each in a `Room` or in the device's share. The items are `Placed` or the bytes of files.
+    """The images of a chunk: a sequence of `Placed` (for images in a `Room`) and of files' bytes (for deferred images).
 
     Attributes:
-        parts: ``(N,)`` of the dtype `kernels.native.PARTS`; its places are relative to `place` in the room, its indices
-            to `first` in the share.
+        parts: ``(N,)`` of the dtype `kernels.native.PARTS`, with the position or index of each image.
+        place: Offset in the room that is added to all positions.
+        first: Index in the device's share that is added to all indices.
     """
 
     __slots__ = ("_share", "first", "parts", "place")
@@ -194,7 +201,7 @@ class ChunkImages(Sequence[Any]):
 
 
 def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Return newly allocated memory: an `Empty` that uses no pool."""
+    """Return newly allocated memory: an `Empty` that reuses nothing."""
     return torch.empty(shape, dtype=dtype)
 
 
@@ -216,7 +223,7 @@ def place_result(x: Tensor, out: Tensor | None) -> Tensor:
 
 
 def is_array(x: Tensor) -> bool:
-    """Return whether NumPy can read a tensor."""
+    """Return whether NumPy can read a tensor without a copy."""
     return is_plain(x) and x.dtype not in (torch.bfloat16, torch.complex32)
 
 
@@ -228,11 +235,12 @@ def inside(
     Args:
         arrays: ``(N, ...)``.
         axes: The axes of an array that are cut.
-        starts: Starts of the windows, one number per axis: an item for each array, or one item for all.
+        starts: Starts of the windows: one number per axis, for each array; or only one item for all arrays.
         extents: Extent of the windows, one number per axis.
 
     Returns:
-        ``(N, ...)``, or a list if the windows have different starts; None if a window exceeds its array.
+        A view ``(N, ...)``; or a list of views if each array has its own start; None if a window reaches outside its
+        array.
     """
     shape = arrays.shape[1:]
     for axis, extent, places in zip(axes, extents, zip(*starts, strict=True), strict=True):

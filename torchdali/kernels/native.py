@@ -1,8 +1,8 @@
 """Bindings of the native library, which decodes, crops, resizes and normalizes images without the GIL.
 
-The library is optional: installing torchdali builds it if a C compiler is available. Its input is pixels or a JPEG, of
-which it decodes only the region that the result needs. Its results are bit-identical to DALI's. It also resamples audio
-(see `kernels.audio.resample`).
+The library is optional: installing torchdali builds it if a C compiler is available. Its input is pixels or a JPEG. It
+decodes only the region of a JPEG that the result needs. Its results are bit-identical to DALI's. The library also
+resamples audio (see `kernels.audio.resample`).
 
 The library refuses unsupported images, images for which libjpeg warns, and images that need too much memory. The caller
 then decodes the image in Python, and the Python decoder raises the errors. So no function of this module raises an

@@ -1,4 +1,4 @@
-"""Mirror and normalize an image into the batch: the last step of nearly every training pipeline."""
+"""Mirror and normalize images, and write them to the batch: the last step of nearly every training pipeline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ _PIECE = 1 << 19  # elements of an image that are processed in one step
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """``(x - centre) * factor + offset`` with one value or one value per channel each; compared by identity."""
+    """The function ``(x - centre) * factor + offset``.
+
+    Each attribute has one value, or one value per channel. Instances are compared by identity, so they are fast keys of
+    a cache.
+    """
 
     centre: tuple[float, ...]
     factor: tuple[float, ...]
@@ -47,14 +51,14 @@ def affine(
     channels: int,
     padded: int = 0,
 ) -> Affine | None:
-    """Return ``(x - mean) / std * scale + shift`` as factor and offset; None if the expression changes nothing.
+    """Return ``(x - mean) / std * scale + shift`` as an `Affine`; None if the expression changes nothing.
 
-    The centre is 0 unless a ``std`` is 0: then the differences from the mean must be computed first, since they become
-    infinities of both signs, or NaN.
+    The attribute `centre` is 0 unless a `std` is 0. With a `std` of 0, the mean must be subtracted first, because the
+    sign of the difference decides between infinity, minus infinity and NaN.
 
     Args:
-        mean: Empty for 0, or one value, one per channel, or one per channel of the padded output.
-        std: Empty for 1, otherwise the same as `mean`.
+        mean: Mean: empty for 0, one value, one value per channel, or one value per channel of the padded output.
+        std: Standard deviation: empty for 1, otherwise as many values as for `mean`.
         scale: Factor after the division.
         shift: Offset that is added last.
         channels: Number of channels of the image.
@@ -97,17 +101,17 @@ def normalize_into(
     mirror: int | None = None,
     order: tuple[int, ...] | None = None,
 ) -> None:
-    """Write ``(image - centre) * factor + offset``; integer outputs are rounded and saturated.
+    """Write ``(image - centre) * factor + offset`` to a tensor; integer outputs are rounded and saturated.
 
-    It is fastest to compute in the image's own memory order, and to transpose the result.
+    The function computes in the image's own memory order and then transposes the result, which is fastest.
 
     Args:
         out: Output tensor of any strides; float32, or a dtype to which float32 is converted.
         image: Tensor of the same shape, any strides and any real dtype.
-        scaling: Result of `affine`; if None, the image is only converted.
-        channel: Axis of the channels, for scalings with one value per channel.
-        mirror: Axis to reverse, or None.
-        order: The axes of `out` in the order of the image's axes; None if both orders are equal.
+        scaling: Result of `affine`; None to only convert the image.
+        channel: Channel axis of the image, for a scaling with one value per channel.
+        mirror: Axis of the image to reverse; None to reverse no axis.
+        order: For each axis of the image, the corresponding axis of `out`; None if both have the same order.
     """
     plain = image.dtype == torch.uint8 and out.dtype == torch.float32 and is_plain(image)
     if plain and image.dim() == 3 and channel == 2 and mirror in (None, 1):
@@ -141,8 +145,9 @@ def normalize_each_into(
     Args:
         out: ``(N, ...)`` float32 on the CPU.
         images: ``(N, H, W, C)``, or a list of N images.
-        mirrored: For each of the N images, whether to reverse each row.
-        order: The axes of an image of `out` in the order of the images' axes.
+        scaling: See `normalize_into`.
+        mirrored: For each image, True to reverse its rows.
+        order: For each axis of an image, the corresponding axis of ``out[i]``.
     """
     factor, offset, simple = _parts(scaling)
     results = out.numpy().transpose(0, *[axis + 1 for axis in order])
@@ -156,7 +161,7 @@ def normalize_each_into(
 
 
 def _write_pixels(cv2: Any, out: Tensor, images: Images, scaling: Affine | None, mirrored: Sequence[bool]) -> None:
-    """Write ``(N, H, W, C)`` in two passes over all images, which is faster than many calls."""
+    """Write images to ``(N, H, W, C)`` in two passes over all images, which is faster than calls per image."""
     _, height, width, channels = out.shape
     rows = out.view(-1, width, channels)
     images, mirrored = mirrored_alike(cv2, images, mirrored)
@@ -169,21 +174,24 @@ def _write_pixels(cv2: Any, out: Tensor, images: Images, scaling: Affine | None,
 
 
 def _parts(scaling: Affine | None) -> tuple[tuple[float, ...], tuple[float, ...], bool]:
-    """Return factor and offset, and whether the centre is 0."""
+    """Return the factor and the offset of an `Affine`, and whether its centre is 0."""
     if scaling is None:
         return (), (), True
     return scaling.factor, scaling.offset, scaling.centre == (0.0,)
 
 
 class _Recipe(NamedTuple):
-    """An `Affine` for images of one shape: tensors that broadcast to this shape, in memory order.
+    """The steps of `normalize_into` for images of one shape, with an `Affine` as tensors that broadcast to this shape.
+
+    Memory order means that the axis with the largest stride is first.
 
     Attributes:
-        order: The axes in memory order, the axis with the largest stride first; None if they are already in this order.
-        mirror: Axis to reverse, in memory order.
-        rows: Length along the first axis of the pieces that are processed separately; None to process the whole image.
-        offset: Offset; None if nothing is scaled.
-        centre: Centre; None if it is 0.
+        order: The image's axes in memory order; None if they are already in this order.
+        mirror: Axis to reverse, counted in memory order; None to reverse no axis.
+        rows: Number of elements along the first axis that are processed in one step; None to process the whole image.
+        offset: Offset in memory order; None if nothing is scaled.
+        factor: Factor in memory order; None if nothing is scaled.
+        centre: Centre in memory order; None for 0.
     """
 
     order: tuple[int, ...] | None
@@ -244,7 +252,7 @@ def _normalize(x: Tensor, recipe: _Recipe, out: Tensor | None) -> Tensor:
 
 
 def _spread(values: tuple[float, ...], shape: tuple[int, ...], channel: int, device: torch.device) -> Tensor:
-    """Return the channels' values repeated in contiguous rows, as vector instructions need them."""
+    """Repeat the channels' values along contiguous rows, so that PyTorch uses vector instructions."""
     inner = 2 if channel == len(shape) - 1 else 1
     tensor = torch.tensor(values, dtype=torch.float32, device=device)
     if len(values) > 1:

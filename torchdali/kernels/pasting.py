@@ -1,4 +1,4 @@
-"""Positions of image regions on canvases, for a whole batch."""
+"""Compute where `multi_paste` pastes image regions, for a whole batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchdali.kernels.memory import Array
 __all__ = ["regions"]
 
 Given = tuple[Array, bool]
-"""Values ``(batch or 1, regions or 1, 2 or 1)``, and whether they are relative."""
+"""Values ``(batch or 1, regions or 1, 2 or 1)``, and True if they are fractions instead of pixels."""
 
 
 def regions(
@@ -22,7 +22,7 @@ def regions(
     inside: Array,
     outside: Array,
 ) -> Array:
-    """Return start in the image, start on the canvas, and extent of all regions, y before x.
+    """Return the start in the image, the start on the canvas, and the extent of all regions, y before x.
 
     Args:
         in_anchors: Starts of the regions in the images; None for (0, 0).
@@ -35,7 +35,7 @@ def regions(
         ``(batch, regions, 6)``.
 
     Raises:
-        ValueError: a region reaches outside, or a relative value is not in [0, 1].
+        ValueError: a region reaches outside its image or canvas, or a fraction is not in [0, 1].
     """
     outside = outside[:, None]
     start = _pixels(in_anchors, inside, np.floor)

@@ -1,4 +1,4 @@
-"""Random crops: windows with random area, aspect ratio and position."""
+"""Draw windows of random area, aspect ratio and position, for random crops."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ def random_window(
     area: Sequence[float],
     ratio: Sequence[float],
 ) -> tuple[int, int, int, int]:
-    """Choose a random window by area and aspect ratio.
+    """Draw a random window of an image.
 
-    Each attempt draws an area, as a share of the image's area, and an aspect ratio, uniformly on a logarithmic scale.
-    The result is the first window that fits and whose ratio is still allowed after rounding. If no window fits, the
-    result is the largest allowed window with the allowed ratio that is nearest to the image's. The position is uniform.
+    Each attempt draws an area uniformly, and an aspect ratio uniformly on a logarithmic scale. The result is the first
+    window that fits into the image and whose aspect ratio, after rounding to pixels, is allowed. If no window fits, the
+    result is the largest window whose area is allowed and whose aspect ratio is the allowed ratio nearest to the
+    image's. The position of the window is drawn uniformly.
 
     Args:
-        draw: Returns a random number in [0, 1); called twice, and twice more per attempt.
+        draw: Function that returns a random number in [0, 1); it is called twice per attempt, and twice for the
+            position.
         height: Height of the image.
         width: Width of the image.
         attempts: Maximum number of attempts.
-        area: Minimum and maximum share of the area, or one value for both.
+        area: Minimum and maximum area, as fractions of the image's area, or one value for both.
         ratio: Minimum and maximum ratio of width to height, or one value for both.
 
     Returns:
-        y, x, height and width.
+        y, x, height and width of the window.
 
     Raises:
         RuntimeError: a range is empty or has more than two values, or a ratio is not positive.
@@ -63,15 +65,15 @@ def random_windows(
     area: Sequence[float],
     ratio: Sequence[float],
 ) -> tuple[Array, Array]:
-    """Choose the windows of a batch; the results equal `random_window`'s.
+    """Draw the windows of a batch; the same random numbers give the same windows as in `random_window`.
 
     Args:
         draws: Random numbers in [0, 1), ``(batch, 2 + 2 * attempts)``.
-        sides: ``(2, batch)``: height and width of the images.
+        sides: Heights and widths of the images, ``(2, batch)``.
         attempts, area, ratio: See `random_window`.
 
     Returns:
-        Position (y and x) and extents (height and width) of the windows, ``(2, batch)`` each.
+        Positions (y and x) and extents (height and width) of the windows, ``(2, batch)`` each.
     """
     smallest, largest, narrowest, widest, low, high = window_ranges(tuple(area), tuple(ratio))
     rows = _numbers(len(draws))
@@ -109,7 +111,7 @@ def random_windows(
 
 
 def _round_extents(areas: Array) -> Array:
-    """Return the square roots of areas, rounded to whole pixels, at least 1."""
+    """Return the square roots of areas, rounded to whole pixels, but at least 1; `areas` is overwritten."""
     sides = np.sqrt(areas, out=areas)
     sides += 0.5
     np.floor(sides, out=sides)
@@ -125,7 +127,7 @@ def _numbers(count: int) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def window_ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[float, float, float, float, float, float]:
-    """Return minimum and maximum of the areas, of the ratios, and of the ratios' logarithms."""
+    """Check the ranges, and return minimum and maximum of areas, ratios and logarithms of ratios."""
     if not (1 <= len(area) <= 2 and 1 <= len(ratio) <= 2):
         raise RuntimeError(f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two")
     is_finite = all(map(math.isfinite, (*area, *ratio)))
@@ -138,7 +140,7 @@ def window_ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[fl
 
 
 def _largest(height: int, width: int, area: float, aspect: float) -> tuple[int, int]:
-    """Return height and width of the largest window with an aspect ratio and at most a share of the image's area."""
+    """Return height and width of the largest window with an aspect ratio and at most a fraction of the image's area."""
     h = min(height, int(width / aspect))
     w = min(width, int(height * aspect))
     shrink = math.sqrt(min(1.0, max(area, 0.0) * height * width / max(h * w, 1)))

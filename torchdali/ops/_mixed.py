@@ -1,6 +1,7 @@
-"""Decoders that defer a share of the images to a hardware decoder, or decode only the region that is used.
+"""Decoders for pipelines with an accelerator, in which a hardware decoder decodes a share of the images.
 
-For a deferred image, the decoders return the encoded bytes instead of pixels; see `execute.hardware_decoding`.
+For an image that is deferred to the hardware decoder, these operators return the encoded bytes instead of pixels; see
+`execute.hardware_decoding`. Of all other images, they decode only the region that later operators use.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _DECODER, _RESIZE = FusedPart(0), FusedPart(1)
 
 
 Build = Callable[[int, int], ImageProgram]
-"""Takes height and width of an image."""
+"""Function of an image's height and width that builds the image's program."""
 
 
 def _is_resized(constants: Mapping[str, Any]) -> bool:
@@ -63,13 +64,14 @@ def _decode_share(
     use_fast_idct: bool = False,
     **arguments: Annotated[Any, shares(sizing), shares(crop_window), shares(decoder_hints), shares(cache_hints)],
 ) -> Data:
-    """Decode images, or return the bytes of images that a decoder on the device will decode.
+    """Decode images; for images that the device's decoder decodes, return the encoded bytes.
 
-    If the arguments contain a size, decode only the region that a linear resize and a following crop use.
+    If the arguments contain a size for a resize, only the region that a linear resize and a following crop use is
+    decoded.
 
     Returns:
-        The pixels. With a size, also the arguments of the resize: the size, and the start and the end of its region,
-        two values each.
+        The pixels or bytes. If the arguments contain a size, also three arguments of the resize, two values each: its
+        size, and the start and the end of its region.
     """
     is_resized = _is_resized(arguments)
     build = _seen_by_both(arguments) if is_resized else ImageProgram.of
@@ -90,10 +92,10 @@ def _decode_random_share(
     rng: Rng,
     **arguments: Annotated[Any, shares(decoder_hints)],
 ) -> tuple[Data, Data, Data]:
-    """Decode a random window for a resize, or return the image's bytes; see `_decode_share`.
+    """Decode a random window that is then resized, or return the image's bytes; see `_decode_share`.
 
     Returns:
-        The pixels, and the start and the end of the resize's region, two values each.
+        The pixels or bytes, and the start and the end of the resize's region, two values each.
     """
 
     def build(height: int, width: int) -> ImageProgram:
@@ -130,14 +132,19 @@ def _decode_seen_pixels(
 
 
 def _ends(program: ImageProgram, of_image: bool) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the start and the end of a resize's region, in the whole image or in the decoded window."""
+    """Return the start and the end of a resize's region.
+
+    Args:
+        program: Program of the image.
+        of_image: True for positions in the whole image, False for positions in the decoded window.
+    """
     rows, columns = program.rows, program.columns
     y, x = (0, 0) if of_image else (rows.first, columns.first)
     return (rows.low - y, columns.low - x), (rows.high - y, columns.high - x)
 
 
 def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
-    """Return True if the device decodes an image."""
+    """Return True if the device's decoder decodes an image."""
     share = arguments.get("hw_decoder_load", 0.0)
     if data.ndim != 1 or share <= 0 or library() is None:
         return False
@@ -161,13 +168,13 @@ def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
 
 
 def _read_region(region: tuple[float, float], size: int, part: AxisRegion, length: int) -> AxisRegion:
-    """Return the input region of a part of a linear resize's output axis, and the pixels that the part reads.
+    """Return the region of an input axis that a linear resize needs to compute only a part of its output axis.
 
     Args:
-        region: Input region of the whole output.
-        size: Length of the whole output.
-        part: Part of the output.
-        length: Length of the input.
+        region: Start and end of the resized input region.
+        size: Length of the whole output axis.
+        part: Part of the output axis.
+        length: Length of the input axis.
     """
     low, high = region
     scale, start, extent = (high - low) / size, part.first, part.extent
@@ -183,8 +190,8 @@ def _read_region(region: tuple[float, float], size: int, part: AxisRegion, lengt
 _KNOWN = 256  # number of image sizes whose windows are cached
 
 Plan = Callable[[Sequence[tuple[int, int]]], tuple[Array, tuple[Array, ...], Array]]
-"""Takes heights and widths. Returns windows ``(N, 4)``, the size ``(N, 2)`` that a resize makes of each image, and the
-starts and ends of its regions, one after the other."""
+"""Function of the heights and widths of N images. It returns windows to decode ``(N, 4)``, a tuple with the output
+sizes of the resize ``(N, 2)``, and an array with the starts of all resized regions, followed by their ends."""
 
 
 @chunk(_decode_random_share, "encoded")
@@ -223,7 +230,13 @@ def _is_upright(constants: Mapping[str, Any]) -> bool:
 
 
 def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None = None) -> EncodedBody | None:
-    """Return the function that decodes several samples."""
+    """Return the function that decodes several images in one call; None without the native library.
+
+    Args:
+        constants: Arguments of the operator.
+        choice: How to choose the window of each image.
+        plan: Function that computes windows and regions from the images' sizes; None if `choice` does so.
+    """
     if library() is None:
         return None
     options, load = decoding_options(constants), constants.get("hw_decoder_load", 0.0)
@@ -268,7 +281,14 @@ def _pick_words(numbers: tuple[int, Array, int], indices: Array) -> tuple[int, A
 
 
 def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> ChunkResults:
-    """Extend the results to all samples of a chunk; unknown and refused samples are skipped."""
+    """Extend results to all samples of a chunk; samples without a result are reported as skipped.
+
+    Args:
+        outputs: Results of some samples, for each output.
+        known: Indices of these samples.
+        refused: Positions in `known` of images that the library refused.
+        count: Number of samples in the chunk.
+    """
     wide: list[list[Any]] = [[None] * count for _ in outputs]
     for items, each in zip(wide, outputs, strict=True):
         for k, item in zip(known.tolist(), each, strict=True):
@@ -278,7 +298,7 @@ def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> 
 
 
 def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
-    """Return the heights and widths of images, upright or as stored."""
+    """Return the heights and widths of images: of the upright images, or as stored."""
     heights, widths = files["height"], files["width"]
     if upright and (turned := files["orientation"] > 4).any():
         heights, widths = np.where(turned, widths, heights), np.where(turned, heights, widths)
@@ -288,10 +308,18 @@ def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
 def _decode_with_device(
     options: ImageOptions, files: Files, parts: Parts, out: Tensor | None, room: Room | None, share: DeviceShare | None
 ) -> tuple[Sequence[Any], Array]:
-    """Decode the CPU's images of a chunk, and add the other images to the device's share.
+    """Decode the images of a chunk that aren't deferred, and add the deferred images to the device's share.
+
+    Args:
+        options: Options of the decoder.
+        files: Headers of the images.
+        parts: Windows to decode, and the division between CPU and device.
+        out: Tensor to which all images may be written if they have its shape.
+        room: Buffer for the images; None to allocate memory.
+        share: The device's share; None without a device's decoder.
 
     Returns:
-        The decoded images, and the indices of images that the library refused.
+        The images, and the indices of images that the library refused.
     """
     place = -1 if room is None else room.take(parts.pixels)
     own = None if place >= 0 else _in_place(parts, out)
@@ -315,7 +343,7 @@ _NONE = np.empty(0, np.int64)
 
 
 def _in_place(parts: Parts, out: Tensor | None) -> Sequence[Any] | None:
-    """Return the results of a chunk whose images all have the shape of `out`'s samples; None for other chunks."""
+    """Return a chunk's results if its images can be written to `out`: all have the shape of its samples. Else None."""
     fits = out is not None and out.dtype == torch.uint8 and out.is_contiguous() and len(out) == len(parts.table)
     if out is None or not fits or not (parts.table["shape"] == out.shape[1:]).all():
         return None

@@ -1,4 +1,4 @@
-"""Noise on images and other data."""
+"""Operators that add noise to images and other data: Gaussian, shot, and salt-and-pepper noise."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def gaussian(data: Numbers, /, *, mean: PerSample[float] = 0.0, stddev: PerSampl
     """Add normally distributed noise: ``out = in + normal(mean, stddev)``, rounded and saturated.
 
     Args:
-        data: Any shape.
-        mean: Mean of the noise, in the units of the data.
-        stddev: Standard deviation of the noise, in the units of the data.
+        data: Integers or float32, any shape.
+        mean: Mean of the noise, in the unit of the data. By default 0.
+        stddev: Standard deviation of the noise, in the unit of the data. By default 1.
     """
     noise = normals(rng.generator(), tuple(data.shape))
     return convert(_on(noise, data).mul_(stddev).add_(_floats(data)).add_(mean), data.dtype)
@@ -51,7 +51,17 @@ def _gaussian_on_device(data: TensorList, a: Arguments) -> Any:
 
 
 def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequence[str], **constants: Any) -> TensorList:
-    """Add the CPU's noise to a batch on a device: one copy to the host, which waits for it, and one back."""
+    """Add noise to a batch on a device, with the same results as on the CPU.
+
+    The batch is copied to the CPU, which waits for the device, and back.
+
+    Args:
+        operator_: The noise operator.
+        data: The batch.
+        a: Arguments of the operator.
+        names: Names of its per-sample arguments.
+        constants: Its other arguments.
+    """
     columns = [per_sample(getattr(a, name), len(data)) for name in names]
     rows = zip(data.current_storage().on_cpu().samples(), a.rng.samples(), *columns, strict=True)
     samples = [
@@ -63,11 +73,12 @@ def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequenc
 
 @operator(name="noise.shot", marks=("pixels",))
 def shot(data: Numbers, /, *, factor: PerSample[float] = 20.0, rng: Rng) -> Data:
-    """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated. A factor of 0 keeps the data.
+    """Add shot noise: ``out = factor * poisson(in / factor)``, rounded and saturated.
 
     Args:
-        data: Any shape; negative values give 0.
-        factor: The variance is ``factor * in``; a negative variance counts as 0.
+        data: Integers or float32, any shape. Negative values become 0.
+        factor: Strength of the noise: the variance is ``factor * in``. With 0, the data isn't changed; with a negative
+            factor, the output is 0. By default 20.
     """
     if factor == 0:
         return data
@@ -100,19 +111,20 @@ def salt_and_pepper(
     layout: Layout,
     rng: Rng,
 ) -> Data:
-    """Replace some pixels by the lightest or darkest value.
+    """Replace random pixels by a light ("salt") or a dark ("pepper") value.
 
     Args:
-        data: Any shape; pixels are the elements along a channel axis.
-        pepper_val: The dark value. When None: 0 for unsigned integers, the least value for signed integers, -1 for
-            floats.
-        per_channel: Choose channels of a pixel independently.
-        prob: Share of pixels that are replaced.
-        salt_val: The light value. When None: the greatest value for integers, 1 for floats.
-        salt_vs_pepper: Share of the light ones among them.
+        data: Integers or float32, any shape. A pixel is all elements along the channel axis: the axis ``C`` of the
+            layout, or the last axis of data without a layout.
+        pepper_val: The dark value. By default the smallest value of an integer dtype, and -1 for float32.
+        per_channel: If True, each channel of a pixel is replaced independently. By default all channels of a pixel are
+            replaced by the same value.
+        prob: Probability of replacing a pixel. By default 0.05.
+        salt_val: The light value. By default the largest value of an integer dtype, and 1 for float32.
+        salt_vs_pepper: Probability that a replaced pixel gets the light value. By default 0.5.
 
     Raises:
-        RuntimeError: a share outside of [0, 1].
+        RuntimeError: a probability is outside of [0, 1].
     """
     _check_share("prob", prob)
     _check_share("salt_vs_pepper", salt_vs_pepper)

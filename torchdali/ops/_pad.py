@@ -1,4 +1,4 @@
-"""Pad samples at the ends of their axes."""
+"""The operator `pad`: pad samples at the ends of their axes."""
 
 from __future__ import annotations
 
@@ -36,19 +36,21 @@ def pad(
     fill_value: PerSample[float] = 0.0,
     shape: PerSample[list[int]] | None = None,
 ) -> BatchOutput:
-    """Grow samples at their ends, to the largest extent in the batch or to a given shape.
+    """Pad samples at the ends of their axes, to the largest extent in the batch or to a given shape.
 
     Args:
-        data: Any shape and type.
-        align: After that, grow each axis to a multiple of this: one value, or one per axis.
-        axes: To grow; all when None.
-        axis_names: The same by names of the layout.
-        fill_value: Value of the padding, in the type of the data (converted as in C: truncated, and wrapped).
-        shape: Least extent of each axis; values that are not positive mean the largest extent in the batch.
+        data: Data of any shape and dtype.
+        align: Value to a multiple of which each padded extent is rounded up: one value, or one per axis. By default 1.
+        axes: Axes to pad. By default all axes.
+        axis_names: Letters of the axes in the layout, instead of ``axes``.
+        fill_value: Value of the padding. It is converted to the dtype of the data as in C: truncated, and wrapped
+            around if it doesn't fit. By default 0.
+        shape: Minimum extent of each axis. An axis whose value isn't positive is padded to the largest extent in the
+            batch. By default all axes are.
 
     Raises:
-        RuntimeError: axes that do not exist, or that are given in both ways; an ``align`` that is not positive,
-            or a number of values that differs from the number of axes.
+        RuntimeError: an axis doesn't exist, both ``axes`` and ``axis_names`` are passed, ``align`` isn't positive, or
+            an argument doesn't have one value per axis.
     """
     if axes is not None and axis_names is not None:
         raise batch_level(RuntimeError("axes and axis_names exclude each other"))
@@ -90,7 +92,7 @@ def pad(
 
 
 def _padded_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: float) -> Tensor | TensorList | None:
-    """Pad images of any sizes at the right and bottom; None if channels are added, or if kernels are missing."""
+    """Pad images of any sizes on a device; None if channels are added, or if there is no kernel for the images."""
     images = images_of(data, data.layout(), floats=True)
     if images is None or any(shape[2] != images.channels for shape in shapes):
         return None
@@ -102,7 +104,14 @@ def _padded_on_device(data: TensorList, shapes: Sequence[Sequence[int]], fill: f
 
 
 def _grown(extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], shape: Any, align: Any) -> list[int]:
-    """Return the shape of a padded sample."""
+    """Return the shape of a padded sample.
+
+    Args:
+        extents: Shape of the sample.
+        axes: Axes to pad.
+        largest: Largest extents in the batch.
+        shape, align: See `pad`.
+    """
     minima, steps = (
         [unset] * len(axes) if value is None or value == [] else match_axes(name, value, len(axes))
         for name, value, unset in (("shape", shape, -1), ("align", align, 1))

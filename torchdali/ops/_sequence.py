@@ -1,4 +1,4 @@
-"""Operators on sequences: frames picked out, reordered, and arguments that have one value per frame."""
+"""Operators on sequences: extract frames, reorder frames, and mark data as per-frame values."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _count(arguments: Any) -> int | None:
 
 @operator(outputs=_count, layout=_extracted_layouts, marks=("view",))
 def element_extract(data: Data, /, *, element_map: list[int], layout: Layout) -> Elements:
-    """Take frames out of a sequence, each as an output of its own.
+    """Extract frames from a sequence; each frame is a separate output.
 
     Args:
-        data: ``(F, ...)`` of at least two axes.
-        element_map: Numbers of the frames.
+        data: Sequences ``(F, ...)`` with at least two axes.
+        element_map: Indices of the frames to extract.
 
     Raises:
-        RuntimeError: no sequence, or a frame that it does not have.
+        RuntimeError: the data isn't a sequence, or doesn't have a frame with one of these indices.
     """
     _check_elements(data.shape, element_map, layout)
     frames = tuple(data.select(0, i) for i in element_map)
@@ -76,14 +76,15 @@ def _check_elements(shape: Sequence[int], element_map: list[int], layout: str) -
 
 @operator
 def sequence_rearrange(data: Data, /, *, new_order: PerSample[list[int]], layout: Layout, out: Out = None) -> Data:
-    """Put the frames of a sequence in another order.
+    """Reorder the frames of a sequence.
 
     Args:
-        data: ``(F, ...)`` of at least two axes.
-        new_order: Number of the frame at each place of the output; frames may be repeated and left out.
+        data: Sequences ``(F, ...)`` with at least two axes.
+        new_order: For each frame of the output, the index of the input frame. Frames may be repeated or omitted.
 
     Raises:
-        RuntimeError: no sequence, an empty order, or a frame that the sequence does not have.
+        RuntimeError: the data isn't a sequence, ``new_order`` is empty, or the data doesn't have a frame with one of
+            these indices.
     """
     order = _checked_order(data.shape, new_order, layout)
     if out is not None and out.shape == (len(order), *data.shape[1:]) and out.dtype == data.dtype:
@@ -135,14 +136,15 @@ def _check_sequence(shape: Sequence[int], layout: str) -> None:
 
 @operator(over="batch", separable=True, marks=("view",))
 def per_frame(data: Batch, /, *, replace: bool = False) -> BatchOutput:
-    """Mark data as one value per frame, for the arguments of operators on sequences.
+    """Mark data as per-frame values, to pass it as an argument of an operator that processes sequences.
 
     Args:
-        data: ``(F, ...)``.
-        replace: Replace the first letter of a layout that doesn't start with F.
+        data: Values ``(F, ...)``: one per frame.
+        replace: If True, the first letter of a layout that doesn't start with F is replaced by F. By default this
+            layout raises an error.
 
     Raises:
-        RuntimeError: data without axes, or a layout that does not start with F.
+        RuntimeError: the data has no axes, or its layout doesn't start with F.
     """
     if data.ndim() == 0 and len(data):
         raise RuntimeError("data without axes cannot have one value per frame")

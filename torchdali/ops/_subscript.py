@@ -1,7 +1,8 @@
-"""Indexing of nodes: ``node[0, :, 1:n, newaxis("C")]``, with constants and with one index per sample.
+"""Indexing of pipeline nodes, such as ``node[0, :, 1:n, newaxis("C")]``.
 
-An index is recorded as text, with ``n0``, ``n1`` ... for the positions that are passed per sample:
-``subscript(x, index="0, :, 1:n0, +C", n0=n)``.
+Positions in an index are constants, or nodes with one value per sample (``n`` in this example). An index is recorded as
+text in which ``n0``, ``n1`` and so on represent the per-sample positions; the example becomes
+``subscript(node, index="0, :, 1:n0, +C", n0=n)``.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ _MOST = 16  # greatest number of positions that are passed per sample
 PerSampleIndices = make_dataclass("PerSampleIndices", [(f"n{i}", PerSample[int] | None, None) for i in range(_MOST)])
 
 Position: TypeAlias = "int | str | None"
-"""A number, the name of a per-sample argument, or None."""
+"""Position in an axis: a number, the name of a per-sample argument such as "n0", or None for an omitted bound."""
 
 
 class At(NamedTuple):
-    """One element of an axis; the index removes the axis."""
+    """Index of one element of an axis; the axis is removed."""
 
     place: Position
 
 
 class Range(NamedTuple):
-    """A range of an axis; negative positions count from its end."""
+    """Range of an axis; negative positions count from the axis's end."""
 
     start: Position
     stop: Position
@@ -47,7 +48,7 @@ class Range(NamedTuple):
 
 
 class New(NamedTuple):
-    """A new axis of extent 1, with its name or ""."""
+    """A new axis of extent 1; the name "" means that it has no name."""
 
     name: str
 
@@ -65,7 +66,7 @@ _WHOLE = Range(None, None, None)
 
 @define_expression("subscript")
 def _record(data: Any, index: Any) -> Any:
-    """Record an index.
+    """Record the expression ``data[index]`` as an operator of the pipeline.
 
     Raises:
         TypeError: the index has an unsupported type.
@@ -222,7 +223,7 @@ def _subscript_batch(data: Tensor, a: Arguments) -> Tensor:
 
 
 def _subscript(data: Tensor, index: str, positions: dict[str, Any], layout: str, first: int) -> Tensor:
-    """Apply an index to the axes from axis `first` on."""
+    """Apply an index to the data's axes, starting with axis `first`."""
     axis = first
     for item in _spread(index, data.ndim - first):
         if isinstance(item, At):

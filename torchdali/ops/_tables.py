@@ -48,13 +48,14 @@ def one_hot(
     Args:
         data: Class indices; floats are truncated. An index outside of ``0 .. num_classes - 1`` is encoded as
             ``off_value`` everywhere.
-        axis: Position of the new axis; -1 is the end. With -1, if all samples have one element, all other axes are
-            removed.
-        axis_name: Name of the new axis; without a name, the output has no layout.
-        dtype: Output dtype, an integer type or a float of at least 32 bits.
-        num_classes: Extent of the new axis.
-        off_value: Value of the other elements (converted as in C: truncated, and wrapped).
-        on_value: Value of the element at the class's index.
+        axis: Position of the new axis. By default (-1) the new axis is the last one. In that case, if all samples have
+            a single element, all other axes are removed.
+        axis_name: Letter of the new axis in the layout. By default the output has no layout.
+        dtype: Output dtype: an integer dtype, float32 or float64. By default float32.
+        num_classes: Number of classes: the extent of the new axis. By default 0.
+        off_value: Value of all other elements. It is converted to ``dtype`` as in C: truncated, and wrapped around if
+            it doesn't fit. By default 0.
+        on_value: Value of the element at the class's index, converted like ``off_value``. By default 1.
 
     Raises:
         RuntimeError: a dtype is unsupported, the axis is out of range, or a name is passed for data without a layout.
@@ -108,7 +109,7 @@ def _ends(on: float, off: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 
 
 def _as_c(value: float, dtype: torch.dtype) -> float:
-    """Convert as C code for x86 does: via int32 or int64, whose minimum is the result on overflow."""
+    """Convert a float as C code on x86 does: first to int32 or int64, where an overflow becomes the minimum."""
     if dtype.is_floating_point:
         return value
     low, high = integer_limits(dtype)
@@ -166,9 +167,9 @@ def lookup_table(
 
     Args:
         data: Integers of any dtype and shape.
-        default_value: Value of numbers that are not keys.
-        dtype: Output dtype; the values are rounded and saturated.
-        keys: Keys from 0 to 65535; if a key is repeated, its last value is used.
+        default_value: Value for numbers that are not in ``keys``. By default 0.
+        dtype: Output dtype, to which the values are rounded and saturated. By default float32.
+        keys: Numbers from 0 to 65535. If a number is repeated, its last value is used. By default the table is empty.
         values: One value per key.
 
     Raises:
@@ -212,7 +213,10 @@ def _table(
     dtype: torch.dtype,
     device: torch.device,
 ) -> Tensor:
-    """Return the value of each number below `_KEYS`, and last the value of all other numbers, in an indexable dtype."""
+    """Return the table as a tensor with a value for each number below `_KEYS`, and a last value for all other numbers.
+
+    Its dtype is signed if PyTorch can't index the unsigned dtype.
+    """
     if len(keys) != len(values):
         raise RuntimeError(f"{len(keys)} keys need as many values, not {len(values)}")
     if not all(0 <= key < _KEYS for key in keys):

@@ -1,7 +1,7 @@
-"""Cosine transforms of types I to IV, as matrices.
+"""Matrices of the discrete cosine transforms of types I to IV.
 
-Source: K. R. Rao, P. Yip, Discrete Cosine Transform, 1990. Without normalization, a transform is the plain sum of
-    products, which is half of SciPy's result.
+Source: K. R. Rao, P. Yip, Discrete Cosine Transform, 1990. A transform without normalization is the plain sum of
+products; SciPy's result is twice this sum.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ __all__ = ["cosine_matrix"]
 
 @device_cache(maxsize=32)
 def cosine_matrix(size: int, count: int, kind: int, orthonormal: bool, lifter: float, device: torch.device) -> Tensor:
-    """Return the matrix ``(count, size)`` float32 that computes the first `count` coefficients.
+    """Return the float32 matrix ``(count, size)`` that computes the first `count` coefficients of a transform.
 
     Args:
         size: Size of the input; at least 2 for type I.
         count: Number of coefficients.
         kind: Type of the transform, from 1 to 4.
-        orthonormal: Scale to an orthonormal transform; not supported for type I.
-        lifter: Multiply coefficient i by ``1 + lifter / 2 * sin(pi (i + 1) / lifter)``, if it is not 0.
+        orthonormal: True to scale the transform so that it is orthonormal; not supported for type I.
+        lifter: If not 0, coefficient i is multiplied by ``1 + lifter / 2 * sin(pi (i + 1) / lifter)``.
+        device: Device of the matrix.
     """
     n, k = np.arange(size)[None, :], np.arange(count)[:, None]
     if kind == 1:

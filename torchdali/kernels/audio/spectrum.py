@@ -1,4 +1,4 @@
-"""Spectra of signals: Fourier transforms of one axis, and of overlapping windows of a signal."""
+"""Compute magnitude and power spectra of an axis, and spectrograms: the spectra of a signal's overlapping windows."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["hann", "number_of_windows", "power_spectrum", "spectrogram", "spectr
 
 @functools.lru_cache(maxsize=32)
 def hann(length: int) -> Array:
-    """Return a float32 Hann window with values between the samples: ``(1 - cos(2 pi (n + .5) / length)) / 2``."""
+    """Return a float32 Hann window, evaluated midway between integers: ``(1 - cos(2 pi (n + .5) / length)) / 2``."""
     phase = (np.arange(length) + 0.5) * (2 * np.pi / length)
     return np.asarray(0.5 * (1.0 - np.cos(phase)), np.float32)
 
 
 def number_of_windows(samples: int, length: int, step: int, centered: bool) -> int:
-    """Return the number of windows of a signal."""
+    """Return the number of windows of a signal with `samples` samples."""
     if centered:
         return samples // step + 1
     return (samples - length) // step + 1 if samples >= length else 0
 
 
 def power_spectrum(x: Tensor, size: int, axis: int, power: int) -> Tensor:
-    """Return squares (``power=2``) or moduli (1) of the transform of an axis, which is cut or padded to `size`."""
+    """Return the power (``power=2``) or magnitude spectrum (1) of an axis, which is cut or padded to `size`."""
     return _modulus(on_one_thread(torch.fft.rfft, x, size, axis), power)
 
 
@@ -43,16 +43,16 @@ def spectrogram(
     centered: bool,
     reflected: bool,
 ) -> Tensor:
-    """Transform the windows of signals.
+    """Compute the spectrogram of signals.
 
     Args:
-        x: ``(..., samples)`` float32.
-        window: Factors that each window is multiplied by, float32.
-        size: Size of the transform; at least the size of the window.
-        step: Number of samples from the start of one window to the next.
-        power: 2 for squares, 1 for moduli.
-        centered: The first window is centered on the first sample; missing samples are zero, or if ``reflected``,
-            mirrored without repeating the edge.
+        x: Signals ``(..., samples)``, float32.
+        window: Weights of the samples in a window, float32.
+        size: Size of the Fourier transform; at least the size of the window.
+        step: Number of samples from the start of one window to the start of the next.
+        power: 2 for squared magnitudes, 1 for magnitudes.
+        centered: True to center the first window on the first sample, and to pad the signal at both ends.
+        reflected: True if the padding mirrors the signal without repeating its edge, False if it is zeros.
 
     Returns:
         ``(..., windows, size // 2 + 1)`` float32.
@@ -68,7 +68,7 @@ def spectrogram(
     return _modulus(on_one_thread(torch.fft.rfft, frames, size), power)
 
 
-_BLOCK = 1 << 20  # bytes of windows that are transformed in one call: few calls, and the data stays in the cache
+_BLOCK = 1 << 20  # bytes of windows that one call transforms: large for few calls, but small enough for the cache
 
 
 def spectrograms(
@@ -81,11 +81,11 @@ def spectrograms(
     centered: bool,
     reflected: bool,
 ) -> tuple[Tensor, list[int]]:
-    """Transform the windows of several signals, each with at least one window; see `spectrogram`.
+    """Compute the spectrograms of several signals, each with at least one window; see `spectrogram`.
 
     Returns:
-        ``(windows, size // 2 + 1)`` for all signals, bit-identical to `spectrogram`, and the number of windows of each
-        signal.
+        The spectra of all windows of all signals, ``(windows, size // 2 + 1)``, bit-identical to `spectrogram`; and the
+        number of windows of each signal.
     """
     length = len(window)
     counts = [number_of_windows(len(x), length, step, centered) for x in signals]
@@ -113,7 +113,7 @@ def _transform(frames: Tensor, out: Array, power: int) -> None:
 
 
 def _modulus(spectrum: Tensor, power: int, out: Array | None = None) -> Tensor:
-    """Return squares or moduli; a spectrum that is a plain array is overwritten."""
+    """Return squared magnitudes or magnitudes of a complex spectrum; the spectrum may be overwritten."""
     if not is_plain(spectrum):
         return torch.view_as_real(spectrum).square().sum(-1) if power == 2 else spectrum.abs()
     parts = torch.view_as_real(spectrum).numpy()
@@ -126,7 +126,7 @@ def _modulus(spectrum: Tensor, power: int, out: Array | None = None) -> Tensor:
 
 
 def _pad_signals(x: Tensor, before: int, total: int, reflected: bool) -> Tensor:
-    """Pad or cut signals so that they start `before` samples earlier and have `total` samples."""
+    """Pad signals by `before` samples at the start, and pad or cut them at the end to `total` samples."""
     samples = x.shape[-1]
     after = total - before - samples
     if after < 0:

@@ -1,7 +1,8 @@
-"""Colors from a Bayer mosaic: each pixel has one of three colors; the other two are computed from its neighbors.
+"""Compute RGB images from a Bayer mosaic, in which each pixel has one of three colors.
 
-The colors are called *first* and *third*, at opposite corners of each 2x2 cell, and *green*, at the other two corners.
-If OpenCV is installed, it is used; its arithmetic is the same.
+A pixel's two missing colors are computed from its neighbors. In each 2x2 cell of the mosaic, two opposite corners are
+green. The colors of the other two corners (red and blue, in either order) are called *first* and *third*. If OpenCV is
+installed, its functions are used; their results are the same.
 """
 
 from __future__ import annotations
@@ -81,14 +82,14 @@ def _by_torch(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """Values of a color at each pixel, by the pixel's position relative to pixels of that color.
+    """Candidates for a missing color at each pixel, depending on where the nearest pixels of this color are.
 
     Attributes:
-        centre: Values at pixels of the color.
-        across: Values at pixels between two pixels of the color in a row.
-        down: Values at pixels between two pixels of the color in a column.
-        diagonal: Values at pixels in the middle of four pixels of the color.
-        cross: Values of green at pixels of the other colors.
+        centre: The pixel's own value, if it has the color.
+        across: Value from the left and right neighbors.
+        down: Value from the upper and lower neighbors.
+        diagonal: Value from the four diagonal neighbors.
+        cross: Value from the left, right, upper and lower neighbors; used for green.
     """
 
     centre: Tensor
@@ -98,10 +99,11 @@ class _Neighbours:
     cross: Tensor
 
     def color(self, row: bool, column: bool) -> Tensor:
-        """Return the values of the first or third color.
+        """Return the values of the first or third color for one of the four positions in a cell.
 
         Args:
-            row, column: The color is in the pixel's row, or in its column.
+            row: True if the color occurs in the pixel's row.
+            column: True if the color occurs in the pixel's column.
         """
         if row:
             return self.centre if column else self.across
@@ -109,7 +111,7 @@ class _Neighbours:
 
 
 def _place(neighbours: _Neighbours, first: tuple[int, int], out: Tensor) -> None:
-    """Write the colors, separately for each of the four positions in a cell."""
+    """Write the three colors of all pixels, separately for each of the four positions in a cell."""
     for y, x in itertools.product((0, 1), (0, 1)):
         row, column = y == first[0], x == first[1]
         green = neighbours.cross if row == column else neighbours.centre
@@ -119,7 +121,7 @@ def _place(neighbours: _Neighbours, first: tuple[int, int], out: Tensor) -> None
 
 
 def _sums_around(x: Tensor) -> _Neighbours:
-    """Return sums of the neighbors of each color (one, two or four times the color), without the outermost pixels."""
+    """Return sums of neighbors (one, two or four times the color) for all pixels except the outermost."""
     rows, columns = x[:, :-2] + x[:, 2:], x[:-2] + x[2:]
     across, down = rows[1:-1], columns[:, 1:-1]
     return _Neighbours(x[1:-1, 1:-1], across, down, rows[:-2] + rows[2:], across + down)
@@ -136,7 +138,7 @@ def _means(x: Tensor, edge_aware: bool) -> _Neighbours:
 
 
 def _gray(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
-    """Compute luma from the neighbors' sums, and round once."""
+    """Compute luma from sums of neighbors, so that only the result is rounded."""
     sums = _sums_around(x.to(torch.int64))
     quadruple = _Neighbours(sums.centre * 4, sums.across * 2, sums.down * 2, sums.diagonal, sums.cross)
     colors = x.new_empty((*out.shape[:2], 3), dtype=torch.int64)
@@ -186,7 +188,7 @@ def _difference(near: Near, a: tuple[int, int], b: tuple[int, int]) -> Tensor:
 
 
 def _slope(near: Near, dy: int, dx: int, corner: Tensor) -> Tensor:
-    """Return how much the image changes in a direction, at the pixel and its next neighbor."""
+    """Return the gradient in a direction, summed over the pixel and its neighbor in this direction."""
     if dy and dx:
         ends = _along(near, 0, 0, dy, dx), _along(near, dy, dx, dy, dx)
         sides = _across(near, 0, 0, dy, dx) + _across(near, dy, dx, dy, dx)
@@ -212,7 +214,10 @@ def _across(near: Near, y: int, x: int, dy: int, dx: int) -> Tensor:
 
 
 def _sums(near: Near, dy: int, dx: int, corner: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return twice the mean of three colors in a direction: the pixel's own and the two of `_from_gradients`."""
+    """Return twice the mean of three colors in a direction: the pixel's own color, `one` and `other`.
+
+    See `_from_gradients` for the meaning of `one` and `other`.
+    """
     where, ahead = torch.where, near(2 * dy, 2 * dx) + near(0, 0)
     nearest = near(dy, dx) * 2
     if dy and dx:

@@ -1,6 +1,6 @@
-"""Tone curves of 8-bit images: contrast stretching, contrast around the mean, solarization.
+"""Change the tones of 8-bit images: contrast stretching, contrast around the mean, and solarization.
 
-In torch, comparing bytes is slow, but clamping is fast: ``x.clamp(t - 1, t) - (t - 1)`` is 1 from ``t`` on, else 0.
+PyTorch compares bytes slowly, but clamps them fast. So ``x >= t`` is computed as ``x.clamp(t - 1, t) - (t - 1)``.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ def stretch(image: Tensor) -> Tensor:
 
 
 def contrast_around_mean(image: Tensor, factor: float) -> Tensor:
-    """Scale the distance of intensities from the mean luma of the image.
+    """Multiply the differences of all values from the image's mean luma by a factor.
 
     Args:
         image: ``(H, W, 3)`` uint8.
+        factor: The factor.
     """
     height, width, _ = image.shape
     sums = image.reshape(height, -1).to(torch.float32).sum(0).view(width, 3).sum(0).tolist()
@@ -49,7 +50,7 @@ def contrast_around_mean(image: Tensor, factor: float) -> Tensor:
 
 
 def solarize(image: Tensor, threshold: int) -> Tensor:
-    """Invert the bytes from a threshold on: ``255 - in`` where ``in >= threshold``."""
+    """Invert the bytes that aren't below a threshold: ``255 - in`` where ``in >= threshold``."""
     if threshold <= 0:
         return 255 - image
     if threshold > 255:
@@ -59,11 +60,11 @@ def solarize(image: Tensor, threshold: int) -> Tensor:
 
 
 def solarize_add(image: Tensor, shift: int) -> Tensor:
-    """Add a shift below 128 to the bytes below 128."""
+    """Add a shift to all bytes below 128; the shift must be below 128, too."""
     return image.clamp(127, 128).neg_().add_(128).mul_(shift).add_(image)
 
 
-# ---------------------------------------------------------------- several images in one tensor, on a device
+# ---------------------------------------------------------------- batches of equal shapes, on a device
 
 
 def stretch_each(images: Tensor) -> Tensor:

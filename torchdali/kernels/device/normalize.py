@@ -15,26 +15,26 @@ from torchdali.kernels.device_cache import device_cache
 __all__ = ["COLUMNS", "normalize_batch", "numbers_of"]
 
 COLUMNS = ("offset", "width", "y", "x")
-"""Of the table: where a sample starts, in elements, its width, and where its window is."""
+"""Columns of the kernel's table, which has one row per image: the offset of the image in elements, its width, and the
+first row and column of its window."""
 
 
 def normalize_batch(
     flat: Tensor, samples: Tensor, flags: Tensor | None, mirror: bool, scaling: Any, size: tuple[int, int],
     channels: int, channel_first: bool, dtype: torch.dtype,
 ) -> Tensor:  # fmt: skip
-    """Cut windows of one size out of images and normalize them.
+    """Crop windows of the same size from images, and normalize them.
 
     Args:
-        flat: The elements of the images, on a device.
-        samples: ``(N, len(COLUMNS))`` int64; see `COLUMNS`.
-        flags: ``(N,)`` int32: nonzero to reverse an image's rows; None to use `mirror`.
-        mirror: Reverse the rows of all images if `flags` is None.
-        scaling: ``centre``, ``factor`` and ``offset``, each one value or one per channel (`normalize.Affine`);
-            None changes nothing.
+        flat: Elements of all images ``(H, W, C)``, on a device.
+        samples: The kernel's table ``(N, len(COLUMNS))``, int64.
+        flags: ``(N,)`` int32: nonzero to reverse an image's rows. None to use `mirror`.
+        mirror: True to reverse the rows of all images, if no `flags` are passed.
+        scaling: Normalization, a `normalize.Affine`; None for no normalization.
         size: Height and width of the windows.
         channels: Number of channels of each image.
-        channel_first: The output is ``(N, C, H, W)``, not ``(N, H, W, C)``.
-        dtype: float32 or float16.
+        channel_first: True for the output ``(N, C, H, W)``, False for ``(N, H, W, C)``.
+        dtype: Dtype of the output: float32 or float16.
     """
     numbers = numbers_of(scaling, channels, flat.device)
     result: Tensor = torch.ops.torchdali.normalize_batch(
@@ -53,7 +53,7 @@ def normalize_batch(
 
 @device_cache(maxsize=64)
 def numbers_of(scaling: Any, channels: int, device: torch.device) -> Tensor:
-    """Return centre, factor and offset of each channel, ``(3, channels)``."""
+    """Return the centre, factor and offset of each channel as a tensor ``(3, channels)`` on a device."""
     parameters = ((0.0,), (1.0,), (0.0,)) if scaling is None else (scaling.centre, scaling.factor, scaling.offset)
     rows = [np.broadcast_to(np.array(values, np.float32), (channels,)) for values in parameters]
     return upload(np.stack(rows), device)
@@ -64,7 +64,7 @@ def normalize_in_torch(
     flat: Tensor, samples: Tensor, flags: Tensor | None, mirror: bool, numbers: Tensor, height: int, width: int,
     channels: int, channel_first: bool, half: bool,
 ) -> Tensor:  # fmt: skip
-    """Compute `normalize_batch` on the CPU."""
+    """Compute `normalize_batch` on the CPU: the reference for the device's kernel."""
     dtype = torch.float16 if half else torch.float32
     result = torch.empty((len(samples), height, width, channels), dtype=dtype)
     centre, factor, offset = numbers

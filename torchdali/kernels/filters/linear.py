@@ -1,7 +1,7 @@
-"""Convolutions and borders on any axes of a tensor.
+"""Linear filters along any axes of a tensor, and the values that they read beyond the borders.
 
-A separable filter is computed as a sum of shifted slices: on one thread, this is several times faster than a
-convolution of three channels, and it works along any axis of any layout.
+A separable filter is computed as a sum of shifted slices. On one thread, this is several times faster than PyTorch's
+convolution for images of three channels, and it works along any axis of any layout.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def binomial(size: int) -> tuple[float, ...]:
 
 @functools.lru_cache(maxsize=64)
 def laplacian_kernels(window: int) -> tuple[float, ...]:
-    """Return the weights of a second derivative: ``[1, -2, 1]``, smoothed to a window of 3, 5, 7, ... elements."""
+    """Return the weights of a second derivative with `window` elements (3, 5, 7, ...): ``[1, -2, 1]``, smoothed."""
     kernel = [1.0, -2.0, 1.0]
     for _ in range(window - 3):
         kernel = [a + b for a, b in zip([*kernel, 0.0], [0.0, *kernel], strict=True)]
@@ -66,7 +66,7 @@ def laplacian_kernels(window: int) -> tuple[float, ...]:
 
 
 def source_index(position: int, length: int, border: str) -> int:
-    """Return the index of the pixel that represents a position, which may be beyond the border."""
+    """Return the index of the pixel whose value a position has; the position may be beyond the border."""
     if 0 <= position < length:
         return position
     if border == "clamp" or length == 1:
@@ -79,7 +79,15 @@ def source_index(position: int, length: int, border: str) -> int:
 
 
 def extend(x: Tensor, axis: int, before: int, after: int, border: str = "reflect_101", fill: float = 0.0) -> Tensor:
-    """Add pixels beyond both borders of an axis.
+    """Extend an axis at both ends.
+
+    Args:
+        x: Tensor of any shape.
+        axis: The axis.
+        before: Number of elements to add at the start.
+        after: Number of elements to add at the end.
+        border: One of `BORDERS`.
+        fill: Value of the added elements, for the border mode "constant".
 
     Raises:
         ValueError: the border mode is unknown.
@@ -98,9 +106,13 @@ def extend(x: Tensor, axis: int, before: int, after: int, border: str = "reflect
 
 
 def slide(x: Tensor, axis: int, weights: Sequence[float | Tensor], border: str = "reflect_101") -> Tensor:
-    """Correlate an axis with a window of odd size that is centered on each pixel; input and output are floats.
+    """Correlate an axis of a floating-point tensor with a window of odd size that is centered on each pixel.
 
-    Weights are numbers, or tensors that broadcast against `x`.
+    Args:
+        x: Floating-point tensor.
+        axis: The axis.
+        weights: Weights of the window: numbers, or tensors that broadcast against `x`.
+        border: One of `BORDERS`.
     """
     if len(weights) == 1:
         return x * weights[0] if isinstance(weights[0], Tensor) or weights[0] != 1.0 else x
@@ -116,7 +128,7 @@ def slide(x: Tensor, axis: int, weights: Sequence[float | Tensor], border: str =
 def separable(
     x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[float | Tensor]], out: Tensor | None = None
 ) -> Tensor:
-    """Correlate each of some axes with its own window; see `slide`.
+    """Correlate several axes, each with its own window; see `slide`.
 
     Args:
         x: Tensor of any real dtype.
@@ -137,7 +149,10 @@ def separable(
 
 
 def columns_of(windows: Sequence[Sequence[float]], x: Tensor) -> Sequence[float | Tensor]:
-    """Return the weights for `slide` of one window per ``x[i]``; smaller windows are padded to the largest size."""
+    """Return weights for `slide` that apply a different window to each ``x[i]``.
+
+    Smaller windows are padded with zeros to the largest size. If all windows are equal, the weights are numbers.
+    """
     first = windows[0]
     if all(window == first for window in windows):
         return first
@@ -151,7 +166,7 @@ def _floating(x: Tensor) -> Tensor:
 
 
 def _add(total: Tensor, part: Tensor, weight: Any) -> Tensor:
-    """Add in place, unless autograd needs the old value."""
+    """Return ``total + part * weight``, computed in place unless autograd needs the old value."""
     if isinstance(weight, Tensor):
         return total + part * weight
     return torch.add(total, part, alpha=weight) if total.requires_grad else total.add_(part, alpha=weight)
@@ -176,11 +191,11 @@ def correlate(
         x: Tensor of any real dtype.
         axes: Axes of `x`, one per dimension of the window.
         window: Weights.
-        anchor: Index of the window's element at the pixel, one per axis.
+        anchor: Index of the window's element that is placed on the pixel, one per axis.
         border: One of `BORDERS`.
-        fill: Value beyond the constant border.
-        same: Keep the shape; otherwise only pixels whose whole window is inside are computed.
-        dtype: Dtype of the result; for integers, halves are rounded to the even number, as DALI does here.
+        fill: Value beyond the border, for the border mode "constant".
+        same: True to keep the shape, False to compute only pixels whose whole window is inside.
+        dtype: Dtype of the result. For integers, halves are rounded to the even number, as in DALI's filter.
         out: Tensor to which the result may be written if it fits.
     """
     sizes = list(window.shape)
@@ -195,7 +210,7 @@ def correlate(
 def correlate_each(
     x: Tensor, axes: Sequence[int], windows: Tensor, anchor: Sequence[int], border: str, same: bool, dtype: torch.dtype
 ) -> Tensor:
-    """Compute `correlate` with one window per ``x[i]``; beyond the constant border, values are 0.
+    """Compute `correlate` with one window per ``x[i]``; the fill value is 0.
 
     Args:
         x: Tensor of any real dtype, on a device.
@@ -212,7 +227,7 @@ def correlate_each(
 def _add_outside(
     x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int], border: str, fill: float
 ) -> Tensor:
-    """Convert to floating point and add the values beyond the borders that the windows read."""
+    """Convert to floating point, and extend the axes by the values beyond the borders that the windows read."""
     x = _floating(x)
     for axis, size, place in zip(axes, sizes, anchor, strict=True):
         x = extend(x, axis, place, size - 1 - place, border, fill)
@@ -222,7 +237,7 @@ def _add_outside(
 def _sum_windows(
     x: Tensor, axes: Sequence[int], sizes: Sequence[int], weights: Sequence[Any], dtype: torch.dtype
 ) -> Tensor:
-    """Compute the weighted sums of the windows that are completely inside."""
+    """Compute the weighted sums of all windows that are completely inside the tensor."""
     lengths = [x.shape[axis] - size + 1 for axis, size in zip(axes, sizes, strict=True)]
     total: Tensor | None = None
     for offset, weight in zip(itertools.product(*map(range, sizes)), weights, strict=True):
@@ -235,7 +250,7 @@ def _sum_windows(
 
 
 def _weights(window: Tensor) -> Sequence[Any]:
-    """Return the weights as numbers, or as tensors if a gradient or a compiled graph depends on them."""
+    """Return the weights as Python numbers, or as tensors if a gradient or a compiled graph depends on them."""
     flat = window.flatten()
     return flat.unbind() if window.requires_grad or torch.compiler.is_compiling() else flat.tolist()
 

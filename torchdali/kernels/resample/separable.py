@@ -1,4 +1,4 @@
-"""Separable resizing with any filter, any region and any number of spatial axes."""
+"""Resize images and volumes axis by axis, with any filter and any region of the input."""
 
 from __future__ import annotations
 
@@ -47,25 +47,25 @@ def resize(
     patch_border: bool = True,
     windows: Sequence[tuple[int, int]] | None = None,
 ) -> Tensor:
-    """Resize the last spatial axes of a channel-last tensor.
+    """Resize the spatial axes of a channel-last tensor.
 
     Args:
         x: ``(..., *spatial, C)``, with one spatial axis per item of `size`; any real dtype.
         size: Extent of every spatial axis of the output.
-        roi: ``(low, high)`` for every spatial axis, in input pixels, with pixel edges at integers; None for the whole
-            image. ``high < low`` flips the axis.
-        min_filter: Filter of the axes that shrink: one of `FILTERS`.
-        mag_filter: Filter of the other axes.
-        antialias: Stretch the filter where the image shrinks.
-        dtype: Dtype of the output, with rounding and saturation; None for the input's dtype.
-        patch_border: For linearly resized uint8 images: also correct the outermost rows and columns; otherwise they
-            differ from DALI's by up to tens of levels. This takes a third more time.
-        windows: ``(start, extent)`` of the part of the output to compute, for every spatial axis; None for the whole
-            output. The pixels are the same as in the whole output.
+        roi: Region of the input to resize: ``(low, high)`` for every spatial axis, in pixels, with pixel edges at
+            integers. ``high < low`` flips the axis. None for the whole image.
+        min_filter: Filter of axes that shrink: one of `FILTERS`.
+        mag_filter: Filter of all other axes.
+        antialias: True to widen the filter along axes that shrink.
+        dtype: Dtype of the output, to which values are rounded and saturated; None for the input's dtype.
+        patch_border: True to also correct the outermost rows and columns of linearly resized uint8 images, which takes
+            a third more time. Without the correction they differ from DALI's by up to tens of levels.
+        windows: Part of the output to compute: ``(start, extent)`` for every spatial axis. None for the whole output.
+            The pixels are the same as in the whole output.
 
     Returns:
-        A tensor ``(..., *size, C)``, contiguous unless there are `windows`; `x` itself if nothing changes. An axis
-        without pixels remains empty.
+        A tensor ``(..., *size, C)``, contiguous unless `windows` are passed; `x` itself if nothing changes. An empty
+        axis remains empty.
 
     Raises:
         ValueError: a filter is unknown, or the numbers of sizes, regions and axes differ.
@@ -86,9 +86,9 @@ def resample(
 ) -> Tensor:
     """Resample the spatial axes of ``(..., *spatial, C)``; see `resize`.
 
-    The sums are computed in float32 and rounded once, at the end; only `resample_bytes` rounds after each axis. In an
-    `exact` pipeline, all results on the CPU are bit-identical to DALI's. With `windows`, the image may end before rows
-    and columns that no window reads; see `lines_read`.
+    Sums are computed in float32 and rounded once, after the last axis; only `resample_bytes` rounds after each axis. In
+    an `exact` pipeline, all results on the CPU are bit-identical to DALI's. If `windows` are passed, `x` may lack rows
+    and columns at its end that no window reads; see `lines_read`.
     """
     first = x.dim() - 1 - len(axes)
     if 0 in (*x.shape, *(axis.size for axis in axes)):
@@ -110,10 +110,11 @@ def _by_sums(
     windows: Sequence[tuple[int, int]] | None,
     exact: bool,
 ) -> Tensor:
-    """Resample axis by axis: first nearest pixels, then `resample_bytes`, then weighted sums.
+    """Resample axis by axis: first axes with nearest pixels, then axes for `resample_bytes`, then axes with sums.
 
     Args:
-        exact: Compute results that are bit-identical to DALI's.
+        x, axes, dtype, patch_border, windows: See `resample`.
+        exact: True to compute results that are bit-identical to DALI's.
     """
     first, source = x.dim() - 1 - len(axes), x.dtype
     as_bytes = dtype == torch.uint8 and len(axes) == 2
@@ -159,7 +160,13 @@ def _by_sums(
 
 
 def lines_read(axis: Axis, window: tuple[int, int], patch_border: bool) -> int:
-    """Return the end (exclusive) of the lines that `resample` reads of an axis of a uint8 image for a window."""
+    """Return the number of rows or columns of a uint8 image that `resample` needs to compute a window.
+
+    Args:
+        axis: The resized axis.
+        window: Start and extent of the window, in the output.
+        patch_border: See `resize`.
+    """
     if axis.is_identity:
         return sum(window)
     if axis.filter == "nn":
@@ -176,20 +183,23 @@ def _keep_pixels(sums: Tensor) -> Tensor:
 
 
 def _read(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
-    """Return a part of a tensor; `parts` has the start and the extent for some axes."""
+    """Narrow a tensor to a part; `parts` has the start and the extent for some axes."""
     parts = {axis: part for axis, part in parts.items() if part[1] != x.shape[axis]}
     return narrow(x, parts) if parts else x
 
 
 def _turn(i: int, axis: Axis) -> tuple[bool, int]:
-    """Sort key for resampling axis i: shrink axes before growing others, and transpose images while they are small."""
+    """Return the sort key of axis i for the order of resampling: axes that shrink come before axes that grow.
+
+    Among axes that grow, the last axis is first, so that the image is transposed while it is small.
+    """
     grows = axis.growth > 1
     return grows, -i if grows else i
 
 
 def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """Select the pixels at `index` along `dim`."""
-    if x.dtype == torch.uint16:  # not all PyTorch versions can select from it
+    if x.dtype == torch.uint16:  # not all PyTorch versions support uint16 here
         return _select(x.view(torch.int16), dim, index).view(torch.uint16)
     channels = x.shape[-1]
     if dim < x.dim() - 2 or channels > 4:
@@ -209,10 +219,10 @@ def _weighted_sum(
     window: tuple[int, int] | None,
     finish: Finish,
 ) -> Tensor:
-    """Apply the taps of an axis along `dim` in float32; the result may be a permuted view.
+    """Compute the weighted sums of an axis along `dim`, in float32; the result may be a permuted view.
 
-    The sums are computed over whole rows, so `dim` is moved to the front; columns are moved channel by channel, which
-    is the fastest way to transpose an image. `finish` is applied to the contiguous sums.
+    The axis is first moved to the front, so that whole rows are added. Columns are moved channel by channel, which is
+    the fastest way to transpose an image. `finish` is applied to the contiguous sums.
     """
     by_channel = 0 < dim == x.dim() - 2
     front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]

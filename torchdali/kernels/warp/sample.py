@@ -1,7 +1,7 @@
-"""Sample images and volumes at the positions of a map.
+"""Sample images and volumes at given positions.
 
-Positions are in pixels, x before y before z, with pixel centers at one half: the first pixel spans 0 to 1.
-Images are channel-last with free leading dimensions, ``(..., [D,] H, W, C)``.
+Positions are in pixels, x before y before z, with pixel centers at one half: the first pixel spans 0 to 1. Images are
+channel-last and may have any leading axes: ``(..., [D,] H, W, C)``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 TIE = 1e-4  # moves a position midway between two pixels into the second pixel; OpenCV would use the even pixel
 
 Matrix = Sequence[Sequence[float]]
-"""Rows ``[a b t]`` (or ``[a b c t]``): the affine map of a position, x first."""
+"""Affine map of positions, x first: two rows ``[a b t]`` for images, three rows ``[a b c t]`` for volumes."""
 
 
 def sample(
@@ -46,13 +46,13 @@ def sample(
 
     Args:
         x: ``(..., *spatial, C)``.
-        positions: One tensor per spatial axis, x first, all with the output's spatial shape.
-        linear: Interpolate linearly; otherwise use the pixel that contains the position.
-        fill: Value outside of the image; None repeats the edge.
-        dtype: Dtype of the output, with rounding and saturation; None for the input's dtype.
+        positions: Coordinates, x first: one tensor per spatial axis, each with the output's spatial shape.
+        linear: True to interpolate linearly, False to use the pixel that contains the position.
+        fill: Value outside of the image; None to repeat the edge.
+        dtype: Dtype of the output, to which values are rounded and saturated; None for the input's dtype.
 
     Returns:
-        ``(..., *output, C)``.
+        ``(..., *output, C)``, where ``output`` is the shape of the positions.
     """
     lengths = x.shape[-1 - len(positions) : -1]
     if linear:
@@ -61,7 +61,7 @@ def sample(
 
 
 def grid_of(positions: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
-    """Return positions in the form of `grid_sample`: ``(..., axes)`` from -1 to 1."""
+    """Convert positions to the grid of `grid_sample`: ``(..., axes)``, from -1 to 1 over the image."""
     scaled = [p * (2 / n) - 1 for p, n in zip(positions, reversed(lengths), strict=True)]
     return torch.stack(scaled, -1)
 
@@ -81,12 +81,12 @@ def interpolate(
 
     Args:
         x: ``(..., *spatial, C)``.
-        grid: Positions, x first; -1 and 1 are the outer edges of the image.
-        mode: ``"bilinear"`` or ``"bicubic"``.
-        padding: Padding of `torch.nn.functional.grid_sample`.
-        corners: -1 and 1 are the centers of the outermost pixels instead.
-        base: Value outside if the padding is ``"zeros"``.
-        dtype: Dtype of the result, with rounding and saturation.
+        grid: Positions, x first, from -1 to 1 over the image.
+        mode: "bilinear" or "bicubic".
+        padding: Padding mode of `torch.nn.functional.grid_sample`.
+        corners: True if -1 and 1 are the centers of the outermost pixels, False if they are the image's outer edges.
+        base: Value outside of the image, for the padding mode "zeros".
+        dtype: Dtype of the result, to which values are rounded and saturated.
     """
     axes, channels = grid.shape[-1], x.shape[-1]
     lead = x.shape[: x.dim() - 1 - axes]
@@ -99,7 +99,7 @@ def interpolate(
         planes = planes - base
     out = grid_sample(planes, grid[None].to(kind), mode=mode, padding_mode=padding, align_corners=corners)
     if dtype == x.dtype == torch.uint8 and mode == "bilinear":
-        # All values are in range, so adding a half and truncating rounds; converting by way of int16 is fastest.
+        # All values are positive, so adding a half and truncating rounds them. Conversion via int16 is fastest.
         out = out.add_(base + 0.5).to(torch.int16).to(dtype)
     else:
         out = convert(out + base if base else out, dtype)
@@ -107,7 +107,7 @@ def interpolate(
 
 
 def fill_in(value: float, dtype: torch.dtype) -> float:
-    """Convert a fill value with the same rules as `convert_number`, but without tensors; floats are unchanged."""
+    """Convert a fill value like `convert_number` does, but faster; for floating-point dtypes, return it unchanged."""
     if dtype.is_floating_point:
         return float(value)
     if math.isnan(value):
@@ -124,10 +124,16 @@ def _channel_last(planes: Tensor, axes: int) -> Tensor:
 
 
 def nearest_index(positions: Sequence[Tensor], lengths: Sequence[int], bordered: bool) -> Tensor:
-    """Return the flat index of the pixel that contains each position, as int32 if possible.
+    """Return the index of the pixel that contains each position, in the flattened image.
 
     Args:
-        bordered: The image has a border of one pixel, which contains the value outside.
+        positions: Coordinates, x first.
+        lengths: Spatial extents of the image.
+        bordered: True if the indices refer to an image with a border of one pixel; positions outside of the image then
+            get the index of a border pixel. False to use the nearest pixel of the image for these positions.
+
+    Returns:
+        Indices in the shape of the positions: int32, or int64 for very large images.
     """
     extra = 2 if bordered else 0
     kind = torch.int32 if math.prod([n + extra for n in lengths]) < 2**31 else torch.int64
@@ -143,7 +149,14 @@ def nearest_index(positions: Sequence[Tensor], lengths: Sequence[int], bordered:
 
 
 def sample_nearest(x: Tensor, index: Tensor, fill: float | None, dtype: torch.dtype) -> Tensor:
-    """Select the pixels at `nearest_index`, which must be computed with a border if there is a fill value."""
+    """Select pixels by the indices that `nearest_index` returns.
+
+    Args:
+        x: ``(..., *spatial, C)``.
+        index: Result of `nearest_index`; with a fill value it must be computed with `bordered`.
+        fill: Value outside of the image; None if no index is outside.
+        dtype: Dtype of the result.
+    """
     axes = index.dim()
     if x.dtype != dtype:
         x = convert(x, dtype)
@@ -164,7 +177,7 @@ def _as_signed(value: int) -> int:
 
 
 def _add_border(x: Tensor, axes: int, fill: float) -> Tensor:
-    """Add a border of one pixel around an image."""
+    """Add a border of one pixel with the value `fill` around an image."""
     first = x.dim() - 1 - axes
     shape = [n + 2 if first <= a < x.dim() - 1 else n for a, n in enumerate(x.shape)]
     wide = torch.full(shape, fill_in(fill, x.dtype), dtype=x.dtype, device=x.device)
