@@ -1,6 +1,6 @@
-"""Conversion between dtypes: DALI's cast, which saturates and rounds halves away from zero.
+"""Convert between dtypes with the rules of DALI's cast, which saturates, and rounds halves away from zero.
 
-The functions do not rescale: 255 becomes 255.0. `full_scale` returns the factor for operators that rescale.
+The functions don't rescale values: 255 becomes 255.0. Operators that rescale use the factor `full_scale`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 # would round 0.49999997 to 1.
 _BELOW_HALF = {torch.float32: 0.49999997, torch.float64: 0.49999999999999994}
 
-# PyTorch 2.6 has no arithmetic for the wide unsigned dtypes; these dtypes can represent their values.
+# PyTorch 2.6 has no arithmetic for these unsigned dtypes, so their values are computed in wider signed dtypes.
 _CARRIER = {torch.uint16: torch.int32, torch.uint32: torch.int64}
 
 _NAN = {
@@ -61,7 +61,7 @@ def round_half_away(x: Tensor) -> Tensor:
 
 
 def _pushed_away(x: Tensor) -> Tensor:
-    """Add almost one half away from zero, so that truncation rounds."""
+    """Add almost one half to positive numbers, and subtract it from negative ones, so that truncation rounds."""
     half = torch.full((), _BELOW_HALF[x.dtype], dtype=x.dtype, device=x.device)
     return half.copysign(x).add_(x)
 
@@ -69,9 +69,9 @@ def _pushed_away(x: Tensor) -> Tensor:
 def convert(x: Tensor, dtype: torch.dtype, *, rounding: str = "round") -> Tensor:
     """Convert to another dtype with the same rules as DALI's cast.
 
-    Floats are rounded, halves away from zero; values out of range saturate: ``-1`` and ``300`` become 0 and 255 in
-    uint8. NaN becomes 0 in 8-bit and 16-bit integers and uint32, the smallest value in int32 and int64, ``2**63`` in
-    uint64, and True in bool. A float becomes True if it does not round to 0.
+    Floats are rounded, halves away from zero. Values out of range saturate: in uint8, -1 becomes 0 and 300 becomes 255.
+    NaN becomes 0 in uint32 and in 8-bit and 16-bit integers, the smallest value in int32 and int64, ``2**63`` in
+    uint64, and True in bool. A float becomes True unless it rounds to 0.
 
     Args:
         x: Tensor of any shape, any real dtype or bool, on any device.
@@ -161,7 +161,7 @@ def to_bytes(x: Tensor, *, saturate: bool = True) -> Tensor:
 
     Args:
         x: Tensor to convert; it may be overwritten.
-        saturate: Values may round to less than 0 or more than 255, so they must be clamped.
+        saturate: True to clamp values to 0..255; False if all values are known to round to this range.
     """
     if not saturate and is_plain(x):  # in one pass
         result = np.empty(tuple(x.shape), np.uint8)

@@ -15,11 +15,14 @@ T = TypeVar("T")
 
 
 def device_cache(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Cache a function with a parameter ``device``, separately for each stream of an accelerator.
+    """Cache the results of a function with a parameter ``device``, separately for each stream of an accelerator.
 
-    A kernel fills a new tensor on the current stream. A pipeline that reads this tensor on another stream would not
-    wait for the kernel, and the tensor's memory could be reused while the pipeline still reads it. So each stream has
-    its own tensors.
+    A kernel fills a new tensor on the current stream. A pipeline that read the tensor on another stream wouldn't wait
+    for the kernel, and the tensor's memory could be reused while the pipeline still reads it. So each stream has its
+    own tensors.
+
+    Args:
+        maxsize: Maximum number of cached results.
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:

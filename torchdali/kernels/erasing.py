@@ -1,4 +1,4 @@
-"""Fill regions of several samples of equal shape, with as many operations as for one sample."""
+"""Fill rectangular regions of several samples of the same shape, in as many operations as for a single sample."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def fill_spans(
     """Fill regions of each ``x[i]``.
 
     Args:
-        regions: Regions of each ``x[i]``, one slice per axis.
-        fills: Fills of each ``x[i]``, one value or one per channel; see `fill_number`.
-        channel: Axis of the channels in a sample.
+        x: Samples ``(N, ...)``.
+        regions: Regions of each ``x[i]``; a region has one slice per axis.
+        fills: Fill values of each ``x[i]``: one value, or one value per channel. See `fill_number`.
+        channel: Channel axis of a sample.
     """
     extents = x.shape[1:]
     spans = [[[part.indices(n)[:2] for part, n in zip(each, extents, strict=True)] for each in of] for of in regions]
@@ -41,7 +42,13 @@ def fill_spans(
 
 
 def _hit(ends: Tensor, extents: Sequence[int], axes: Sequence[int]) -> Tensor:
-    """Return a mask of the elements in a region of each sample; `ends` are ``(N, axes, 2)``."""
+    """Return a mask of the elements inside one region of each sample.
+
+    Args:
+        ends: Start and end of the region on every axis, ``(N, axes, 2)``.
+        extents: Shape of a sample.
+        axes: Axes on which the region may be shorter than the sample.
+    """
     hits = []
     for axis in axes:
         place = torch.arange(extents[axis], device=ends.device)

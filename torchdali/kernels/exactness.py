@@ -1,4 +1,4 @@
-"""The setting ``exact`` of a pipeline, for kernels with a faster implementation whose bytes differ from DALI's."""
+"""The setting ``exact`` of a pipeline, for kernels with a faster implementation whose results differ from DALI's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class _Exactness(threading.local):
     """The setting of the calling thread.
 
     Attributes:
-        on: Bytes must be identical to DALI's, even if this is slower.
+        on: True if results must be identical to DALI's, even if this is slower.
     """
 
     on = False

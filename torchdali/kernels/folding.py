@@ -1,4 +1,4 @@
-"""Functions of numbers that `torch.compile` calls, instead of tracing them, while it traces an operator."""
+"""Mark functions whose results are constants of a compiled graph, so that `torch.compile` doesn't trace them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def fold(function: F) -> F:
-    """Mark a pure function of Python numbers: its result is a constant of a compiled graph.
+    """Mark a pure function of Python numbers, which `torch.compile` then calls instead of tracing it.
 
-    It must return numbers, tuples of numbers, or tensors that are never changed. Shapes must also be constants: the
-    graph is compiled for one shape (``torch.compile(..., dynamic=False)``).
+    The function must return numbers, tuples of numbers, or tensors that are never changed. Its results become constants
+    of the graph. If its arguments depend on shapes, the graph must be compiled for a single shape
+    (``torch.compile(..., dynamic=False)``).
     """
     # torch.compiler.assume_constant_result does the same, but would import the compiler.
     vars(function)["_dynamo_marked_constant"] = True

@@ -1,4 +1,4 @@
-"""Mask the squares of a grid."""
+"""Set squares of an image to zero that form a regular grid."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["grid_mask", "grid_mask_each"]
 
 
 def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float, shift_y: float) -> Tensor:
-    """Set the squares of a grid to zero.
+    """Set squares to zero that form a regular grid: one square in each tile of the grid.
 
     Args:
-        x: ``(..., H, W, C)``.
-        tile: Period of the grid, in pixels.
-        ratio: Side of the squares in units of the period.
+        x: Images ``(..., H, W, C)``.
+        tile: Side of a tile, in pixels.
+        ratio: Ratio of a square's side to the tile's side.
         angle: Angle by which the grid is rotated, in radians.
         shift_x: Shift of the grid to the right, in pixels.
         shift_y: Shift of the grid downward, in pixels.
@@ -30,12 +30,12 @@ def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float
 
 
 def grid_mask_each(x: Tensor, *numbers: Array) -> Tensor:
-    """Compute `grid_mask` for ``(N, H, W, C)``; the arguments are arrays with one number per image."""
+    """Compute `grid_mask` for images ``(N, H, W, C)``; its other arguments are arrays with one number per image."""
     return _apply_mask(x, factors(np.stack(_steps(*numbers), -1), x).unbind(-1))
 
 
 def _steps(tile: Any, ratio: Any, angle: Any, shift_x: Any, shift_y: Any) -> tuple[Any, ...]:
-    """Return cosine and sine in tiles per pixel, shifts in tiles, and the ratio; for numbers or arrays."""
+    """Return the parameters of `_mask`: cosine and sine in tiles per pixel, two shifts in tiles, and the ratio."""
     return np.cos(angle) / tile, np.sin(angle) / tile, shift_x / tile, shift_y / tile, ratio
 
 
@@ -49,7 +49,7 @@ def _apply_mask(x: Tensor, steps: Sequence[Any]) -> Tensor:
 
 
 def _mask(height: int, width: int, steps: Sequence[Any], device: torch.device) -> Tensor:
-    """Return a mask ``(height, width)`` of the pixels outside of the squares, or one mask per image."""
+    """Return a mask ``(height, width)`` that is True outside of the squares; or one mask per image."""
     c, s, right, below, ratio = steps
     columns = torch.arange(width, dtype=torch.float32, device=device)
     rows = torch.arange(height, dtype=torch.float32, device=device)[:, None]

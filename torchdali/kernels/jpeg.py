@@ -1,8 +1,8 @@
-"""Compute the distortion of pixels by JPEG compression directly on a device, without encoding to bytes.
+"""Compute the distortion of images by JPEG compression, without encoding them.
 
-The steps are libjpeg's for baseline JPEG (ITU-T T.81, with the quantization tables of its annex K): conversion to
-YCbCr, chroma at half height and width, cosine transform of 8x8 blocks, rounding to multiples of the table, and the
-inverse steps.
+The results are the same as from libjpeg with baseline JPEG (ITU-T T.81, with the quantization tables of its annex K).
+The steps are: conversion to YCbCr, reduction of chroma to half height and width, cosine transform of 8x8 blocks,
+rounding of the coefficients to multiples of the table's values, and the inverse steps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _CHROMA = """
 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99 99
 """
 
-# Color conversions in units of 2**-16; the conversion to YCbCr rounds halves of chroma down.
+# Color conversions in units of 2**-16: factors and offset of each channel. The conversion to YCbCr rounds halves of
+# chroma down.
 _TO_YCC = (
     ((19595, 38470, 7471), 1 << 15),
     ((-11059, -21709, 32768), (128 << 16) + (1 << 15) - 1),
@@ -43,9 +44,9 @@ _TO_RGB = (
     ((65536, 116130, 0), 1 << 15),
 )
 
-# The integer cosine transform, which is ``8192 * sqrt(8)`` times the orthonormal transform: the first half of each row.
-# The second half mirrors the first half, with the opposite sign in odd rows. (These are sums of 13-bit constants, as in
-# Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", 1989.)
+# The first half of each row of the integer cosine transform, which is ``8192 * sqrt(8)`` times the orthonormal
+# transform. The second half mirrors the first half, with the opposite sign in odd rows. The values are sums of 13-bit
+# constants, as in Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", 1989.
 _WAVES = """
 8192 8192 8192 8192
 11363 9633 6437 2260
@@ -59,12 +60,17 @@ _WAVES = """
 
 
 def distort(x: Tensor, quality: int) -> Tensor:
-    """Return the pixels of ``(..., H, W, 3)`` uint8 RGB after JPEG compression with a quality from 1 to 100."""
+    """Return images after JPEG compression and decompression.
+
+    Args:
+        x: RGB images ``(..., H, W, 3)``, uint8.
+        quality: JPEG quality, from 1 to 100.
+    """
     return _distort(x, _tables(quality, x.device))
 
 
 def distort_each(x: Tensor, qualities: Sequence[int]) -> Tensor:
-    """Compute `distort` for ``(N, H, W, 3)`` with one quality per image."""
+    """Compute `distort` for images ``(N, H, W, 3)`` with one quality per image."""
     tables = np.stack([_scale_table(quality) for quality in qualities], 1)
     return _distort(x, upload(tables[:, :, None, None], x.device))
 
@@ -95,8 +101,8 @@ def _extend(x: Tensor, rows: int, columns: int) -> Tensor:
 
 
 def _halve(x: Tensor) -> Tensor:
-    """Return the means of 2x2 pixels, with halves rounded down and up alternately."""
-    x = _extend(x, 2, 2 * _BLOCK)  # extends pixels to the right; below, `_quantize` extends the means
+    """Return the means of 2x2 pixels, with halves alternately rounded down and up."""
+    x = _extend(x, 2, 2 * _BLOCK)  # to the right, pixels are extended; at the bottom, `_quantize` extends the means
     pairs = x[..., 0::2, :] + x[..., 1::2, :]
     total = pairs[..., 0::2] + pairs[..., 1::2]
     total[..., 0::2] += 1
@@ -105,7 +111,7 @@ def _halve(x: Tensor) -> Tensor:
 
 
 def _double(x: Tensor) -> Tensor:
-    """Double height and width: per axis, 3/4 of the nearest pixel and 1/4 of the second nearest."""
+    """Double height and width; on each axis, a result is 3/4 of the nearest pixel and 1/4 of the second nearest."""
     if x.shape[-1] <= 2:  # as in libjpeg, the pixels are only repeated
         return x.repeat_interleave(2, -2).repeat_interleave(2, -1)
     total = _blend_neighbours(x, -2)
@@ -124,12 +130,12 @@ def _blend_neighbours(x: Tensor, axis: int) -> Tensor:
 
 
 def _quantize(x: Tensor, table: Tensor) -> Tensor:
-    """Transform blocks, round them to multiples of the table, and transform them back."""
+    """Transform blocks, round the coefficients to multiples of the table's values, and transform them back."""
     waves = _waves(x.device)
     x = _extend(x, _BLOCK, _BLOCK) - 128
     rows, columns = x.shape[-2] // _BLOCK, x.shape[-1] // _BLOCK
     blocks = x.view(*x.shape[:-2], rows, _BLOCK, columns, _BLOCK).transpose(-3, -2)
-    # float64 represents these sums exactly; the shifts are at the positions where the integer transform rounds.
+    # float64 represents these sums exactly; they are rounded in the same steps as in libjpeg's integer transform.
     coefficients = _shift_rounded(waves @ _shift_rounded(blocks.to(torch.float64) @ waves.T, 11), 15)
     levels = (coefficients.abs() + table * 4).div_(table * 8, rounding_mode="floor")
     coefficients = levels.copysign_(coefficients).mul_(table)
@@ -161,7 +167,7 @@ def _base() -> npt.NDArray[np.int64]:
 
 @device_cache(maxsize=256)
 def _tables(quality: int, device: torch.device) -> Tensor:
-    """Return the tables of luma and chroma, ``(2, 8, 8)``."""
+    """Return the quantization tables of luma and chroma, ``(2, 8, 8)``."""
     return torch.from_numpy(_scale_table(quality)).to(device)
 
 

@@ -165,8 +165,8 @@ class Room(Protocol):
 
 
 IN_PLACE = object()
-"""Placeholder for a result that was written to the caller's memory. Creating a tensor for each result would take as long
-as building an image's program."""
+"""Placeholder for a result that was written to the caller's memory. Creating a tensor for each result would take as
+long as building an image's program."""
 
 
 class Placed(NamedTuple):

@@ -17,13 +17,13 @@ __all__ = ["mirror", "mirror_each"]
 
 def mirror(x: Tensor, axes: Sequence[int]) -> Tensor:
     """Return a tensor with some axes reversed."""
-    if x.dtype == torch.uint16:  # torch before 2.7 cannot reverse it
+    if x.dtype == torch.uint16:  # PyTorch before 2.7 can't reverse uint16
         return x.view(torch.int16).flip(list(axes)).view(x.dtype)
     return x.flip(list(axes))
 
 
 def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = None) -> Tensor:
-    """Reverse some axes of each ``x[i]``; the result is in `out` if it fits."""
+    """Reverse the axes ``axes[i]`` of each ``x[i]``; the result is written to `out` if it fits."""
     if x.requires_grad:
         return torch.stack([mirror(each, some) for each, some in zip(x, axes, strict=True)])
     if not x.is_cpu:
@@ -45,7 +45,7 @@ def _mirrored_where(x: Tensor, axes: Sequence[Sequence[int]]) -> Tensor:
 
 
 def _mirror_small(x: Tensor, axes: Sequence[Sequence[int]], result: Tensor) -> None:
-    """Write small samples with some axes reversed, with one call for all samples with the same axes."""
+    """Compute `mirror_each` for small samples: one call for all samples with the same axes."""
     source, target = x.numpy(), result.numpy()
     groups: dict[tuple[int, ...], list[int]] = {}
     for i, some in enumerate(axes):

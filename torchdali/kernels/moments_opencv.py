@@ -1,4 +1,4 @@
-"""Means and variances of images by OpenCV, which computes both in one pass."""
+"""Compute means and variances of images with OpenCV, which computes both in one pass."""
 
 from __future__ import annotations
 
@@ -17,24 +17,30 @@ __all__ = ["Moments", "moments_of", "pool"]
 
 @dataclass(frozen=True)
 class Moments:
-    """Number of values, means and variances: one value for an image, or one per channel."""
+    """Mean and variance of an image, or of each of its channels.
+
+    Attributes:
+        count: Number of values from which each mean was computed.
+        means: The means.
+        variances: The variances.
+    """
 
     count: int
     means: tuple[float, ...]
     variances: tuple[float, ...]
 
     def about(self, means: Sequence[float]) -> Moments:
-        """Return moments about other means: these means, and the mean squared distances from them."""
+        """Return moments with other means, and with the mean squared distances from these means as variances."""
         pairs = zip(self.variances, self.means, means, strict=True)
         return Moments(self.count, tuple(means), tuple(v + (m - to) ** 2 for v, m, to in pairs))
 
 
 def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
-    """Return mean and variance over all axes, or over all axes except the last; None if OpenCV cannot compute them.
+    """Return mean and variance of a tensor over axes; None if OpenCV isn't installed or doesn't support the arguments.
 
     Args:
-        x: Tensor of uint8 or float32.
-        axes: Axes in any order.
+        x: Tensor; only uint8 and float32 are supported.
+        axes: Axes in any order; only all axes, and all axes except the last, are supported.
     """
     whole = len(axes) == x.dim()
     channels = 1 if whole else x.shape[-1] if x.dim() else 0

@@ -1,8 +1,9 @@
-"""Convert bytes to normalized floats by OpenCV, if it is installed: from an image to the input of a network.
+"""Convert images to normalized floats with OpenCV, if it is installed.
 
-The channels are split and mirrored as bytes; then each channel is converted to floats. If the result is planar, the
-channels are written directly to it: this takes only one pass over the result, which is four times as large and rarely
-in the cache. Otherwise the channels are merged, which OpenCV does with writes that bypass the cache.
+The channels are split and mirrored as bytes, and then each channel is converted to floats. If the result is planar, the
+converted channels are written directly to it, so that there is only one pass over the result, which is four times as
+large as the image and rarely in the cache. Otherwise the converted channels are merged; OpenCV merges them with writes
+that bypass the cache.
 """
 
 from __future__ import annotations
@@ -34,15 +35,18 @@ def normalized_by_opencv(
     offset: tuple[float, ...],
     mirrored: Sequence[bool],
 ) -> bool:
-    """Write ``image * factor + offset`` for each image; return False if OpenCV cannot do it, or not faster.
+    """Write ``image * factor + offset`` for each image.
 
     Args:
-        out: ``(N, H, W, C)``; fastest if channels or pixels are contiguous.
-        images: ``(N, H, W, C)``, or a list of N images with equal strides, of 2 to 4 channels. The rows of pixels must
-            be contiguous, or the rows or columns of each channel.
-        factor: One value or one per channel, above 0; empty to scale nothing.
-        offset: As many values as `factor`, finite.
-        mirrored: For each of the N images, whether to reverse each row.
+        out: Output ``(N, H, W, C)``, of any strides; fastest if channels or pixels are contiguous.
+        images: Images ``(N, H, W, C)``, or a list of N images with equal strides, of 2 to 4 channels. The rows of
+            pixels must be contiguous; or, in each channel, the rows or the columns.
+        factor: One value, or one value per channel, above 0; empty for no scaling.
+        offset: As many finite values as in `factor`.
+        mirrored: For each image, True to reverse its rows.
+
+    Returns:
+        False, without writing anything, if OpenCV doesn't support the arguments, or isn't faster.
     """
     _, height, width, channels = out.shape
     if (
@@ -62,7 +66,7 @@ def normalized_by_opencv(
         _write_planes(cv2, planar, images, values, mirrored, take)
         return True
     dense = out.strides[2:] == (channels * out.itemsize, out.itemsize)
-    if dense and height * width * channels < _PIXELS:  # here, fewer calls matter more than less work
+    if dense and height * width * channels < _PIXELS:  # for small images, the calls take longer than the work
         return False
     for result, image, reverse in zip(out, images, mirrored, strict=True):
         _write_pixels(cv2, result, image, values, reverse, take, dense)
@@ -77,7 +81,7 @@ def _write_planes(
     mirrored: Sequence[bool],
     take: Take,
 ) -> None:
-    """Write to contiguous ``(N, C, H, W)``: several small images in one step, or a large image in pieces."""
+    """Write to a contiguous array ``(N, C, H, W)``: several small images in one step, or a large image in pieces."""
     number, channels, height, width = results.shape
     if number == 1 and channels * height * width <= _PIECE:  # the most common and fastest case
         planes = byte_planes(channels, height, width)
@@ -107,7 +111,7 @@ def _write_planes(
 
 
 def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[Images, Sequence[bool]]:
-    """Copy small images to one array in which rows are already reversed if needed, so that `runs` finds one run."""
+    """Mirror small images in a copy, so that all images are equally mirrored and `runs` joins them to one image."""
     height, width, channels = images[0].shape
     chosen = np.flatnonzero(mirrored)
     if images[0].nbytes > SMALL_SAMPLE or len(chosen) in (0, len(images)):
@@ -119,7 +123,14 @@ def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[
 
 
 def runs(images: Images, mirrored: Sequence[bool], first: int, last: int) -> Iterator[tuple[Bytes, int, int]]:
-    """Yield images with their index range; adjacent images with equal mirroring are joined to one taller image."""
+    """Yield images and the range of their indices; adjacent images with equal mirroring are joined to a taller image.
+
+    Args:
+        images: The images.
+        mirrored: For each image, True if it must be mirrored.
+        first: Index of the first image.
+        last: Index after the last image.
+    """
     if not isinstance(images, np.ndarray):
         yield from ((images[i], i, i + 1) for i in range(first, last))
         return
@@ -140,7 +151,7 @@ def _write_pixels(
     take: Take,
     dense: bool,
 ) -> None:
-    """Write to ``(H, W, C)`` with any strides; `dense` if the pixels are contiguous."""
+    """Write to an array ``(H, W, C)`` of any strides; `dense` is True if its pixels are contiguous."""
     height, width, channels = result.shape
     rows = min(max(_PIXELS // (width * channels), 1), height)
     planes = byte_planes(channels, rows, width)
@@ -159,12 +170,12 @@ def _write_pixels(
 
 
 def _scale(cv2: Any, source: Bytes, target: Floats, factor: float, offset: float) -> None:
-    """Write ``source * factor + offset`` to `target`, both 2D."""
+    """Write ``source * factor + offset`` to `target`; both are 2-D."""
     cv2.addWeighted(source, factor, source, 0.0, offset, target, cv2.CV_32F)
 
 
 def _way(image: Bytes) -> Take | None:
-    """Return the function that splits an image, by its layout in memory."""
+    """Return the function that splits images with this layout in memory; None for an unsupported layout."""
     rows, columns, channels = image.strides
     if channels == 1 and columns == image.shape[2]:
         return _split

@@ -1,4 +1,4 @@
-"""Access to OpenCV, if it is installed: some kernels use it on the CPU if torch would need several passes."""
+"""Access OpenCV, if it is installed. Some kernels use it on the CPU where PyTorch would need several passes."""
 
 from __future__ import annotations
 
@@ -37,5 +37,8 @@ def opencv() -> Any:
 
 
 def opencv_for(x: Tensor) -> Any:
-    """Return ``cv2`` if it can process a tensor: not on devices, with gradients, when compiling, or if it is empty."""
+    """Return ``cv2`` if it is installed and can process a tensor, else None.
+
+    OpenCV can't process tensors on devices, tensors that need gradients, empty tensors, or tensors in a compiled graph.
+    """
     return opencv() if is_plain(x) and x.numel() else None

@@ -1,4 +1,4 @@
-"""Dense optical flow between images by Lucas and Kanade's method, from coarse to fine."""
+"""Compute dense optical flow between images with the method of Lucas and Kanade, from coarse to fine."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ __all__ = ["flow"]
 _SMALLEST = 12  # minimum pixels of the shorter side on the coarsest level
 _LEVELS = 10
 _HINTED = 2  # number of levels if a hint is passed
-_NOISE = 1e-3  # added before inversion: flat regions keep the flow of the level above
+_NOISE = 1e-3  # regularizes the inversion, so that flat regions keep the flow of the coarser level
 _STEP = 1.0  # maximum distance per iteration, in pixels
 
 
 def flow(first: Tensor, second: Tensor, iterations: int, window: int, hint: Tensor | None = None) -> Tensor:
     """Compute the displacement of each pixel from a first to a second image.
 
-    Every pixel's neighborhood is matched by least squares on the gradients (Lucas and Kanade, 1981), several times on
-    each level of a pyramid of halved images (Bouguet, 2001).
+    Every pixel's neighborhood in the first image is matched with the second image by least squares on the gradients
+    (Lucas and Kanade, 1981). This is repeated several times on each level of a pyramid of halved images (Bouguet,
+    2001).
 
     Args:
         first: First images ``(N, 1, H, W)``, in [0, 1].
-        second: Second images; same shape and range.
+        second: Second images, of the same shape and range.
         iterations: Number of iterations on each level.
-        window: Width of a neighborhood; must be odd.
-        hint: Initial flow ``(N, 2, H, W)``, with which fewer coarse levels are needed.
+        window: Width of a neighborhood, in pixels; must be odd.
+        hint: Initial flow ``(N, 2, h, w)``. If it is passed, fewer coarse levels are computed.
 
     Returns:
-        ``(N, 2, H, W)``: x and y in pixels; ``first(p)`` corresponds to ``second(p + flow(p))``.
+        Flow ``(N, 2, H, W)``, x before y, in pixels. The pixel ``first(p)`` corresponds to ``second(p + flow(p))``.
     """
     levels = [(first, second)]
     most = _LEVELS if hint is None else _HINTED
@@ -49,7 +50,7 @@ def _halve(image: Tensor) -> Tensor:
 
 
 def _resize_flow(motion: Tensor, image: Tensor) -> Tensor:
-    """Resize a flow to the size of an image, and scale its values to the image's pixels."""
+    """Resize a flow to the size of an image, and scale its vectors accordingly."""
     height, width = image.shape[-2:]
     if motion.shape[-2:] == image.shape[-2:]:
         return motion

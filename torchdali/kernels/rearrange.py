@@ -1,4 +1,4 @@
-"""Copy tensors to another order of axes in memory, by OpenCV if it supports the two orders."""
+"""Copy tensors to another order of axes in memory, with OpenCV if it supports the two orders."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def dense(x: Tensor) -> Tensor:
 
 
 def copy_to(target: Tensor, x: Tensor) -> Tensor:
-    """Copy a tensor to contiguous memory of the same shape and dtype; return that memory.
+    """Copy a tensor to a contiguous tensor of the same shape and dtype, and return the latter.
 
-    If interleaved channels become planes, planes become interleaved channels, or height and width are swapped, this
-    takes a third of torch's time for float32, and a tenth for bytes.
+    If interleaved channels become planes, planes become interleaved channels, or height and width are swapped, the copy
+    takes a third of PyTorch's time for float32, and a tenth for bytes.
     """
     cv2 = None if x.nbytes < SMALL_SAMPLE or x.is_contiguous() else opencv_for(x)
     dtype = _SAME_SIZE.get(x.itemsize)

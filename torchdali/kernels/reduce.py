@@ -1,4 +1,4 @@
-"""Reductions over axes, with the result dtypes of DALI."""
+"""Reduce axes of a tensor: sum, mean, variance and extremes, with the same result dtypes as in DALI."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ from torchdali.kernels.torch_threads import on_one_thread
 __all__ = ["extreme", "float_mean", "float_sum", "moments", "resolve_axes", "total", "variance_of"]
 
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
-_UNDIVIDED = 1 << 15  # number of values up to which torch sums on one thread
-_FEW = 1 << 23  # number of bytes up to which int32 can represent the sum
+_UNDIVIDED = 1 << 15  # number of values up to which PyTorch sums on one thread
+_FEW = 1 << 23  # number of 8-bit values up to which int32 can represent their sum
 _CARRIER = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
 
 
 def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int) -> tuple[int, ...]:
-    """Return the indices of the axes to reduce, which are passed as indices or names; by default, all axes.
+    """Return the nonnegative indices of the axes to reduce.
+
+    Args:
+        axes: Indices of the axes, which may be negative.
+        axis_names: Letters of the axes in the layout, instead of `axes`. If both are None, all axes are reduced.
+        layout: Layout of the tensor.
+        ndim: Number of axes of the tensor.
 
     Raises:
         IndexError: an axis is out of range.
@@ -78,7 +84,7 @@ def float_mean(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
 
 
 def _is_divided(x: Tensor, axes: tuple[int, ...]) -> bool:
-    """Return whether torch would split a sum among threads: a long sum whose result is one number."""
+    """Return whether PyTorch would split a sum among threads: a long sum whose result is a single number."""
     return x.numel() > _UNDIVIDED and x.numel() == math.prod([x.shape[axis] for axis in axes])
 
 
@@ -89,7 +95,7 @@ def _sum_type(dtype: torch.dtype) -> torch.dtype:
 
 
 def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = False) -> Tensor:
-    """Return the mean, or the mean of squares, as float32."""
+    """Return the mean (or the mean of the squares, if `squared`) over axes, as float32."""
     if (statistics := _of_bytes(x, axes)) is not None:
         if squared:
             statistics = statistics.about([0.0] * len(statistics.means))
@@ -100,14 +106,14 @@ def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = Fal
 
 
 def variance_of(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep: bool) -> Tensor:
-    """Return the average squared distance from a mean, as float32.
+    """Return the variance around a given mean, as float32.
 
     Args:
         x: Tensor of any shape.
-        mean: A scalar, or a mean over the same axes.
-        axes: Axes to average over.
-        ddof: Number that is subtracted from the number of values in the divisor.
-        keep: Keep the reduced axes with extent 1.
+        mean: The mean: a scalar, or the mean over the same axes.
+        axes: Axes to reduce.
+        ddof: The sum of squares is divided by the number of values minus `ddof`.
+        keep: True to keep the reduced axes with extent 1.
 
     Raises:
         RuntimeError: the mean was computed over other axes.
@@ -148,10 +154,10 @@ def _shape_like_reduction(
 
 
 def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> Tensor:
-    """Return the largest or smallest value, in the input's dtype; NaN is skipped.
+    """Return the largest or smallest value over axes, in the input's dtype; NaN is skipped.
 
-    As in DALI, the search for the maximum starts with the smallest finite value, and for the minimum with the largest
-    finite value. This is the result if there are no values, or only NaN.
+    As in DALI, the search for the maximum starts with the smallest finite value, and the search for the minimum with
+    the largest finite value. An empty axis, or only NaN, gives this first value.
     """
     if not axes:
         return x

@@ -10,11 +10,11 @@ from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["HALF_UP", "to_bytes"]
 
-HALF_UP = 1e-5  # added to float32 values, so that OpenCV, which rounds halves to even, rounds k + 0.5 up
+HALF_UP = 1e-5  # added to float32 values so that OpenCV rounds halves up; by default, it rounds them to even
 
 
 def to_bytes(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return `x` as uint8, rounded (halves up, within a rounding error of float32) and saturated.
+    """Convert float32 to uint8, with rounding (halves up, within float32's precision) and saturation.
 
     Args:
         x: Contiguous float32 tensor, which is overwritten.

@@ -1,4 +1,4 @@
-"""Scale images to a mean and a variance."""
+"""Normalize images by their mean and variance, which were computed before."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from torchdali.kernels.moments_opencv import Moments
 
 __all__ = ["standardize"]
 
-_STEEP = 300.0  # maximum mean in standard deviations; for larger means, float32 must subtract the mean first
+_STEEP = 300.0  # maximum mean, in standard deviations; with a larger mean, ``x * factor + offset`` is too inexact
 
 
 def standardize(
     x: Tensor, moments: Moments, divisor: int, epsilon: float, scale: float, shift: float,
     dtype: torch.dtype, out: Tensor | None = None,
 ) -> Tensor | None:  # fmt: skip
-    """Return ``(x - mean) / sqrt(variance + epsilon) * scale + shift``; a zero divisor gives ``shift``.
+    """Return ``(x - mean) / sqrt(variance + epsilon) * scale + shift``, or `shift` if the divisor is 0.
 
     Args:
-        x: ``(..., C)``.
-        moments: One value, or one per channel.
-        divisor: Divisor of the variance instead of the count; if 0 or less, the variance is 0.
-        epsilon: Added to the variance.
+        x: Images ``(..., C)``.
+        moments: Mean and variance: one value each, or one value per channel.
+        divisor: Number by which the sum of squares is divided instead of the count. If it isn't positive, the variance
+            is 0.
+        epsilon: Value added to the variance.
         scale: Factor after the division.
         shift: Offset that is added last.
         dtype: Dtype of the result.
         out: Tensor to which the result is written if it fits.
 
     Returns:
-        The result; None if the means are so large that float32 must subtract them before scaling.
+        The result; None if a mean is so large that it must be subtracted before the values are scaled.
     """
     share = moments.count / divisor if divisor > 0 else 0.0
     roots = [v * share + epsilon for v in moments.variances]

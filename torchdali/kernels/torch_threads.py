@@ -1,8 +1,9 @@
-"""Run torch single-threaded in our own threads, and for results whose last bit depends on the number of threads.
+"""Run PyTorch single-threaded in the threads of pipelines, and where results would depend on the number of threads.
 
-If torch splits a sum, a matrix product or a Fourier transform among threads, the last bit may differ from a single
-thread's result. The threads of pipelines use single-threaded torch. A call from another thread is moved to a
-single-threaded thread, so that the result depends neither on the machine nor on how an operator is called.
+If PyTorch splits a sum, a matrix product or a Fourier transform among threads, the last bit may differ from a single
+thread's result. In the threads of pipelines, PyTorch is single-threaded. Calls from other threads are run in a helper
+thread in which PyTorch is single-threaded. So results depend neither on the machine nor on the way in which an operator
+is called.
 """
 
 from __future__ import annotations
@@ -26,19 +27,22 @@ P = ParamSpec("P")
 
 
 def use_one_torch_thread(ready: threading.Barrier) -> None:
-    """Make torch single-threaded in this new thread; see `keep_torch_threads`."""
+    """Make PyTorch single-threaded in the calling thread, which must be new; see `keep_torch_threads`."""
     torch.get_num_threads()  # must come before the next line
     torch.set_num_threads(1)
     ready.wait()
 
 
 class keep_torch_threads:
-    """Start threads that run torch single-threaded without changing the caller's setting.
+    """Context in which to start threads with single-threaded PyTorch, without changing the caller's setting.
 
-    ``set_num_threads`` in one thread becomes the default of every thread whose first parallel call is later, including
-    the user's main thread. Only the following order avoids this: the caller reads its value; each worker reads its own
-    value and sets 1; after all workers have done this, the caller sets its value again. Only one caller may do this at
-    a time, since another caller would read 1.
+    A call of ``set_num_threads`` changes the default of all threads that haven't made a parallel call yet, which may
+    include the user's main thread. Only the following order avoids this. First the caller reads its value. Then each
+    new thread reads its own value and sets 1. When all new threads have done this, the caller sets its value again.
+    Only one caller may do this at a time, because another caller would read 1.
+
+    Args:
+        count: Number of threads that are started.
     """
 
     _turn = ForkSafeLock()
@@ -68,7 +72,10 @@ def on_one_thread(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Call a function where torch is single-threaded: in a helper thread if needed and if `x` is a plain array."""
+    """Call a function with single-threaded PyTorch, in a helper thread if needed.
+
+    Unless `x` is a plain array in main memory (see `is_plain`), the function is called directly.
+    """
     if torch.get_num_threads() == 1 or not is_plain(x):
         return function(x, *args, **kwargs)
     return _helper(os.getpid()).submit(function, x, *args, **kwargs).result()

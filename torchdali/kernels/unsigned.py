@@ -1,4 +1,4 @@
-"""uint64 functions that torch does not have; the arguments and results are the same bits as int64."""
+"""Functions of uint64 numbers that PyTorch doesn't have. Arguments and results are int64 tensors with the same bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOP = -(2**63)  # the sign bit of int64
 
 
 def _order(x: Tensor) -> Tensor:
-    """Convert to int64 numbers whose order is the order of the unsigned numbers."""
+    """Convert to int64 numbers that have the same order as the unsigned numbers."""
     return x ^ _TOP
 
 
@@ -34,14 +34,17 @@ def _clamp(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
 
 
 def _shift_right(x: Tensor, n: Tensor) -> Tensor:
-    """Shift in zeros; torch shifts in copies of the sign."""
+    """Shift right and fill with zeros; PyTorch would fill with copies of the sign bit."""
     n = n & 63
     halved = (x >> 1) & (2**63 - 1)
     return torch.where(n == 0, x, halved >> (n - 1).clamp(min=0))
 
 
 def _divide(x: Tensor, y: Tensor) -> Tensor:
-    """Divide half of the dividend, which fits int64; twice that quotient is at most one too small."""
+    """Divide unsigned numbers.
+
+    Half of the dividend fits int64. Twice its quotient is at most one less than the result.
+    """
     if bool((y == 0).any()):
         raise ValueError("integer division by zero")
     small = y.clamp(min=1)
@@ -74,11 +77,12 @@ _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "
 
 
 def compare_mixed(name: str, unsigned_first: bool, x: Tensor, y: Tensor) -> Tensor:
-    """Compare the values of uint64 numbers, held as int64, with signed values.
+    """Compare uint64 numbers (as int64 with the same bits) with signed numbers, by value.
 
     Args:
-        name: ``"eq"``, ``"ne"``, ``"lt"``, ``"le"``, ``"gt"`` or ``"ge"``.
-        unsigned_first: `x` has the unsigned numbers; otherwise `y`.
+        name: Comparison: "eq", "ne", "lt", "le", "gt" or "ge".
+        unsigned_first: True if `x` has the unsigned numbers, False if `y` has them.
+        x, y: Operands.
     """
     if not unsigned_first:
         return compare_mixed(_MIRRORED[name], True, y, x)

@@ -30,16 +30,16 @@ __all__ = [
 ]
 
 Window = tuple[Sequence[int], Sequence[int], Sequence[int]]
-"""Axes, starts and extents."""
+"""Axes, starts and extents of a window."""
 
 
 class Images(NamedTuple):
-    """Images ``(H, W, C)`` of a batch, in the form that kernels need.
+    """The images ``(H, W, C)`` of a batch, in the form that kernels need.
 
     Attributes:
-        flat: The elements of all images.
+        flat: Elements of all images.
         offsets: Index of each image's first element.
-        sides: ``(2, N)``: heights and widths.
+        sides: Heights and widths ``(2, N)``.
         channels: Number of channels, the same for all images.
         uniform: True if the images are one dense tensor.
     """
@@ -55,7 +55,9 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
     """Return the images of a batch; None if the kernels don't support the layout, dtype or device.
 
     Args:
-        floats: True to accept float32 images too.
+        batch: The batch.
+        layout: Layout of the batch.
+        floats: True to also accept float32 images.
     """
     fits = batch.torch_dtype == torch.uint8 or (floats and batch.torch_dtype == torch.float32)
     if layout != "HWC" or not fits or not has_kernels(batch.device):
@@ -93,11 +95,11 @@ def _alike(shape: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
-    """Return consecutive images ``(H, W, C)`` as one tensor if all images have the same sides, or as a `TensorList`.
+    """Build a batch of consecutive images: one tensor if all images have the same size, else a `TensorList`.
 
     Args:
-        flat: The elements of all images.
-        sides: ``(2, N)``: heights and widths; ``(2, 1)`` if all images have the same.
+        flat: Elements of all images ``(H, W, C)``.
+        sides: Heights and widths ``(2, N)``; ``(2, 1)`` if all images have the same size.
         channels: Number of channels of each image.
     """
     if sides.shape[1] == 1 or (sides == sides[:, :1]).all():
@@ -132,7 +134,17 @@ def span_of(sides: Sequence[int], window: Window) -> tuple[list[int], list[int]]
 
 
 def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Sequence[float]) -> Any:
-    """Cut out windows; NotImplemented for windows that only the code for single samples supports or refuses."""
+    """Cut windows out of images; NotImplemented if the implementation for single samples must process the batch.
+
+    This is the case for windows that reach outside without the policy "pad", for empty windows, and for several fill
+    values.
+
+    Args:
+        images: The images.
+        spans: Starts and extents of the windows; see `spans_of`.
+        policy: Policy for windows that reach outside; see `kernels.window.out_of_bounds`.
+        fill: Fill values for the policy "pad".
+    """
     starts, sizes = spans
     outside = ((starts < 0) | (starts + sizes > images.sides)).any()
     if (outside and policy != "pad") or (sizes <= 0).any() or len(fill) > 1:
@@ -144,7 +156,7 @@ def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Seque
 
 
 def on_their_device(value: Any, size: int, device: torch.device) -> Tensor:
-    """Return the values of an argument, one per sample, as an int32 tensor on a device."""
+    """Return the values of an argument as an int32 tensor on a device, one value per sample."""
     if isinstance(value, Column):
         there = value.uploaded
         if there is not None:

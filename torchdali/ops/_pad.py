@@ -40,7 +40,7 @@ def pad(
 
     Args:
         data: Data of any shape and dtype.
-        align: Value to a multiple of which each padded extent is rounded up: one value, or one per axis. By default 1.
+        align: Padded extents are rounded up to multiples of this value: one value, or one per axis. By default 1.
         axes: Axes to pad. By default all axes.
         axis_names: Letters of the axes in the layout, instead of ``axes``.
         fill_value: Value of the padding. It is converted to the dtype of the data as in C: truncated, and wrapped

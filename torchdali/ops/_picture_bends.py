@@ -1,4 +1,4 @@
-"""Transforms of torchvision that rotate, shear or distort an image, as steps; see `_picture_steps`."""
+"""Steps that reproduce torchvision's transforms that rotate, shear or distort an image; see `_picture_steps`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ Point = tuple[float, ...]
 
 
 class Bent(NamedTuple):
-    """Interpolation filter of a geometric transform, and the color of pixels outside the image.
+    """Interpolation and fill color of a geometric transform.
 
     Attributes:
-        is_v2: True for a transform of `transforms.v2`. Its matrices differ from v1's in the last bits.
+        interpolation: torchvision's interpolation mode.
+        fill: Color of pixels outside the image.
+        is_v2: True for a transform of `transforms.v2`, whose matrices differ from v1's in the last bits.
     """
 
     interpolation: InterpolationMode
@@ -38,7 +40,7 @@ class Bent(NamedTuple):
 
 
 class AffineParams(NamedTuple):
-    """An affine transformation, in torchvision's parameters."""
+    """An affine transformation, with torchvision's parameters."""
 
     angle: float
     translate: tuple[int, int]
@@ -47,10 +49,13 @@ class AffineParams(NamedTuple):
 
 
 def affine(size: Size, each: AffineParams, center: Point | None, bent: Bent) -> bytes:
-    """Encode an affine transformation for the library.
+    """Encode an affine transformation as a pixel step of the native library.
 
     Args:
+        size: Height and width of the image.
+        each: The transformation.
         center: x and y of the fixed point; None for the image's center.
+        bent: Interpolation and fill color.
     """
     x, y = (size[1] * 0.5, size[0] * 0.5) if center is None else center
     matrix_of = _geometry._get_inverse_affine_matrix if bent.is_v2 else _get_inverse_affine_matrix
@@ -70,7 +75,7 @@ def apply_affine(image: Image.Image, each: AffineParams, center: Point | None, b
 
 @dataclass(frozen=True)
 class RandomRotation(OfPixels):
-    """Rotate by an angle from a range."""
+    """Rotate an image by a random angle."""
 
     degrees: Range
     expand: bool
@@ -95,11 +100,15 @@ class RandomRotation(OfPixels):
 
 @dataclass(frozen=True)
 class RandomAffine(OfPixels):
-    """Rotate, move, scale and shear by values from ranges.
+    """Rotate, translate, scale and shear an image by random values.
 
     Attributes:
-        translate: Greatest translation, as fractions of the width and the height.
-        shear: Ranges of the shear angles: two values for x, or four values for x and y.
+        degrees: Range of the rotation angle.
+        translate: Maximum translation, as fractions of the width and the height; None for no translation.
+        scale: Range of the scale factor; None for no scaling.
+        shear: Ranges of the shear angles: two values for x, or four values for x and y; None for no shear.
+        center: x and y of the fixed point; None for the image's center.
+        bent: Interpolation and fill color.
     """
 
     degrees: Range
@@ -130,7 +139,12 @@ class RandomAffine(OfPixels):
 
 
 def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]]) -> list[float]:
-    """Return the coefficients that map positions in the result to positions in the image, in single precision."""
+    """Return the coefficients that map positions in the result to positions in the image, rounded to float32.
+
+    Args:
+        corners: x and y of the image's corners.
+        moved: x and y of the same corners in the result.
+    """
     rows = [
         row
         for (x, y), (u, v) in zip(moved, corners, strict=True)
@@ -147,7 +161,12 @@ def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]
 
 @dataclass(frozen=True)
 class Perspective(OfPixels):
-    """Move each corner inwards, by at most a given fraction of half the image."""
+    """Distort the perspective: move each corner inwards by a random distance.
+
+    Attributes:
+        distortion: Maximum distance, as a fraction of half the height and half the width.
+        bent: Interpolation and fill color.
+    """
 
     distortion: float
     bent: Bent

@@ -1,4 +1,4 @@
-"""Transforms of torchvision that change colors, as steps on an image; see `_picture_steps`."""
+"""Steps that reproduce torchvision's transforms of colors and single pixels; see `_picture_steps`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torchdali.rng import Rng
 __all__ = ["Blur", "Channels", "Color", "ColorJitterStep", "Colors", "Distortion", "Fill"]
 
 Change = tuple[str, float]
-"""The name of an operation, and its factor, bits or threshold."""
+"""Name of an operation, and its parameter: a factor, a number of bits, or a threshold."""
 
 
 def _apply(image: Image.Image, name: str, value: float) -> Image.Image:
@@ -43,7 +43,7 @@ _FUNCTIONS: dict[str, Callable[[Image.Image, Any], Any]] = {
 
 
 def encode_operations(changes: Sequence[Change]) -> bytes:
-    """Encode operations for the library."""
+    """Encode color operations as pixel steps of the native library."""
     return b"".join(_encode_colors(name, value) for name, value in changes)
 
 
@@ -56,7 +56,7 @@ def _encode_colors(name: str, value: float) -> bytes:
 
 
 class Colors(OfPixels):
-    """A step that draws a sequence of color operations, which are the same for all pixels."""
+    """Base class of steps that apply a sequence of color operations to all pixels of an image."""
 
     def encode(self, size: Size, drawn: Sequence[Change]) -> Steps:
         """Encode the drawn operations."""
@@ -85,13 +85,13 @@ class Color(Colors):
 _ORDERS = list(itertools.permutations(range(4)))
 
 Ranges = tuple[tuple[float, float] | None, ...]
-"""Of the factors of brightness, contrast, saturation and hue."""
+"""Ranges of the factors of brightness, contrast, saturation and hue; None for a property that isn't changed."""
 _NAMES = ("brightness", "contrast", "saturation", "hue")
 
 
 @dataclass(frozen=True)
 class ColorJitterStep(Colors):
-    """Change brightness, contrast, saturation and hue by factors from ranges, in a random order."""
+    """Change brightness, contrast, saturation and hue by random factors, in a random order."""
 
     ranges: Ranges
 
@@ -104,7 +104,7 @@ class ColorJitterStep(Colors):
 
 @dataclass(frozen=True)
 class Distortion(Colors):
-    """Apply each color change with a probability. Contrast is, at random, the second or the last change."""
+    """Apply each color change with probability `p`. Contrast is randomly the second or the last change."""
 
     ranges: Ranges
     p: float
@@ -140,7 +140,12 @@ _PLACES = list(itertools.permutations(range(3)))
 
 @dataclass(frozen=True)
 class Blur(OfPixels):
-    """Blur with a Gaussian of a random standard deviation, in a window of a given width and height."""
+    """Blur with a Gaussian filter of a random standard deviation.
+
+    Attributes:
+        window: Width and height of the filter's window.
+        sigma: Minimum and maximum standard deviation.
+    """
 
     window: Size
     sigma: tuple[float, float]
@@ -150,7 +155,7 @@ class Blur(OfPixels):
         return rng.uniform(*self.sigma)
 
     def encode(self, size: Size, drawn: float) -> Steps | None:
-        """Encode the blur; None if the window is too large for a reflected border. torchvision then raises an error."""
+        """Encode the blur; None if the window is too large for a reflected border, an error in torchvision."""
         width, height = self.window
         if height // 2 >= size[0] or width // 2 >= size[1]:
             return None
@@ -164,7 +169,7 @@ class Blur(OfPixels):
 
 @dataclass(frozen=True)
 class Fill(OfPixels):
-    """Fill a rectangle with one color; see `_picture_erasing.Rectangle`."""
+    """Fill a random rectangle with a color; see `_picture_erasing.Rectangle`."""
 
     rectangle: Any
     color: tuple[int, int, int]

@@ -1,4 +1,4 @@
-"""Erasing of a rectangle, after the conversion to a tensor."""
+"""Steps that reproduce torchvision's `RandomErasing`, which fills a rectangle of a tensor."""
 
 from __future__ import annotations
 
@@ -20,14 +20,20 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A rectangle of random area and aspect ratio in an image, with a probability."""
+    """A rectangle of random area, aspect ratio and position, which is drawn with a probability.
+
+    Attributes:
+        p: Probability.
+        scale: Minimum and maximum area, as fractions of the image's area.
+        ratio: Minimum and maximum ratio of the rectangle's height to its width.
+    """
 
     p: float
     scale: tuple[float, float]
     ratio: tuple[float, float]
 
     def draw(self, size: tuple[int, int], rng: Rng) -> tuple[int, int, int, int] | None:
-        """Return top, left, height and width; None if nothing is erased."""
+        """Draw top, left, height and width of the rectangle; None if nothing is erased."""
         if rng.random() >= self.p:
             return None
         low, high = (math.log(each) for each in self.ratio)
@@ -42,11 +48,15 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class Erasing:
-    """Fill a rectangle with one value per channel, or with standard normal values.
+    """Fill a random rectangle of a tensor with fixed values or with random normal values.
+
+    The user's transforms erase before they normalize. This step is applied after the normalization, so it normalizes
+    the fill values.
 
     Attributes:
-        value: One value for all channels, or one per channel; None for random values.
-        mean, std: Parameters of the normalization after this transform; None without a normalization.
+        rectangle: The rectangle.
+        value: One value for all channels, or one value per channel; None for random values.
+        mean, std: Parameters of the normalization; None without a normalization.
     """
 
     rectangle: Rectangle
@@ -55,7 +65,7 @@ class Erasing:
     std: tuple[float, ...] | None = None
 
     def apply(self, planes: Tensor, rng: Rng) -> None:
-        """Erase a rectangle of a floating-point image ``(C, H, W)``, in place."""
+        """Draw a rectangle of a floating-point image ``(C, H, W)``, and fill it in place."""
         pixels = planes.numpy()
         channels, *size = pixels.shape
         drawn = self.rectangle.draw((size[0], size[1]), rng)

@@ -1,6 +1,6 @@
-"""`AutoAugment`, `RandAugment` and `TrivialAugmentWide` as steps; see `_picture_steps`.
+"""Steps that reproduce torchvision's `AutoAugment`, `RandAugment` and `TrivialAugmentWide`; see `_picture_steps`.
 
-Operations, magnitudes and policies come from the transform's object.
+The operations, magnitudes and policies are read from the transform object.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _ENHANCED = ("brightness", "saturation", "contrast", "sharpness")
 
 @dataclass(frozen=True)
 class Space:
-    """The operations of a transform and their magnitudes, read from the transform object.
+    """The operations of a transform, and their magnitudes.
 
     Attributes:
-        table: For a v2 transform, the name, function and sign of each operation; for a v1 transform, the function that
-            returns all operations.
+        table: For a v2 transform, the name of each operation, the function that computes its magnitudes, and whether
+            they are signed. For a v1 transform, the function that returns all operations.
         bins: Number of magnitudes of each operation.
         sized: True if the v1 function has a parameter for the image size.
     """
@@ -49,10 +49,10 @@ class Space:
 
     @classmethod
     def of(cls, t: Any, is_v2: bool) -> Space:
-        """Return the space of a transform.
+        """Read the operations of a transform.
 
         Raises:
-            ValueError: an operation or its function isn't torchvision's, or the magnitudes are unsupported.
+            ValueError: an operation or its function isn't part of torchvision, or the magnitudes are unsupported.
         """
         bins = getattr(t, "num_magnitude_bins", 10)
         if is_v2:
@@ -77,7 +77,7 @@ class Space:
                 raise ValueError(f"Posterize must keep 1 to 8 bits, got {magnitudes}")
 
     def index(self, magnitude: int) -> int:
-        """Check the index of a magnitude, which must exist for all operations; return it."""
+        """Return the index of a magnitude, after checking that it exists; raise ValueError if it doesn't."""
         if not -self.bins <= magnitude < self.bins:
             raise ValueError(f"magnitude must be below {self.bins}, got {magnitude}")
         return magnitude
@@ -91,7 +91,9 @@ class Space:
         """Return an operation with a magnitude.
 
         Args:
+            name: Name of the operation.
             number: Index of the magnitude; None for an operation without a magnitude.
+            size: Height and width of the image.
             negative: True to negate the magnitude, if the operation is signed.
         """
         magnitudes, is_signed = self.magnitudes(name, size)
@@ -105,7 +107,7 @@ class Space:
 
 
 def _is_torchvisions(function: Any) -> bool:
-    """Return True for a function that is defined in torchvision, even if `functools.wraps` claims another module."""
+    """Return True if torchvision defines a function, even if `functools.wraps` changed its ``__module__``."""
     return str(getattr(function, "__globals__", {}).get("__name__")).startswith("torchvision.")
 
 
@@ -128,7 +130,7 @@ def _floats(values: Tensor, scale: float) -> tuple[float, ...]:
 
 
 class _PolicyStep(OfPixels):
-    """A step that draws operations of a `Space` and their magnitudes."""
+    """Base class of steps that draw operations of a `Space` and their magnitudes."""
 
     bent: Bent
 
@@ -161,7 +163,7 @@ def _encode_policy(size: Size, name: str, magnitude: float, bent: Bent) -> bytes
 
 
 def _affine_of(name: str, magnitude: float) -> tuple[AffineParams, tuple[int, int] | None] | None:
-    """Return the transformation and the center of a translation or shear; None for other operations."""
+    """Return the affine transformation of a translation or shear, and its center; None for other operations."""
     if name.startswith("Translate"):
         x, y = (int(magnitude), 0) if name == "TranslateX" else (0, int(magnitude))
         return AffineParams(0.0, (x, y), 1.0, (0.0, 0.0)), None
@@ -205,10 +207,12 @@ class TrivialAugment(_PolicyStep):
 
 @dataclass(frozen=True)
 class AutoAugment(_PolicyStep):
-    """Apply the two operations of a random policy, each with its probability.
+    """Apply the two operations of a randomly chosen policy, each with its own probability.
 
     Attributes:
-        policies: The policies. Each operation has a name, a probability and the index of a magnitude.
+        space: The operations.
+        policies: The policies: for each of a policy's operations, its name, probability and index of the magnitude.
+        bent: Interpolation and fill color of geometric operations.
     """
 
     space: Space

@@ -1,4 +1,7 @@
-"""A resize and the following `crop_mirror_normalize` as one operator, which computes only the crop's region."""
+"""A hidden operator that replaces a resize and the following `crop_mirror_normalize`.
+
+It computes only the pixels of the resized image that the crop keeps.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +95,10 @@ def _resize_crop_mirror_normalize(
 
 @chunk(_resize_crop_mirror_normalize, "device", takes=argument_names(sizing) | {"mirror"})
 def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
-    """Resize and normalize a batch in two kernel launches. All windows that `rewrite.fuse_resizing` fuses are equal."""
+    """Resize and normalize a batch in two kernel launches.
+
+    The window is the same for all images: `rewrite.fuse_resizing` fuses only crops with constant windows.
+    """
     images = images_of(data, a.layout)
     if images is None:
         return NotImplemented
@@ -113,10 +119,10 @@ def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
 def _cropped_regions(
     images: Images, sizes: Array, regions: Array | None, window: dict[str, Any], filters: dict[str, Any]
 ) -> Regions | None:
-    """Return the input regions that remain after the crop; None for batches that need the general implementation.
+    """Return the input regions from which the cropped images are resized; None for unsupported batches.
 
-    The general implementation is needed for resized images of different sizes, windows that select channels, and
-    windows that reach outside of the image.
+    Batches aren't supported if the resized images have different sizes, if a window selects channels, or if a window
+    reaches outside of the image.
 
     Args:
         images: The images.

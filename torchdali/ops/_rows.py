@@ -1,4 +1,4 @@
-"""The points or boxes of a batch as the rows of one tensor, so that one call processes all samples."""
+"""Represent all points or boxes of a batch as rows of a single tensor, so that one call processes all samples."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["BatchRows", "column", "remaining", "rows_of", "width_of"]
 
 
 def column(value: Any) -> Array:
-    """Return an argument as ``(batch, 1)``, or ``(1, 1)`` if it is the same for all samples."""
+    """Return an argument as an array ``(batch, 1)``, or ``(1, 1)`` if all samples share its value."""
     rows = value.rows(np.float64) if isinstance(value, Column) else np.array([value], np.float64)
     return rows.reshape(-1, 1)
 
 
 def width_of(batch: TensorList) -> int:
-    """Return the extent of the last axis.
+    """Return the extent of the samples' last axis.
 
     Raises:
         RuntimeError: the samples have different extents.
@@ -54,7 +54,7 @@ def remaining(keep: Array, counts: Sequence[int] | Array, owner: Array | None = 
     """Return the number of remaining rows of each sample.
 
     Args:
-        keep: Selects the rows that remain.
+        keep: Mask, or indices, of the rows that remain.
         counts: Number of rows of each sample.
         owner: Index of each row's sample; computed from the counts by default.
     """
@@ -65,17 +65,17 @@ def remaining(keep: Array, counts: Sequence[int] | Array, owner: Array | None = 
 
 
 class BatchRows:
-    """All rows of a batch.
+    """All rows of a batch, such as boxes with 4 values each.
 
     Args:
-        batch: A float32 batch with at least one sample. The extent of the last axis is a multiple of the width.
+        batch: A float32 batch with at least one sample. The extent of the last axis must be a multiple of `width`.
         width: Number of values per row.
 
     Attributes:
-        rows: ``(n, width)``.
+        rows: The rows of all samples, ``(n, width)``.
 
     Raises:
-        RuntimeError: the batch isn't float32, or a last axis isn't a multiple of the width.
+        RuntimeError: the batch isn't float32, or the extent of a last axis isn't a multiple of `width`.
     """
 
     def __init__(self, batch: TensorList, width: int) -> None:
@@ -100,7 +100,7 @@ class BatchRows:
         self.rows = torch.cat(samples if self._plain else [sample.reshape(-1, width) for sample in samples])
 
     def spread(self, values: Array) -> Tensor:
-        """Repeat each sample's values for each row of the sample; values for all samples stay a single row."""
+        """Repeat each sample's values for all rows of the sample; a single row of values isn't repeated."""
         return torch.from_numpy(self.spread_array(values)).to(self.rows.device)
 
     def spread_array(self, values: Array) -> Array:
@@ -113,7 +113,7 @@ class BatchRows:
         return values.repeat(counts, axis=-2)
 
     def batch(self, rows: Tensor) -> TensorList:
-        """Return a batch of other rows, with the shapes and the layout of this batch."""
+        """Build a batch of new rows, with the shapes and the layout of the original batch."""
         if self._whole is not None:
             return TensorList.from_dense(rows.view(self._whole.shape), self._layout)
         if self._plain:

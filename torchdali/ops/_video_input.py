@@ -1,4 +1,4 @@
-"""Videos that the user feeds to a pipeline, cut into sequences."""
+"""The operator `experimental.inputs.video`: cut the videos that the user feeds to a pipeline into sequences."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _POLICIES = ("partial", "pad")
 
 
 class VideoInput(BatchSource):
-    """A source of the sequences of the fed videos, one video after the other.
+    """Source of the sequences of fed videos, one video after the other.
 
     Args:
         length: Number of frames in a sequence.
-        padded: Pad the last sequence of a video with zeros; otherwise it is shorter.
-        upright: Rotate frames as the container's metadata requires.
-        blocking: Wait for data; otherwise a run without data raises RuntimeError.
+        padded: True to pad the last sequence of a video with zeros; otherwise it is shorter.
+        upright: True to rotate frames as the container's metadata specifies.
+        blocking: True to wait for data; otherwise a run without data raises RuntimeError.
     """
 
     def __init__(self, length: int, *, padded: bool, blocking: bool, upright: bool) -> None:
@@ -40,7 +40,12 @@ class VideoInput(BatchSource):
         self._closed = False
 
     def feed(self, data: Any, layout: str | None = None, cuda_stream: Any = None) -> None:
-        """Queue the bytes of one video, passed as a batch of one sample (on the user's thread).
+        """Queue a video. The user's thread calls this method.
+
+        Args:
+            data: Batch with a single sample: the bytes of the video.
+            layout: Ignored.
+            cuda_stream: Ignored.
 
         Raises:
             RuntimeError: the data isn't exactly one video, or isn't uint8.
@@ -93,10 +98,10 @@ class VideoInput(BatchSource):
         self._decoder = None
 
     def reset(self, epoch: object = None) -> None:
-        """Start the next epoch. The current video continues."""
+        """Do nothing: a new epoch continues with the current video."""
 
     def close(self) -> None:
-        """Wake a waiting run."""
+        """Stop the source, and end a run that waits for data."""
         self._closed = True
         self._changed.put(None)
 
@@ -114,25 +119,28 @@ def video_input(
     no_copy: bool = False,
     sequence_length: int,
 ) -> Annotated[BatchSource, OutputCount(1)]:
-    """Cut videos from `Pipeline.feed_input` into sequences, with the package av (extra ``video``).
+    """Cut the videos that `Pipeline.feed_input` passes to the pipeline into sequences of frames.
 
-    Each batch contains sequences of one video; a video's last batch may contain fewer.
+    The package ``av`` decodes the videos; the extra ``video`` installs it. All sequences of a batch are from the same
+    video, so the last batch of a video may have fewer samples than the batch size.
 
     Args:
-        adjust_orientation: Rotate frames as the container's metadata requires, as for videos from phones. DALI doesn't
-            have this argument, and keeps the stored orientation.
-        affine: Accepted: whether DALI pins its threads to cores.
-        blocking: Wait for a video; otherwise a run without a video raises RuntimeError.
-        last_sequence_policy: The last sequence of a video: ``"partial"``, shorter, or ``"pad"``, padded with zeros.
-        no_copy: Accepted; fed data is copied.
+        adjust_orientation: If True (the default), frames are rotated as the container specifies; videos of phones need
+            this. If False, frames keep their stored orientation, as in DALI, which doesn't have this argument.
+        affine: Accepted for compatibility with DALI, without effect.
+        blocking: If True, the pipeline waits until a video is fed. By default a run without a video raises
+            RuntimeError.
+        last_sequence_policy: Handling of a video's last sequence if it has too few frames: ``"partial"`` (the default)
+            returns a shorter sequence, ``"pad"`` pads it with zeros.
+        no_copy: Accepted for compatibility with DALI, without effect: fed data is copied.
         sequence_length: Number of frames in a sequence.
 
     Returns:
-        ``(F, H, W, 3)`` uint8.
+        Sequences ``(F, H, W, 3)``, uint8, RGB.
 
     Raises:
-        RuntimeError: the policy is unknown, or the length isn't positive; or, while the pipeline runs, no video or
-            several videos were fed.
+        RuntimeError: the policy is unknown, ``sequence_length`` isn't positive, several videos are fed in one call, or
+            no video was fed.
         DecodeError: the video cannot be decoded.
     """
     if last_sequence_policy not in _POLICIES:

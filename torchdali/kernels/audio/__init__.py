@@ -1,1 +1,1 @@
-"""Audio on plain tensors: resampling, spectra, mel filters, cosine transforms, decibels, silence."""
+"""Functions on audio signals: resampling, spectra, mel filters, cosine transforms, decibels, and silence."""

@@ -1,4 +1,4 @@
-"""Levels of signals: decibels, detection of the nonsilent part, and preemphasis."""
+"""Convert signals to decibels, find their nonsilent part, and apply preemphasis."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
     Args:
         x: float32 tensor of any shape.
         multiplier: Factor of the logarithm.
-        reference: Value of 0 dB; None for the largest value, or 1 if that is not positive.
-        cutoff: Smallest result.
+        reference: Value that corresponds to 0 dB. If None, the largest value of `x`, or 1 if no value is positive.
+        cutoff: Minimum of the result, in decibels.
     """
     if is_plain(x):
         return decibels_of_rows(x.reshape(1, -1), [1], multiplier, reference, cutoff).view(x.shape)
@@ -35,18 +35,20 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
 
 
 def _least(multiplier: float, cutoff: float) -> float:
-    """Return the ratio of the cutoff, which is at least the smallest float32: the logarithm of 0 is infinite."""
+    """Return the ratio that corresponds to the cutoff, but at least the smallest float32, to avoid log(0)."""
     return max(10.0 ** (cutoff / multiplier), _LEAST) if multiplier else 0.0
 
 
 def decibels_of_rows(
     x: Tensor, counts: Sequence[int], multiplier: float, reference: float | None, cutoff: float
 ) -> Tensor:
-    """Compute `decibels` for several samples, which are rows of one array.
+    """Compute `decibels` for several samples, which are consecutive rows of one tensor.
 
     Args:
-        x: ``(n, size)`` float32.
+        x: Rows of all samples, ``(n, size)`` float32.
         counts: Number of rows of each sample, at least 1.
+        multiplier, cutoff: See `decibels`.
+        reference: Value that corresponds to 0 dB. If None, the largest value of each sample.
     """
     least = _least(multiplier, cutoff)
     values = x.numpy()
@@ -64,15 +66,18 @@ def decibels_of_rows(
 
 
 def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) -> tuple[int, int]:
-    """Return start and length of the part from the first to the last window that is louder than a cutoff.
+    """Find the nonsilent part of a signal: from the first to the last window whose power reaches a cutoff.
 
-    The power of a window is the mean of the squares of its samples.
+    The power of a window is the mean of its squared samples.
 
     Args:
         x: ``(samples,)``, any real dtype.
         window: Number of samples per window; limited to the length of the signal.
         cutoff: Cutoff in decibels relative to the reference.
         reference: Reference power; None for the power of the loudest window.
+
+    Returns:
+        Start and length of the nonsilent part, in samples; (0, 0) if the whole signal is silent.
     """
     samples = len(x)
     window = min(window, samples)
@@ -81,7 +86,7 @@ def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) ->
     sums = torch.zeros(samples + 1, dtype=torch.float64, device=x.device)
     torch.cumsum(x.double().square(), 0, out=sums[1:])
     power = (sums[window:] - sums[:-window]) / window
-    if cutoff < -100.0:  # here, the rounding of sums matters
+    if cutoff < -100.0:  # rounding errors of the cumulative sums would exceed the cutoff
         power = power * (_sounding(x, window) > 0)
     level = reference if reference is not None else float(power.max())
     loud = (power >= level * 10.0 ** (cutoff / 10.0)).nonzero()
@@ -98,7 +103,7 @@ def _sounding(x: Tensor, window: int) -> Tensor:
 
 
 def preemphasis(x: Tensor, coefficient: float, border: str) -> Tensor:
-    """Return ``x[i] - coefficient * x[i - 1]``, over all samples in memory order.
+    """Return ``x[i] - coefficient * x[i - 1]`` for all samples of a tensor, in row-major order.
 
     Args:
         x: Floating-point tensor of any shape.

@@ -1,7 +1,7 @@
 """Triangular filters on the mel scale.
 
-Scales: M. Slaney, Auditory Toolbox, Interval Research 1998-010 (linear below 1 kHz, logarithmic above);
-S. Young et al., The HTK Book: ``mel = 1127 ln(1 + f / 700)``.
+There are two formulas for the scale. M. Slaney, Auditory Toolbox, Interval Research 1998-010: linear below 1 kHz,
+logarithmic above. S. Young et al., The HTK Book: ``mel = 1127 ln(1 + f / 700)``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def mel_filters(
     normalize: bool,
     device: torch.device,
 ) -> Tensor:
-    """Return ``(filters, bins)`` float32: triangular filters whose corners are equidistant in mel.
+    """Return triangular filters whose corners are equidistant in mel, as a float32 matrix ``(filters, bins)``.
 
     Args:
         bins: Number of bins of a spectrum from 0 Hz to half the sample rate.
@@ -65,7 +65,8 @@ def mel_filters(
         low: Start of the first filter in Hz.
         high: End of the last filter in Hz.
         formula: A key of `FORMULAS`.
-        normalize: Scale the area of each filter, in Hz, to 1.
+        normalize: True to scale each filter to an area of 1 over Hz, False for a peak of 1.
+        device: Device of the result.
     """
     to_mel, to_hertz = FORMULAS[formula]
     corners = to_hertz(np.linspace(to_mel(low), to_mel(high), filters + 2))[:, None]
@@ -78,11 +79,11 @@ def mel_filters(
     return torch.from_numpy(triangles.astype(np.float32)).to(device)
 
 
-_COLUMNS = 16  # from this size on, a row or column of a BLAS product doesn't depend on the other rows and columns
+_COLUMNS = 16  # in smaller BLAS products, the last bit of a column may depend on the number of columns
 
 
 def apply_filters(x: Tensor, filters: Tensor, axis: int) -> Tensor:
-    """Multiply an axis by a matrix: the result's axis has one value per row of the matrix."""
+    """Multiply an axis of a tensor by a matrix; the axis of the result has one value per row of the matrix."""
     return on_one_thread(_apply, x, filters, axis)
 
 

@@ -1,6 +1,6 @@
-"""Convert samples of one dtype to the scale of another dtype: full scale becomes full scale.
+"""Convert audio samples between dtypes, scaled so that the full range of a dtype becomes the other's full range.
 
-Silence is 0 in signed dtypes, and the middle of the range in unsigned dtypes; full scale is 1 in floats.
+Silence is 0 in signed dtypes, and the middle of the range in unsigned dtypes. Floats range from -1 to 1.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ __all__ = ["from_unit", "on_scale_of"]
 
 
 def on_scale_of(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return samples as floats on the scale of a dtype; samples of this dtype keep their values."""
+    """Convert samples to float32 values in the range of a dtype; samples of this dtype keep their values."""
     if x.dtype == dtype:
         return x.to(torch.float32)
     return _scale(_to_unit(x), dtype)
 
 
 def from_unit(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Convert floats whose full scale is 1 to a dtype, with rounding and saturation."""
+    """Convert floats from -1 to 1 to a dtype, with rounding and saturation."""
     return x if dtype == x.dtype else convert(_scale(x, dtype), dtype)
 
 

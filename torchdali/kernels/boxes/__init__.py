@@ -1,1 +1,1 @@
-"""Bounding boxes: random windows around them, and anchors that match them."""
+"""Functions on bounding boxes: choose random windows that keep boxes, and match boxes with anchors."""

@@ -1,4 +1,4 @@
-"""Match boxes with anchors, for the training of single-shot detectors."""
+"""Match boxes with anchors, to train single-shot detectors."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["Anchors", "center_size", "matches"]
 
 
 class Anchors:
-    """Anchors of a detector.
+    """The anchors of a detector, with precomputed values for `matches`.
 
     Args:
-        corners: ``(M, 4)``, left, top, right and bottom.
+        corners: Anchors ``(M, 4)``: left, top, right and bottom.
     """
 
     def __init__(self, corners: Tensor) -> None:
         self.corners = corners
-        # The anchors are reversed: max and argmax return the first of equal values, but the last one must win.
+        # The anchors are reversed, because max and argmax return the first of equal values, and DALI uses the last.
         turned = corners.flip(0).t()
         self.low, self.high = (side.unsqueeze(1).contiguous() for side in (turned[:2], turned[2:]))
-        """``(2, 1, M)``"""
+        """Lower and upper corners of the reversed anchors, ``(2, 1, M)`` each."""
         self.areas = (turned[2] - turned[0]) * (turned[3] - turned[1])
         self.solid = bool((self.areas > 0).all() and self.areas.isfinite().all())
 
@@ -34,16 +34,17 @@ class Anchors:
 def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Array]:
     """Match anchors with boxes (Liu et al., "SSD: Single Shot MultiBox Detector", 2016).
 
-    An anchor belongs to the box with which it has the largest intersection over union, if this is above a threshold.
-    Each box also gets its best anchor, regardless of the threshold. Of equal candidates, the last one wins.
+    An anchor is matched with the box with which it has the largest intersection over union, if this is above a
+    threshold. Each box is also matched with its best anchor, regardless of the threshold. Among equal candidates, the
+    last one is chosen.
 
     Args:
-        boxes: ``(N, 4)``, left, top, right and bottom; N > 0.
-        anchors: M anchors.
+        boxes: Boxes ``(N, 4)``: left, top, right and bottom; N > 0.
+        anchors: The anchors.
         criteria: The threshold.
 
     Returns:
-        Indices of the anchors that have a box, ``(K,)``, and indices of their boxes, ``(K,)``.
+        Indices of the matched anchors, ``(K,)``, and indices of their boxes, ``(K,)``.
     """
     if boxes.device.type == "cpu":
         union = _overlap(boxes.detach().numpy(), anchors)
@@ -59,10 +60,10 @@ def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Ar
 
 
 def _overlap(boxes: Array, anchors: Anchors) -> Array:
-    """Return intersection over union ``(N, M)``; undefined values are 0."""
+    """Return the intersection over union of boxes and reversed anchors, ``(N, M)``; undefined values are 0."""
     corners = boxes.T[:, :, None]
     area = (corners[2] - corners[0]) * (corners[3] - corners[1])
-    # torch makes the large calls, for which it is faster; NumPy makes the small calls, since it keeps the GIL.
+    # PyTorch is faster for the large arrays. NumPy is used for small arrays, because it keeps the GIL.
     memory = torch.empty((4, len(boxes), len(anchors)), dtype=torch.float32)
     other, sides = memory.numpy(), memory[2:]
     torch.maximum(torch.from_numpy(corners[:2]), anchors.low, out=memory[:2])

@@ -1,1 +1,1 @@
-"""Colors: affine maps, color spaces, tone curves, histograms, Bayer mosaics."""
+"""Functions on colors: affine maps, color spaces, tone curves, histograms, and Bayer mosaics."""

@@ -1,4 +1,4 @@
-"""Affine maps of intensity and of RGB triples."""
+"""Affine maps of pixel values (brightness, contrast) and of whole RGB pixels (hue, saturation, color spaces)."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = ["affine_each_rgb", "affine_intensities", "affine_intensity", "affine_
 Matrix = tuple[tuple[float, ...], ...]
 
 _PIECE = 1 << 16  # pixels of an image that are processed in one step, so that they stay in the cache
-_CACHED = 1 << 19  # elements that are processed in one step if there are fewer passes
+_CACHED = 1 << 19  # elements that `_affine_float` processes in one step
 _LARGEST = 2.0**30  # largest value that OpenCV rounds to bytes correctly
 
 
-# Luma, and the two chroma axes that a hue rotation turns (YIQ).
+# The YIQ color space: luma, and the two chroma axes that a hue rotation turns.
 _TO_YIQ = torch.tensor([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], dtype=torch.float64)
 _FROM_YIQ = torch.linalg.inv(_TO_YIQ)
 
 
 def affine_intensity(x: Tensor, factor: float, offset: float, dtype: torch.dtype, out: Tensor | None = None) -> Tensor:
-    """Return ``factor * x + offset``, rounded and saturated to a dtype; written to `out` if it fits."""
+    """Return ``factor * x + offset``, rounded and saturated to a dtype; the result is written to `out` if it fits."""
     if dtype == torch.uint8 and x.dtype == torch.uint8:
         return _affine_bytes(x, factor, offset, out)
     if dtype == torch.float32 and x.dtype != torch.float64 and not (x.requires_grad or in_transform()):
@@ -62,7 +62,7 @@ def affine_intensities(
 
 
 def _each_into(out: Tensor, function: Callable[..., Tensor], x: Tensor, *columns: Sequence[Any]) -> Tensor:
-    """Apply a function to each ``x[i]`` and its arguments; the results are in `out` unless there are gradients."""
+    """Apply a function to each ``x[i]`` and its arguments; write results to `out`, unless `x` needs a gradient."""
     if x.requires_grad:
         return torch.stack([function(*row, out.dtype) for row in zip(x, *columns, strict=True)])
     for target, *row in zip(out.unbind(0), x.unbind(0), *columns, strict=True):
@@ -76,7 +76,7 @@ _BYTES_TO = (torch.uint8, torch.float32)
 
 
 def _weigh_each(cv2: Any, x: Tensor, numbers: Sequence[tuple[float, float]], out: Tensor) -> None:
-    """Scale the bytes of each ``x[i]``. The views are NumPy's, since creating them does not release the GIL."""
+    """Scale the bytes of each ``x[i]`` with OpenCV. NumPy creates the views, because it doesn't release the GIL."""
     sources, results = (t.numpy().reshape(len(t), 1, -1) for t in (x.contiguous(), out))
     for row, result, (factor, offset) in zip(sources, results, numbers, strict=True):
         _weigh(cv2, row, factor, offset, result)
@@ -100,9 +100,10 @@ _EVERY_FLOAT = _EVERY.astype(np.float32)
 
 @functools.lru_cache(maxsize=256)
 def _curve(factor: float, offset: float) -> tuple[Bytes, float]:
-    """Return DALI's result for each byte, and the term with which `cv2.addWeighted` equals it; 0 if there is none.
+    """Return DALI's result for each byte, and the number to add so that `cv2.addWeighted` returns the same results.
 
-    The product and the sum are each rounded to float32; the result is rounded, halves up.
+    The number is 0 if no number makes the results equal. DALI rounds the product and the sum to float32, and then
+    rounds the result to bytes, halves up.
     """
     values = _EVERY_FLOAT * np.float32(factor)
     values += np.float32(offset)
@@ -148,7 +149,7 @@ def _affine_bytes(x: Tensor, factor: float, offset: float, out: Tensor | None) -
 
 
 def _weighing(x: Tensor, factor: float, offset: float) -> Any:
-    """Return OpenCV if it can scale bytes with these values, else None."""
+    """Return ``cv2`` if it rounds the scaled bytes correctly, else None."""
     return opencv_for(x) if 255 * abs(factor) + abs(offset) < _LARGEST else None
 
 
@@ -164,10 +165,10 @@ def affine_rgb(
     dtype: torch.dtype,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return ``matrix @ x + offset`` for each pixel of ``(..., C)``, rounded and saturated.
+    """Return ``matrix @ pixel + offset`` for each pixel, rounded and saturated.
 
     Args:
-        x: ``(..., C)``; the number of channels must be the number of the matrix's columns.
+        x: Pixels ``(..., C)``; the matrix must have C columns.
         matrix: One row per channel of the output.
         offset: One number per channel of the output.
         dtype: Dtype of the result.
@@ -235,9 +236,10 @@ def _tensors(matrix: Matrix, offset: tuple[float, ...], device: torch.device) ->
 
 @fold
 def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
-    """Return the RGB matrix that rotates hue (in degrees) and scales saturation and value.
+    """Return the RGB matrix that rotates the hue (by degrees), and scales saturation and value.
 
-    Hue is a rotation of the chroma plane of YIQ; saturation scales that plane, and value scales all three axes.
+    The hue is rotated in the chroma plane of YIQ. The saturation scales the chroma plane, and the value scales all
+    three axes.
     """
     angle = math.radians(hue)
     c, s = value * saturation * math.cos(angle), value * saturation * math.sin(angle)
@@ -245,7 +247,7 @@ def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
 
 
 def _rotate_chroma() -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Return the contributions of luma and of the chroma rotation's cosine and sine to each entry of the matrix."""
+    """Return the three coefficients of each matrix entry: of the value, and of the hue's cosine and sine."""
     y, i, q = (torch.outer(_FROM_YIQ[:, k], _TO_YIQ[k]) for k in range(3))
     crossed = torch.outer(_FROM_YIQ[:, 1], _TO_YIQ[2]) - torch.outer(_FROM_YIQ[:, 2], _TO_YIQ[1])
     return tuple(tuple(map(tuple, row)) for row in torch.stack((y, i + q, crossed), -1).tolist())

@@ -1,7 +1,7 @@
-"""8-bit CIE L*a*b* (D65, sRGB primaries): L scaled to 0..255, a and b shifted by 128.
+"""Convert between RGB and 8-bit CIE L*a*b* (white point D65, sRGB primaries).
 
-The conversion to Lab rounds in the same way as OpenCV's tables; the conversion to RGB rounds to the nearest level. If
-OpenCV is installed, it computes both.
+L is scaled to 0..255; 128 is added to a and b. The conversion to Lab rounds in the same way as OpenCV's tables; the
+conversion to RGB rounds to the nearest level. If OpenCV is installed, it is used for both conversions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["lab_to_rgb", "rgb_to_lab"]
 
-# XYZ of linear sRGB, each row divided by the white point's.
+# Matrix from linear sRGB to XYZ; before use, each row is divided by the white point's coordinate.
 _TO_XYZ = np.array(
     [
         [0.412453, 0.357580, 0.180423],
@@ -27,11 +27,11 @@ _TO_XYZ = np.array(
 _WHITE = np.array([0.950456, 1.0, 1.088754])
 _BITS = 12  # fractional bits of the matrix
 _UNIT = 1 << 15  # value that represents 1 in the cube roots
-_LEVELS = 255 * 8  # linear intensities: eight steps per level
+_LEVELS = 255 * 8  # linear intensities are integers from 0 to this value: eight steps per level
 
 
 def rgb_to_lab(x: Tensor) -> Tensor:
-    """Convert ``(H, W, 3)`` uint8 from RGB to Lab; without OpenCV, leading axes are allowed."""
+    """Convert an image ``(H, W, 3)``, uint8, from RGB to Lab. If OpenCV isn't used, there may be leading axes."""
     if (cv2 := opencv_for(x)) is not None:
         return torch.from_numpy(cv2.cvtColor(x.contiguous().numpy(), cv2.COLOR_RGB2LAB))
     linear, roots, matrix = _forward_tables(x.device)
@@ -47,7 +47,11 @@ def rgb_to_lab(x: Tensor) -> Tensor:
 @device_cache(maxsize=16)
 @fold
 def _forward_tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return linear intensity by level, cube root by intensity, and the integer matrix."""
+    """Return two lookup tables and a matrix for `rgb_to_lab`.
+
+    The first table has the linear intensity of each level, and the second the cube root of each intensity. The matrix
+    converts linear RGB to XYZ, in integers.
+    """
     level = np.arange(256) / 255
     linear = np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4)
     y = np.arange(256 * 12) / _LEVELS
@@ -61,11 +65,11 @@ def _forward_tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def lab_to_rgb(lightness: Tensor, lab: Tensor, out: Tensor) -> None:
-    """Convert from Lab to RGB with another lightness; colors outside of RGB are clipped.
+    """Convert an image from Lab to RGB, with a new lightness channel; colors that RGB can't represent are clipped.
 
     Args:
-        lightness: ``(H, W)`` uint8.
-        lab: ``(H, W, 3)`` uint8; its lightness channel may be overwritten.
+        lightness: New lightness ``(H, W)``, uint8.
+        lab: Image ``(H, W, 3)``, uint8; its lightness channel may be overwritten.
         out: ``(H, W, 3)`` uint8, to which the result is written.
     """
     if (cv2 := opencv_for(lab)) is not None:

@@ -1,4 +1,4 @@
-"""Conversions between color spaces."""
+"""Convert between the color spaces RGB, BGR, YCbCr and gray."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["gray", "space_matrix", "swap_red_and_blue"]
 
 
 def swap_red_and_blue(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Exchange the first and the last channel of ``(..., 3)`` bytes; the result is in `out` if it fits."""
+    """Exchange the first and the last channel of uint8 pixels ``(..., 3)``; write the result to `out` if it fits."""
     result = place(out, x.shape, x.dtype, x.device)
     if (cv2 := opencv_for(x)) is None:
         return torch.index_select(x, -1, _backwards(x.device), out=result)
@@ -33,11 +33,17 @@ def _backwards(device: torch.device) -> Tensor:
 
 
 _GRAY = (0.299, 0.587, 0.114)
-_GRAY_STEPS = (9798 / 32768, 19235 / 32768, 3735 / 32768)  # OpenCV's and DALI's
+_GRAY_STEPS = (9798 / 32768, 19235 / 32768, 3735 / 32768)  # the rounded weights that OpenCV and DALI use
 
 
 def gray(x: Tensor, blue_first: bool, out: Tensor | None = None) -> Tensor:
-    """Return the luma of RGB or BGR bytes ``(..., 3)`` as ``(..., 1)``, equal to DALI's; in `out` if it fits."""
+    """Return the luma ``(..., 1)`` of uint8 pixels ``(..., 3)``, equal to DALI's.
+
+    Args:
+        x: The pixels.
+        blue_first: True for BGR, False for RGB.
+        out: Tensor to which the result is written if it fits.
+    """
     result = place(out, (*x.shape[:-1], 1), x.dtype, x.device)
     if (cv2 := opencv_for(x)) is not None:
         code = cv2.COLOR_BGR2GRAY if blue_first else cv2.COLOR_RGB2GRAY
@@ -66,7 +72,9 @@ _YCBCR_OFFSET = (16.0, 128.0, 128.0)
 @functools.cache
 @fold
 def space_matrix(source: str, target: str) -> tuple[Matrix, tuple[float, ...]]:
-    """Return matrix and offset between two of RGB, BGR, YCbCr (BT.601, studio range) and GRAY.
+    """Return the matrix and the offset that convert a color space to another.
+
+    The color spaces are RGB, BGR, YCbCr (BT.601, studio range) and GRAY.
 
     Raises:
         ValueError: a color space is unknown.

@@ -1,6 +1,7 @@
-"""Operations of the torch library ``torchdali``: a torch implementation for the CPU, a Triton kernel for CUDA.
+"""Define custom operations of PyTorch, with an implementation in PyTorch for the CPU and a Triton kernel for CUDA.
 
-Since they are torch operations, profilers, torch's dispatch modes and tests see each of them as one call.
+The operations are registered as ``torch.ops.torchdali``, so profilers, dispatch modes and tests see each of them as a
+single call.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ _TYPES = {"Tensor": "Tensor", "Tensor | None": "Tensor?", "int": "int", "float":
 
 
 def define(name: str) -> Callable[[F], F]:
-    """Declare an operation by its CPU implementation, whose annotations determine the schema.
+    """Declare an operation by decorating its CPU implementation, whose annotations determine the schema.
 
     Args:
-        name: Name of the Triton kernel; the operation's name adds ``_batch``.
+        name: Name of the function in `triton_kernels` that launches the CUDA kernel. The operation's name is this name
+            with the suffix ``_batch``.
     """
 
     def launch(*arguments: Any) -> Any:

@@ -1,7 +1,6 @@
-"""Resize images to one size, mirror, normalize and transpose them on an accelerator, in two kernel launches.
+"""Resize images to the same size, mirror, normalize and transpose them on an accelerator, in two kernel launches.
 
-The kernels combine `kernels.device.resize` and `kernels.device.normalize`; the bytes between these steps remain in
-registers.
+The kernels combine `kernels.device.resize` and `kernels.device.normalize`. The resized bytes remain in registers.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ class Finish(NamedTuple):
     """Mirroring and normalization after a resize.
 
     Attributes:
-        flags: ``(N,)`` int32 on the device: nonzero to reverse an image's rows; None to use `mirror`.
-        mirror: Reverse the rows of all images if `flags` is None.
-        scaling: See `normalize_batch`.
-        channel_first: The output is ``(N, C, H, W)``, not ``(N, H, W, C)``.
-        dtype: float32 or float16.
+        flags: ``(N,)`` int32 on the device: nonzero to reverse an image's rows. None to use `mirror`.
+        mirror: True to reverse the rows of all images, if no `flags` are passed.
+        scaling: Normalization; see `normalize_batch`.
+        channel_first: True for the output ``(N, C, H, W)``, False for ``(N, H, W, C)``.
+        dtype: Dtype of the output: float32 or float16.
     """
 
     flags: Tensor | None
@@ -41,12 +40,12 @@ class Finish(NamedTuple):
 def resize_normalize_batch(
     flat: Tensor, offsets: Array, sides: Array, channels: int, regions: Regions, finish: Finish
 ) -> Tensor | None:
-    """Resize images to one size as bytes, and normalize the bytes; None if an axis reads too many pixels.
+    """Resize images to bytes of the same size, and normalize the bytes; None if an axis reads too many pixels.
 
     Args:
-        flat: The images' elements, uint8, on a device.
-        offsets: Start of each image, in elements.
-        sides: ``(2, N)``: heights and widths of the images.
+        flat: Elements of all images ``(H, W, C)``, uint8, on a device.
+        offsets: Index of each image's first element.
+        sides: Heights and widths ``(2, N)`` of the images.
         channels: Number of channels of each image.
         regions: The regions to resize; all outputs must have the same size.
         finish: The steps after the resize.
@@ -68,7 +67,7 @@ def resize_normalize_in_torch(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, flags: Tensor | None, mirror: bool,
     numbers: Tensor, height: int, width: int, channels: int, channel_first: bool, half: bool,
 ) -> Tensor:  # fmt: skip
-    """Compute `resize_normalize_batch` on the CPU."""
+    """Compute `resize_normalize_batch` on the CPU: the reference for the device's kernels."""
     values, count = height * width * channels, len(samples)
     rows = samples.clone()
     rows[:, 6] = torch.arange(count) * values

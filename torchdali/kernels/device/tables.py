@@ -58,7 +58,7 @@ def _can_compile() -> bool:
 def upload(values: Array | Tensor, device: torch.device) -> Tensor:
     """Copy an array, or a tensor on the CPU, to a device without waiting for the copy.
 
-    torch allocates the pinned memory, and reuses it after the copy.
+    The data is first copied to pinned memory, which PyTorch allocates and reuses after the copy.
     """
     tensor = values if isinstance(values, Tensor) else torch.from_numpy(values)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
@@ -80,7 +80,7 @@ def table(columns: Sequence[Array | int]) -> Array:
 
 
 def bits(values: Array) -> Array:
-    """Return the bits of float32 values as integers."""
+    """Return the bits of float32 values as int64 numbers, to store them in a `table`."""
     return np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64)
 
 

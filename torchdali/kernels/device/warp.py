@@ -19,8 +19,9 @@ __all__ = ["BORDERS", "COLUMNS", "MODES", "warp_batch"]
 COLUMNS = (
     "offset", "height", "width", "result", "out_height", "out_width", *[f"number {i}" for i in range(9)],
 )  # fmt: skip
-"""Of the table: where an image starts, in elements, its extents, where the result goes and its extents, and the matrix,
-row by row; then the values outside, one per channel."""
+"""Columns of the kernel's table, which has one row per image. The columns are the image's offset in elements and its
+extents, the output's offset and extents, and the matrix, row by row. One more column per channel follows, with the fill
+value."""
 
 BORDERS = ("reflect_101", "reflect", "replicate", "wrap", "constant")
 MODES = ("nearest", "bilinear", "bicubic")
@@ -33,17 +34,17 @@ def warp_batch(
     """Warp images by maps from output positions to input positions: ``out(p) = in(M p)``.
 
     Args:
-        flat: The elements of all images, uint8 or float32, on a device.
-        offsets: Start of each image, in elements.
-        sides: ``(2, N)``: heights and widths of the images.
+        flat: Elements of all images ``(H, W, C)``, uint8 or float32, on a device.
+        offsets: Index of each image's first element.
+        sides: Heights and widths ``(2, N)`` of the images.
         channels: Number of channels of each image.
-        matrices: Maps from output positions to input positions, x first: affine maps, ``(N, 2, 3)``, with pixel centers
-            at one half, or perspective maps, ``(N, 3, 3)``, with pixel centers at integers.
-        sizes: ``(2, N)``: heights and widths of the outputs.
-        mode: One of `MODES`; affine maps do not support ``"bicubic"``.
-        border: One of `BORDERS`; affine maps support only ``"constant"`` and ``"replicate"``.
-        fill: Values outside for ``"constant"``: one value or one per channel.
-        dtype: Dtype of the outputs: float32, or uint8 with rounding (halves up) and saturation.
+        matrices: Matrices, x before y: affine maps ``(N, 2, 3)`` with pixel centers at one half, or perspective maps
+            ``(N, 3, 3)`` with pixel centers at integers.
+        sizes: Heights and widths ``(2, N)`` of the outputs.
+        mode: One of `MODES`. Affine maps don't support "bicubic".
+        border: One of `BORDERS`. Affine maps support only "constant" and "replicate".
+        fill: Value outside of the image for the border mode "constant": one value, or one value per channel.
+        dtype: Dtype of the outputs: float32, or uint8, to which values are rounded (halves up) and saturated.
 
     Returns:
         The concatenated elements of all outputs.
@@ -65,7 +66,7 @@ def warp_in_torch(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, projective: bool, mode: int, border: int,
     as_bytes: bool,
 ) -> Tensor:  # fmt: skip
-    """Compute `warp_batch` on the CPU."""
+    """Compute `warp_batch` on the CPU: the reference for the device's kernel."""
     out = torch.empty(results, dtype=torch.uint8 if as_bytes else torch.float32)
     for row in samples.numpy():
         start, h, w, result, *size = row[:6].tolist()

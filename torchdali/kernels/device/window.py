@@ -13,22 +13,22 @@ from torchdali.kernels.memory import Array
 __all__ = ["COLUMNS", "copy_windows"]
 
 COLUMNS = ("offset", "height", "width", "result", "out_height", "out_width", "y", "x")
-"""Of the table: where an image starts, in elements, its extents, where the result goes and its extents, and where the
-window begins."""
+"""Columns of the kernel's table, which has one row per image: the image's offset in elements and its extents, the
+output's offset and extents, and the first row and column of the window."""
 
 
 def copy_windows(
     flat: Tensor, offsets: Array, sides: Array, channels: int, starts: Array, sizes: Array, fill: float
 ) -> Tensor:
-    """Copy windows, which may reach outside of the images.
+    """Copy a window of each image; windows may reach outside of the images.
 
     Args:
-        flat: The elements of all images, uint8 or float32, on a device.
-        offsets: Start of each image, in elements.
-        sides: ``(2, N)``: heights and widths of the images.
+        flat: Elements of all images ``(H, W, C)``, uint8 or float32, on a device.
+        offsets: Index of each image's first element.
+        sides: Heights and widths ``(2, N)`` of the images.
         channels: Number of channels of each image.
-        starts: ``(2, N)``: first row and column of the windows.
-        sizes: ``(2, N)``: heights and widths of the windows.
+        starts: First rows and columns ``(2, N)`` of the windows.
+        sizes: Heights and widths ``(2, N)`` of the windows.
         fill: Value outside of the images.
 
     Returns:
@@ -46,7 +46,7 @@ def copy_windows(
 def copy_windows_in_torch(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: float
 ) -> Tensor:
-    """Compute `copy_windows` on the CPU."""
+    """Compute `copy_windows` on the CPU: the reference for the device's kernel."""
     out = torch.full((results,), fill, dtype=flat.dtype)
     for start, h, w, result, height, width, y, x in samples.tolist():
         image = flat[start : start + h * w * channels].view(h, w, channels)

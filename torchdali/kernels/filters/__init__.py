@@ -1,1 +1,1 @@
-"""Filters on any axes of a tensor: weighted sums and ranks."""
+"""Filters along any axes of a tensor: weighted sums (linear filters) and ranks (dilation, erosion, median)."""

@@ -1,4 +1,4 @@
-"""Filters by OpenCV, if it supports the image: several times as fast as sums of shifted slices."""
+"""Filter images with OpenCV, if it is installed: several times as fast as sums of shifted slices."""
 
 from __future__ import annotations
 
@@ -20,14 +20,21 @@ _BORDERS = {
     "reflect_101": "BORDER_REFLECT_101",
     "reflect_1001": "BORDER_REFLECT",
     "clamp": "BORDER_REPLICATE",
-    "constant": "BORDER_CONSTANT",  # of 0
+    "constant": "BORDER_CONSTANT",  # only with the fill value 0
 }
 
 
 def separable_by_opencv(
     x: Tensor, axes: Sequence[int], windows: Sequence[Sequence[Any]], out: Tensor | None = None
 ) -> Tensor | None:
-    """Correlate rows and columns, each with its window and reflected borders; float32, or None if not supported."""
+    """Correlate rows and columns, each with its own window and with reflected borders.
+
+    Args:
+        x, axes, windows, out: See `linear.separable`.
+
+    Returns:
+        A float32 tensor; None if OpenCV doesn't support the arguments.
+    """
     cv2 = _suitable(x, axes)
     if cv2 is None:
         return None
@@ -42,9 +49,9 @@ def correlate_by_opencv(
     x: Tensor, axes: Sequence[int], window: Tensor, anchor: Sequence[int], border: str, fill: float,
     dtype: torch.dtype, out: Tensor | None = None,
 ) -> Tensor | None:  # fmt: skip
-    """Correlate rows and columns with a window, keeping the shape; None if OpenCV does not support the arguments.
+    """Correlate images with a window, and keep their shape; None if OpenCV doesn't support the arguments.
 
-    Halves are rounded to the even number, as in DALI.
+    Halves are rounded to the even number, as in DALI. See `linear.correlate` for the arguments.
     """
     cv2 = _suitable(x, axes)
     if cv2 is None or border not in _BORDERS or fill or window.requires_grad:
@@ -59,7 +66,10 @@ def correlate_by_opencv(
 
 
 def _suitable(x: Tensor, axes: Sequence[int]) -> Any:
-    """Return ``cv2`` for images whose rows, columns and channels, if any, are the last axes; otherwise None."""
+    """Return ``cv2`` if it supports an image, else None.
+
+    The last axes must be rows and columns, or rows, columns and channels.
+    """
     after = x.dim() - 1 - axes[-1]
     if len(axes) != 2 or axes[1] != axes[0] + 1 or after > 1 or x.dtype not in _TYPES:
         return None
@@ -67,6 +77,6 @@ def _suitable(x: Tensor, axes: Sequence[int]) -> Any:
 
 
 def _images(x: Tensor, out: Tensor, lead: int) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs of images from two tensors."""
+    """Yield pairs of images, one image from each tensor; `lead` is the number of axes before the rows."""
     shape = -1, *x.shape[lead:]
     yield from zip(x.contiguous().view(shape).numpy(), out.view(shape).numpy(), strict=True)

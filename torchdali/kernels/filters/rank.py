@@ -1,4 +1,4 @@
-"""Rank filters: extremes and medians of a window."""
+"""Rank filters: the largest, smallest or median value in a window around each element."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ def rank(
     border: str,
     largest: bool,
 ) -> Tensor:
-    """Return the largest or smallest value in a rectangular window: dilation and erosion.
+    """Return the largest (dilation) or smallest (erosion) value in a rectangular window around each element.
 
     Args:
         x: Tensor of any real dtype.
         axes: Axes of the window.
-        sizes: Extent of the window, one per axis.
-        anchor: Index of the window's element at the pixel, one per axis; -1 for the middle.
-        border: One of `BORDERS`; ``"constant"`` ignores pixels outside.
+        sizes: Extents of the window, one per axis.
+        anchor: Index of the window's element that is placed on the pixel, one per axis; -1 for the middle.
+        border: One of `linear.BORDERS`; "constant" ignores elements outside of the tensor.
+        largest: True for the largest value, False for the smallest.
     """
     choose = torch.maximum if largest else torch.minimum
     neutral = _extreme(x.dtype, not largest)
@@ -47,10 +48,12 @@ def _extreme(dtype: torch.dtype, largest: bool) -> float:
 
 
 def median(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
-    """Return the median of a rectangular window; the edge is repeated outside.
+    """Return the median in a rectangular window around each element; the edge is repeated outside of the tensor.
 
     Args:
-        sizes: Odd extents of the window, one per axis.
+        x: Tensor of any real dtype.
+        axes: Axes of the window.
+        sizes: Extents of the window, one odd number per axis.
     """
     if not x.numel():
         return x

@@ -1,1 +1,1 @@
-"""Masks: connected components, and picking elements of the foreground."""
+"""Functions on segmentation masks: find connected components and foreground elements."""

@@ -1,4 +1,7 @@
-"""Connected parts of a labeled array: runs along the last axis, which are joined if they touch."""
+"""Find the connected components of a label map.
+
+The algorithm splits the map into runs of equal labels along the last axis, and joins runs that touch (union-find).
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ __all__ = ["blobs"]
 
 
 def blobs(labels: Array, background: int, classes: Sequence[int] | None = None) -> tuple[Array, Array, Array]:
-    """Find connected parts with equal labels; elements are connected by faces.
+    """Find connected components of equal labels; two elements are connected if they differ by 1 on a single axis.
 
     Args:
-        labels: Integers or bools of any shape.
-        background: Label that belongs to no part.
+        labels: Label map: integers or bools of any shape.
+        background: Label of the background, which isn't a component.
         classes: Labels to search; None for all labels except the background.
 
     Returns:
-        Label ``(n,)``, start ``(n, ndim)`` and exclusive end ``(n, ndim)`` of each part, in the order of their
-        first elements.
+        Label ``(n,)``, start ``(n, ndim)`` and exclusive end ``(n, ndim)`` of each component, in the order of the
+        components' first elements.
     """
     wide = [axis for axis, extent in enumerate(labels.shape) if extent != 1]
     shape = [labels.shape[axis] for axis in wide] or [1]
@@ -42,7 +45,7 @@ def blobs(labels: Array, background: int, classes: Sequence[int] | None = None) 
 
 
 def _chosen(values: Array, background: int, classes: Sequence[int] | None) -> Array:
-    """Return which values to search."""
+    """Return which labels to search, as a mask."""
     flags: Array
     if classes is None:
         flags = values != background
@@ -56,7 +59,7 @@ def _chosen(values: Array, background: int, classes: Sequence[int] | None) -> Ar
 
 
 def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
-    """Return label, start and end of the runs of equal elements; runs end at multiples of `width`."""
+    """Return label, start and end of all runs of equal elements; a run doesn't continue across rows of `width`."""
     new = np.empty(len(flat), np.bool_)
     np.not_equal(flat[1:], flat[:-1], out=new[1:])
     new[:: width or 1] = True
@@ -67,13 +70,13 @@ def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
 
 
 def _touching(values: Array, starts: Array, ends: Array, shape: list[int]) -> tuple[Array, Array]:
-    """Return pairs of adjacent runs with equal labels; the first run of a pair has the smaller index."""
+    """Return the pairs of adjacent runs with equal labels, as two arrays of indices; the first index is smaller."""
     if len(shape) == 1:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     pairs: list[tuple[Array, Array]] = []
     for axis in range(len(shape) - 1):
         stride = math.prod(shape[axis + 1 :])
-        if axis == 0:  # the runs of the last line have the largest indices
+        if axis == 0:  # runs at the end of the first axis have the largest indices
             inner = np.arange(starts.searchsorted((shape[0] - 1) * stride))
         else:
             inner = (starts // stride % shape[axis] < shape[axis] - 1).nonzero()[0]
@@ -90,7 +93,7 @@ def _touching(values: Array, starts: Array, ends: Array, shape: list[int]) -> tu
 
 
 def _roots(count: int, one: Array, other: Array) -> Array:
-    """Join pairs of `count` elements to sets, and return the smallest member of each element's set."""
+    """Join pairs of `count` elements into sets, and return the smallest member of each element's set."""
     parents = np.arange(count)
     while len(one):
         a, b = parents.take(one), parents.take(other)
@@ -108,7 +111,7 @@ def _roots(count: int, one: Array, other: Array) -> Array:
 
 
 def _extents(starts: Array, ends: Array, shape: list[int]) -> list[tuple[Array, Array]]:
-    """Return start and end of each run on every axis."""
+    """Return the start and exclusive end of each run on every axis."""
     lines = np.unravel_index(starts, shape)
     last = lines[-1]
     return [*((line, line + 1) for line in lines[:-1]), (last, last + ends - starts)]

@@ -32,7 +32,7 @@ def equal(mask: Array, value: int) -> Flags:
 
 
 def nth(flags: Flags, index: int) -> int:
-    """Return the position of the true element number `index`, counted from 0, in a flat array."""
+    """Return the position of the `index`-th True element (counted from 0) of a 1-D array."""
     low, high = 0, len(flags)
     while high - low > _FEW:
         middle = (low + high) // 2

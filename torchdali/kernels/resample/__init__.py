@@ -1,1 +1,1 @@
-"""Resizing: sizes and regions, weights, and weighted sums."""
+"""Resize images: compute sizes and regions, weights, and weighted sums."""

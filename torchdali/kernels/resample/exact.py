@@ -1,14 +1,15 @@
-"""Resampling for `exact` pipelines, in DALI's order of operations, so that sums and rounding are bit-identical.
+"""Resample for `exact` pipelines, with DALI's order of operations and rounding, so that results are bit-identical.
 
 DALI adds the products sequentially in float32, resamples the axes in the order of `weights.passes`, and rounds after
-the last axis. Results of vector instructions are rounded half to even, the remaining results half up. Vector
-instructions compute:
+the last axis. Where DALI uses vector instructions, it rounds halves to even; elsewhere it rounds halves up. It uses
+vector instructions
 
-* along rows, blocks of 16 pixels, counted from the first pixel whose whole filter is inside the image;
-* along columns, vectors of 16 bytes, counted from the start of a row;
-* if the last axis uses nearest pixels, nothing.
+* along rows, for blocks of 16 pixels, counted from the first pixel whose whole filter is inside the image;
+* along columns, for vectors of 16 bytes, counted from the start of a row;
+* nowhere, if the last axis is resampled with nearest pixels.
 
-For uint8 images of three channels, the native library (`kernels.native`) computes the same results a few times as fast.
+For uint8 images of three channels, the native library (`kernels.native`) computes the same results several times
+faster.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _CPU = torch.device("cpu")
 
 
 def resample_natively(x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]] | None) -> Tensor | None:
-    """Resample a uint8 image ``(H, W, 3)`` by the native library; None if it is missing or cannot do it."""
+    """Resample a uint8 image ``(H, W, 3)`` with the native library; None if the library can't do this or is missing."""
     options = _options(tuple(axes)) if takes_pixels(x) else None
     if options is None:
         return None
@@ -57,7 +58,12 @@ def _options(axes: tuple[Axis, ...]) -> ImageOptions | None:
 
 
 def sum_exactly(x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple[int, int] | None) -> Tensor:
-    """Apply the taps of an axis along `dim`; see `taps`.
+    """Compute the weighted sums of an axis (see `taps`) with DALI's order of additions.
+
+    Args:
+        x: The tensor.
+        dim: Dimension of the axis in `x`.
+        axis, first_pass, window: See `taps`.
 
     Returns:
         A float32 tensor, which may be a permuted view.
@@ -78,10 +84,10 @@ def sum_exactly(x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple
 def round_exactly(
     x: Tensor, axes: Sequence[Axis], last: int, windows: Sequence[Any] | None, dtype: torch.dtype
 ) -> Tensor:
-    """Round sums to an integer dtype, with saturation.
+    """Round sums to an integer dtype, and saturate them.
 
     Args:
-        x: ``(..., *spatial, C)``: sums, only for the pixels in the windows.
+        x: Sums ``(..., *spatial, C)`` of the pixels in the windows.
         axes: The resampled axes.
         last: Index of the axis that was resampled last.
         windows: See `separable.resize`.
@@ -105,7 +111,7 @@ def round_exactly(
 
 @lru_cache(maxsize=256)
 def _halves_up(axes: tuple[Axis, ...], last: int, channels: int, itemsize: int) -> npt.NDArray[np.bool_]:
-    """Return which values of a row ``(W, C)`` are rounded half up."""
+    """Return for which values of a row ``(W, C)`` halves are rounded up."""
     width = axes[-1].size
     up = np.ones((width, channels), np.bool_)
     if axes[last].filter == "nn":

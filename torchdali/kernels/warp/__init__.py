@@ -1,1 +1,1 @@
-"""Warps: sampling at any positions, and the maps that compute positions."""
+"""Warp images: compute input positions, and sample images at these positions."""

@@ -1,4 +1,4 @@
-"""Affine maps of positions, and warping by affine maps; see `sample` for the positions."""
+"""Warp images and volumes by affine maps, and compute the maps of rotations; see `sample` for the coordinates."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def warp_affine(
     Args:
         x: ``(..., *spatial, C)``.
         matrix: Affine map from output positions to input positions.
-        size: Extent of the spatial axes of the output.
-        linear: Interpolate linearly; otherwise use the pixel that contains the position.
-        fill: Value outside of the image; None repeats the edge.
+        size: Spatial extents of the output.
+        linear: True to interpolate linearly, False to use the pixel that contains the position.
+        fill: Value outside of the image; None to repeat the edge.
         dtype: Dtype of the output; None for the input's dtype.
-        out: Tensor to which the result is written if it fits and the kernel supports this.
-        usual: Use OpenCV if it is installed.
+        out: Tensor to which the result may be written if it fits.
+        usual: True to use OpenCV if it is installed.
     """
     lengths = x.shape[-1 - len(size) : -1]
     dtype = dtype or x.dtype
@@ -63,7 +63,10 @@ def _by_opencv(
 
 
 def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x: Tensor) -> Tensor:
-    """Return the sampling grid of an affine map of images; complex numbers compute both coordinates in one sum."""
+    """Return the input positions of all output pixels as a grid for `sample_linear`.
+
+    The two coordinates are the real and the imaginary part of complex numbers, which halves the number of operations.
+    """
     (a, b, s), (c, d, t) = matrix
     width, height = 2 / lengths[1], 2 / lengths[0]
     kind = torch.float64 if x.dtype == torch.float64 else torch.float32
@@ -74,7 +77,7 @@ def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x:
 
 
 def affine_positions(matrix: Matrix, size: Sequence[int], device: torch.device) -> list[Tensor]:
-    """Return the input positions of the output's pixel centers, one tensor per axis, x first."""
+    """Return the input positions of all output pixels: one tensor per axis, x first."""
     positions = []
     for *factors, start in matrix:
         total: Tensor | None = None
@@ -109,8 +112,8 @@ def invert(matrix: Matrix) -> list[list[float]]:
 def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[float]]:
     """Return the matrix that rotates an image or a volume by an angle in degrees.
 
-    An image, in which y points down, is rotated counterclockwise. A volume is rotated right-handed around `axis`; for
-    the z axis, this is clockwise.
+    An image is rotated counterclockwise as seen on the screen, where y points down. A volume is rotated right-handed
+    around `axis`; around the z axis this is clockwise on the screen.
     """
     radians = _round_to_float32(math.radians(angle))
     c, s = math.cos(radians), math.sin(radians)
@@ -128,15 +131,19 @@ def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[flo
 
 
 def _round_to_float32(value: float) -> float:
-    """Round to float32; at 45 degrees, this determines the result of `rotated_size`."""
+    """Round to float32; for example at 45 degrees, the rounding error changes the result of `rotated_size`."""
     return float(np.float32(value))
 
 
 def rotated_size(turned: Matrix, lengths: Sequence[int]) -> list[int]:
-    """Return the size of the canvas that contains a rotated image.
+    """Return the size of the canvas that contains a rotated image or volume.
 
-    The bounding box is rounded up, with a tolerance of 0.01. An extent is increased by one if its parity differs from
-    the parity of the input axis that is rotated onto it.
+    As in DALI, the bounding box is rounded up, with a tolerance of 0.01. An extent is then increased by 1 if it is odd
+    and the extent of the input axis that is mainly rotated onto it is even, or the other way round.
+
+    Args:
+        turned: Matrix of the rotation; see `rotation`.
+        lengths: Extents of the input.
     """
     extents = list(reversed(lengths))
     size = []
@@ -150,7 +157,13 @@ def rotated_size(turned: Matrix, lengths: Sequence[int]) -> list[int]:
 
 
 def turn(turned: Matrix, lengths: Sequence[int], size: Sequence[int]) -> list[list[float]]:
-    """Return the affine map from output to input that undoes a rotation around the centers."""
+    """Return the affine map from output positions to input positions for a rotation around the center.
+
+    Args:
+        turned: Matrix of the rotation; see `rotation`.
+        lengths: Extents of the input.
+        size: Extents of the output.
+    """
     inside, outside = list(reversed(lengths)), list(reversed(size))
     return [
         [*row, n / 2 - sum(v * m / 2 for v, m in zip(row, outside, strict=True))]

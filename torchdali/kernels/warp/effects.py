@@ -1,4 +1,4 @@
-"""Positions for the water and sphere effects; see `sample` for their form."""
+"""Compute the sampling positions of the water and sphere effects; see `sample` for their coordinates."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def water_positions(
     height: int, width: int, device: torch.device, amplitude: tuple[float, float],
     frequency: tuple[float, float], phase: tuple[float, float],
 ) -> Positions:  # fmt: skip
-    """Return the positions of a wavy surface; all pairs are (x, y).
+    """Return the positions for an image that is distorted by waves.
 
-    ``x + amplitude * sin(frequency * y + phase)``, ``y + amplitude * cos(frequency * x + phase)``
+    The positions of a pixel are ``x + amplitude[0] * sin(frequency[0] * y + phase[0])`` and
+    ``y + amplitude[1] * cos(frequency[1] * x + phase[1])``.
     """
     x, y = _plane(height, width, device)
     across, down = waves(height, width, device, amplitude, frequency, phase)
@@ -34,9 +35,9 @@ def waves(
     height: int, width: int, device: torch.device, amplitude: tuple[float, float],
     frequency: tuple[float, float], phase: tuple[float, float],
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return the offsets of `water_positions` to x, for each y, and to y, for each x.
+    """Return the waves of `water_positions`: the offset of x for each y, and the offset of y for each x.
 
-    Sine and cosine are computed in float64 and rounded: if a position is near an integer, the last bit matters.
+    Sine and cosine are computed in float64, because the last bit matters for positions near an integer.
     """
     x, y = _plane(height, width, device)
     across = torch.sin((frequency[0] * y[:, 0] + phase[0]).double()).float()
@@ -45,7 +46,7 @@ def waves(
 
 
 def sphere_positions(height: int, width: int, device: torch.device) -> Positions:
-    """Return the positions for an image on a sphere, for which the distances from the center are squared."""
+    """Return the positions for an image on a sphere: distances from the center are squared."""
     x, y = _plane(height, width, device)
     x, y = x + (0.5 - width / 2), y + (0.5 - height / 2)
     scale = torch.hypot(x, y) / max(1, width // 2, height // 2)

@@ -1,6 +1,6 @@
 """Sample images at any positions, with three interpolations and five border modes.
 
-Positions are the same as in OpenCV: integers are pixel centers, x before y.
+Positions are defined as in OpenCV: pixel centers are at integers, and x is before y.
 """
 
 from __future__ import annotations
@@ -17,17 +17,23 @@ from torchdali.kernels.warp.sample_opencv import warp_by_opencv
 __all__ = ["BORDERS", "perspective_positions", "sample_at", "warp_perspective"]
 
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
-_STEPS = 32  # rounded positions per pixel
+_STEPS = 32  # steps per pixel to which positions are rounded
 
 
 def warp_perspective(
     x: Tensor, matrix: Matrix, size: Sequence[int], *, mode: str, border: str = "constant",
     fill: Sequence[float] = (0.0,), out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Warp an image by a perspective transform: ``out(x, y) = in(u / w, v / w)``.
+    """Warp an image by a perspective: ``out(x, y) = in(u / w, v / w)`` with ``(u, v, w) = matrix (x, y, 1)``.
 
-    Here ``(u, v, w) = matrix (x, y, 1)``. See `sample_at` for the other arguments; points at infinity have arbitrary
-    values.
+    Points at infinity (``w == 0``) have arbitrary values.
+
+    Args:
+        x: ``(..., H, W, C)``.
+        matrix: 3x3 matrix.
+        size: Height and width of the output.
+        mode, border, fill: See `sample_at`.
+        out: Tensor to which the result may be written if it fits.
     """
     if x.dtype == torch.uint8:
         result = warp_by_opencv(x, matrix, size, mode=mode, border=border, fill=fill, out=out)
@@ -45,7 +51,10 @@ def warp_perspective(
 
 
 def _perspective_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], device: torch.device) -> Tensor:
-    """Return the positions in the form of `interpolate`; complex numbers compute both coordinates in one step."""
+    """Return the input positions of all output pixels as a grid for `interpolate`.
+
+    The two coordinates are the real and the imaginary part of complex numbers, which halves the number of operations.
+    """
     x = torch.arange(size[1], dtype=torch.float32, device=device)
     y = torch.arange(size[0], dtype=torch.float32, device=device)[:, None]
     columns = list(zip(*matrix, strict=True))
@@ -58,7 +67,7 @@ def _perspective_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int
 
 
 def perspective_positions(matrix: Matrix, height: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Map the output's pixels ``(x, y, 1)`` by a 3x3 matrix; positions at infinity become (0, 0)."""
+    """Return the input positions, x and y, of all output pixels; positions at infinity become (0, 0)."""
     x = torch.arange(width, dtype=torch.float32, device=device)
     y = torch.arange(height, dtype=torch.float32, device=device)[:, None]
     u, v, w = (x * a + (y * b + c) for a, b, c in matrix)
@@ -82,11 +91,11 @@ def sample_at(
     """Sample images at positions.
 
     Args:
-        x: ``(..., H, W, C)``, any real dtype; the result is rounded and saturated to the same dtype.
+        x: Images ``(..., H, W, C)`` of any real dtype; the result is rounded and saturated to the same dtype.
         positions: Tensors of x and y, each with the output's shape ``(h, w)``.
-        mode: ``"nearest"`` (the pixel that contains the position), ``"bilinear"`` or ``"bicubic"`` (a = -0.75).
+        mode: "nearest" (the pixel that contains the position), "bilinear", or "bicubic" (with the parameter -0.75).
         border: One of `BORDERS`.
-        fill: Value outside for ``"constant"``: one value or one per channel.
+        fill: Value outside of the image for the border mode "constant": one value, or one value per channel.
 
     Returns:
         ``(..., h, w, C)``.
@@ -113,7 +122,7 @@ def _interpolate(
     dtype: torch.dtype,
 ) -> Tensor:
     u, v = positions
-    if border == "wrap":  # the pixels that interpolation reads are at most two pixels away
+    if border == "wrap":  # interpolation reads at most two pixels beyond a position
         u, v = u.remainder(x.shape[-2]) + 2, v.remainder(x.shape[-3]) + 2
         x = _wrap_pad(x)
     height, width = x.shape[-3:-1]
@@ -160,7 +169,7 @@ def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: S
 
 
 def _map_pixels(i: Tensor, length: int, border: str) -> Tensor:
-    """Map each index, which may be outside, to the index of a pixel."""
+    """Map indices, which may be outside of the image, to the indices of pixels, by a border mode."""
     if border == "wrap":
         return i.remainder(length)
     if border == "reflect":

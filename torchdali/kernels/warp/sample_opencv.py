@@ -1,4 +1,7 @@
-"""Warping by OpenCV, if it is installed and supports the image: twice as fast as torch; for nearest, five times."""
+"""Warp images with OpenCV, if it is installed.
+
+It is twice as fast as PyTorch, and five times as fast for nearest-neighbor interpolation.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +28,16 @@ def warp_by_opencv(
 
     Args:
         x: ``(H, W, C)``.
-        matrix: 2x3 for an affine map, 3x3 for a perspective map; pixel centers are at integers.
+        matrix: Affine map (2x3) or perspective map (3x3), for positions with pixel centers at integers.
         size: Height and width of the output.
-        mode: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``.
-        border: ``"constant"``, ``"replicate"``, ``"reflect"``, ``"reflect_101"`` or ``"wrap"``.
-        fill: Value outside for ``"constant"``: one value or one per channel.
+        mode: "nearest", "bilinear" or "bicubic".
+        border: "constant", "replicate", "reflect", "reflect_101" or "wrap".
+        fill: Value outside of the image for the border mode "constant": one value, or one value per channel.
         out: Tensor to which the result is written if it fits.
 
     Returns:
-        ``(h, w, C)``; None if OpenCV is missing, older than 5 (which rounds positions), or does not support the
-        arguments.
+        The output ``(h, w, C)``. None if OpenCV isn't installed, is older than version 5 (which rounds positions), or
+        doesn't support the arguments.
     """
     cv2 = _suitable(x, size)
     if cv2 is None or (mode == "bilinear" and x.shape[-1] == 2):  # in this case, OpenCV rounds positions

@@ -29,7 +29,7 @@ def reflect_index(pixel, length):
 
 @triton.jit
 def border_index(pixel, length, border: tl.constexpr):
-    """Map an index beyond the borders to a pixel; `border` is an index into the `BORDERS` of filters and warps."""
+    """Map an index beyond the borders to a pixel; `border` is an index into `device.warp.BORDERS`."""
     if border == 0:
         pixel = reflect_index(pixel, length)
     elif border == 1:

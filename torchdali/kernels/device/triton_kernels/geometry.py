@@ -17,7 +17,7 @@ __all__ = ["copy_windows", "warp", "warp_kernel", "windows_kernel"]
 
 @triton.jit
 def _pixel(source, y, x, height, width, channels, border: tl.constexpr, fill, mask):
-    """Load pixels at positions that may be outside of the image."""
+    """Load the values at integer positions, which may be outside of the image."""
     inside = mask
     if border == 4:
         inside = mask & (y >= 0) & (y < height) & (x >= 0) & (x < width)
@@ -28,7 +28,7 @@ def _pixel(source, y, x, height, width, channels, border: tl.constexpr, fill, ma
 
 @triton.jit
 def _share(distance, mode: tl.constexpr):
-    """Return the weight of pixels at a distance, which is at most `mode` pixels."""
+    """Return the interpolation weight of a pixel at a distance of at most `mode` pixels (1: linear, 2: cubic)."""
     if mode == 1:
         weight = 1 - distance
     else:  # a = -0.75
