@@ -15,8 +15,8 @@ __all__ = ["SignedBin", "signed_bin"]
 class SignedBin:
     """A magnitude bin and a random sign, as returned by `signed_bin`.
 
-    If several signs were drawn per sample (``shape`` of `signed_bin`), indexing selects one sign, and the bin at the
-    same index.
+    If several signs were drawn per sample (see ``shape`` of `signed_bin`), index this object to select one of the signs.
+    A bin that is a node is then indexed, too.
 
     Attributes:
         bin: The bin without the sign.

@@ -43,7 +43,7 @@ class Reader:
         device: ``"cpu"``.
         num_inputs: Ignored; readers have no inputs.
         enable_checkpointing: Ignored; the state is always available.
-        _backend: A device of the operator; an unsupported device raises an error, as in DALI. Otherwise ignored.
+        _backend: A device that the operator must support, as in DALI; it has no other effect.
         arguments: Arguments of the operator.
 
     Raises:
@@ -169,7 +169,10 @@ class Reader:
             self._template = loop.template
 
     def _ahead(self, batches: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield each batch together with the reader's state after the batch; the loop may use the batch later."""
+        """Yield each batch together with the reader's state directly after the batch.
+
+        The state must be stored, because further batches may be read before the loop uses this batch.
+        """
         for outputs in batches:
             yield outputs, self._state()
 
