@@ -1,8 +1,8 @@
 """Element-wise mathematical functions of nodes, batches and tensors.
 
 Operands are broadcast and converted to a common dtype, as in arithmetic (see ``docs/expressions.md``). An operand may
-be a node, a number, an array or a `types.Constant`. A `TensorList` or a torch tensor may replace a node; if it does, the
-function is computed eagerly. Numbers alone are not allowed: at least one operand must be something else.
+be a node, a number, an array or a `types.Constant`. A `TensorList` or a torch tensor may replace a node; the function
+is then computed eagerly. Numbers alone are not allowed: at least one operand must be something else.
 
 Functions that return floats convert integers to float32; float64 stays float64. Outside of its domain, a function
 returns NaN.

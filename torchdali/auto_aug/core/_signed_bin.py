@@ -15,7 +15,7 @@ __all__ = ["SignedBin", "signed_bin"]
 class SignedBin:
     """A magnitude bin and a random sign, as returned by `signed_bin`.
 
-    If several signs were drawn per sample (see ``shape`` of `signed_bin`), index this object to select one of the signs.
+    If several signs were drawn per sample (see ``shape`` of `signed_bin`), index this object to select one sign.
     A bin that is a node is then indexed, too.
 
     Attributes:
