@@ -2,8 +2,8 @@
 
 With a manifest, a reader opens any number of shards without further requests. The file is JSON::
 
-    {"form": 1, "kind": "webdataset", "shards": {"a.tar": {"size": 512, "etag": "...", "changed": "...", "index": "v1.2
-    ..."}}}
+    {"form": 1, "kind": "webdataset",
+     "shards": {"a.tar": {"size": 512, "etag": "...", "changed": "...", "index": "v1.2 ..."}}}
 
 ``index`` is the text of an index file.
 """

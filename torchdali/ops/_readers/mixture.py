@@ -209,9 +209,13 @@ def mixture(
 
     ::
 
-        images, labels = fn.readers.mixture( sources=[ WeightedReader(fn.readers.file, proportion=3,
-        file_root="photos"), WeightedReader(fn.readers.webdataset, proportion=1, paths=shards, ext=["jpg", "cls"]), ],
-        random_shuffle=True, )
+        images, labels = fn.readers.mixture(
+            sources=[
+                WeightedReader(fn.readers.file, proportion=3, file_root="photos"),
+                WeightedReader(fn.readers.webdataset, proportion=1, paths=shards, ext=["jpg", "cls"]),
+            ],
+            random_shuffle=True,
+        )
 
     In each dataset, an epoch continues where the previous epoch stopped. If an epoch reads a fifth of a dataset, five
     epochs read every record of the dataset once. Resuming, and the division among ranks, are as exact as for one
