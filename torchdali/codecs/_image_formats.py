@@ -187,7 +187,8 @@ def _essential_chunks(view: memoryview) -> bytes | memoryview:
 def _png_16(encoded: bytes | memoryview, header: ImageHeader) -> Tensor:
     """Decode 16 bits per channel by two calls of Pillow: each call returns only one half of the bits.
 
-    Gray with alpha has two channels of 16 bits; Pillow decodes it as 8-bit RGBA, whose four bytes are the same.
+    Gray with alpha has two channels of 16 bits, four bytes per pixel. Pillow decodes it as 8-bit RGBA, which consists
+    of the same four bytes.
     """
     if header.channels == 1:
         return _pillow("Png", encoded, header)
@@ -270,7 +271,10 @@ _HELD = re.compile(b"\x89PNG\r\n\x1a\n|\xff\x4f\xff\x51")
 
 
 def _check_held(view: memoryview) -> None:
-    """Check the size of each image file inside of a file: Pillow would allocate its memory without a check."""
+    """Check the size of each image file inside of a file.
+
+    Without this check, Pillow would allocate memory for an image of any size.
+    """
     for place in _HELD.finditer(view):
         format = next(format for format in FORMATS.values() if format.matches(place[0]))
         try:

@@ -94,7 +94,10 @@ _BEFORE = 511  # maximum number of bytes that a block needs from earlier blocks
 
 
 def _mute(blocks: Array) -> None:
-    """Silence the first blocks of layer III that need bytes of earlier blocks that are missing, as decoders do."""
+    """Silence the first blocks of layer III if they need bytes of earlier blocks that the file doesn't have.
+
+    Decoders do the same.
+    """
     at = available = 0
     while available < _BEFORE and (block := _block(blocks[at : at + 4].tobytes())) and block.form[1] == 1:
         version, _, _, is_mono = block.form
@@ -110,7 +113,7 @@ def _mute(blocks: Array) -> None:
 
 
 def without_garbage(encoded: Array) -> Array:
-    """Remove bytes before the first MPEG block, if at least three blocks follow one another."""
+    """Remove bytes before the first MPEG block if at least three blocks follow one after another."""
     data = encoded[:_SEARCHED].tobytes()
     if is_other(data[:HEAD], "sound"):
         return encoded

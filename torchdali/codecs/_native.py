@@ -329,8 +329,9 @@ class Parts:
         share: The engine's share of the images, 0 to 1.
         numbers: Random numbers for random windows; see `SampleRngs.words`.
         windows: Passed windows ``(N, 4)``: y, x, height and width in the upright images.
-        regions: ``(2, N, 2)``: starts and ends of a region in each upright image. They are replaced by the region of
-            the window that the library decodes. For random windows, the regions are only written.
+        regions: ``(2, N, 2)`` float64, changed in place: starts and ends of a region in each upright image. For random
+            windows, the regions are first set to the windows. The library decodes only the window of an image, so the
+            image's region is made relative to the window; the engine decodes whole images, whose regions don't change.
 
     Attributes:
         table: Table of the dtype `PARTS`.

@@ -150,7 +150,7 @@ class Directory:
         offsets, lengths = self.numbers(places)[:count], self.numbers(sizes)[:count]
         if min(len(offsets), len(lengths)) < count:
             raise ValueError(f"{min(len(offsets), len(lengths))} strips or tiles, and not {count}")
-        if self.compression == 1:  # the libraries check lengths without compression, which are too large in some files
+        if self.compression == 1:  # skip the lengths: some uncompressed files have wrong ones, and the libraries check
             lengths = [1] * count
         if any(start + size > len(self.view) for start, size in zip(offsets, lengths, strict=True)):
             raise ValueError("the data ends before the image does")

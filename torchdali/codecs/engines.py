@@ -1,8 +1,8 @@
 """JPEG decoding by a GPU's hardware engine (A100, H100 and later), with nvImageCodec or nvJPEG.
 
 nvImageCodec is used if it is installed (extra ``nvimgcodec``). The environment variable ``TORCHDALI_NVJPEG`` selects
-nvJPEG instead, which the native library calls: ``1`` finds the library in torchvision's or CUDA's folders, and a path
-is the library's own path.
+nvJPEG instead, which the native library calls. With the value ``1``, the nvJPEG library is searched for in the folders
+of torchvision and CUDA; another value must be the library's path.
 
 The pixels of an H100's engine differ from libjpeg's by at most one level. Hybrid decoders, which begin on the CPU, are
 not used: their pixels differ by three levels, and they need as much CPU time as libjpeg. If an engine rejects an image
@@ -89,8 +89,8 @@ class JpegEngine(Protocol):
 def available(device: torch.device) -> bool:
     """Return whether a device may have an engine.
 
-    It must be a CUDA device, a library for it must be installed, and no earlier attempt to open its engine may have
-    failed.
+    The device must be a CUDA device, a decoding library must be installed, and no earlier attempt to open the device's
+    engine may have failed.
     """
     if device.type != "cuda" or library() is None or device in _refusals:
         return False

@@ -46,7 +46,7 @@ def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor
 def map_or_read(path: str) -> Tensor:
     """Map a file of 8 MiB or more into memory; read a smaller file, which may be empty.
 
-    A mapped file may be much larger than its image: it may have a hole after the image.
+    Mapping is necessary for sparse files: a file may have a huge hole after its image.
 
     Raises:
         OSError: See `read_file`.
@@ -64,7 +64,7 @@ def map_or_read(path: str) -> Tensor:
 def open_bytes(data: memoryview | bytes) -> BinaryIO:
     """Open bytes in memory as a file.
 
-    8 MiB or more are not copied, since the bytes may be a mapped file with a large hole.
+    8 MiB or more are not copied, since the bytes may be a mapped sparse file that is larger than memory.
     """
     return io.BytesIO(data) if len(data) < _MAPPED_BYTES else io.BufferedReader(_Mapped(data))
 

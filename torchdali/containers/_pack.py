@@ -94,7 +94,7 @@ class Packed:
         read: Size in bytes of the samples that this run read.
         written: Size in bytes of the shards that this run wrote.
         seconds: Duration of the run.
-        psnr: PSNR in dB of every tenth image that was encoded again with loss.
+        psnr: PSNR in dB of every tenth image, if it was encoded again with loss.
         lossless: Number of images that were encoded again without loss.
         skipped: For each skipped sample, its name and the reason.
     """

@@ -133,7 +133,7 @@ class DiskCache:
     def downloading(self, key: str) -> Iterator[None]:
         """While the block runs, prevent other processes of this machine from downloading the same key's string.
 
-        Other processes wait up to `_PATIENCE` seconds.
+        Other processes wait up to `_PATIENCE` seconds, and then continue without the lock.
         """
         import fcntl
 
@@ -231,7 +231,7 @@ def _sealed_size(size: int) -> int:
 def _add_checksums(name: str, data: bytes) -> Iterator[Any]:
     """Yield the chunks of a string, each followed by its checksum.
 
-    A checksum per chunk allows to verify a part of the string.
+    With one checksum per chunk, a part of the string can be verified.
     """
     view = memoryview(data)
     for number in range(_chunks(len(view))):

@@ -59,15 +59,15 @@ class RemoteOptions:
             response.
         io_ahead: For URLs: number of bytes to request ahead, like ``"256MB"``, in addition to the batches in the
             pipeline's queue. 0 requests only the batches in the queue.
-        shuffle_window: For containers, with ``random_shuffle``: read ranges of 4 MB in random order, one request per
-            range, and shuffle the records of several ranges together: of as many ranges as fit in this number of bytes,
-            like ``"256MB"``. None shuffles single records, with one request per record.
+        shuffle_window: For containers, with ``random_shuffle``: number of bytes whose records are shuffled together,
+            like ``"256MB"``. Ranges of 4 MB are read in random order, with one request per range, and the records of
+            all ranges in the window are shuffled. None shuffles single records, with one request per record.
         cache_dir: For URLs: folder for cached data; several processes of a user may share the folder.
         cache_size: Maximum size of the cache in bytes. A full cache removes data that was last used before this run. If
             that isn't enough, further data isn't cached.
 
     Raises:
-        ValueError: an option is too small.
+        ValueError: An option is too small.
     """
 
     io_concurrency: int = 64
@@ -224,8 +224,8 @@ class Remote:
     ) -> bytes:  # fmt: skip
         """Return bytes of an object from the cache.
 
-        The unit of the cache is the range `start`, `count` of the object. If the cache doesn't have this range, it is
-        read into the cache first.
+        The cache stores whole ranges of an object. If the cache doesn't have the range of `count` bytes from `start`
+        on, the range is read from the store and cached first.
 
         Args:
             first: Offset of the returned bytes in the range.
@@ -321,7 +321,7 @@ class Remote:
         """Return the version of an object.
 
         Raises:
-            RuntimeError: the object does not exist.
+            RuntimeError: The object does not exist.
         """
 
         def ask() -> ObjectVersion:

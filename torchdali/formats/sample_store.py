@@ -177,7 +177,7 @@ class SampleStore:
         """Prevent other threads and processes from writing.
 
         Raises:
-            TimeoutError: another process held the lock for too long.
+            TimeoutError: Another process held the lock for too long.
         """
         with self._lock, self._file_lock.hold(self._index):
             yield
@@ -326,7 +326,8 @@ _opening = ForkSafeLock()
 def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
     """Return the store of a folder.
 
-    Within a process, the same store is returned again while it is open, since a file lock belongs to the whole process.
+    If this process has the store open, the open store is returned: a file lock belongs to the whole process, so it
+    would not protect two stores from each other.
     """
     with _opening:
         key = os.path.realpath(folder), stem

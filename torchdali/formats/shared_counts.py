@@ -41,7 +41,10 @@ class SharedCounts:
 
     @classmethod
     def join(cls, place: DescriptorPlace) -> SharedCounts:
-        """Open the counters of another process (see `share`); if it runs on another machine, create new counters."""
+        """Open the counters of another process, which has called `share`.
+
+        If the other process runs on another machine, create new counters.
+        """
         try:
             return cls(open_shared(place))
         except OSError:

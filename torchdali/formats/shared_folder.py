@@ -209,8 +209,7 @@ def room(error: OSError, folder: str) -> str:
 class FileLock:
     """The lock of a file.
 
-    `hold` waits a few seconds for the lock. After a timeout, later calls don't wait any more until one of them gets the
-    lock.
+    `hold` waits a few seconds for the lock. After a timeout, later calls try only once, until a call gets the lock.
 
     Args:
         name: Name of the file, for the warning.

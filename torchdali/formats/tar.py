@@ -107,7 +107,10 @@ class Archive:
 
     @property
     def storage(self) -> ByteStorage:
-        """Storage for the offsets of the files: the archive's own storage, or this one if there are sparse files."""
+        """Storage that the offsets of the files refer to.
+
+        This is the archive's own storage; if the archive has sparse files, it is `self`.
+        """
         return self._storage if len(self._starts) == 1 else self
 
     @property

@@ -15,12 +15,12 @@ different seeds still read disjoint shards, as in DALI.
 
 **Runs.** Object stores are fastest if a request covers megabytes. `ShuffleRuns` therefore keep neighboring records
 together in a shuffled epoch: A run is a range of consecutive records. The runs are shuffled and divided among the
-ranks. Each rank then joins several runs to a block, and shuffles the records of the block. Each run is read by one
-rank, except for a run at the border of two shards, which two ranks read.
+ranks. Each rank then groups its runs into blocks of several runs, and shuffles the records within each block. Each run
+is read by one rank, except for a run at the border of two shards, which two ranks read.
 
 **Long datasets.** For more than 2**24 records, no array of the whole order is stored. The order is computed only for
-the requested positions, and a permutation is a cipher on the numbers below the dataset's size. A dataset that is read
-in order needs no array either.
+the requested positions, with a cipher that permutes the numbers below the dataset's size. A dataset that is read in
+order needs no array either.
 
 **Keys.** The key of a sample is (epoch, record); it determines the sample's random numbers. So a record's random
 numbers in an epoch don't depend on the number of ranks, the batch size or the order.
@@ -98,7 +98,11 @@ class RecordOrder:
         return RecordOrder(size, at)._at_hand(size)
 
     def _at_hand(self, size: int) -> RecordOrder:
-        """Store the order in an array, unless it is a part of more than `_LONG` records."""
+        """Store the order in an array, unless it was derived from an order of more than `_LONG` records.
+
+        Args:
+            size: Length of the order from which this one was derived.
+        """
         return self if size > _LONG else RecordOrder(self._length, self[:].__getitem__)
 
 
@@ -156,8 +160,8 @@ def _permutation_of_runs(size: int, runs: ShuffleRuns, *key: int) -> Callable[[I
 def _encipher(size: int, keys: npt.NDArray[np.uint64], positions: Indices) -> Indices:
     """Permute the numbers ``0 .. size - 1``.
 
-    A Feistel network permutes all numbers with the same count of bits. It is applied again until the result is below
-    `size`.
+    A Feistel network permutes the numbers from 0 to ``2**bits - 1``, where ``bits`` is the bit length of ``size - 1``.
+    The network is applied repeatedly until the result is below `size`.
     """
     bits, numbers = (size - 1).bit_length(), positions.astype(np.uint64)
     outside = np.ones(len(numbers), bool)
@@ -233,8 +237,8 @@ class EpochOrder:
         options: Shards, padding, shuffling.
         seed: Seed of the order inside a shard (``random_shuffle``).
         runs: The units that keep neighboring records together in shuffled epochs; None shuffles single records.
-        draw: Function that returns the records at the passed positions of an epoch; None if the record at position i is
-            i.
+        draw: Function that returns the records at the passed positions of an epoch; None if positions are record
+            indices.
         scatters: True if this class shuffles the positions. False if `draw` returns records in random order already;
             then only the records of each block of `runs` are shuffled.
 

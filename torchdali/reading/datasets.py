@@ -40,18 +40,19 @@ class Dataset(Protocol):
     batch is needed. It must return immediately: one function per record, which is then called without arguments in
     place of `read`. If a record comes from a network or another process, `read_many` starts the transfer, and the
     function waits for the record. If all records are whole local files, `read_many` returns `WholeFiles`, so that
-    threads can read several files in one call. If `read_many` returns None, `read` is called. ``epochs`` has the epoch
-    of each record, for datasets whose random numbers differ between epochs.
+    threads can read several files in one call. If `read_many` returns None, `read` is called. ``epochs`` contains the
+    epoch of each record, for datasets whose random numbers differ between epochs.
 
     ``identity(index) -> bytes | None`` identifies the content of a record in a local file, usually by
     `formats.storage.file_identity` and the record's position in the file. If the file changes, the identity must
-    change. `fn.cache` needs this method. It returns None if the file does not exist; `read` then raises the error.
+    change. If the file does not exist, the method returns None, and `read` raises the error. `fn.cache` needs this
+    method.
     ``identity()`` without an index, if supported, identifies the list of all records, usually by
     `file_lists.list_digest`. If a saved position is loaded and this identity has changed, torchdali warns.
 
     ``lacks(index, output) -> str`` is needed if `read` may return a substitute for a missing output. If the record
-    lacks the output, it returns the reason, which is appended to the error about samples of different shapes in a
-    batch; otherwise an empty string.
+    lacks the output, `lacks` returns a reason, otherwise an empty string. If the samples of a batch have different
+    shapes, the error contains this reason.
 
     If a reader is declared with ``writes``, `read` accepts the argument ``out``: memory for the first output, or None.
     If `read` writes the output there, it returns ``out`` itself.

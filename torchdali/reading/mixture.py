@@ -3,8 +3,9 @@
 The records of an epoch are a pure function of its number.
 
 An epoch interleaves its datasets evenly, so each batch has about the same proportions as the epoch: if an epoch has
-``c`` records of a dataset, record ``j`` of them is at the fraction ``(j + 1/2) / c`` of the epoch. Each epoch continues
-a dataset where the previous epoch stopped. If an epoch takes a fifth of a dataset, five epochs read every record once.
+``c`` records of a dataset, the ``j``-th of them (from 0) is at the fraction ``(j + 1/2) / c`` of the epoch. Each epoch
+continues a dataset where the previous epoch stopped. If an epoch takes a fifth of a dataset, five epochs read every
+record once.
 
 Records have numbers that continue from one dataset to the next. If an epoch takes a record several times, each copy has
 a different number, and therefore different random numbers.

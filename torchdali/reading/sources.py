@@ -17,7 +17,10 @@ __all__ = ["BatchSource", "SourceBatch", "SourceSettings", "SourceWorkers", "Wor
 T = TypeVar("T")
 
 WorkResult = tuple["tuple[TensorList, ...] | None", Mapping[str, Any]]
-"""Result of a worker process: a batch per output (None at the end of the data), and the source's position after it."""
+"""Result of a worker process: one batch per output, and the source's position after the batch.
+
+At the end of the data, None replaces the batches.
+"""
 
 Work = Callable[[Any], WorkResult]
 """Function that a worker process calls with each request."""

@@ -116,7 +116,7 @@ def _list_videos(path: str) -> list[ListedVideo]:
 def _beside(folder: str, path: str) -> str:
     """Resolve a relative path in a list.
 
-    It is relative to the working directory, or to the list's folder if the file exists only there.
+    The path is relative to the working directory, or to the list's folder if the file exists only there.
     """
     beside = os.path.join(folder, path)
     return path if os.path.exists(path) or not os.path.exists(beside) else beside

@@ -34,7 +34,8 @@ class COCODataset:
         annotations: Annotations of all images.
         root: Folder of the images.
         masks: Format of the masks: ``"polygons"``, ``"coordinates"``, ``"pixels"`` or "" for none. ``"coordinates"`` is
-            the deprecated form of ``"polygons"``: a polygon's bounds count coordinates instead of vertices.
+            the deprecated form of ``"polygons"``: the start and end of a polygon's vertices count coordinates, two per
+            vertex.
         image_ids: Return the image's id, too.
         mapped: Map large files into memory.
         files: Identity of the annotation files.
@@ -169,7 +170,8 @@ def coco(
         avoid_class_remapping: If True, labels are the category ids; otherwise positions in the file's list of
             categories, counted from 1.
         polygon_masks: Return the masks as polygons.
-        masks: Deprecated. Like ``polygon_masks``, but a polygon's bounds count coordinates instead of vertices.
+        masks: Deprecated. Like ``polygon_masks``, but the start and end of a polygon's vertices count coordinates, two
+            per vertex.
         pixelwise_masks: Return the masks as pixels, drawn from polygons and run-length codes.
         image_ids: Return the image's id.
 

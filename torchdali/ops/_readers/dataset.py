@@ -421,8 +421,8 @@ def dataset(
 
     Raises:
         TypeError: The dataset has no length or no items. While the pipeline runs: a value cannot become a tensor.
-        RuntimeError: The dataset is empty, lacks one of the columns, or an argument is wrong. Exceptions of the dataset
-            are raised while the pipeline runs.
+        RuntimeError: The dataset is empty, lacks one of the columns, or an argument is wrong.
+        Exception: While the pipeline runs, the exceptions that the dataset raises.
     """
     leaves = dataset.leaves(columns)
     if workers < 0:

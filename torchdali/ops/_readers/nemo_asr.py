@@ -122,7 +122,7 @@ def nemo_asr(
         max_duration: Skip longer recordings, in seconds; 0 for no limit.
         min_duration: Skip shorter recordings, in seconds.
         quality: Quality of resampling, from 0 to 100.
-        read_idxs: Return the recording's index. The index counts the recordings of one manifest, without skipped ones.
+        read_idxs: Return the recording's index in its manifest; skipped recordings don't count.
         read_sample_rate: Return the file's sample rate; resampling doesn't change this output.
         read_text: Return the text.
         sample_rate: Sample rate of the output, in Hz. Audio with another rate is resampled. 0 or less disables

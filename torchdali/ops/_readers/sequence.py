@@ -99,8 +99,7 @@ def sequence(
 
     Raises:
         RuntimeError: No folder has enough frames, ``image_type`` is YCbCr, or a number is not positive. While the
-            pipeline
-            runs: a file cannot be decoded, or the frames of a sequence differ in shape.
+            pipeline runs: a file cannot be decoded, or the frames of a sequence differ in shape.
     """
     for name, value in (("sequence_length", sequence_length), ("step", step), ("stride", stride)):
         if value < 1:

@@ -319,8 +319,8 @@ def table(
     DALI doesn't have this reader. A call returns a dictionary with one output per column.
 
     - **Parquet**: pyarrow reads row groups ahead. With ``random_shuffle``, the row groups are shuffled and divided
-      among the ranks, and each rank shuffles the rows of several groups together: of as many as fit in
-      ``shuffle_window``, 256 MB by default.
+      among the ranks, and each rank shuffles the rows of several groups together. ``shuffle_window`` is the size of
+      these groups, 256 MB by default.
     - **Arrow** (``.arrow``, ``.feather``): the files are mapped into memory.
     - **Lance** (a single ``.lance``): pylance reads the rows of a batch with random access.
 

@@ -61,7 +61,7 @@ class TFRecordDataset(RecordsDataset):
         return tuple(take(record, value) for take, value in zip(self._extract, values, strict=True))
 
     def lacks(self, index: int, output: int) -> str:
-        """Return a message if the record lacks the feature and got a scalar that doesn't fit into the batch.
+        """Return a message if the record lacks a feature whose default is a scalar that doesn't fit into the batch.
 
         Otherwise, return an empty string.
         """
@@ -113,7 +113,7 @@ def tfrecord(
     Raises:
         MissingExtraError: google-crc32c is not installed.
         RuntimeError: A file or index cannot be read. While the pipeline runs: a record is damaged; or a feature has
-            another dtype, or more values than its shape, or is a list of strings.
+            another dtype or more values than its shape, or should become several strings.
     """
     if verify:
         format.masked_crc32c(b"")  # so that a missing package is an error here, not a bad sample
