@@ -41,10 +41,13 @@ def _option(default: T, text: str, shown: str = "") -> T:
     return option
 
 
-_UNUSED = "Accepted, without effect; see docs/pipelines.md."
-_WORKERS = "Processes of parallel sources, see `fn.external_source`."
-_DECLARED = "What the outputs must be, as one value or a list with one per output; None for anything."
-_STREAMS = "a pipeline has two streams on its device, one that computes and one that copies to it"
+_UNUSED = "Accepted, without effect."
+_WORKERS = "Number, start method and pickler of the worker processes of parallel sources, see `fn.external_source`."
+_DECLARED = (
+    "Required dtype, number of dimensions and layout of the outputs: one value for all outputs, or a list with one "
+    "value per output. None allows any."
+)
+_STREAMS = "a pipeline has two streams on its device, one for kernels and one for copies to the device"
 
 
 @dataclass(frozen=True)
@@ -62,102 +65,118 @@ class PipelineOptions:
 
     batch_size: int | None = _option(
         None,
-        "Samples of a batch, the largest one where sources give fewer.",
+        "Number of samples in a batch. Sources may return smaller batches.",
         "Largest number of samples in a batch.",
     )
-    num_threads: int | None = _option(None, "Threads that run CPU operators.", "Threads that run CPU operators.")
+    num_threads: int | None = _option(
+        None, "Number of threads that run CPU operators.", "Number of threads that run CPU operators."
+    )
     device_id: int | str | None = _option(
         None,
-        'The accelerator that ``"gpu"`` means: a number for ``cuda:N``, None for none, and ``"cpu"`` to run the '
-        "device stage on the CPU.",
-        'The accelerator that ``"gpu"`` means.',
+        'The device of ``"gpu"`` operators: N for ``cuda:N``, or ``"cpu"`` to run these operators on the CPU. With '
+        "None, all operators must be CPU operators.",
+        'Index of the device of ``"gpu"`` operators: 0 for a device without an index, None without a device.',
     )
     seed: int | None = _option(
         None,
-        "Of all random operators without a seed of their own; None or -1 for a new one each time.",
-        "The seed as given; None if the pipeline chose one.",
+        "Seed of all random operators that don't have their own. None or -1: each pipeline chooses a random seed.",
+        "The seed as passed; None if the pipeline chose one.",
     )
     exec_pipelined: bool = _option(
         True,
-        "With False, one batch is in flight, and `schedule_run` returns when it is done.",
+        "False: only one batch is in flight, and `schedule_run` returns when it is done.",
         "True if several batches are in flight.",
     )
     prefetch_queue_depth: int | Mapping[str, int] = _option(
         2,
-        'Batches in flight; a dict ``{"cpu_size": n, "gpu_size": m}`` takes the larger.',
-        "Batches in flight, as given.",
+        'Number of batches in flight. For a dict ``{"cpu_size": n, "gpu_size": m}``, the larger number.',
+        "Number of batches in flight, as passed.",
     )
     exec_async: bool = _option(
         True,
-        "With False, `schedule_run` returns when the batch is done. Whatever runs over whole batches, such as a "
-        "Python function, then runs on the thread that calls it.",
+        "False: `schedule_run` returns when the batch is done. Operators over whole batches, such as Python functions, "
+        "then run in the thread that calls `schedule_run`.",
         "True if scheduling returns before the batch is done.",
     )
-    bytes_per_sample: int = _option(0, _UNUSED, "A hint; sizes are exact here.")
+    bytes_per_sample: int = _option(0, _UNUSED, "Accepted, without effect: sizes are exact.")
     set_affinity: bool = _option(
         False,
-        "Bind worker threads to cores: those of ``DALI_AFFINITY_MASK``, or those next to the GPU.",
+        "Bind worker threads to the cores in ``DALI_AFFINITY_MASK``, or to the cores next to the GPU.",
         "True if worker threads are bound to cores.",
     )
     max_streams: int | None = _option(
-        None, f"With 1, one stream computes and copies; otherwise {_STREAMS}.", "As given."
+        None, f"1: one stream runs both kernels and copies. Otherwise, {_STREAMS}.", "The argument as passed."
     )
     default_cuda_stream_priority: int | None = _option(
-        None, "Of the streams on the device; lower is more urgent, above 0 is 0.", "As given."
+        None,
+        "Priority of the streams on the device. Lower numbers are more urgent; numbers above 0 mean 0.",
+        "The argument as passed.",
     )
     _: KW_ONLY
-    enable_memory_stats: bool = _option(False, "Keep `executor_statistics`.", "True if `executor_statistics` are kept.")
-    enable_checkpointing: bool = _option(False, "Accepted; every pipeline can be saved.")
-    checkpoint: str | bytes | None = _option(
-        None, "Continue where a pipeline of the same graph was, whose `checkpoint` returned this."
+    enable_memory_stats: bool = _option(
+        False, "Record the statistics for `executor_statistics`.", "True if `executor_statistics` are recorded."
     )
-    py_num_workers: int = _option(1, _WORKERS, "Worker processes of parallel sources.")
-    py_start_method: StartMethod = _option("fork", _WORKERS, "How worker processes are started.")
+    enable_checkpointing: bool = _option(False, "Accepted, without effect: every pipeline can be saved.")
+    checkpoint: str | bytes | None = _option(
+        None, "Result of `checkpoint`, from a pipeline with the same graph: continue at the saved position."
+    )
+    py_num_workers: int = _option(1, _WORKERS, "Number of worker processes of parallel sources.")
+    py_start_method: StartMethod = _option(
+        "fork", _WORKERS, "Start method of the worker processes of parallel sources."
+    )
     py_callback_pickler: Any = _option(None, _WORKERS)
     output_dtype: DALIDataType | list[DALIDataType | None] | None = _option(None, _DECLARED)
     output_ndim: int | list[int | None] | None = _option(None, _DECLARED)
     output_layout: str | list[str | None] | None = _option(None, _DECLARED)
-    exec_dynamic: bool | None = _option(None, _UNUSED, "Accepted; data may always go back from the device to the CPU.")
+    exec_dynamic: bool | None = _option(
+        None, _UNUSED, "Accepted, without effect: data may always be copied back to the CPU."
+    )
     experimental_exec_dynamic: bool | None = _option(None, "Deprecated: use `exec_dynamic`.")
     stream_policy: StreamPolicy | None = _option(
-        None, f"With ``SINGLE``, as with ``max_streams=1``; otherwise {_STREAMS}.", "As given."
+        None,
+        "``SINGLE`` has the same effect as ``max_streams=1``; other policies have no effect.",
+        "The argument as passed.",
     )
     concurrency: OperatorConcurrency | None = _option(
         None,
         _UNUSED,
-        "Accepted; operators of one batch run in order, samples and batches concurrently.",
+        "Accepted, without effect: the operators of a batch run in order, but samples and batches run concurrently.",
     )
     bad_samples: Policy = _option(
         "raise",
-        'What to do with a sample that fails: ``"raise"``, ``"skip"`` (a smaller batch) or ``"replace"`` (repeat a '
-        "good one of the batch), also where an operator works on the whole batch; see `bad_sample_report`. A failure "
-        "that no sample is to blame for, such as a wrong argument, fails the batch, and in debug mode every failure "
-        "does.",
+        'Policy for samples that fail: ``"raise"`` an error, ``"skip"`` the sample, so that the batch is smaller, or '
+        '``"replace"`` it by a good sample of the batch. See `bad_sample_report`. If an error isn\'t the fault of a '
+        "single sample, for example a wrong argument, the batch fails. In debug mode, every error fails the batch.",
     )
-    max_bad_samples: int | None = _option(None, "How many of them to bear before failing all the same.")
+    max_bad_samples: int | None = _option(
+        None, "Number of bad samples to accept. The next one fails its batch; None for no limit."
+    )
     num_processes: int | None = _option(
         None,
-        "Replicas of the pipeline, processes that make whole batches, among which the threads are divided; 1 for none. "
-        "None: one for each thread that has a core, but none if the fast path makes the samples. What cannot run in "
-        "another process stays in this one; `Pipeline.explain` says what and why. Or ``TORCHDALI_PROCESSES``.",
-        "Replicas as asked for; None for the default.",
+        "Number of worker processes that compute whole batches (replicas). They share `num_threads`. 1: no worker "
+        "processes. None: the number in the environment variable ``TORCHDALI_PROCESSES``. Without this variable, one "
+        "process per thread, at most one per core; but none if the fast path processes all samples, in free-threaded "
+        "Python, or with ``exec_async=False`` or ``exec_pipelined=False``. Operators that cannot run in a worker "
+        "process, and the stages after them, run in the main process; `Pipeline.explain` gives the reason.",
+        "The argument as passed; None for the default.",
     )
     scaled_decode: bool = _option(
         False,
-        "Decode large JPEG photos at a reduced scale when a random crop follows that shrinks them anyway; much "
-        "faster, and the pixels differ slightly.",
+        "Decode large JPEG photos at a reduced scale, if a random crop after the decoder makes them smaller anyway. "
+        "This is much faster, and pixels differ slightly.",
         "True if large photos are decoded at a reduced scale.",
     )
     max_pixels: int | None = _option(
         None,
-        "The most pixels (height times width) that an image may have, as its file claims or as an operator makes it; "
-        "larger ones are an error of their sample. None: 2**30, or ``TORCHDALI_MAX_PIXELS``.",
+        "Largest number of pixels (height times width) of an image, in a file's header or in an operator's result. A "
+        "larger image makes its sample fail. None: the environment variable ``TORCHDALI_MAX_PIXELS``, or 2**30.",
     )
     exact: bool = _option(
         False,
-        "Give DALI's bytes where operators on the CPU have a faster way that is a level off here and there: `resize`, "
-        "`random_resized_crop`, `resize_crop_mirror`, decoders fused with them (docs/differences.md).",
-        "True if bytes are DALI's where that is slower.",
+        "Return exactly DALI's pixels, although this is slower. By default, some CPU operators are faster, but some of "
+        "their uint8 pixels differ by 1: `resize`, `random_resized_crop`, `resize_crop_mirror`, and decoders fused "
+        "with these operators (docs/differences.md).",
+        "True if pixels are exactly DALI's, although this is slower.",
     )
 
     random_seed: int = field(init=False, repr=False)
@@ -296,8 +315,9 @@ def describe_options() -> str:
 _RAISES = """
 
 Raises:
-    ValueError: ``batch_size`` or a queue depth is not positive, or a declared output cannot be.
-    TypeError: an unknown argument, or one of the wrong type.
+    ValueError: An argument is out of range, for example ``batch_size`` or a queue depth, or a required dtype or
+        number of dimensions is impossible.
+    TypeError: An argument is unknown, or has the wrong type.
 """
 
 
