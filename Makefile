@@ -56,8 +56,7 @@ bench: ## compare with the real DALI and DataLoader on DIR
 	$(PYTHON) -m benchmarks.imagenet $(DIR)
 
 derived: stubs ## make all that is derived: stubs, reference, pictures, page on parity, table of speeds
-	$(PYTHON) -m torchdali.reference docs/operators
-	$(PYTHON) -m torchdali.reference docs/pictures --pictures
+	$(PYTHON) -m docs.reference --pictures
 	$(PYTHON) -m pytest -q --write-parity=benchmarks/parity.md
 	$(PYTHON) -m benchmarks.operators
 

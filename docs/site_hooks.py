@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File
 
 import torchdali.ops  # noqa: F401  declares the operators
-from torchdali.reference import write
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {
@@ -43,6 +43,9 @@ _OPERATORS = re.compile(r"https://torchdali\.github\.io/torchdali/latest/operato
 
 def on_startup(command: str, dirty: bool) -> None:
     """Write the reference of the operators."""
+    sys.path.insert(0, str(ROOT))
+    from docs.reference import write
+
     write(ROOT / "docs" / "operators")
 
 

@@ -25,7 +25,7 @@ LAYERS = (
     ("pictures", "tensors", "rng", "kernels", "codecs", "formats"),
     ("reading", "declaration", "graph", "data_node", "types", "calls"),
     ("ops", "execute"),
-    ("fn", "external_source", "math", "pipeline", "auto_aug", "reference", "containers"),
+    ("fn", "external_source", "math", "pipeline", "auto_aug", "containers"),
     ("tuning", "dataloader", "plugin", "_demo", "_commands", "cli", "__main__"),
     ("dali", "backend", "plugin_manager", "experimental", "dynamic", "stubs"),
 )

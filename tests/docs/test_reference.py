@@ -15,15 +15,17 @@ import pytest
 
 import torchdali
 import torchdali.ops  # declares the operators
+from docs.reference import INPUTS, PICTURES, is_alias, is_public, members, reference, write
+from docs.reference.families import FAMILIES, TASKS
+from docs.reference.pictures import ExampleOutput, files, run
+from tests.calls import CALLS
 from tests.docs.test_readme import PAGES, anchors
 from tests.helpers import pages
+from torchdali.declaration.descriptions import descriptions
 from torchdali.declaration.registry import registry
-from torchdali.reference import descriptions, is_alias, is_public, members, reference, write
-from torchdali.reference._examples import EXAMPLES, INPUTS, PICTURES
-from torchdali.reference._families import FAMILIES, TASKS
-from torchdali.reference._pictures import ExampleOutput, files, run
 
 OPERATORS = {o.name: o for o in registry.values() if is_public(o) and not is_alias(o)}
+EXAMPLES = {name: CALLS[name][0] for name in OPERATORS if name in CALLS}
 FOLDER = pages.ROOT / "docs" / "pictures"
 
 PACKAGES = {"experimental.readers.fits": ("astropy", "astronomy"), "decoders.inflate": ("lz4", "inflate"), "readers.table": ("pyarrow", "columns")}
@@ -78,13 +80,13 @@ def test_links_to_its_pages_lead_somewhere(written: Path) -> None:
 
 def test_every_operator_is_in_one_family() -> None:
     """One that is not listed follows those of its module."""
-    assert sorted(name for names in members().values() for name in names) == sorted(OPERATORS), "see torchdali/reference/_families.py"
+    assert sorted(name for names in members().values() for name in names) == sorted(OPERATORS), "see docs/reference/families.py"
     assert all(name in OPERATORS for family in FAMILIES for name in family.names)
 
 
 def test_an_operator_that_no_family_lists_is_on_the_page_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
     shorter = [dataclasses.replace(f, operators=" ".join(name for name in f.names if name != "rotate")) for f in FAMILIES]
-    monkeypatch.setattr("torchdali.reference.FAMILIES", tuple(shorter))
+    monkeypatch.setattr("docs.reference.FAMILIES", tuple(shorter))
     members.cache_clear()
     try:
         assert members()["warps"][-1] == "rotate" and sum("rotate" in names for names in members().values()) == 1
@@ -136,9 +138,8 @@ def test_every_operator_and_all_it_takes_is_described(name: str) -> None:
 
 
 def test_every_operator_has_an_example() -> None:
-    replaced = {name for name, o in OPERATORS.items() if o.instead in registry} - EXAMPLES.keys()
-    unlike = sorted((OPERATORS.keys() - replaced) ^ EXAMPLES.keys())
-    assert not unlike, "without an example, or an example of no operator: torchdali/reference/_examples.py"
+    needed = {name for name, o in OPERATORS.items() if o.instead not in registry}
+    assert not needed - CALLS.keys() and EXAMPLES.keys() >= PICTURES
 
 
 @pytest.mark.thin(3)
@@ -179,7 +180,7 @@ def test_all_names_of_the_examples_are_explained() -> None:
 def test_the_pictures_are_up_to_date(tmp_path: Path) -> None:
     stored = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
     drawn = files(tmp_path)
-    again = "run `python -m torchdali.reference docs/pictures --pictures` and commit them"
+    again = "run `python -m docs.reference --pictures` and commit them"
     assert stored.keys() == drawn.keys(), again
     for name, data in drawn.items():
         one, other = (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.calls import CALLS
 from torchdali import fn, pipeline_def, types
-from torchdali.reference import EXAMPLES
 
 SHAPES = [(0, 5, 3), (5, 0, 3), (0, 0, 3)]
 BOXES = {"boxes": [[0.0, 0.0, 1.0, 1.0]], "labels": [1]}
@@ -17,7 +17,7 @@ BOXES = {"boxes": [[0.0, 0.0, 1.0, 1.0]], "labels": [1]}
 
 def cases() -> dict[str, str]:
     """Return the examples of the operators that take an image, and other arguments of those that filter or resize."""
-    return {name: code for name, code in EXAMPLES.items() if code.startswith(f"fn.{name}(image") and "map" not in code} | MORE
+    return {name: code for name, (code, *_) in CALLS.items() if code.startswith(f"fn.{name}(image") and "map" not in code} | MORE
 
 
 MORE: dict[str, str] = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.reference._scene import scene
+from torchdali._demo.scene import scene
 
 __all__ = ["film"]
 

@@ -13,14 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from docs.reference import PICTURES
+from docs.reference.containers import write_containers
+from docs.reference.film import film
+from docs.reference.sound import sound, wav
+from tests.calls import CALLS
 from torchdali import fn, tfrecord, types
+from torchdali._demo.scene import BOXES, mask, scene
 from torchdali.ops._readers.mixture import WeightedReader
 from torchdali.pipeline import Pipeline
-from torchdali.reference._containers import write_containers
-from torchdali.reference._examples import EXAMPLES, PICTURES
-from torchdali.reference._film import film
-from torchdali.reference._scene import BOXES, mask, scene
-from torchdali.reference._sound import sound, wav
 
 __all__ = ["ExampleOutput", "files", "run"]
 
@@ -60,7 +61,7 @@ def run(name: str, folder: Path) -> list[ExampleOutput]:
             "torch": torch,
             **_inputs(folder),
         }
-        results = eval(EXAMPLES[name], names)
+        results = eval(CALLS[name][0], names)
         pipe.set_outputs(*results if isinstance(results, (list, tuple)) else [results])
     try:
         for waiting in pipe.input_names * 2:

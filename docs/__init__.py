@@ -1,0 +1,1 @@
+"""The site: pages, and the code that builds it."""
