@@ -6,14 +6,14 @@ import functools
 import itertools
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests import golden
-from tests.helpers.sources import batch, batches, epochs, pipeline, run, source, values
+from tests.helpers.sources import batch, batches, epochs, parallel, pipeline, run, source, values
 from torchdali import types
 from torchdali.tensors import TensorListCPU
 
@@ -163,6 +163,36 @@ def test_iterables_of_samples(cycle, expected) -> None:
     numbers = [np.int32(i) for i in range(7)]
     pipe = pipeline(source(numbers, batch=False, cycle=cycle), prefetch_queue_depth=1)
     assert epochs(pipe, runs=3) == expected
+
+
+class OneIterator(Batches):
+    """An iterable whose `iter` continues, so that it has no items after its first pass."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self.items = iter(items)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.items
+
+
+@pytest.mark.parametrize("workers", [False, True])
+@pytest.mark.parametrize(
+    ("make", "batch", "expected"),
+    [
+        (lambda: OneIterator(batches(2)), True, [b0, b1, STOP, STOP]),
+        (lambda: OneIterator([np.int32(0)] * 4), False, [b0, STOP, STOP, STOP]),
+        (list, True, [STOP] * 4),
+        (lambda: functools.partial(generate_many, 0), True, [STOP] * 4),
+    ],
+    ids=["batches", "samples", "empty list", "empty generator"],
+)  # fmt: skip
+def test_a_quiet_cycle_without_items_ends_the_epoch(make, batch, expected, workers) -> None:
+    """As in DALI; to start the iterable again and again would hang."""
+    if workers and batch:
+        pipe = parallel(make(), cycle="quiet")
+    else:
+        pipe = pipeline(source(make(), batch=batch, cycle="quiet"))
+    assert epochs(pipe) == [expected, [STOP] * 4]
 
 
 def test_sources_of_one_pipeline_advance_together() -> None:

@@ -195,7 +195,8 @@ class IterableSource:
             iterator.
         factory: True if the source is a factory.
         cycle: At the end of the iterable, ``"no"`` ends the epoch and doesn't restart the iterable; ``"quiet"``
-            restarts it immediately; ``"raise"`` ends the epoch and restarts the iterable in the next epoch.
+            restarts it immediately, or ends the epoch if a restarted iterable is empty; ``"raise"`` ends the epoch and
+            restarts the iterable in the next epoch.
         batch: True if an item is a batch; False if it is a sample.
         outputs: Number and layouts of the outputs.
     """
@@ -259,7 +260,8 @@ class IterableSource:
                 self._pass = replace(current, numbered=zip(current.numbers, item, strict=False), calls=False)
             return
         current.stops += 1
-        if self._cycle == "no":
+        is_empty = current.starts > 1 and _count_requests(current) == 1
+        if self._cycle == "no" or (self._cycle == "quiet" and is_empty):
             raise StopIteration
         self._start(self._fresh(current.starts), current.starts + 1, batch if self._cycle == "raise" else None)
         if self._cycle == "raise":

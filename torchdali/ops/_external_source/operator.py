@@ -119,8 +119,8 @@ def external_source(
         num_outputs: Number of outputs. The source returns a tuple or list with one item per output, and this function
             returns a list of nodes. Default: None, one output and one node.
         cycle: Behavior at the end of an iterable source. False, None or ``"no"`` ends the epoch, and no other epoch can
-            follow. True or ``"quiet"`` starts the iterable again without ending the epoch. ``"raise"`` ends the epoch;
-            the next epoch starts the iterable again.
+            follow. True or ``"quiet"`` starts the iterable again without ending the epoch; the epoch ends if the
+            iterable is empty then. ``"raise"`` ends the epoch; the next epoch starts the iterable again.
         name: Name of the node, for `Pipeline.feed_input`. It can't be combined with ``num_outputs``.
         device: Device of the output, ``"cpu"`` (the default) or ``"gpu"``.
         layout: Layout of a sample, one letter per axis; or a list with one layout per output. Default: no layout.
