@@ -169,7 +169,7 @@ def _png(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) 
 
 
 def _essential_chunks(view: memoryview) -> bytes | memoryview:
-    """Return a PNG without its optional chunks, and verify the checksums of the critical chunks.
+    """Return a PNG with only its critical chunks, and verify their checksums.
 
     Data is copied only if there are chunks to remove.
     """

@@ -83,7 +83,7 @@ def encoded_view(data: Tensor) -> memoryview:
     if data.dtype != torch.uint8 or not data.is_contiguous():
         raise ValueError(f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}")
     if data.dim() != 1:
-        data = flat(data)  # skipped for flat tensors, because torch operations release the GIL
+        data = flat(data)  # skipped for flat tensors: torch releases the GIL, and may wait to acquire it again
     return data.numpy().data
 
 
@@ -180,7 +180,7 @@ def _check_scans(view: memoryview) -> None:
     """
     if len(view) <= MOST_SCANS * _SCAN_BYTES:
         return
-    # In compressed data, a byte FF is followed by 00 or by a restart marker.
+    # Compressed data doesn't contain FF DA: a byte FF is followed by 00 or by a restart marker there.
     count = sum(1 for _ in itertools.islice(_SCAN.finditer(view), MOST_SCANS + 1))
     if count > MOST_SCANS:
         raise failure(
@@ -274,7 +274,7 @@ _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 
 def bmp_header(view: memoryview) -> ImageHeader:
     (size,) = struct.unpack_from("<I", view, 14)
-    if size == 12:  # OS/2: small numbers and three-byte palette entries
+    if size == 12:  # OS/2: 16-bit width and height, and palette entries of three bytes
         width, height, depth = struct.unpack_from("<HHxxH", view, 18)
         colors, entry = 0, 3
     else:

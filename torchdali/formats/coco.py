@@ -108,8 +108,8 @@ class Annotations:
         labels: ``(N,)``.
         outlines: Polygons.
         sizes: Height and width of each image.
-        segmentations: For each image, a list with one item per box, from which the box's mask is drawn: polygons, a
-            run-length code or None.
+        segmentations: For each image, a list with one item per box: the polygons or the run-length code of the box's
+            mask, or None.
     """
 
     names: list[str]

@@ -85,7 +85,7 @@ class ListedFiles:
     def info(self, index: int, output: int | None = None) -> str:
         """Return the full path of a file.
 
-        For the first output, return the path as it was listed; for other outputs, an empty string.
+        For the first output, return the listed path; for other outputs, an empty string.
         """
         if output is None:
             return shown(self._path(index))

@@ -200,7 +200,7 @@ class NumpyDataset(ListedFiles):
     def info(self, index: int, output: int | None = None) -> str:
         """Return the path of a file.
 
-        For an output, return the path as it was listed; for files of a listed folder, it starts with ``./``, as in
+        For an output, return the listed path. If the files of a folder were listed, the path starts with ``./``, as in
         DALI.
         """
         name = super().info(index, output)
