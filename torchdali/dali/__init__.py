@@ -1,5 +1,5 @@
-"""Names and modes that exist only for programs written for DALI.
+"""Names and modes that exist only for programs that were written for DALI.
 
-The rest of the package does not import this package, except where `tests/test_layers.py` allows it. The dynamic mode
-and the transforms of `torchdali.experimental` also exist only for these programs.
+Only the modules that `tests/test_layers.py` lists may import this package. The dynamic mode and the transforms of
+`torchdali.experimental` also exist only for programs that were written for DALI, but they are not in this package.
 """

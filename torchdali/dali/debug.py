@@ -1,4 +1,4 @@
-"""Pipelines in debug mode: the function runs again for every batch, and every node has its data."""
+"""`DebugPipeline`: a pipeline whose function runs for every batch, so that nodes contain data."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = ["DebugPipeline"]
 class DebugPipeline(Pipeline):
     """The pipeline that ``pipeline_def(debug=True)`` creates.
 
-    Operators run when the function calls them, in the caller's thread, one batch at a time. You can print a node, get
-    its batch by `DebugNode.get`, and use breakpoints. The results are the same as without debug mode. Checkpoints,
-    serialization and `explain` need a traced graph, and raise an error in debug mode.
+    The pipeline's function runs for every batch, in the user's thread. Each operator runs when the function calls it.
+    You can print a node, get its batch with `DebugNode.get`, and use breakpoints. The results are the same as without
+    debug mode. Checkpoints, serialization and `explain` need a graph, so they raise an error in debug mode.
     """
 
     _ahead = False
 
     def build(self) -> None:
-        """Check the arguments; the graph is built again for every batch."""
+        """Check the pipeline's arguments and create its executor."""
         if self._executor is not None:
             return
         self._options.check_batch_size()
@@ -52,7 +52,11 @@ class DebugPipeline(Pipeline):
         return [as_output(value, i) for i, value in enumerate(outputs)]
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Describe a reader, or all readers. This may run the function for the first batch; it is delivered later."""
+        """Describe a reader, or all readers.
+
+        Before the first batch, this call runs the pipeline's function to find the readers. The resulting batch is the
+        first batch that is delivered.
+        """
         run: Any = self._running
         if not run.knows_sources and not run.in_flight:
             run.schedule()
@@ -62,7 +66,7 @@ class DebugPipeline(Pipeline):
         return super().reader_meta(name)
 
     def schedule_run(self) -> None:
-        """Run the function for the next batch, unless `reader_meta` already ran it."""
+        """Run the function for the next batch, unless `reader_meta` has already run it."""
         if self._ahead:
             self._ahead = False
             return
@@ -70,7 +74,7 @@ class DebugPipeline(Pipeline):
 
     @property
     def prefetch_depth(self) -> int:
-        """Number of batches in flight: one in debug mode."""
+        """Number of batches that are prepared ahead: 1 in debug mode."""
         return 1
 
     def _schedule(self, inputs: Mapping[str, Any], tag: object = None, ended: bool = False) -> None:
@@ -89,7 +93,11 @@ class DebugPipeline(Pipeline):
         cuda_stream: Any = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Pass a source its next batch. Before the first run, the batch is stored for a source with this name."""
+        """Pass the next batch to an `external_source`; see `Pipeline.feed_input`.
+
+        Before the first run, the sources are unknown. The batch is then stored until the function calls the source with
+        this name.
+        """
         name = getattr(data_node, "name", data_node)
         run: Any = self._running
         if run.knows_sources or not isinstance(name, str):
@@ -98,7 +106,7 @@ class DebugPipeline(Pipeline):
             run.hold(name, data, layout, cuda_stream)
 
     def input_feed_count(self, input_name: str) -> int:
-        """Return the number of batches to feed before the first run: one."""
+        """Return the number of batches to feed before the first run: 1 in debug mode."""
         return self.prefetch_depth
 
     def _trace(self) -> Any:
@@ -108,7 +116,7 @@ class DebugPipeline(Pipeline):
 
 
 def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls a bound method, with a weak reference to the method's object."""
+    """Return a function that calls a bound method without keeping the method's object alive."""
     reference = weakref.WeakMethod(method)
 
     def call(*arguments: Any) -> Any:

@@ -1,8 +1,8 @@
-"""DALI's private names that published programs use.
+"""Private names of DALI's pipelines and iterators that published programs use.
 
-If several public programs read, set, call or override a private name of DALI's iterators or pipelines, that name is
-an interface. The classes here define these names with DALI's meaning. Hooks that subclasses override, like
-`_get_outputs` and `_prefetch`, aren't here: the iterators and pipelines define them.
+If several public programs read, set, call or override a private name of DALI's pipelines or iterators, torchdali
+supports the name. The classes in this module define these names with DALI's meaning. Methods that subclasses override,
+like `_get_outputs` and `_prefetch`, are defined by the pipelines and iterators themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["IteratorOldNames", "PipelineOldNames"]
 
 
 class _Renamed:
-    """A public attribute under another name."""
+    """Descriptor that reads a public attribute under another name."""
 
     def __init__(self, public: str) -> None:
         self._public = public
@@ -30,7 +30,7 @@ class _Renamed:
 
 
 class _Derived:
-    """A computed attribute, like a property; a program may replace it by assigning a value."""
+    """Descriptor that computes an attribute, like a `property`. A program may replace it by assigning a value."""
 
     def __init__(self, derive: Callable[[Any], Any]) -> None:
         self._derive = derive
@@ -40,7 +40,7 @@ class _Derived:
 
 
 class _FromOptions(_Renamed):
-    """An argument of `Pipeline` that has no attribute."""
+    """Descriptor that reads an argument of `Pipeline` for which the pipeline has no public attribute."""
 
     def __get__(self, pipe: Any, owner: type | None = None) -> Any:
         return self if pipe is None else getattr(pipe._options, self._public)
@@ -54,7 +54,7 @@ def _edge_name(edge: DataNode) -> str:
 
 
 class PipelineOldNames:
-    """Inner names of DALI's `Pipeline`."""
+    """Private names of DALI's `Pipeline`, as a mixin for torchdali's `Pipeline`."""
 
     _batch_size = _max_batch_size = _Renamed("max_batch_size")
     _num_threads = _Renamed("num_threads")
@@ -172,27 +172,27 @@ class PipelineOldNames:
 
 
 class IteratorOldNames:
-    """Inner names of DALI's iterators, for a `BaseIterator`."""
+    """Private names of DALI's iterators, as a mixin for torchdali's `BaseIterator`."""
 
     # ------------------------------------------------------------ the place in the epoch
 
     @property
     def _counter(self: Any) -> int:
-        """Number of samples of this epoch so far; with DROP, the end of the epoch adds the dropped ones."""
+        """Number of samples of this epoch so far. With the policy DROP, the epoch's end adds the dropped samples."""
         epochs = self._epochs
         return int(epochs.position + (epochs.dropped * epochs.batch_size if self._over else 0))
 
     @_counter.setter
     def _counter(self: Any, samples: int) -> None:
         if not hasattr(self, "_epochs"):
-            return  # too early: the constructor will set the position
+            return  # called by the base class's constructor, which will set the position itself
         if samples < self._counter and (self._over or self._epochs.finished):
             self._begin_epoch()  # the program has its own `reset`, which lowers the counter
         self._epochs.position = samples
 
     @property
     def _size(self: Any) -> int:
-        """`size`; a program that sets it changes the end of the epoch."""
+        """Number of samples in an epoch, like `size`. Set it to change the end of the epoch."""
         return int(self._epochs.size)
 
     @_size.setter
@@ -225,7 +225,7 @@ class IteratorOldNames:
 
     @_last_batch_padded.setter
     def _last_batch_padded(self: Any, padded: bool) -> None:
-        """No-op: the reader controls the padding."""
+        """Do nothing: the reader determines the padding."""
 
     @_Derived
     def _size_no_pad(self: Any) -> int:
@@ -264,7 +264,12 @@ class IteratorOldNames:
     # ------------------------------------------------------------ names that copies of DALI's iterators call
 
     def _remove_padded(self: Any) -> tuple[Any, Any]:
-        """Return whether to remove samples of the last batch, and how many samples of each pipeline to keep."""
+        """Return the number of the last batch's samples to keep, for each pipeline.
+
+        Returns:
+            True (or an array of bools, one per pipeline) if samples must be removed, otherwise False; and the numbers
+            of samples to keep.
+        """
         counts = self._epochs.counts
         if counts is None:
             return False, [self.batch_size] * len(self._pipes)
@@ -272,7 +277,11 @@ class IteratorOldNames:
         return left < self.batch_size, left
 
     def _check_batch_size(self: Any, outs: Any) -> None:
-        """Raise AssertionError if the outputs of a batch have different numbers of samples."""
+        """Check that all outputs of a batch have the same number of samples.
+
+        Raises:
+            AssertionError: the numbers differ.
+        """
         sizes = {len(output) for outputs in outs for output in outputs}
         if len(sizes) > 1:
             raise AssertionError(f"the outputs of a batch must have the same number of samples, not {sorted(sizes)}")

@@ -10,11 +10,12 @@
 `_engines`, `_rows`, `_idle`    create batches from indices, in threads
 `_iterators`                    the accelerated iterator
 `_torch_internals`              subclasses of PyTorch's iterators; the only module that uses PyTorch's private names
-`_states`, `_generators`        positions in an epoch, and the states of their random number generators
-`_lazy_opening`                 makes Pillow open JPEGs as lazy images, in PyTorch's workers
-`_lazy_images`                  the lazy image
+`_states`, `_generators`        save and load positions in an epoch, with the states of random number generators
+`_lazy_opening`                 lets Pillow open JPEGs as lazy images, in loaders that aren't accelerated
+`_lazy_images`                  lazy images: only the region that the transforms keep is decoded
 `_lazy_compose`                 converts a lazy image to a normalized tensor in one call
 `_lazy_colors`                  delays torchvision's color changes until a lazy image is decoded
+`_worker_blocks`                reusable shared memory for the batches of PyTorch's workers
 `_skipping`                     skips damaged samples
 `_reports`                      times of loops, and `tune`
 ==============================  ==========================================================================

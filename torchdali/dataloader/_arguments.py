@@ -1,4 +1,4 @@
-"""Checks of arguments for which PyTorch's own error messages don't help."""
+"""Check arguments of a `DataLoader` for which PyTorch's own error messages don't help."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ __all__ = ["check_dataset", "check_policy"]
 
 
 def check_dataset(dataset: Any) -> None:
-    """Check that a dataset isn't something that is often passed by mistake.
+    """Check that the argument ``dataset`` isn't an object that users often pass by mistake.
+
+    A text only causes a warning.
 
     Raises:
         TypeError: the dataset is a class or a generator.

@@ -1,4 +1,4 @@
-"""Compilation of all transforms of a dataset, from PIL images to tensors; `_rules` has the rule of each transform."""
+"""Compile all transforms of a dataset into steps. `_rules` contains the rule for each transform."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ class Compiled:
 
 @dataclass
 class _Draft:
-    """The transforms that were compiled so far.
+    """The result of compiling the first transforms of a dataset.
 
     Attributes:
-        image: Form and channels of the next transform's input.
+        image: Form and number of channels of the next transform's input.
         steps: Steps on the image.
-        ends: Erasings after the conversion to a tensor.
-        normalization: Mean and standard deviation; None without a normalization.
-        multiplies: True if the conversion to floats multiplies; see `TensorConversion`.
+        ends: Erasings of the float tensor, which follow all steps.
+        normalization: Mean and standard deviation; (None, None) if there was no `Normalize`.
+        multiplies: True if the conversion to floats multiplies by 1/255 instead of dividing; see `TensorConversion`.
     """
 
     image: ImageForm
@@ -101,7 +101,11 @@ class _Draft:
     multiplies: bool = False
 
     def add(self, t: Any) -> None:
-        """Append a transform."""
+        """Compile one more transform.
+
+        Raises:
+            NotSupportedError, ValueError: the transform, or one of its values, is not supported.
+        """
         form, channels = self.image
         if not is_own(t):
             raise NotSupportedError(is_own_transform(t))
@@ -126,7 +130,11 @@ class _Draft:
             self.image = self.image._replace(channels=channels_after(steps, channels))
 
     def finish(self) -> ImageTransforms:
-        """Return the transforms."""
+        """Return the compiled transforms.
+
+        Raises:
+            NotSupportedError: the transforms return PIL images.
+        """
         if self.image.form == PIL:
             raise NotSupportedError(has_no_tensors())
         is_unit, channels = self.image.form != BYTES, self.image.channels
@@ -151,12 +159,12 @@ def compile_transforms(transform: Any, channels: int = 3) -> Compiled:
         return Compiled(draft.finish(), tuple(known))
     except NotSupportedError as reason:
         return Compiled(None, tuple(known), str(reason))
-    except Exception as error:  # the rule doesn't support a value, which torchvision's own code may accept
+    except Exception as error:  # a rule doesn't support a value; torchvision's own code may support it
         return Compiled(None, tuple(known), breaks_rule(t, error))
 
 
 def augmentations(transform: Any) -> ImageTransforms:
-    """Compile transforms for the `augment` argument, which run between a random crop and the normalization.
+    """Compile transforms for the argument `augment`. They run between the random crop and the normalization.
 
     Raises:
         TypeError: a transform isn't supported.
@@ -180,7 +188,7 @@ _OF_OTHERS = ("RandomResizedCrop", "Normalize", "ConvertImageDtype", "ToDtype", 
 
 
 def _atoms(steps: Steps) -> Iterator[Any]:
-    """Yield all steps, including the steps in random choices and random orders."""
+    """Yield all steps, including the nested steps of random choices and random orders."""
     for step in steps:
         if isinstance(step, RandomSteps):
             yield from _atoms([each for row in step.rows for each in row])
@@ -189,7 +197,7 @@ def _atoms(steps: Steps) -> Iterator[Any]:
 
 
 def _jumps(step: Any) -> bool:
-    """Return True if a step can map adjacent levels to distant levels."""
+    """Return True if a step can map two adjacent pixel values to distant values."""
     if isinstance(step, Color):
         return step.name in ("autocontrast", "equalize", "posterize") or (step.name == "solarize" and step.value != 128)
     return isinstance(step, (AutoAugment, RandAugment, TrivialAugment))

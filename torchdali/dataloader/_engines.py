@@ -1,4 +1,4 @@
-"""The engines of accelerated loaders, which create batches of tensors from indices."""
+"""Engines of accelerated loaders: objects whose threads create batches of tensors from the samples' indices."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = ["Arrays", "Pictures", "is_movable"]
 
 
 class _BatchTask:
-    """A task of a thread: to create a batch.
+    """A task for a thread of an engine: the creation of one batch.
 
     Attributes:
-        done: Set when the task is finished or was dropped.
-        result: The batch, or its error; None before the end of the task.
+        done: Latch that is set when the task is finished, or when a thread has skipped the dropped task.
+        result: The batch or its error; None before the task is finished.
     """
 
     def __init__(self, make: Callable[[], Tensor]) -> None:
@@ -51,7 +51,7 @@ class _BatchTask:
         self.done.set()
 
     def drop(self) -> None:
-        """Drop the task, unless it is already running."""
+        """Cancel the task, unless it is already running."""
         self._make = None
 
 
@@ -62,9 +62,10 @@ def _work(tasks: queue.SimpleQueue[_BatchTask | None]) -> None:
 
 
 class Arrays:
-    """Engine for images of one size in memory and transforms that only move pixels: a batch is a selection of pixels.
+    """Engine for images of one size in memory, with transforms that only move pixels, such as crops and flips.
 
-    Each thread creates whole batches, because the NumPy functions release the GIL.
+    A batch is created by selecting pixels with NumPy. Each thread creates whole batches, because the NumPy functions
+    release the GIL.
     """
 
     def __init__(self, leaves: Leaves, transforms: ImageTransforms, threads: int, depth: int) -> None:
@@ -79,18 +80,18 @@ class Arrays:
             Thread(_work, (self._tasks,), f"torchdali-arrays-{number}").start()
 
     def renew(self, leaves: Leaves) -> None:
-        """Use the present images of the dataset."""
+        """Use the dataset's current images, which the user may have changed since the last loop."""
         (leaf,) = leaves.leaves
         assert leaf.pixels is not None
         self._leaves, self._pixels = leaves, leaf.pixels.numpy()
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Start the creation of a batch."""
+        """Request a batch; see `BatchEngine.submit`."""
         self._pending[number] = task = _BatchTask(partial(self._batch, indices, mix(*seeds, number)))
         self._tasks.put(task)
 
     def take(self, number: int) -> list[Any] | Exception:
-        """Wait for the images of a batch."""
+        """Wait for the images of a batch, and return them or the batch's error."""
         task = self._pending[number]
         while not task.done.is_set():
             task.done.wait(60.0)
@@ -101,12 +102,12 @@ class Arrays:
         return result if isinstance(result, Exception) else RuntimeError(f"{result!r} in a thread")
 
     def reset(self) -> None:
-        """Drop all requests."""
+        """Drop all requested batches."""
         while self._pending:
             self._pending.popitem()[1].drop()
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self.reset()
         self._end()
 
@@ -127,7 +128,7 @@ def _end(tasks: queue.SimpleQueue[_BatchTask | None], threads: int) -> None:
 
 
 def _finish(planes: npt.NDArray[np.uint8], conversion: TensorConversion) -> npt.NDArray[Any]:
-    """Convert pixels to normalized floats, bit-identical to torchvision."""
+    """Convert uint8 pixels to normalized floats, with bit-identical results to torchvision's."""
     if not conversion.unit:
         return planes
     values = planes.astype(np.float32)
@@ -151,7 +152,7 @@ def _graph(requests: Requests, kept: ImageTransforms | None, transforms: ImageTr
 
 
 class Pictures:
-    """Engine for images that a pipeline's threads decode and transform."""
+    """Engine for images that a torchdali pipeline decodes and transforms in its threads."""
 
     def __init__(
         self,
@@ -175,16 +176,19 @@ class Pictures:
         self.pipeline.build()
 
     def renew(self, leaves: Leaves) -> None:
-        """Use the present samples of the datasets."""
+        """Use the datasets' current samples, which the user may have changed since the last loop."""
         self._requests.source = leaves.source
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Start the creation of a batch."""
+        """Request a batch; see `BatchEngine.submit`."""
         self.pipeline.submit_records(indices, mix(*seeds, number))
         self._numbers.append(number)
 
     def take(self, number: int) -> list[Any] | Exception:
-        """Wait for a batch; return its images, and the positions of bad samples if the loader skips these."""
+        """Wait for a batch; return its images, or its error.
+
+        If the loader skips bad samples, also return the positions of the batch's bad samples.
+        """
         if self._numbers[0] != number:
             raise RuntimeError(f"batch {self._numbers[0]} is the next of the pipeline, not {number}")
         self._delivered += 1
@@ -203,7 +207,7 @@ class Pictures:
         return {each.sample for each in self.pipeline.bad_sample_report() if each.batch == batch}
 
     def reset(self) -> None:
-        """Wait for all started batches, and drop them."""
+        """Wait for all requested batches, and drop them."""
         self._numbers.clear()
         while True:
             try:
@@ -215,12 +219,12 @@ class Pictures:
             self._delivered += 1
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self.pipeline.close()
 
 
 def _as_raised(error: PipelineError) -> Exception:
-    """Return an exception of the class that the dataset itself would raise. Its text also names the file."""
+    """Return the exception that the dataset itself would raise, with the name of the file added to the message."""
     cause, place = error.__cause__, str(error).partition("\n")[0]
     if cause is None:
         return error
@@ -235,7 +239,10 @@ def _as_raised(error: PipelineError) -> Exception:
 
 
 def is_movable(leaves: Leaves, transforms: ImageTransforms) -> bool:
-    """Return True if `Arrays` supports the transforms: they only move pixels of equally large images in memory."""
+    """Return True if `Arrays` supports a dataset.
+
+    The images must be in memory and have one size, and the transforms must only move pixels.
+    """
     if len(leaves.leaves) > 1 or leaves.leaves[0].pixels is None or transforms.conversion is None or transforms.ends:
         return False
     pads = [step.pad if isinstance(step, RandomCropStep) else step for step in transforms.steps]

@@ -26,20 +26,23 @@ __all__ = [
 ]  # fmt: skip
 
 Snapshot = Mapping[str, Any]
-"""The state of each generator, by its name."""
+"""States of random number generators, by the generators' names."""
 
 _OF_TORCH = (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler, DistributedSampler)
 
 
 def is_of_torch(sampler: Any) -> bool:
-    """Return True if a sampler's indices depend only on its generators, not on the time of drawing."""
+    """Return True for PyTorch's own samplers, tuples and ranges.
+
+    Their indices depend only on the states of their generators, so they can be drawn at any time.
+    """
     if type(sampler) is BatchSampler:
         return is_of_torch(sampler.sampler)
     return type(sampler) in _OF_TORCH or type(sampler) in (tuple, range)
 
 
 def draws_early(sampler: Any) -> bool:
-    """Return True if drawing a sampler's indices earlier than needed has no visible effect."""
+    """Return True if a program can't observe that a sampler's indices are drawn earlier than needed."""
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
     if type(inner) is RandomSampler and inner.generator is not None:
         return not inner.replacement and len(inner) == len(inner.data_source)  # draws only once in an epoch
@@ -47,7 +50,10 @@ def draws_early(sampler: Any) -> bool:
 
 
 def generators_of(loader: Any) -> dict[str, Any]:
-    """Return the generators that a loader draws from, by name. Each generator is contained once."""
+    """Return the random number generators that a loader and its samplers may draw from, by name.
+
+    A generator with several names is returned only under its first name.
+    """
     generators: dict[str, Any] = {}
     _add(generators, "generator", torch.default_generator if loader.generator is None else loader.generator)
     _search(generators, "batch_sampler", loader.batch_sampler)
@@ -86,12 +92,12 @@ def is_shared(generator: Any) -> bool:
 
 
 def snapshot(generators: Mapping[str, Any]) -> Snapshot:
-    """Return the states of generators."""
+    """Return the current states of generators."""
     return {name: _read(generator) for name, generator in generators.items()}
 
 
 def restore(generators: Mapping[str, Any], states: Snapshot) -> None:
-    """Set generators to states."""
+    """Set generators to saved states. Generators without a saved state are unchanged."""
     for name, generator in generators.items():
         if name in states:
             _write(generator, states[name])
@@ -122,7 +128,7 @@ def _write(generator: Any, state: Any) -> None:
 
 
 def encode_states(states: Snapshot) -> dict[str, Any]:
-    """Return states as JSON values."""
+    """Convert states of generators to values that JSON can store."""
     return {name: _encode(state) for name, state in states.items()}
 
 
@@ -137,11 +143,11 @@ def _encode(value: Any) -> Any:
 
 
 def decode_states(states: Mapping[str, Any], generators: Mapping[str, Any], field: str) -> Snapshot:
-    """Convert JSON values to states of generators. Each state is checked by setting a copy of its generator to it.
+    """Convert values from `encode_states` to states of generators, and check that the generators accept the states.
 
     Args:
-        states: The JSON values, by the generator's name.
-        generators: The generators.
+        states: Values from `encode_states`, by the generators' names.
+        generators: The generators. Their states are not changed.
         field: Name of the field in the loader's state, for error messages.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Idle engines between two loops: a loader reuses its engine in the next loop, and a process has few idle engines."""
+"""`IdleEngines`: engines that a loader reuses in its next loop. A process has only a few idle engines."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torchdali.threads import close_abandoned
 
 __all__ = ["IdleEngines"]
 
-_MOST = 2  # greatest number of idle engines in a process: one for training and one for validation
+_MOST = 2  # maximum number of idle engines in a process: one for training and one for validation
 
 
 class _IdleEngine:
-    """An idle engine, and the key of its plan."""
+    """An idle engine, with the loader's `IdleEngines` and the key of the plan for which the engine was created."""
 
     def __init__(self, owner: IdleEngines, key: Any, engine: BatchEngine) -> None:
         self.owner, self.key, self.engine = weakref.ref(owner), key, engine
@@ -33,7 +33,11 @@ class IdleEngines:
         return [entry.engine for entry in self._entries.copy()]
 
     def take(self, key: Any) -> BatchEngine | None:
-        """Remove and return an engine with the key of a plan; close engines with other keys. None without a match."""
+        """Remove and return the engine for a plan; None if there isn't one. Engines for other plans may be closed.
+
+        Args:
+            key: Key of the plan.
+        """
         for entry in self._entries.copy():
             if self._remove(entry):
                 if entry.key == key:
@@ -42,7 +46,12 @@ class IdleEngines:
         return None
 
     def keep(self, key: Any, engine: BatchEngine) -> None:
-        """Add an engine. If the process now has too many idle engines, close the engines that were idle for longest."""
+        """Add an idle engine. If the process now has too many of them, close those that were idle for longest.
+
+        Args:
+            key: Key of the plan for which the engine was created.
+            engine: The engine.
+        """
         entry = _IdleEngine(self, key, engine)
         self._entries.append(entry)
         _order.append(weakref.ref(entry))
@@ -62,7 +71,10 @@ class IdleEngines:
             close_abandoned(entry.engine)
 
     def _remove(self, entry: _IdleEngine) -> bool:
-        """Remove an entry; return True if only the caller now has the engine, and the engine has threads here."""
+        """Remove an entry; return True if the caller may use or close its engine.
+
+        Return False if another thread has already removed the entry, or if the engine belongs to the parent process.
+        """
         try:
             self._entries.remove(entry)  # atomic: if another thread has removed the entry, this raises ValueError
         except ValueError:

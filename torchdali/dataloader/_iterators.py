@@ -22,13 +22,14 @@ __all__ = ["AcceleratedIterator"]
 
 
 class AcceleratedIterator(CountingIterator):
-    """An iterator that gets indices from PyTorch's sampler, and the samples from an engine.
+    """Iterator that gets indices from PyTorch's sampler, and batches from an engine.
 
-    A number identifies each batch in requests to the engine. An asynchronous exception may interrupt `__next__` between
-    any two instructions. The next call then closes the engine, and requests all undelivered batches from a new engine.
+    An exception such as a keyboard interrupt may end `__next__` at any instruction. The next call then closes the
+    engine, and requests all undelivered batches from a new engine. A batch's number, its index in the epoch, identifies
+    it in requests.
 
     Args:
-        loader: The loader. Its attributes have the same meaning as for PyTorch's iterators.
+        loader: The loader.
         plan: The loader's plan, which opens the engine.
         start: Other arguments of `CountingIterator`.
     """
@@ -37,7 +38,7 @@ class AcceleratedIterator(CountingIterator):
         self._loader, self._plan = loader, plan
         self._engine: BatchEngine | None = None
         self._requests: deque[tuple[Any, int]] = deque()  # indices and number of each undelivered batch
-        self._rows: dict[int, list[int] | None] = {}  # integer indices of each batch that the engine was asked for
+        self._rows: dict[int, list[int] | None] = {}  # indices of each batch that was requested from the engine
         self._valid = -1  # number of the batch that the engine returns next; another value after an exception
         super().__init__(loader, *start)
 
@@ -71,7 +72,7 @@ class AcceleratedIterator(CountingIterator):
     # ------------------------------------------------------------ indices
 
     def _draw(self) -> None:
-        """Draw the next batch's indices from the sampler, unless it is exhausted."""
+        """Draw the next batch's indices from the sampler, if it has any left."""
         self._interrupted = True
         if self._numbered is None:
             self._numbered = zip(self._indices(), itertools.count(self._end))
@@ -89,11 +90,14 @@ class AcceleratedIterator(CountingIterator):
 
     @property
     def _end(self) -> int:
-        """The number of the next batch whose indices will be drawn."""
+        """Number of the batch whose indices are drawn next."""
         return self._requests[-1][1] + 1 if self._requests else self.progress.batches
 
     def _draw_ahead(self, number: int) -> None:
-        """Draw as many index lists as PyTorch's iterators have drawn when they wait for this batch."""
+        """Draw the indices of as many batches as PyTorch's iterators have drawn when they wait for batch `number`.
+
+        If the program can't observe it, the indices of all batches that the engine prepares ahead are drawn.
+        """
         if self._num_workers:
             self._attempt(self._window + number - self._begun)
         end = number + 1
@@ -105,7 +109,7 @@ class AcceleratedIterator(CountingIterator):
             self._draw()
 
     def _attempt(self, count: int) -> None:
-        """Request indices from the sampler until it has received `count` requests in this epoch."""
+        """Request indices from the sampler until `count` requests were made in this epoch, even if it is exhausted."""
         while self._attempts < count:
             self._attempts += 1
             self._draw()
@@ -113,7 +117,7 @@ class AcceleratedIterator(CountingIterator):
     # ------------------------------------------------------------ batches
 
     def _restart(self) -> None:
-        """Close the engine, and open a new engine, which has no requests yet."""
+        """Close the engine, and open a new one. The new engine has no requests yet."""
         engine, self._engine = self._engine, None
         if engine is not None and engine.process == process():
             close_abandoned(engine)
@@ -122,7 +126,7 @@ class AcceleratedIterator(CountingIterator):
         self._engine = self._loader._engine(self._plan)
 
     def _submit(self) -> None:
-        """Request all batches that the engine prepares ahead and that it wasn't asked for yet."""
+        """Request the batches that the engine should prepare ahead, except those that are already requested."""
         assert self._engine is not None
         for indices, number in itertools.islice(self._requests, self._engine.depth):
             if number in self._rows:
@@ -160,7 +164,11 @@ class AcceleratedIterator(CountingIterator):
         return data
 
     def _answer(self, indices: Any, number: int) -> Any:
-        """Return a batch, or the batch's own error, which a second engine also raises; raise any other error."""
+        """Return a batch, or the error that the batch itself causes.
+
+        If the first attempt raises an error, a new engine tries again. If the second attempt has another result, the
+        first error came from outside, for example from a signal handler, and is raised.
+        """
         try:
             return self._make(indices, number)
         except Exception as error:
@@ -170,7 +178,7 @@ class AcceleratedIterator(CountingIterator):
                 repeated = self._make(indices, number)
             except Exception as another:
                 repeated = another
-            if type(repeated) is not type(error):  # the error was asynchronous, for example from a signal handler
+            if type(repeated) is not type(error):  # the first error came from outside
                 raise
             return error
 
@@ -195,7 +203,7 @@ class AcceleratedIterator(CountingIterator):
         return self._pin(data)
 
     def _collate_sizes(self, indices: list[int], samples: list[Any]) -> Any:
-        """Collate images; if their sizes differ, add the files of two images to PyTorch's error."""
+        """Collate images. If their sizes differ, add the files of two differing images to PyTorch's error."""
         try:
             return default_collate(samples)
         except RuntimeError as error:
@@ -210,18 +218,18 @@ class AcceleratedIterator(CountingIterator):
         return max(self._valid, self.progress.batches)
 
     def _fail(self) -> None:
-        """No-op: `_next_data` itself counts failed batches."""
+        """Do nothing: `_next_data` counts failed batches itself."""
 
     # ------------------------------------------------------------ the end
 
     def _shutdown_workers(self) -> None:
-        """Close the engine, as PyTorch's iterator stops its workers."""
+        """Close the engine, where PyTorch's iterator would stop its workers."""
         engine, self._engine, self._valid = self._engine, None, -1
         if engine is not None:
             close_abandoned(engine)
 
     def _release(self) -> None:
-        """Return the engine to the loader for later loops; close it if an exception interrupted it."""
+        """Give the engine back to the loader, for later loops; close it if an exception has interrupted it."""
         engine, self._engine = self._engine, None
         if engine is None or engine.process != process():
             return

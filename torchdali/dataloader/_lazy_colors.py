@@ -18,12 +18,12 @@ __all__ = ["color_replacements"]
 
 
 class _Change(NamedTuple):
-    """The library's equivalent of a torchvision function.
+    """The native library's operation that is equivalent to a torchvision function.
 
     Attributes:
         operation: Name of the operation in `codecs.pixel_steps`.
-        is_known: Function that returns True if the library supports a value.
-        keeps_info: True if the result has the ``info`` of the image.
+        is_known: Function that returns True if the library supports a value of the function's argument.
+        keeps_info: True if the result has the same ``info`` dictionary as the image.
     """
 
     operation: str
@@ -45,7 +45,7 @@ _CHANGES = {
 
 
 def _replacement(original: Any, change: _Change) -> Callable[..., Any]:
-    """Return a replacement for a torchvision function that records the change if the image is lazy."""
+    """Return a replacement for a torchvision function. It records the change if the image is lazy."""
     parameter = original.__code__.co_varnames[1]
 
     @functools.wraps(original)
@@ -62,7 +62,10 @@ def _replacement(original: Any, change: _Change) -> Callable[..., Any]:
 
 
 def color_replacements() -> list[tuple[dict[Any, Any], Any, Callable[..., Any]]]:
-    """Return the replacements as tuples: a module's dictionary or a table, the key in it, and the function."""
+    """Return the replacements as tuples: dictionary, key, and new value.
+
+    The dictionary is the namespace of a torchvision module, or a table of `transforms.v2`.
+    """
     if find_class_change(ColorJitter) or find_class_change(RandomGrayscale):
         return []
     found: list[tuple[dict[Any, Any], Any, Callable[..., Any]]] = []
@@ -73,7 +76,7 @@ def color_replacements() -> list[tuple[dict[Any, Any], Any, Callable[..., Any]]]
 
 
 def _tables(name: str) -> list[dict[Any, Any]]:
-    """Return the tables in which `transforms.v2` registers the implementations of a function by image class."""
+    """Return the tables in which `transforms.v2` registers a function's implementations, by the image's class."""
     utils = sys.modules.get("torchvision.transforms.v2.functional._utils")
     names = (name, "rgb_to_grayscale") if name == "to_grayscale" else (name,)
     tables = {} if utils is None else {each.__name__: table for each, table in utils._KERNEL_REGISTRY.items()}

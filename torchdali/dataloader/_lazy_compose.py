@@ -1,7 +1,8 @@
-"""Conversion of images to normalized tensors in one call, for a torchvision `Compose` that runs in a worker.
+"""Replace the last transforms of a torchvision `Compose`, in PyTorch's workers, by one faster call.
 
-A `Compose` still calls its transforms one after the other. Only the conversion of the image to a tensor and the
-following transforms, like `ToDtype` and `Normalize`, are fused into one call if they are torchvision's unchanged code.
+The conversion of an image to a tensor and the transforms after it, like `ToDtype` and `Normalize`, are *fused*: one
+call decodes a lazy image, converts it and normalizes it. The transforms before the conversion still run one after the
+other. Transforms are fused only if the user has not changed torchvision's code.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ _CONVERSIONS, _DTYPES = ("PILToTensor", "ToImage", "ToTensor"), ("ConvertImageDt
 
 
 class _FusedTransforms(NamedTuple):
-    """Transforms of a `Compose` that are fused into one call.
+    """The transforms of a `Compose` that one call replaces.
 
     Attributes:
-        start, stop: Indices of the fused transforms.
+        start, stop: Range of the indices of the fused transforms.
         transforms: All transforms of the `Compose`.
-        states: The attributes of each fused transform.
+        states: Attributes of each fused transform, to detect later changes.
         conversion: Conversion that replaces the fused transforms; None if no transforms are fused.
-        planar: True if the result is contiguous, like the result of `ToTensor`.
-        of_tensors: True if the input is already a tensor.
-        kind: Class of the result; None for the class of the input.
+        planar: True if the resulting tensor is contiguous, like the result of `ToTensor`.
+        of_tensors: True if the input of the fused transforms is a tensor; False if it is a PIL image.
+        kind: Class of the resulting tensor; None for the class of the input.
     """
 
     start: int
@@ -63,7 +64,7 @@ class _FusedTransforms(NamedTuple):
         return usual and all(vars(t) == state for t, state in zip(row, self.states, strict=True))
 
     def convert(self, image: Any) -> Tensor | None:
-        """Convert an image, or an image's uint8 tensor; None if torchvision must convert it."""
+        """Apply the fused transforms to a PIL image or a uint8 tensor; None if torchvision must apply them."""
         if self.conversion is None or isinstance(image, Tensor) is not self.of_tensors:
             return None
         if isinstance(image, Tensor):
@@ -76,7 +77,8 @@ class _FusedTransforms(NamedTuple):
     def convert_sample(self, inputs: tuple[Any, ...]) -> Any:
         """Apply the fused transforms to a sample; None if torchvision must apply them.
 
-        torchvision's own code processes all values except the image, which a tiny image replaces meanwhile.
+        If the sample has other values than the image, torchvision's own transforms process these values. In this call
+        of the transforms, a tiny image replaces the image.
         """
         leaves, form = tree_flatten(inputs)
         images = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Image.Image) or _is_image(leaf)]
@@ -107,7 +109,7 @@ def _run(transforms: Sequence[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _find_row(transforms: Sequence[Any]) -> _FusedTransforms:
-    """Return the longest sequence of transforms that can be fused, from the first conversion on."""
+    """Find the transforms to fuse: the longest sequence of supported transforms that begins with a conversion."""
     everything = tuple(transforms)
     for start, t in enumerate(everything):
         if name_of(t) in _CONVERSIONS or name_of(t) in _DTYPES:
@@ -133,7 +135,12 @@ def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _FusedTransfo
 
 
 def _kind_after(t: Any, kind: Any) -> Any:
-    """Return the class of an image after a transform; None if no transform has changed the class so far."""
+    """Return the class of the image after a transform; None if no transform has changed it so far.
+
+    Args:
+        t: The transform.
+        kind: Class of the image before the transform; None if no transform has changed it.
+    """
     name = name_of(t)
     if name == "ToImage":
         return sys.modules["torchvision.tv_tensors"].Image
@@ -141,7 +148,10 @@ def _kind_after(t: Any, kind: Any) -> Any:
 
 
 def _of_kind(t: Any, kind: Any) -> Any:
-    """Replace a `ToDtype` with a dtype per class by a `ToDtype` for one class; return other transforms unchanged."""
+    """Replace a `ToDtype` that has one dtype per class by a `ToDtype` for the image's class.
+
+    Other transforms are returned unchanged.
+    """
     dtypes = getattr(t, "dtype", None) if name_of(t) == "ToDtype" else None
     if not isinstance(dtypes, dict) or kind is None or type(t).__module__ != "torchvision.transforms.v2._misc":
         return t
@@ -160,11 +170,11 @@ def _forget_rows() -> None:
     _searches = itertools.count()
 
 
-_MOST = 256  # greatest number of searches per process: some programs create a `Compose` for each sample
+_MOST = 256  # maximum number of searches in a process, because some programs create a `Compose` for each sample
 
 
 def _call(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Run a `Compose` with its fused transforms; None if no transforms are fused."""
+    """Apply the transforms of a `Compose`, with some of them fused; None if no transforms can be fused."""
     row = _rows.get(compose)
     try:
         if row is None or not row.is_current(compose.transforms):
@@ -190,7 +200,7 @@ def _has_image(inputs: tuple[Any, ...]) -> bool:
 
 
 def _replacement(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Return a replacement for a method of `Compose` that fuses the conversion of images."""
+    """Return a replacement for a method of `Compose`, which fuses transforms if `is_active` returns True."""
 
     @functools.wraps(original)
     def forward(self: Any, *inputs: Any, **named: Any) -> Any:
@@ -207,7 +217,7 @@ def compose_replacements(is_active: Callable[[], bool]) -> list[tuple[type, str,
     """Return the replacements for methods of `Compose`, as tuples of class, name and function.
 
     Args:
-        is_active: Function that returns True if conversions must be fused in the current thread.
+        is_active: Function that returns True if transforms must be fused in the current thread.
     """
     _forget_rows()
     v2 = sys.modules.get("torchvision.transforms.v2")

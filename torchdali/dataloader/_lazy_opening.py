@@ -1,7 +1,9 @@
-"""Lazy images in the samples of a `DataLoader`: an entry in Pillow's registry of formats opens JPEGs as lazy images.
+"""Let Pillow open JPEGs as lazy images while a `DataLoader` loads samples.
 
-The user's own code runs unchanged. In the main process, functions are replaced only while the dataset of a loader
-without workers loads samples, and the replacements are active only in that thread.
+The user's dataset runs unchanged. To open lazy images, this module replaces Pillow's function for JPEGs in Pillow's
+registry of formats, and some functions of torchvision. PyTorch's workers keep the replacements. In the main process,
+the functions are replaced only while the dataset of a loader without workers loads a batch, and only the thread that
+loads the batch gets lazy images.
 """
 
 from __future__ import annotations
@@ -19,16 +21,16 @@ __all__ = ["FetchLazily", "InitWorker", "LazyOpening", "Patience"]
 
 
 class InitWorker:
-    """A ``worker_init_fn`` that calls the user's function, and then makes a worker process open JPEGs as lazy images.
+    """A ``worker_init_fn`` that calls the user's function, and then lets the worker open JPEGs as lazy images.
 
     Args:
-        worker_init_fn: The user's function.
-        context: Context that starts the processes; None for Python's default.
+        worker_init_fn: The user's function; None if there isn't one.
+        context: Multiprocessing context that starts the workers; None for Python's default.
     """
 
     def __init__(self, worker_init_fn: Callable[[int], None] | None, context: Any) -> None:
         self._worker_init_fn = worker_init_fn
-        if (context or multiprocessing).get_start_method() == "fork":  # the workers inherit all imports and checks
+        if (context or multiprocessing).get_start_method() == "fork":  # forked workers inherit the import and the check
             if "PIL.Image" in sys.modules:
                 import torchdali.dataloader._lazy_images  # noqa: F401
             LazyOpening()
@@ -40,11 +42,11 @@ class InitWorker:
 
 
 class FetchLazily:
-    """A wrapper of PyTorch's fetcher, during whose calls JPEGs are opened as lazy images.
+    """A wrapper of PyTorch's fetcher. While the fetcher loads a batch, JPEGs are opened as lazy images.
 
     Args:
-        fetcher: PyTorch's fetcher.
-        patience: The loader's patience.
+        fetcher: PyTorch's object that loads batches from the dataset.
+        patience: Counter that ends lazy opening if the dataset opens no images.
     """
 
     def __init__(self, fetcher: Any, patience: Patience) -> None:
@@ -64,27 +66,29 @@ class FetchLazily:
 
 
 class Patience:
-    """Counter of batches without images, which decides how long lazy opening stays enabled.
+    """Counter of consecutive batches for which no image was opened. It ends lazy opening if there are several.
 
     Attributes:
-        left: Number of further batches without an image after which lazy opening ends.
+        left: Number of further batches without an image until lazy opening ends.
     """
 
     def __init__(self) -> None:
         self.left = 4
 
     def note(self, has_images: bool) -> None:
-        """Record a batch."""
+        """Count a batch; start counting again if an image was opened for the batch."""
         self.left = 4 if has_images else self.left - 1
 
 
 class LazyOpening:
-    """A context manager within which Pillow opens JPEGs as lazy images.
+    """Context manager in which Pillow opens JPEGs as lazy images.
 
-    Pillow and torchvision must be unchanged when the object is created.
+    If the native library is missing, or if the user has changed Pillow's code when the object is created, the context
+    manager does nothing.
 
     Args:
-        in_all_threads: Open lazy images in all threads; otherwise only in the thread that enters the block.
+        in_all_threads: True to open lazy images in all threads; False to do so only in the thread that enters the
+            block.
 
     Attributes:
         is_used: True if an image was opened since the block was entered.
@@ -136,12 +140,12 @@ class LazyOpening:
     def __exit__(self, *error: object) -> None:
         try:
             self._restore()
-        except BaseException:  # an interrupt: finish the work
+        except BaseException:  # an interrupt: restore the rest, then raise it
             self._restore()
             raise
 
     def _restore(self) -> None:
-        """Undo the replacements of this object that are still in place."""
+        """Restore the original functions that this object has replaced and not restored yet."""
         if _users.get("") is self:
             for each in self._replacements:
                 each.swap(each.value, each.original)
@@ -153,11 +157,11 @@ _users: dict[str, LazyOpening] = {}  # at most one entry; not a lock, which an i
 
 
 class _Replacement(NamedTuple):
-    """A value that temporarily replaces the value of a name.
+    """The temporary replacement of a class attribute or of a dictionary's value.
 
     Attributes:
-        owner: A class, or a dictionary such as a module's.
-        name: The name, or the key in the dictionary.
+        owner: The class, or the dictionary, for example a module's.
+        name: Name of the attribute, or key in the dictionary.
         value: The replacement.
         original: The original value; None if the name doesn't exist.
     """
@@ -168,7 +172,7 @@ class _Replacement(NamedTuple):
     original: Any
 
     def swap(self, present: Any, value: Any) -> None:
-        """Replace the present value, unless the program has set a different value."""
+        """Set a new value if the current value is `present`; do nothing if the program has set a different value."""
         if _value_of(self.owner, self.name) is not present:
             return
         if isinstance(self.owner, type):

@@ -59,11 +59,15 @@ def _accelerate(loader: Any, leaves: Leaves, compiled: Compiled, transforms: Ima
     )
 
 
-FEW, FEW_MOVED = 16, 8  # smallest accelerated batch sizes: in general, and if the transforms only move pixels
+FEW, FEW_MOVED = 16, 8  # smallest accelerated batches of images in memory: in general, and if pixels only move
 
 
 def _check_batch_size(loader: Any, leaves: Leaves, transforms: ImageTransforms) -> None:
-    """Raise NotSupportedError for small batches of images in memory without workers: acceleration gains nothing."""
+    """Check that a batch is large enough for acceleration to help. Only images in memory without workers are checked.
+
+    Raises:
+        NotSupportedError: the batch is too small.
+    """
     if loader.num_workers or leaves.leaves[0].pixels is None:
         return
     size = getattr(loader.batch_sampler, "batch_size", None)

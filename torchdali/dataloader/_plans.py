@@ -1,7 +1,7 @@
-"""Choose a plan: whether and how a loader is accelerated.
+"""Choose the plan of a loader: the decision whether and how it is accelerated.
 
-A loader is accelerated only if PyTorch's own loader would run only PyTorch's and torchvision's code, which `_pristine`
-checks. All other loaders run PyTorch's code, with the reason in their notes.
+A loader is accelerated only if PyTorch's own loader would run no other code than PyTorch's and torchvision's; see
+`_pristine`. All other loaders run PyTorch's code, and their notes contain the reason.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["plan_of"]
 
 
 def plan_of(loader: Any) -> LoaderPlan:
-    """Return the plan of a loader for the present state of its dataset and transforms."""
+    """Return the plan of a loader, for the current state of its dataset and transforms."""
     if os.environ.get("TORCHDALI_ACCELERATE", "1").strip().lower() in ("0", "off", "false", "no"):
         return LoaderPlan(None, Notes([notes.not_accelerated(notes.is_switched_off())]))
     try:
         return _choose(loader)
     except NotSupportedError as reason:
         return _leave(str(reason))
-    except Exception as error:  # an attribute that a rule reads raised it; PyTorch's own code may accept the object
+    except Exception as error:  # for example from a property of the user's object, which PyTorch may not read
         return _leave(notes.raised_reason(error))
 
 
@@ -56,7 +56,11 @@ def _choose(loader: Any) -> LoaderPlan:
 
 
 def _check_functions(loader: Any) -> None:
-    """Raise NotSupportedError if PyTorch's loader would call the user's code, apart from the dataset's transforms."""
+    """Check that PyTorch's loader would not call the user's code. Transforms are checked elsewhere.
+
+    Raises:
+        NotSupportedError: PyTorch's loader would call the user's code.
+    """
     if loader.batch_sampler is None:
         raise NotSupportedError(notes.has_no_batches())
     if loader.num_workers and loader.worker_init_fn is not None:
@@ -81,7 +85,7 @@ def _parts(dataset: Any) -> Iterator[Any]:
 
 
 def _leave(reason: str) -> LoaderPlan:
-    """Return the plan of a loader that isn't accelerated, except for lazy images if there is a native library."""
+    """Return the plan of a loader that isn't accelerated. If the native library is loaded, JPEGs become lazy images."""
     is_lazy = native_status().library is not None
     decoding = [notes.LAZY] if is_lazy else notes.fast_path()
     return LoaderPlan(None, Notes([*decoding, notes.not_accelerated(reason)]), is_lazy=is_lazy)

@@ -1,9 +1,11 @@
-"""Rules: the steps that replace each torchvision transform.
+"""Rules that translate torchvision's transforms into torchdali's own steps.
 
-A rule is a function that returns the equivalent steps for a transform. It raises an error if there are no equivalent
-steps: if a value has an unsupported type, or if torchvision refuses the value. Only torchvision's own classes have
-rules, both in `transforms` and in `transforms.v2`. The *form* of a transform's input also matters; it is first a PIL
-image, then a uint8 tensor, then a tensor from 0 to 1, then a normalized tensor.
+A rule is a function that returns the steps with the same result as a transform. It raises an error if a value of the
+transform has an unsupported type, or if torchvision itself would raise an error for the value. Only torchvision's own
+classes have rules, both in `transforms` and in `transforms.v2`.
+
+A rule also depends on the *form* of the transform's input, which may be a PIL image, a uint8 tensor, a float tensor
+from 0 to 1, or a normalized float tensor.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ Steps = Sequence[Any]
 
 
 class ImageForm(NamedTuple):
-    """Form and number of channels of a transform's input images."""
+    """The form of a transform's input (one of this module's constants) and its number of channels."""
 
     form: str
     channels: int
@@ -54,7 +56,10 @@ def require(condition: object, rule: str) -> None:
 
 
 def _number(value: Any) -> float:
-    """Check that a value is a Python number, and return it. PyTorch would call methods of other number classes."""
+    """Check that a value is a finite int or float, and return it as a float.
+
+    PyTorch would call the methods of other classes of numbers, so they aren't supported.
+    """
     require(type(value) in (int, float) and math.isfinite(value), f"numbers must be int or float, got {value!r}")
     return float(value)
 
@@ -70,7 +75,7 @@ def _numbers(values: Any) -> tuple[float, ...]:
 
 
 def _range(values: Any, least: float = -math.inf, most: float = math.inf) -> tuple[float, float]:
-    low, high = torch.tensor(_numbers(values), dtype=torch.float32).tolist()  # PyTorch draws from a float32 range
+    low, high = torch.tensor(_numbers(values), dtype=torch.float32).tolist()  # PyTorch converts the limits to float32
     require(least <= low <= high <= most and abs(low) + high < math.inf, f"must be in {least} to {most}, got {values}")
     return low, high
 
@@ -97,7 +102,10 @@ def _mode(t: Any) -> InterpolationMode:
 
 
 def _filter(t: Any, form: str) -> InterpolationMode:
-    """Return the filter of a resize. Tensors must be resized in uint8 arithmetic, as v2 does on most processors."""
+    """Return the interpolation mode of a resize.
+
+    Tensors are supported only if `transforms.v2` resizes them in uint8 arithmetic, as it does on most processors.
+    """
     mode = _mode(t)
     in_bytes = form == PIL or (is_v2(t) and t.antialias is True and _do_native_uint8_resize_on_cpu(mode))
     require(in_bytes and (form == PIL or mode.value in FILTERS), f"resizes {form} in another way")
@@ -106,7 +114,7 @@ def _filter(t: Any, form: str) -> InterpolationMode:
 
 
 def _fill(t: Any, image: ImageForm) -> Any:
-    """Return the color of borders in the form that torchvision's functions accept."""
+    """Return the fill color of a transform as one number, or as a tuple with one or all channels."""
     fill = t.fill
     if is_v2(t):
         ((key, fill),) = t._fill.items()
@@ -174,7 +182,7 @@ def _random_crop(t: Any, image: ImageForm) -> Steps:
     elif t.padding is not None:
         padding = _borders(t.padding)
     pad = _pad_of(t, padding, image)
-    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # two paddings then differ from a single wider one
+    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # padding twice isn't one wider padding
     if t.pad_if_needed and twice and not is_v2(t):
         return [pad, RandomCropStep(size, replace(pad, padding=(0, 0, 0, 0)), True)]
     return [RandomCropStep(size, pad, bool(t.pad_if_needed))]
@@ -193,7 +201,12 @@ def _sometimes(p: Any, *steps: Any) -> Steps:
 
 
 def _color(name: str, argument: str = "") -> Callable[[Any, ImageForm], Steps]:
-    """Return a rule for an operation that has a probability."""
+    """Return the rule for a transform that applies a color operation with a probability.
+
+    Args:
+        name: Name of the operation.
+        argument: Attribute of the transform with the operation's argument; "" for operations without an argument.
+    """
 
     def rule(t: Any, image: ImageForm) -> Steps:
         value = _number(getattr(t, argument)) if argument else 0.0
@@ -293,7 +306,7 @@ def _policy(t: Any, image: ImageForm) -> Steps:
 
 
 def _operations(policy: Any, space: Space) -> tuple[tuple[str, float, int | None], ...]:
-    """Return the two operations of a policy: names, probabilities and indices of magnitudes."""
+    """Return the two operations of an AutoAugment policy: name, probability, and index of the magnitude or None."""
     rows = [(name, _number(p), None if index is None else space.index(_integer(index))) for name, p, index in policy]
     usual = all((index is None) == (not space.magnitudes(name, (1, 1))[0]) for name, _, index in rows)
     require(len(rows) == 2 and usual, f"unknown policy {policy}")
@@ -305,7 +318,7 @@ def _rectangle(t: Any) -> Rectangle:
 
 
 def _values(t: Any, channels: int) -> tuple[float, ...]:
-    """Return the values of an erasing; None for random values."""
+    """Return the values that a `RandomErasing` writes: one, or one per channel; () for random values."""
     if t.value is None or t.value == "random":
         return ()
     values = _numbers(t.value if isinstance(t.value, (tuple, list)) else (t.value,))
@@ -325,7 +338,7 @@ def is_v2(t: Any) -> bool:
 
 
 class _Rule(NamedTuple):
-    """The rule for a class of transforms: the function that returns its steps, and the supported image forms."""
+    """The rule for a class of transforms: a function that returns its steps, and the supported forms of the input."""
 
     steps: Callable[[Any, ImageForm], Steps]
     forms: tuple[str, ...] = (PIL, BYTES)
@@ -372,7 +385,12 @@ def is_own(t: Any) -> bool:
 
 
 def steps_of(t: Any, image: ImageForm) -> Steps:
-    """Return the steps of one transform, which may be a random choice of other transforms."""
+    """Return the steps of one transform, which may contain other transforms, like `RandomApply`.
+
+    Raises:
+        NotSupportedError: the transform, or the form of its input, is not supported.
+        ValueError: a value of the transform is not supported.
+    """
     name, rule = type(t).__name__, _RULES.get(type(t).__name__)
     if not is_own(t):
         raise NotSupportedError(is_own_transform(t))
@@ -413,7 +431,7 @@ def flatten(transform: Any) -> Iterator[Any]:
 
 
 def _of_weights(t: ImageClassification) -> list[Any]:
-    """Return the transforms in the preset of a model's weights."""
+    """Return the transforms that an `ImageClassification`, the preset of a model's weights, consists of."""
     return [
         v1.Resize(t.resize_size, t.interpolation, antialias=t.antialias), v1.CenterCrop(t.crop_size), v1.PILToTensor(),
         v1.ConvertImageDtype(torch.float), v1.Normalize(t.mean, t.std),
@@ -421,7 +439,12 @@ def _of_weights(t: ImageClassification) -> list[Any]:
 
 
 def channels_after(steps: Steps, channels: int) -> int:
-    """Return the number of channels after steps."""
+    """Return the number of channels of an image after some steps.
+
+    Args:
+        steps: The steps.
+        channels: Number of channels before the steps.
+    """
     for step in steps:
         if isinstance(step, Color) and step.name in ("gray", "rgb"):
             channels = int(step.value) if step.name == "gray" else 3
@@ -429,5 +452,5 @@ def channels_after(steps: Steps, channels: int) -> int:
 
 
 def erasing_of(t: Any, image: ImageForm) -> Erasing:
-    """Return the erasing of a floating-point tensor."""
+    """Return the erasing step for a `RandomErasing` of a float tensor."""
     return Erasing(_rectangle(t), _values(t, image.channels) or None)

@@ -1,4 +1,4 @@
-"""``bad_samples="skip"``: iterators that drop samples with damaged files from their batch."""
+"""Iterators for ``bad_samples="skip"``, which omit samples with damaged or missing files from their batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torchdali.errors import DecodeError, warn
 __all__ = ["ITERATORS", "Skipped", "skipping"]
 
 DAMAGED = (OSError, DecodeError, SyntaxError, EOFError, struct.error, zlib.error)
-"""Errors that a damaged or missing file causes. Others are mistakes in the code, and are raised."""
+"""Errors that a damaged or missing file causes. All other errors are mistakes in the code, and are raised."""
 
 
 class Skipped:
@@ -28,14 +28,14 @@ class Skipped:
         self.lines: list[str] = []
 
     def note(self, lines: Sequence[str]) -> None:
-        """Add skipped samples; on the user's line, warn about the first skipped sample."""
+        """Add skipped samples. If they are the first ones of the loop, warn about the first sample."""
         if lines and not self.lines:
             warn(f"a bad sample was skipped (stats() lists all of them): {lines[0]}")
         self.lines += lines
 
 
 class _Bad(NamedTuple):
-    """Placeholder for a sample that cannot be read; `line` contains its index and the reason."""
+    """Placeholder for a sample that can't be read. `line` is a text with the sample's index and the reason."""
 
     line: str
 
@@ -52,12 +52,12 @@ class _Partial:
         self.data, self.lines = data, lines
 
     def pin_memory(self, device: Any = None) -> _Partial:
-        """Pin the batch; PyTorch calls this method."""
+        """Copy the batch into pinned memory. PyTorch calls this method."""
         return _Partial(pin_memory(self.data, device), self.lines)
 
 
 class _CheckedDataset:
-    """A wrapper of a dataset that returns `_Bad` for samples that cannot be read."""
+    """A wrapper of a dataset that returns `_Bad` for samples that can't be read."""
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
@@ -102,7 +102,7 @@ class _CollateGood:
 
 
 def skipping(loader: Any) -> dict[str, Any]:
-    """Return the attributes that a loader needs so that PyTorch's iterators skip bad samples."""
+    """Return attributes for a loader with which PyTorch's iterators skip bad samples: dataset and collate function."""
     return {
         "dataset": _CheckedDataset(loader.dataset),
         "collate_fn": _CollateGood(loader.collate_fn, loader.batch_sampler is not None),
@@ -110,7 +110,7 @@ def skipping(loader: Any) -> dict[str, Any]:
 
 
 class _Unwrapping:
-    """Mixin for iterators that unwraps partial batches, and skips batches without good samples."""
+    """Mixin for iterators that returns the batch in a `_Partial`, and skips batches without good samples."""
 
     skipped: Skipped
 
@@ -124,7 +124,7 @@ class _Unwrapping:
 
 
 class _Accelerated(_Unwrapping, AcceleratedIterator):
-    """The accelerated iterator. The engine returns the positions of bad samples."""
+    """The accelerated iterator with skipping. The engine returns each batch with the positions of its bad samples."""
 
     def _collate(self, indices: list[int], values: list[Any]) -> Any:
         images, *bad = values

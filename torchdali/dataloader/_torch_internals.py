@@ -1,11 +1,11 @@
-"""PyTorch's private names that the loader uses, as in PyTorch 2.6 to 2.14.
+"""Subclasses of PyTorch's iterators. Only this module uses private names of PyTorch's loader, from 2.6 to 2.14.
 
 Functions are imported from `torch.utils.data._utils`. The subclasses of PyTorch's iterators override
 `_next_data`, `_next_index`, `_process_data`, `_reset` and `_shutdown_workers`, and use the attributes
 `_auto_collation`, `_base_seed`, `_collate_fn`, `_dataset`, `_dataset_fetcher`, `_dataset_kind`, `_drop_last`,
 `_in_order` (if it exists), `_index_sampler`, `_num_workers`, `_pin_memory`, `_pin_memory_device`, `_profile_name`,
-`_rcvd_idx` and `_sampler_iter`.
-`_loader` overrides `_get_iterator` and `_index_sampler` of PyTorch's loader, and resets its `_iterator`.
+`_rcvd_idx` and `_sampler_iter`. As an exception, the module `_loader` overrides `_get_iterator` and `_index_sampler` of
+PyTorch's loader, and sets its `_iterator`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def replace_attributes(loader: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy of a loader with changed attributes, including attributes that PyTorch doesn't allow to set."""
+    """Return a copy of a loader with changed attributes, even if PyTorch's loader refuses to set them."""
     if not changes:
         return loader
     other = copy.copy(loader)
@@ -45,18 +45,18 @@ def replace_attributes(loader: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def wrap_fetcher(iterator: Any, wrapper: Callable[[Any], Any]) -> None:
-    """Wrap the object that fetches the samples in an iterator of PyTorch or torchdata without workers."""
+    """Replace the fetcher of an iterator without workers by a wrapper. The fetcher loads batches from the dataset."""
     iterator._dataset_fetcher = wrapper(iterator._dataset_fetcher)
 
 
 class CountingIterator(_BaseDataLoaderIter):
-    """An iterator that counts its batches, and measures the time that a loop waits for batches.
+    """Base class of iterators: counts the batches, and measures the time that a loop waits for batches.
 
     Args:
-        loader: The loader. Its attributes have the same meaning as for PyTorch's iterators.
+        loader: The loader, as PyTorch's iterators get it.
         progress: Position at which the loop begins.
-        generators: See `generators_of`.
-        changes: Attributes that replace the loader's attributes.
+        generators: Random number generators that the loader draws from; see `generators_of`.
+        changes: Attributes that replace the loader's own attributes.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class CountingIterator(_BaseDataLoaderIter):
             self._after_start = snapshot(generators)
 
     def _prime(self, loader: Any) -> None:
-        """No-op: PyTorch's iterators draw their first indices themselves."""
+        """Prepare the iterator before the generators' states are recorded; do nothing for PyTorch's iterators."""
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         if not first_iter:  # the workers persist for another epoch
@@ -84,7 +84,10 @@ class CountingIterator(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
 
     def _begin_drawing(self) -> None:
-        """Record the generators' states before the first indices; in a resumed loop, skip the delivered batches."""
+        """Record the generators' states before the sampler draws its first indices.
+
+        In a resumed loop, also skip the indices of batches that were already delivered.
+        """
         progress = self.progress
         states = progress.first or (self._after_start if progress.is_resumed else None) or snapshot(self._generators)
         if progress.is_resumed:
@@ -135,7 +138,7 @@ class CountingIterator(_BaseDataLoaderIter):
         progress.ended = ended = perf_counter()
         progress.waited += ended - started
         batches = self._position()
-        # The last step, with no call before the return: after an interrupt, a batch is either undelivered or returned.
+        # The last step, with no call before the return: an interrupt comes before it, or after the batch is returned.
         progress.batches = batches
         return data
 
@@ -144,11 +147,11 @@ class CountingIterator(_BaseDataLoaderIter):
         self.progress.batches = self._position()
 
     def _position(self) -> int:
-        """Return the number of batches that were delivered or failed."""
+        """Return the number of batches of this epoch that were delivered or have failed."""
         raise NotImplementedError
 
 
-_next = _BaseDataLoaderIter.__next__  # a call through `super()` would take 2 % of the time of a small batch
+_next = _BaseDataLoaderIter.__next__  # a call through `super()` would take 2% of a small batch's time
 
 
 class SingleProcessIterator(CountingIterator, _SingleProcessDataLoaderIter):
@@ -188,7 +191,10 @@ class WorkerIterator(CountingIterator, _MultiProcessingDataLoaderIter):
 
 
 def _restore_class(data: Any, error: RuntimeError) -> RuntimeError:
-    """Return a worker's error with its original class, which PyTorch can't restore for some constructors."""
+    """Return a worker's error with its original class.
+
+    PyTorch raises a RuntimeError instead if it can't call the constructor of the error's class.
+    """
     kind = getattr(data, "exc_type", RuntimeError)
     if isinstance(error, kind):
         return error

@@ -1,7 +1,8 @@
-"""Blocks of shared memory into which PyTorch's worker processes write large batches.
+"""Reusable blocks of shared memory, in which PyTorch's worker processes send large batches.
 
-PyTorch maps new memory for each batch, in the worker and in the main process, and the system clears the memory's pages.
-With blocks, a worker reuses the memory of a batch as soon as the program has released the batch's last tensor.
+Without blocks, PyTorch allocates new shared memory for each batch, and maps it in the worker and in the main process.
+The system must clear this memory first, which takes time. With blocks, a worker uses the same memory for another batch
+when the program has released all tensors of the first batch.
 """
 
 from __future__ import annotations
@@ -25,12 +26,16 @@ _LEAST = 1 << 20  # smallest size in bytes of a batch in a block; for smaller ba
 
 
 class ReceivedBlocks:
-    """The blocks of all workers of a loop, in the main process.
+    """The main process's record of the blocks of all workers of a loop.
+
+    Args:
+        workers: Number of workers.
+        batches: Number of batches that each worker prepares ahead.
 
     Attributes:
-        in_use: Flags ``(workers, blocks)``: 1 if a block contains a batch. The block's worker sets the flag, and the
-            main process resets it.
-        key: Identifies the object in messages from workers.
+        in_use: Flags ``(workers, blocks)`` in shared memory: 1 if a block contains a batch. The block's worker sets the
+            flag to 1, and the main process sets it to 0.
+        key: Number that identifies the object in messages from workers.
     """
 
     def __init__(self, workers: int, batches: int) -> None:
@@ -42,11 +47,11 @@ class ReceivedBlocks:
         _received[self.key] = self
 
     def open(self, place: tuple[int, int], block: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        """Return the batch in a block. The block becomes free when the last tensor on it is released.
+        """Return the batch in a block. The block becomes free when the program has released all tensors of the batch.
 
         Args:
             place: Index of the worker, and index of the block.
-            block: The block's memory if the worker has just created it; None for a known block.
+            block: The block's memory if the worker has just created the block; otherwise None.
             shape: Shape of the batch.
             dtype: Dtype of the batch.
         """
@@ -74,10 +79,10 @@ _received: weakref.WeakValueDictionary[int, ReceivedBlocks] = weakref.WeakValueD
 
 
 class BlockCollate:
-    """PyTorch's `default_collate`, with large tensors in reused blocks.
+    """Collate function like PyTorch's `default_collate`, but large tensors are written to reusable blocks.
 
     Args:
-        received: The blocks in the main process.
+        received: The main process's record of the blocks.
     """
 
     def __init__(self, received: ReceivedBlocks) -> None:
@@ -111,14 +116,14 @@ class BlockCollate:
 
 
 def _is_like(tensor: Tensor, first: Tensor) -> bool:
-    """Return True if a tensor can be stacked into a block together with the first tensor."""
+    """Return True if a tensor can be stacked in a block with the first tensor of its batch."""
     usual = type(tensor) is Tensor and tensor.layout == torch.strided and tensor.is_cpu and not tensor.requires_grad
     bits = tensor.is_conj() or tensor.is_neg() or tensor.is_quantized
     return usual and not bits and tensor.shape == first.shape and tensor.dtype == first.dtype
 
 
 class _Sent:
-    """A batch in a block, as a worker sends it. Unpickling in the main process returns the tensor."""
+    """Message of a worker about a batch in a block. When the main process unpickles it, the result is the batch."""
 
     def __init__(self, *arguments: Any) -> None:
         self._arguments = arguments

@@ -1,6 +1,8 @@
-"""The operators, one module per family, and the class API, which is built from the operators' declarations.
+"""The operators and DALI's class API.
 
-``ops.Resize(size=[224, 224])(images)`` is equivalent to ``fn.resize(images, size=[224, 224])``.
+Each module of this package contains a family of operators. For each operator, there is also a class:
+``ops.Resize(size=[224, 224])(images)`` is equivalent to ``fn.resize(images, size=[224, 224])``. The classes are created
+from the operators' declarations.
 """
 
 from __future__ import annotations
@@ -88,10 +90,10 @@ from torchdali.ops._readers import (  # noqa: F401
 
 
 class OperatorClass:
-    """An operator with its arguments set beforehand; call it with the inputs.
+    """Base class of the class API: the constructor takes an operator's arguments, and a call takes its inputs.
 
     Args:
-        device: ``"cpu"``, ``"gpu"`` or ``"mixed"``.
+        device: Device that the operator runs on, ``"cpu"`` (the default), ``"gpu"`` or ``"mixed"``.
         name: Name of the node.
     """
 
@@ -111,7 +113,11 @@ class OperatorClass:
         self.device, self.name = device or "cpu", name
 
     def _by_place(self, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """Name the arguments that were passed by position, which only Python functions support."""
+        """Return the arguments that were passed by position, by name. Only Python function operators support this.
+
+        Raises:
+            TypeError: an argument was also passed by name, or there are too many positional arguments.
+        """
         names = PLACES.get(self.operator.name, ())
         placed = dict(zip(names, values, strict=False))
         twice = [name for name in placed if named.get(name) is not None]
@@ -123,7 +129,7 @@ class OperatorClass:
         return placed
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Apply the operator to the inputs. An argument of None is ignored.
+        """Apply the operator to the inputs. Arguments with the value None are ignored.
 
         Raises:
             ValueError: an argument was already passed to the constructor.

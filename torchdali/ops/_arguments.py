@@ -1,4 +1,4 @@
-"""Arguments with a value per axis, arguments that select axes, and sentinel defaults."""
+"""Functions for arguments that have a value per axis or select axes, and classes of sentinel defaults."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ __all__ = ["Unset", "UnsetFlag", "UnsetFloat", "UnsetInt", "as_list", "axes_by_n
 
 
 class Unset(str):
-    """Sentinel default, distinguishable from the same value passed explicitly."""
+    """Sentinel default of a text argument. The code can distinguish it from an equal value that the user passes."""
 
     __slots__ = ()
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return an argument as a sequence; a single value becomes a sequence of one value."""
+    """Return a list or tuple unchanged, and any other value as a list of one value."""
     return value if isinstance(value, (list, tuple)) else [value]
 
 
 def match_axes(name: str, values: Any, count: int) -> list[Any]:
-    """Return one value per axis.
+    """Return one value per axis: the values, or a single value repeated.
+
+    Args:
+        name: Name of the argument, for the error message.
+        values: One value, or a list of values.
+        count: Number of axes.
 
     Raises:
         RuntimeError: the number of values is neither 1 nor the number of axes.
@@ -63,19 +68,19 @@ def axes_by_name(names: str, layout: str, ndim: int) -> list[int]:
 
 
 class UnsetInt(int):
-    """Sentinel default of an integer argument."""
+    """Sentinel default of an integer argument; see `Unset`."""
 
     __slots__ = ()
 
 
 class UnsetFloat(float):
-    """Sentinel default of a float argument."""
+    """Sentinel default of a float argument; see `Unset`."""
 
     __slots__ = ()
 
 
 class UnsetFlag(int):
-    """Sentinel default of a flag."""
+    """Sentinel default of a bool argument; see `Unset`."""
 
     __slots__ = ()
 

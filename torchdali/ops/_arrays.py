@@ -1,4 +1,7 @@
-"""The samples of a batch as NumPy arrays: small NumPy calls are cheaper than PyTorch's, and don't release the GIL."""
+"""Access to the samples of a batch as NumPy arrays.
+
+For small arrays, NumPy's functions are faster than PyTorch's, and they don't release the GIL.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ __all__ = ["arrays_of"]
 
 
 def arrays_of(batch: TensorList) -> Sequence[Array] | None:
-    """Return the samples as arrays that share the samples' memory; None if NumPy cannot read the memory."""
+    """Return a batch's samples as NumPy arrays without copying; None if NumPy can't access the memory."""
     dense, rows = batch.dense(), batch.rows()
     if dense is not None:
         whole = dense.numpy() if is_array(dense) else None

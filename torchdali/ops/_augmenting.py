@@ -1,4 +1,4 @@
-"""Hidden operators of automatic augmentation; see `torchdali.auto_aug`."""
+"""Hidden operators that implement automatic augmentation; see `torchdali.auto_aug`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ def _no_bin(place: int, count: int, signed: bool) -> str:
 
 @operator(layout="")
 def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
-    """Return a row of a table.
+    """Return the row of a table of magnitudes with the index `index`.
 
     Args:
-        signed: True if the table has two rows per magnitude bin, for both signs.
+        index: An integer scalar.
+        table: The table.
+        signed: True if the table has two rows per magnitude bin: one for each sign of the magnitude.
     """
     if index.ndim or index.is_floating_point():
         raise RuntimeError(_not_an_index(index, index.ndim))
@@ -47,7 +49,7 @@ def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
 
 @chunk(_row)
 def _rows(index: Tensor, a: Arguments) -> Tensor:
-    """Select a row for each sample."""
+    """Compute `_row` for a batch of indices."""
     if index.ndim != 1 or index.is_floating_point():
         raise RuntimeError(_not_an_index(index, index.ndim - 1))
     least, greatest = map(int, index.aminmax())
@@ -73,7 +75,7 @@ def _stretch_batch(image: Tensor, a: Arguments) -> Any:
 
 @operator
 def _contrast_around_mean(image: Bytes, /, *, factor: PerSample[float]) -> Bytes:
-    """Scale the distance of intensities from the mean luma of the image."""
+    """Multiply each intensity's distance from the image's mean luma by a factor."""
     _check_rgb(image)
     return _each_image(lambda x: tone.contrast_around_mean(x, factor), image)
 

@@ -1,4 +1,4 @@
-"""The cache of samples: the operator that users call, and the readers that replace it in a plan."""
+"""The operator `cache`, and the hidden readers that replace it when a pipeline is built."""
 
 from __future__ import annotations
 
@@ -32,42 +32,42 @@ def cache(
     bytes: ByteSize | None = None,
     path: FilePath | None = None,
 ) -> Any:
-    """Cache samples, so that the operators before this one run only once for each record; not in DALI.
+    """Cache samples, so that the reader and the operators before the cache run only once for each record.
 
-    In a pipeline, a stored sample is neither read nor computed again, as long as its file doesn't change.
-    Random operators must follow the cache. Outside a pipeline (called on tensors, in debug mode, in the dynamic mode)
-    it returns its inputs. See `docs/cache.md`.
+    Random operators must be called after the cache. A cached sample is computed again only if its file has changed.
+    Outside of a pipeline, in debug mode and in the dynamic mode, `cache` returns its inputs. DALI doesn't have this
+    operator. See `docs/cache.md`.
 
     Args:
         data: Data of any dtype on the CPU, computed sample by sample from the records of one reader.
-        others: More outputs of the same reader. All outputs of a sample are cached together.
-        bytes: Limit of the cache's size: a number, or a text like ``"8GB"``. The cache stores samples until it is
-            full, and drops none.
-        path: Folder of the cache, which later runs and other processes of this user share; by default the cache is in
-            memory. Without ``bytes``, a tenth of the disk stays free.
+        others: Other results that are computed from the same reader. All results of a sample are cached together.
+        bytes: Maximum size of the cache: a number of bytes, or a text like ``"8GB"``. When the cache is full, no more
+            samples are cached; cached samples are not replaced.
+        path: Folder of the cache. Later runs and other processes of the same user use the folder too. If ``bytes``
+            isn't passed, a tenth of the disk is kept free. Default: the cache is in memory.
 
     Returns:
         The inputs, unchanged.
 
     Raises:
         ValueError: neither ``bytes`` nor ``path`` is passed.
-        RuntimeError: when the pipeline is built, an operator before the cache is random, depends on several samples, or
-            doesn't depend on a record of a file; the memory is not available; the folder doesn't exist, or contains
-            other files with the cache's names.
+        RuntimeError: raised when the pipeline is built, if an operator before the cache is random, depends on several
+            samples or doesn't depend on a record of a file; if the memory isn't available; if the folder doesn't exist;
+            or if it contains other files with the names of the cache's files.
     """
     return (data, *others) if others else data
 
 
 CachePlace = int | str | os.PathLike[str] | None
-"""A size in memory, a folder (a path object, or a text with a separator), or nothing."""
+"""Place of a loader's cache: a size in memory, a folder (a path, or a text with a path separator), or None."""
 
 
 def cache_in(images: Any, place: CachePlace) -> Any:
-    """Cache images in memory or in a folder, for a loader's ``cache=`` argument.
+    """Cache images in memory or in a folder, as a loader's argument ``cache`` specifies.
 
     Args:
-        images: The images.
-        place: Value of the argument; None to return the images unchanged.
+        images: Node of the images.
+        place: Value of the argument ``cache``; None to return the images unchanged.
 
     Raises:
         ValueError: the value is neither a size nor a folder.
@@ -123,6 +123,6 @@ def _cache(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) ->
 def _cached_with_labels(
     *, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read samples like `_cache`, for a reader whose last output (the label) is known without reading the sample."""
+    """Read samples like `_cache`. The last output, the label, is known without reading the sample."""
     opened: Dataset = samples.open()
     return opened

@@ -1,4 +1,4 @@
-"""Chains of operator classes, and the names of the operators of a device."""
+"""`Compose` for operators of the class API, and functions that list the operators of a device."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["Compose", "cpu_ops", "gpu_ops", "mixed_ops"]
 
 
 class _Composition:
-    """Operators that are called one after another."""
+    """A sequence of operators, called like a single operator."""
 
     def __init__(self, operators: Sequence[Callable[..., Any]]) -> None:
         self._operators = tuple(operators)
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Apply all operators. The arguments are passed to the first operator."""
+        """Call the operators one after the other. The arguments are passed to the first operator."""
         first, *others = self._operators
         result = first(*inputs, **arguments)
         for operator in others:
@@ -27,7 +27,7 @@ class _Composition:
 
 
 def Compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    """Return an operator that applies operators in turn: the outputs of one operator are the inputs of the next.
+    """Combine operators into one: the outputs of each operator are the inputs of the next operator.
 
     Args:
         op_list: Instances of classes in `torchdali.ops`, or other callables.

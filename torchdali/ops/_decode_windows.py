@@ -1,4 +1,4 @@
-"""Image programs in Python: for images that the native library refuses, or if there is no library."""
+"""Execute image programs in Python, if the native library is missing or doesn't support an image."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from torchdali.ops._resize import arguments_of, axes_of, resampling
 __all__ = ["render_resized", "resized_part"]
 
 _DECODER = FusedPart(0)
-_BORDER = 2  # rows or columns at the edge of a resized image that may depend on pixels outside, with linear filters
+_BORDER = 2  # with linear filters, so many rows or columns at the edge may depend on pixels outside of the image
 
 
 def render_resized(data: Tensor, header: ImageHeader, program: ImageProgram) -> Tensor | None:
-    """Render a resize without its mirror; None if it uses the whole image.
+    """Decode and resize only the region that an image program needs, without its mirroring.
+
+    Return None if the program needs the whole image.
 
     Args:
         data: Encoded bytes.
         header: Header of the data.
+        program: The image program.
     """
     rows, columns, options = program.rows, program.columns, program.options
     if options.filters is None or program.filter is None or rows.low > rows.high or columns.low > columns.high:
@@ -52,7 +55,11 @@ def _decode_upper(data: Tensor, bottom: int, decoding: Mapping[str, Any]) -> Ten
 def _decode_window(
     data: Tensor, program: ImageProgram, decoding: Mapping[str, Any]
 ) -> tuple[Tensor, list[tuple[float, float]] | None]:
-    """Decode a window at the scale of a program; return its pixels, and the region to resize (None for all pixels)."""
+    """Decode the window of a program, at the program's scale.
+
+    Returns:
+        The decoded pixels, and the region of them to resize, or None to resize all pixels.
+    """
     if program.scale <= 1:
         return decode_crop(data, *program.window, **decoding), None
     y, x, h, w = (value * program.scale for value in program.window)
@@ -61,10 +68,10 @@ def _decode_window(
 
 
 def resized_part(program: ImageProgram, filters: Mapping[str, Any], pixels: Callable[[int], Tensor]) -> Tensor:
-    """Resize a whole image, but compute only the part that a program keeps.
+    """Resize an image, but compute only the region of the result that a program keeps.
 
     Args:
-        program: The program.
+        program: The image program.
         filters: Arguments of `resampling` that choose the filters.
         pixels: Function that returns at least the given number of the image's upper rows.
     """

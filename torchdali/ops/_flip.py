@@ -1,4 +1,4 @@
-"""Mirroring of images, frames and volumes."""
+"""The operator `flip`, which mirrors images, sequences of frames and volumes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def flip(
     layout: Layout,
     out: Out = None,
 ) -> Flippable:
-    """Reverse axes of images, frames or volumes.
+    """Mirror images, sequences of frames or volumes.
 
     Args:
-        data: Data in any layout.
-        depthwise: Reverse D when not 0; no effect where there is none.
-        horizontal: Reverse W.
-        vertical: Reverse H.
+        data: Images, sequences of frames or volumes in any layout.
+        depthwise: Nonzero to reverse the depth axis, if the data has one. Default: 0.
+        horizontal: Nonzero to swap left and right. Default: 1.
+        vertical: Nonzero to swap top and bottom. Default: 0.
     """
     axes = _axes(layout, depthwise, horizontal, vertical)
     return mirror(data, axes) if axes else place_result(data, out)

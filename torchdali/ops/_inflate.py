@@ -1,4 +1,4 @@
-"""Decompression."""
+"""The operator `decoders.inflate`, which decompresses LZ4 data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["inflate"]
 
 Compressed = Annotated[Tensor, Takes((), (torch.uint8,))]
 _CHUNKED = "_inflate_chunks"
-_LARGEST = 1 << 31  # greatest size of a chunk in bytes, LZ4's limit
+_LARGEST = 1 << 31  # maximum size of a chunk in bytes, LZ4's limit
 
 
 def _variant(arguments: Mapping[str, Any]) -> str | None:
@@ -44,17 +44,20 @@ def inflating(
     layout: str = "",
     sequence_axis_name: str = "F",
 ) -> Tensor:
-    """Decompress one block, or several chunks.
+    """Decompress one LZ4 block, or several chunks that are an LZ4 block each.
 
     Args:
-        shape: Shape of a chunk.
-        algorithm: ``"LZ4"``.
-        check_output_size: Accepted; sizes are checked in any case.
-        chunk_offsets: Offsets of the chunks in bytes; without sizes, each chunk ends at the next offset.
-        chunk_sizes: Sizes of the chunks in bytes; without offsets, the chunks are consecutive.
-        dtype: Output dtype.
-        layout: Layout of a chunk.
-        sequence_axis_name: Name of the axis of chunks in the output layout, if there are chunks and a layout.
+        shape: Shape of the decompressed data; with chunks, the shape of each decompressed chunk.
+        algorithm: Compression algorithm. It must be ``"LZ4"``.
+        check_output_size: Accepted without effect: the size of the decompressed data is always checked.
+        chunk_offsets: Offset of each chunk in the data, in bytes. Default: with ``chunk_sizes``, each chunk begins at
+            the end of the chunk before it.
+        chunk_sizes: Size of each compressed chunk in bytes. Default: with ``chunk_offsets``, each chunk ends at the
+            next chunk's offset.
+        dtype: Output dtype. Default: uint8.
+        layout: Layout of the decompressed data; with chunks, the layout of each chunk. Default: no layout.
+        sequence_axis_name: Letter of the first axis, which counts the chunks, in the output's layout. Used only with
+            chunks and a ``layout``.
     """
     if algorithm.upper() != "LZ4":
         raise RuntimeError(
@@ -82,23 +85,24 @@ def inflating(
 _MOST, _BEST = (
     1 << 20,
     256,
-)  # output bytes that are always accepted; greatest compression ratio of LZ4
+)  # output bytes that are always accepted; maximum compression ratio of LZ4
 
 
 @operator(name="decoders.inflate", layout=lambda layouts, arguments: arguments["layout"], variant=_variant)
 def inflate(data: Compressed, /, **arguments: Annotated[Any, shares(inflating)]) -> Data:
-    """Decompress LZ4 blocks with the package lz4 (extra ``inflate``). It always runs on the CPU.
+    """Decompress LZ4 blocks on the CPU. This operator needs the package lz4 (extra ``inflate``).
 
     Args:
         data: Compressed bytes, ``(n,)`` uint8: one block, or one block per chunk if ``chunk_offsets`` or
             ``chunk_sizes`` is passed.
 
     Returns:
-        A tensor of the shape; ``(chunks, *shape)`` if ``chunk_offsets`` or ``chunk_sizes`` is passed.
+        Decompressed data of the shape ``shape``, or ``(chunks, *shape)`` if ``chunk_offsets`` or ``chunk_sizes`` is
+        passed.
 
     Raises:
-        RuntimeError: the data is damaged, or decompresses to another size than the shape's; a chunk is outside the
-            data; an argument is invalid.
+        RuntimeError: the data is damaged, its decompressed size isn't the size of ``shape``, a chunk is outside of the
+            data, or an argument is invalid.
         MissingExtraError: lz4 is not installed.
     """
     return inflating(data, **arguments)
@@ -110,7 +114,11 @@ def _inflate_chunks(data: Compressed, /, **arguments: Annotated[Any, shares(infl
 
 
 def _bounds(count: int, offsets: list[int] | None, sizes: list[int] | None) -> list[tuple[int, int]]:
-    """Return the first and the end byte of each chunk."""
+    """Return the start and the end of each chunk in the compressed data, in bytes.
+
+    Raises:
+        RuntimeError: the numbers of offsets and sizes differ, or a chunk is outside of the data.
+    """
     if offsets is None and sizes is None:
         return [(0, count)]
     if offsets is None:

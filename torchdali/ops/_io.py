@@ -1,4 +1,4 @@
-"""The operator that reads files whose paths are the input data."""
+"""The operator `io.file.read`, which reads files whose paths are its input."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Path = Annotated[Tensor, Takes(dtypes=(torch.uint8, torch.int8))]
 
 @operator(name="io.file.read", layout="", devices=("cpu",))
 def read(filepaths: Path, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False) -> Data:
-    """Read the files whose paths are the samples.
+    """Read the file whose path is the sample.
 
     Args:
-        filepaths: The path of a file, as the bytes of its text: uint8 (or int8), 1D.
-        dont_use_mmap: Read the files instead of mapping them into memory.
-        use_o_direct: Bypass the system's cache if the file system supports it; has an effect only with
-            ``dont_use_mmap``.
+        filepaths: Path of a file as the bytes of its text, ``(n,)`` uint8 or int8.
+        dont_use_mmap: True to read the file into memory; False (the default) to map it into memory.
+        use_o_direct: True to bypass the system's file cache, if the file system supports it. It has an effect only if
+            ``dont_use_mmap`` is True.
 
     Returns:
         The bytes of the file, ``(n,)`` uint8.
 
     Raises:
-        RuntimeError: the path is not 1D text, or the file cannot be read, or is empty (unless ``dont_use_mmap``).
+        RuntimeError: the path isn't 1D, the file can't be read, or the file is empty and ``dont_use_mmap`` is False.
     """
     if filepaths.ndim != 1:
         raise RuntimeError(f"a path is 1D text, not {filepaths.ndim}D")

@@ -1,4 +1,4 @@
-"""The artefacts of JPEG compression."""
+"""The operator `jpeg_compression_distortion`, which adds the artifacts of JPEG compression to images."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Colored = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
 
 @operator(marks=("bytes",))
 def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 50) -> Colored:
-    """Give images the artefacts of JPEG: encode (4:2:0 chroma) and decode them.
+    """Add the artifacts of JPEG compression to images: encode them with 4:2:0 chroma subsampling, and decode them.
 
-    On the CPU, libjpeg-turbo encodes and decodes the images. On an accelerator, and under `torch.compile`, the same
-    arithmetic runs without making a JPEG file. It converts to YCbCr, halves the chroma in both directions, and
-    transforms blocks of 8x8 by the cosine transform. It then rounds to multiples of the quantization tables (ITU-T
+    On the CPU, libjpeg-turbo encodes and decodes the images. On an accelerator and under `torch.compile`, the operator
+    computes the lossy steps of JPEG without a file: it converts the image to YCbCr, halves the resolution of the
+    chroma, applies the cosine transform to blocks of 8x8 pixels, rounds to multiples of the quantization tables (ITU-T
     T.81 annex K, scaled by the quality), and reverses these steps.
 
     Args:
-        image: ``(H, W, 3)`` or ``(F, H, W, 3)`` uint8, RGB; the frames are distorted one by one.
-        quality: From 1, the strongest distortion, to 100; values beyond are clamped.
+        image: RGB images ``(H, W, 3)`` or sequences ``(F, H, W, 3)``, uint8. Each frame is distorted separately.
+        quality: JPEG quality, from 1 (the strongest distortion) to 100. Values out of this range are clamped.
 
     Raises:
-        RuntimeError: another type or number of channels, or an image without pixels.
+        RuntimeError: the dtype or number of channels is not supported, or an image has no pixels.
     """
     if image.shape[-1] != 3:
         raise RuntimeError(f"jpeg_compression_distortion takes RGB images of 3 channels, not {image.shape[-1]}")

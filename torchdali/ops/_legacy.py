@@ -1,4 +1,4 @@
-"""Deprecated operators: old names of operators, and operators with a replacement."""
+"""Deprecated operators: old names of operators, and `fast_resize_crop_mirror`."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ def fast_resize_crop_mirror(
     layout: Layout,
     **arguments: Annotated[Any, shares(sizing), shares(resampling), shares(crop_window)],
 ) -> Image:
-    """Resize, crop and mirror in one pass, without a filter for shrinking unless asked for.
+    """Resize, crop and mirror images in one step, by default without antialiasing.
 
     Args:
-        data: Images, frames or volumes.
-        antialias: Stretch the filter along axes that shrink.
-        mirror: Bit mask: 1 mirrors horizontally, 2 vertically, 4 in depth.
+        data: Images, sequences of frames or volumes.
+        antialias: True to widen the filter along axes that become smaller. Default: False.
+        mirror: Sum of the axes to mirror: 1 for horizontal, 2 for vertical, 4 for depth. Default: 0.
     """
     function: Any = resize_crop_mirror
     result: Image = function.body(data, antialias=antialias, mirror=mirror, layout=layout, **arguments)

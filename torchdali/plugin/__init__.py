@@ -1,4 +1,4 @@
-"""Delivery of batches to a framework; `torchdali.plugin.pytorch` holds the iterators."""
+"""Packages that connect pipelines to other software. `torchdali.plugin.pytorch` contains the iterators for PyTorch."""
 
 from __future__ import annotations
 

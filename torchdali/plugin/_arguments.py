@@ -1,4 +1,4 @@
-"""Checks of an iterator's arguments, and the counter of its epochs."""
+"""Check the arguments of an iterator, and create the counter of its epochs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger("torchdali.plugin.base_iterator")
 
 OnBreak = Literal["continue", "restart", "next"]
 
-# Metadata of the reader that must be equal in all pipelines, and the argument of each item for the error message.
+# Items of the reader's metadata that must be equal in all pipelines, with their names for the error message.
 _SAME_IN_ALL = {
     "epoch_size": "number of records",
     "number_of_shards": "num_shards",
@@ -53,7 +53,7 @@ def as_on_break(value: OnBreak) -> OnBreak:
 
 
 def as_policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatchPolicy:
-    """Return the policy for the last batch; the deprecated ``fill_last_batch`` has priority.
+    """Return the policy for the last batch. The deprecated ``fill_last_batch``, if passed, overrides the policy.
 
     Raises:
         ValueError: the policy is not a `LastBatchPolicy`.
@@ -87,7 +87,7 @@ def same_batch_size(pipes: Sequence[Pipeline]) -> int:
 
 
 def epochs_of_reader(pipes: Sequence[Pipeline], name: str, batch_size: int, policy: LastBatchPolicy) -> EpochCounter:
-    """Return the counter of a reader's epochs.
+    """Create the counter for epochs that a reader determines.
 
     Raises:
         AssertionError: the reader's size or sharding arguments differ between pipelines.
@@ -106,9 +106,14 @@ def epochs_of_reader(pipes: Sequence[Pipeline], name: str, batch_size: int, poli
 def epochs_of_size(
     pipes: Sequence[Pipeline], size: int, batch_size: int, policy: LastBatchPolicy, *, padded: bool
 ) -> EpochCounter | OpenEpochs:
-    """Return the counter of epochs with a fixed number of samples, which the pipelines deliver together.
+    """Create the counter for epochs with a fixed number of samples.
 
-    If the size is negative, the source determines the end of an epoch.
+    Args:
+        pipes: The pipelines, which deliver the samples together.
+        size: Number of samples in an epoch; negative if an epoch ends when the source ends.
+        batch_size: Batch size of each pipeline.
+        policy: Policy for the last batch.
+        padded: True if the pipelines pad their last batch.
 
     Raises:
         AssertionError: the size is 0, or is negative for several pipelines.

@@ -1,4 +1,4 @@
-"""Detection of processes that a launcher such as Slurm or MPI has started without a process group."""
+"""Detect that a launcher like Slurm or MPI has started several processes, but `torch.distributed` isn't initialized."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def warn_of_unknown_ranks() -> None:
 
 
 def _count(name: str) -> int:
-    """Return the number of processes in an environment variable; for Slurm, the number of tasks in the step."""
+    """Return the number of processes that a launcher's environment variable contains; 0 if it isn't set.
+
+    For Slurm, return the number of tasks in the current step.
+    """
     text = os.environ.get("SLURM_STEP_NUM_TASKS", "") if name == "SLURM_NTASKS" else ""
     text = text or os.environ.get(name, "")
     return int(text) if text.isdecimal() else 0

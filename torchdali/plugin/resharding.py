@@ -1,4 +1,4 @@
-"""Continue an epoch with another number of ranks."""
+"""`reshard`: converts saved positions, so that another number of ranks can continue the epoch."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ S = TypeVar("S", dict[str, Any], bytes)
 def reshard(states: Sequence[S], num_shards: int) -> list[S]:
     """Convert the positions of all ranks to positions for another number of ranks.
 
-    The old ranks' undelivered samples of the epoch are divided among the new ranks, so that the new ranks together
-    deliver each remaining sample exactly once; later epochs are complete. Load the position with index ``shard_id``
-    into each new pipeline or iterator, which must be created with this ``shard_id`` and the new ``num_shards``.
+    The samples of the epoch that the old ranks have not delivered are divided among the new ranks. The new ranks
+    together deliver each of these samples exactly once. Later epochs are complete.
+
+    On each new rank, create the pipeline or iterator with the rank's ``shard_id`` and the new ``num_shards``, and load
+    the returned position with the index ``shard_id``.
 
     Args:
-        states: One state per rank, in any order: the result of a pipeline's ``state_dict()`` or ``checkpoint()``, of an
-            iterator's ``state_dict()``, or an item of an iterator's ``checkpoints()``.
-        num_shards: Number of ranks that continue.
+        states: One state per old rank, in any order. All states must come from the same method: ``state_dict()`` or
+            ``checkpoint()`` of a pipeline, or ``state_dict()`` or ``checkpoints()`` of an iterator.
+        num_shards: Number of new ranks.
 
     Returns:
-        One position per rank, of the same kind as the states; each iterator's position is for one pipeline.
+        One position per new rank, of the same type as the states. The position of an iterator is for an iterator over
+        one pipeline.
 
     Raises:
-        ValueError: a rank's state is missing or repeated, the states are from different steps, or the pipeline has an
-            external source.
-        RuntimeError: the states are from different graphs.
+        ValueError: a rank's state is missing or repeated, the states were saved after different numbers of batches, or
+            the pipeline has an external source.
+        RuntimeError: the states belong to different pipelines.
     """
     if not states:
         raise ValueError("reshard needs the states of all ranks, and got none.")
@@ -61,7 +64,11 @@ def _pipelines(states: Sequence[Any], num_shards: int) -> list[Any]:
 
 
 def _counter(counters: Sequence[Any], num_shards: int) -> Any:
-    """Convert an iterator's position in its epoch, which must be the same on all ranks."""
+    """Convert the position of an iterator in its epoch.
+
+    Raises:
+        ValueError: the old ranks have different positions.
+    """
     first = counters[0]
     if any(counter != first for counter in counters):
         raise ValueError(

@@ -1,4 +1,7 @@
-"""Mark the pipeline that a model repository of Triton's DALI backend serializes."""
+"""Decorator `autoserialize`, which marks the pipeline of a model for Triton's DALI backend.
+
+`invoke_autoserialize` writes the marked pipeline to a file.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ _marked: list[Callable[..., Any]] = []
 
 
 def autoserialize(dali_pipeline: F) -> F:
-    """Mark the function that `invoke_autoserialize` serializes.
+    """Mark the pipeline function that `invoke_autoserialize` must serialize; return it unchanged.
 
     Args:
-        dali_pipeline: Made by ``@pipeline_def``.
+        dali_pipeline: A function decorated with ``@pipeline_def``.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: the argument isn't decorated with ``@pipeline_def``.
     """
     if not getattr(dali_pipeline, "_is_pipeline_def", False):
         raise TypeError("only a pipeline_def can be decorated with autoserialize")
@@ -30,10 +33,13 @@ def autoserialize(dali_pipeline: F) -> F:
 
 
 def invoke_autoserialize(filename: str | os.PathLike[str]) -> None:
-    """Build the marked pipeline and write it to a file.
+    """Create the pipeline of the marked function, and write it to a file.
+
+    Args:
+        filename: The file.
 
     Raises:
-        RuntimeError: no function is marked, or several are.
+        RuntimeError: no function is marked, or several functions are marked.
     """
     if not _marked:
         raise RuntimeError("no pipeline_def is decorated with autoserialize")

@@ -1,9 +1,11 @@
-"""Torch's iterator over the workers' results, changed so that it soon notices dead, suspended and stuck workers.
+"""Change PyTorch's iterator over workers' results, so that it soon notices dead, suspended and stuck workers.
 
-Torch relies on a signal, which reaches Python code only in the main thread. Otherwise, torch checks the workers after
-five seconds, or after the loader's ``timeout``. At the end, torch waits five seconds for each stuck worker, one after
-the other. If a worker was suspended while it sends a result, torch waits forever, regardless of the ``timeout``. The
-methods changed here aren't public: if a method is missing, torch's own code runs.
+PyTorch notices the death of a worker by a signal, but Python handles signals only in the main thread. In other threads,
+PyTorch checks the workers only after five seconds, or after the loader's ``timeout``. At the end of a loop, PyTorch
+waits five seconds for each stuck worker, one after the other. If a worker is suspended while it sends a result, PyTorch
+waits forever, even with a ``timeout``.
+
+The methods that this module overrides aren't public. If PyTorch doesn't have one of them, PyTorch's own code runs.
 """
 
 from __future__ import annotations
@@ -22,31 +24,31 @@ from torch.utils.data import dataloader
 __all__ = ["has_arrived", "watch_workers"]
 
 _LOOK_EVERY = 0.5  # seconds
-_STILL = 2  # checks in a row that must find a worker suspended: after Ctrl-Z and fg, it may wake up late
+_STILL = 2  # consecutive checks that must find a worker suspended, because it may wake up late after Ctrl-Z and fg
 _PATIENCE = 2.0  # seconds
 
 _Torchs: Any = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
 
 
 def watch_workers(arrivals: Any) -> Any:
-    """Make an iterator of torch's loader watch its workers, and return it."""
+    """Let an iterator of PyTorch's loader watch its workers; return the iterator."""
     if _Torchs is not None and type(arrivals) is _Torchs:
         arrivals.__class__ = _Watching
         arrivals._watch = watch = _Watch(list(arrivals._workers))
-        # At the end of the program, before multiprocessing waits for its children.
+        # This runs at the end of the program, before multiprocessing waits for its child processes.
         Finalize(arrivals, watch.end, exitpriority=1)
         threading.Thread(target=watch.run, name="torchdali-proxy", daemon=True).start()
     return arrivals
 
 
 class _Watch:
-    """Kills suspended workers if the loop waits for their results, because the loop would wait forever.
+    """Watches workers in a thread, and kills a suspended worker if the loop would wait forever for its result.
 
-    This object has no reference to the iterator, so that the iterator isn't freed in the watching thread.
+    The object has no reference to the iterator, so that the watching thread never frees the iterator.
 
     Attributes:
-        waits: True while the loop waits.
-        stopped: Process ids of the workers that were killed.
+        waits: True while the loop waits for a result.
+        stopped: Process ids of the workers that were killed because they were suspended.
     """
 
     def __init__(self, workers: Sequence[Any]) -> None:
@@ -65,7 +67,7 @@ class _Watch:
                     worker.kill()
 
     def end(self) -> None:
-        """End the watching thread, and kill suspended workers, which can't end by themselves."""
+        """End the watching thread, and kill suspended workers, because they can't end by themselves."""
         self._is_over.set()
         for worker in self._workers:
             if _is_stopped(worker.pid):
@@ -74,11 +76,11 @@ class _Watch:
 
 class _Watching(_Torchs or object):  # type: ignore[misc]
     def _try_get_data(self, timeout: float = 5.0) -> Any:
-        # Plain stores, which the watching thread reads: it acts on values that it sees twice in a row (_STILL).
+        # No lock is needed: the watching thread acts only if several consecutive checks (_STILL) find True here.
         self._watch.waits = True
         try:
             return self._got_data(timeout)
-        except RuntimeError as error:  # torch's, of a worker that died
+        except RuntimeError as error:  # PyTorch's error for a dead worker
             stop = _stop_of(self._watch.stopped)
             if stop is None:
                 raise
@@ -104,13 +106,13 @@ class _Watching(_Torchs or object):  # type: ignore[misc]
             _end(self._workers)
 
     def _told_later(self, worker_id: int) -> bool:
-        """Return True if torch will request the end of another worker after this worker."""
+        """Return True if PyTorch will ask another worker to end after this worker."""
         later = self._workers_status[worker_id + 1 :]
         return bool(later) if self._persistent_workers else any(later)
 
 
 def _is_stopped(pid: int | None) -> bool:
-    """Return True if a signal has suspended a process; False if unknown."""
+    """Return True if a signal has suspended a process; False if the system doesn't provide its status."""
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"T", b"t")
     except (OSError, IndexError):
@@ -118,7 +120,7 @@ def _is_stopped(pid: int | None) -> bool:
 
 
 def _stop_of(pids: Sequence[int]) -> RuntimeError | None:
-    """Return the error for workers that were killed because they were suspended."""
+    """Return the error for workers that were killed because they were suspended; None if there are none."""
     if not pids:
         return None
     return RuntimeError(
@@ -129,19 +131,22 @@ def _stop_of(pids: Sequence[int]) -> RuntimeError | None:
 
 
 def _death(workers: Sequence[Any]) -> RuntimeError | None:
-    """Return the error for a worker that died while it sent a result; torch would report a broken connection."""
+    """Return the error for a worker that died while it sent a result; None if all workers are alive.
+
+    PyTorch's own error would only mention a broken connection.
+    """
     dead = {worker.sentinel: worker for worker in workers}
     ended = wait(list(dead), _PATIENCE)
     if not ended:
         return None
-    for sentinel in ended:  # until it is gone, and torch's handler of signals has nothing to add
+    for sentinel in ended:  # wait for its end, so that PyTorch's signal handler doesn't raise another error
         dead[sentinel].join(_PATIENCE)
     pids = ", ".join(str(dead[sentinel].pid) for sentinel in ended)
     return RuntimeError(f"DataLoader worker (pid(s) {pids}) is killed or exited unexpectedly")
 
 
 def _end(workers: Sequence[Any]) -> None:
-    """Wait for workers to end, and then end the remaining workers."""
+    """Wait until all workers have ended. After `_PATIENCE` seconds, terminate the workers that are still running."""
     left, until = {worker.sentinel: worker for worker in workers}, time.monotonic() + _PATIENCE
     while left and (seconds := until - time.monotonic()) > 0:
         for ended in wait(list(left), seconds):
@@ -151,7 +156,7 @@ def _end(workers: Sequence[Any]) -> None:
 
 
 def has_arrived(arrivals: Any) -> bool:
-    """Return True if workers have sent a result that wasn't taken yet, or if unknown."""
+    """Return True if a worker has sent a result that wasn't taken yet, or if the answer is unknown."""
     try:
         early = len(arrivals._task_info.get(arrivals._rcvd_idx, ())) == 2
         return early or not arrivals._data_queue.empty()

@@ -1,8 +1,9 @@
-"""Shared memory from a worker to the main process, which is reused after the main process has released it.
+"""Reusable blocks of shared memory, in which a worker sends data to the main process.
 
-Clearing and mapping the pages of new shared memory takes three times as long as reading files into it. So a worker
-retains its blocks. The first byte of a block is 1 while the block is sent or in use. The main process clears the byte
-after the last tensor on the block is gone. If the byte is never cleared, the block just isn't reused.
+The system must clear and map new shared memory, which takes three times as long as reading files into it. Therefore, a
+worker keeps its blocks and uses them again. The first byte of a block is 1 from the time at which the worker writes the
+block until the main process has released all tensors in the block and sets the byte to 0. If the main process never
+does this, the block is not used again.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from torchdali.tensors.buffer_pool import Lease, Loan
 __all__ = ["Outgoing"]
 
 _Bytes = npt.NDArray[np.uint8]
-_HEADER = 64  # bytes; the data after it is aligned
-_KEPT = 32  # most blocks of a worker; more are in use only if the main process retains many batches
+_HEADER = 64  # bytes before the data, so that the data is aligned
+_KEPT = 32  # maximum number of blocks that a worker keeps; more are in use only if the program holds many batches
 
 
 class Outgoing:
-    """Bytes for another process, which receives them as a tensor.
+    """Message with bytes for the main process. When it is unpickled, the result is a uint8 tensor.
 
     Args:
         size: Number of bytes.
@@ -48,7 +49,7 @@ if hasattr(os, "register_at_fork"):  # otherwise, two processes could use the sa
 
 
 def _block(size: int) -> torch.Tensor:
-    """Return a released block, or a new block, and mark it as in use."""
+    """Return a free block, or a new block if no free block is large enough, and mark it as in use."""
     free = [k for k, block in enumerate(_own) if not block[0]]
     for k in free:
         if len(_own[k]) >= size:
@@ -80,11 +81,11 @@ def _arrive(block: torch.Tensor, size: int) -> torch.Tensor:
     with contextlib.suppress(IndexError):  # another thread may also empty `_returned`
         while True:
             loan = _returned.popleft()
-            loan.block[0] = 0  # the worker may use it again
+            loan.block[0] = 0  # the worker may use the block again
             del _lent[id(loan)]
     memory = block.numpy()
     lease = memory[_HEADER : _HEADER + size].view(Lease)
-    # weakref.finalize isn't used, because it runs Python code, in which a Ctrl-C could be lost.
+    # weakref.finalize would run Python code, in which an interrupt could get lost.
     loan = Loan(lease, _returned.append)
     loan.block = memory
     _lent[id(loan)] = loan

@@ -1,4 +1,4 @@
-"""Pack one input of a batch's samples into one block of shared memory, to send it."""
+"""Pack an input of all samples of a batch into one block of shared memory, to send it to the main process."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["PackedColumn", "as_input"]
 
 
 class PackedColumn:
-    """One input of the samples of a batch.
+    """The values of one pipeline input for all samples of a batch.
 
     Args:
-        samples: Arrays or CPU tensors.
-        name: Name of the input.
-        origins: Descriptions of the samples, for error messages.
+        samples: One array or CPU tensor per sample.
+        name: Name of the input, for error messages.
+        origins: Description of each sample, for error messages; None if it is unknown.
 
     Raises:
-        TypeError: The samples differ in dtype or number of axes.
+        TypeError: the samples differ in dtype or number of axes.
     """
 
     def __init__(self, samples: Sequence[Any], name: str, origins: Sequence[str | None]) -> None:
@@ -45,7 +45,7 @@ class PackedColumn:
         self._packed: Any = None  # an `Outgoing` in the sender, a tensor in the receiver
 
     def share(self) -> None:
-        """Copy all samples into one block, which is sent to another process without a further copy."""
+        """Copy all samples into one block of shared memory, so that sending the object copies no data."""
         assert self._samples is not None
         count = sum(map(math.prod, self._shapes))
         self._packed = Outgoing(count * self._dtype.itemsize)
@@ -58,7 +58,11 @@ class PackedColumn:
         self._samples = None
 
     def batch(self, origins: Sequence[str | None]) -> TensorList:
-        """Return the samples as a batch; if they were packed, it shares their block."""
+        """Return the samples as a batch. If `share` was called, the batch uses the block without a copy.
+
+        Args:
+            origins: Description of each sample, which becomes the sample's source info.
+        """
         infos = [origin or "" for origin in origins] if any(origins) else None
         uniform = len(set(self._shapes)) == 1
         if self._samples is not None:
@@ -85,7 +89,11 @@ def _tensor(sample: Any) -> torch.Tensor:
 
 @functools.lru_cache(maxsize=64)
 def torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
-    """Convert a NumPy dtype to a torch dtype; raise TypeError if torch doesn't have it."""
+    """Convert a NumPy dtype to a PyTorch dtype.
+
+    Raises:
+        TypeError: PyTorch doesn't have the dtype.
+    """
     return torch.from_numpy(np.empty(0, dtype)).dtype
 
 
@@ -94,11 +102,11 @@ def as_input(value: Any, name: str) -> Any:
 
     Args:
         value: An array, a CPU tensor, a PIL image, bytes, or the path of a file whose bytes are the input.
-        name: Name of the input.
+        name: Name of the input, for error messages.
 
     Raises:
-        TypeError: The type isn't supported.
-        OSError: The file does not exist.
+        TypeError: the value's type isn't supported, or a tensor isn't on the CPU.
+        OSError: the file can't be read.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         array = np.ascontiguousarray(value) if value.ndim else np.asarray(value)
@@ -125,10 +133,10 @@ def as_input(value: Any, name: str) -> Any:
 
 
 class _FileBytes(np.ndarray[Any, np.dtype[np.uint8]]):
-    """Bytes of a file in one of this module's buffers, which is reused after the bytes were packed."""
+    """Bytes of a file in a buffer of this module. The buffer is reused after the bytes were packed."""
 
 
-_buffers: list[Any] = []  # reused: allocating new memory costs as much as reading the file into it
+_buffers: list[Any] = []  # reused, because allocating new memory takes as long as reading a file into it
 
 
 def _read(path: str | os.PathLike[str]) -> Any:

@@ -1,4 +1,4 @@
-"""Code of the worker processes: the proxy, and the name of the sample that is being loaded."""
+"""Objects that run in worker processes: the proxy of a pipeline, and wrappers of the dataset and collate function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["CollateAndPack", "NamedSamples", "Proxy"]
 
 
 class _Loading(threading.local):
-    """Index of the sample that this thread loads."""
+    """Index of the sample that the current thread is loading; None if it isn't loading a sample."""
 
     index: Any = None
 
@@ -29,20 +29,24 @@ _loading = _Loading()
 
 
 class Proxy:
-    """Takes the inputs of one sample and returns a reference to each output of the pipeline.
+    """Callable that represents a pipeline of the main process.
 
-    A proxy can be pickled, and called in any process. The references are for this package's `DataLoader`, or for
-    `DALIServer.produce_data`.
+    Call a proxy with the inputs of one sample, to get a reference to each output. A proxy can be pickled, and called in
+    any process. This package's `DataLoader` or `DALIServer.produce_data` runs the pipeline and replaces the references
+    with the outputs.
     """
 
     def __init__(self, target: TargetPipeline) -> None:
         self._target = target
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Record the inputs, by position or by name: arrays, CPU tensors, PIL images, bytes, paths of files.
+        """Record the inputs of a sample; return one reference per output of the pipeline.
+
+        Args:
+            args, kwargs: Inputs by position or by name: arrays, CPU tensors, PIL images, bytes, or paths of files.
 
         Raises:
-            TypeError: There isn't exactly one value per input of the pipeline, or a value can't be an input.
+            TypeError: the arguments aren't exactly the pipeline's inputs, or a value has an unsupported type.
         """
         target = self._target
         values = args if not kwargs else self._order_outputs(args, kwargs)
@@ -76,7 +80,7 @@ def _origin(values: tuple[Any, ...]) -> str | None:
 
 
 class CollateAndPack:
-    """Collates samples with a function, and then packs the pipeline's inputs in the batch."""
+    """Collate function that calls another one, and then packs the inputs that proxies have recorded for the batch."""
 
     def __init__(self, collate_fn: Callable[[Any], Any]) -> None:
         self.collate_fn = collate_fn
@@ -88,7 +92,7 @@ class CollateAndPack:
 
 
 class NamedSamples:
-    """Wraps a map-style dataset so that its errors name the sample that failed."""
+    """Wrapper of a map-style dataset: an error of the dataset also names the sample that failed."""
 
     def __init__(self, dataset: Any) -> None:
         self.__dict__["_dataset"] = dataset

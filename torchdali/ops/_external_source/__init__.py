@@ -1,8 +1,11 @@
-"""`external_source`: batches that the user's Python code makes.
+"""The operator `external_source`, which gets batches from the user's Python code.
 
-`operator` declares it, as function and class; `arguments` checks a call; `sources` are the three runtime classes
-(called in this process, called in worker processes, fed by the user); `callbacks` call the user's code; `convert` turns
-its data into batches.
+- `operator` declares the operator, as a function and as a class.
+- `arguments` checks the arguments of a call.
+- `sources` has three classes that deliver batches to a running pipeline. They call the user's code in the main process
+  or in worker processes, or deliver the data that the user feeds.
+- `callbacks` calls the user's code.
+- `convert` converts the user's data to batches.
 """
 
 from __future__ import annotations

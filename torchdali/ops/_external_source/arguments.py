@@ -1,4 +1,4 @@
-"""Arguments of `external_source`: checks of a call, and the declared properties of each output."""
+"""Check the arguments of `external_source`, and find the expected properties of each output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,15 @@ CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet", 
 
 
 def check_arguments(arguments: Mapping[str, Any], hint: int | None) -> None:
-    """Raise an error for arguments that contradict each other."""
+    """Check that the arguments of a call don't contradict each other.
+
+    Args:
+        arguments: The arguments of `external_source`, by name.
+        hint: The argument ``bytes_per_sample_hint``.
+
+    Raises:
+        ValueError, TypeError, RuntimeError: an argument is invalid or contradicts another argument.
+    """
     depth, count = arguments["prefetch_queue_depth"], arguments["num_outputs"]
     if not arguments["parallel"]:
         for name, value in (("prefetch_queue_depth", depth), ("bytes_per_sample_hint", hint)):
@@ -98,17 +106,20 @@ def _check_callable(arguments: Mapping[str, Any]) -> None:
 
 
 def is_iterable(source: Any) -> bool:
-    """Return True for an iterable, a generator function, or a class with iterable instances."""
+    """Return True for an iterable, a generator function, or a class whose instances are iterable."""
     return is_factory(source) or (not inspect.isclass(source) and hasattr(source, "__iter__"))
 
 
 def is_factory(source: Any) -> bool:
-    """Return True for a source that is called for each new iterator: a generator function or an iterable class."""
+    """Return True for a generator function or a class whose instances are iterable.
+
+    The source is then called for each new pass over the data.
+    """
     return inspect.isgeneratorfunction(source) or (inspect.isclass(source) and hasattr(source, "__iter__"))
 
 
 def takes_position(source: Any) -> bool:
-    """Return True if a callable has a parameter, for the position of the batch or sample.
+    """Return True if a callable source has a parameter, to which the position of the batch or sample is passed.
 
     Raises:
         TypeError: the source isn't callable, or the callable has an unsupported signature.
@@ -145,7 +156,7 @@ _NEVER = {
 
 
 def _each(value: Any, count: int | None) -> list[Any]:
-    """Return a value for each output: the items of a list, or the same value for all outputs."""
+    """Return one value per output: the items of a list, or the same value for all outputs."""
     size = count or 1
     if not isinstance(value, (list, tuple)):
         return [value] * size
@@ -155,15 +166,19 @@ def _each(value: Any, count: int | None) -> list[Any]:
 
 
 def output_layouts(layout: Any, count: int | None) -> tuple[str, ...]:
-    """Return the layout of each output, "" if none is declared."""
+    """Return the layout of each output; "" for outputs whose layout the user has not passed."""
     return tuple(each or "" for each in _each(layout, count))
 
 
 def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> list[Expected]:
-    """Return the declaration of each output.
+    """Return the expected dtype, number of axes and layout of each output.
+
+    Args:
+        dtype, ndim, layout: Arguments of `external_source`: one value, or a list with one value per output.
+        count: Number of outputs; None for a single output.
 
     Raises:
-        RuntimeError: an ``ndim`` is negative, or contradicts the layout.
+        RuntimeError: a number of axes is negative, or contradicts the layout.
     """
     outputs = []
     each = zip(_each(dtype, count), _each(ndim, count), output_layouts(layout, count), strict=True)

@@ -1,4 +1,4 @@
-"""Functions that Numba compiles, as operators (extra package ``numba``)."""
+"""Operators that call Python functions, compiled by Numba. They need the package ``numba``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch: iterators over pipelines, and copies into torch tensors."""
+"""Iterators that deliver a pipeline's batches as PyTorch tensors, and functions that copy outputs to tensors."""
 
 from __future__ import annotations
 

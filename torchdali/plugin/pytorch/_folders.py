@@ -1,4 +1,4 @@
-"""The pipelines of `Loader.from_folder`: images in class folders, with the usual transforms for ImageNet."""
+"""The pipelines of `Loader.from_folder`, which load images in class folders with the common ImageNet transforms."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ON_TENSORS = {
     "albumentations": 'call it on image.numpy(), and return torch.from_numpy(result["image"])',
     "kornia": "call it on image.permute(2, 0, 1)[None] / 255, and convert the result back to bytes (H, W, C)",
 }
-_SHOWN = 0.875  # fraction of the shorter side that the center crop for tests keeps
+_SHOWN = 0.875  # fraction of the shorter side that the center crop for testing keeps
 _AUGMENTS: dict[str, Callable[[Any], Any]] = {
     "auto": auto_augment.auto_augment,
     "rand": lambda images: rand_augment.rand_augment(images, n=2, m=9),
@@ -46,14 +46,17 @@ _AUGMENTS: dict[str, Callable[[Any], Any]] = {
 
 
 _reader: Any = fn.readers.file
-_VISIBLE: dict[str, Any] = {  # the reader's default filters, without hidden files and folders
+_VISIBLE: dict[str, Any] = {  # the reader's default filters, changed to skip hidden files and folders
     "dir_filters": ["[!.]*"],
     "file_filters": [f"[!.]{pattern}" for pattern in _reader.body.__kwdefaults__["file_filters"]],
 }
 
 
 def augmentation(augment: Augment) -> Callable[[Any], Any]:
-    """Return the function for an `augment` argument: a name, torchvision transforms, or a function.
+    """Return the function of images that the argument `augment` specifies.
+
+    Args:
+        augment: Name of an augmentation, torchvision transforms, a function of images, or None for no augmentation.
 
     Raises:
         ValueError: the name is unknown.
@@ -77,13 +80,16 @@ def augmentation(augment: Augment) -> Callable[[Any], Any]:
 
 
 def _meant(augment: Any) -> str:
-    """Return a hint with the known name that a name contains (``"rand"`` for ``"RandAugment"``); "" without a match."""
+    """Return a hint if an unknown name contains a known name (``"RandAugment"`` contains ``"rand"``); otherwise ""."""
     found = next((name for name in _AUGMENTS if name in str(augment).lower()), None)
     return f"; did you mean {found!r}?" if found and isinstance(augment, str) else ""
 
 
 def _package(augment: Augment) -> str:
-    """Return the package of an augmentation; for a `Sequential`, the package of its first module."""
+    """Return the name of the package that an augmentation's class belongs to.
+
+    For a `Sequential`, return the package of its first module.
+    """
     first = next(augment.children(), augment) if isinstance(augment, torch.nn.Sequential) else augment
     return type(first).__module__.partition(".")[0]
 
@@ -108,7 +114,7 @@ def _takes_one(augment: Any, package: str) -> str:
 
 
 def folder(root: str | os.PathLike[str]) -> str:
-    """Return the path or URL of a folder of class folders.
+    """Check a folder of class folders; return its path or URL.
 
     Raises:
         FileNotFoundError: the folder doesn't exist, or contains no folders.
@@ -128,7 +134,7 @@ def folder(root: str | os.PathLike[str]) -> str:
 
 
 def sides(size: int | Sequence[int]) -> tuple[int, int]:
-    """Return the height and width.
+    """Return the height and width that the argument `size` specifies.
 
     Raises:
         ValueError: the size isn't one or two integers of at least 1.
@@ -149,7 +155,7 @@ def check(
     mean: Sequence[float],
     std: Sequence[float],
 ) -> None:
-    """Check the arguments that the pipeline itself doesn't check.
+    """Check the arguments of `Loader.from_folder` that the pipeline itself doesn't check.
 
     Raises:
         TypeError, ValueError: an argument is invalid.
@@ -177,7 +183,7 @@ def training(
     cache: CachePlace = None,
     numbers: Sequence[int] | None = None,
 ) -> Any:
-    """Read shuffled images, crop and mirror them at random, augment, normalize."""
+    """Read images in random order, crop and mirror them at random, augment and normalize them."""
     files, labels = labeled_files(root, numbers, random_shuffle=True)
     images = fn.random_resized_crop(cache_in(fn.decoders.image(files, output_type=types.RGB), cache), size=size)
     augmented = augmentation(augment)
@@ -198,7 +204,7 @@ def testing(
     cache: CachePlace = None,
     numbers: Sequence[int] | None = None,
 ) -> Any:
-    """Read images in order, crop their center, normalize."""
+    """Read images in order, resize them, crop their center and normalize them."""
     files, labels = labeled_files(root, numbers)
     covered: dict[str, Any] = {"size": [round(side / _SHOWN) for side in size], "mode": "not_smaller"}
     if size[0] == size[1]:
@@ -213,7 +219,13 @@ def testing(
 
 
 def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> tuple[Any, Any]:
-    """Read the files of class folders, and their labels: from the reader, or from `class_numbers`."""
+    """Read the files in class folders; return nodes of the encoded images and their labels.
+
+    Args:
+        root: Folder of the class folders.
+        numbers: Label of each class folder, from `class_numbers`; None for the reader's labels.
+        options: Other arguments of the reader.
+    """
     files, labels = fn.readers.file(file_root=root, name="Reader", **_VISIBLE, **options)
     if numbers is not None:
         labels = fn.lookup_table(labels, keys=list(range(len(numbers))), values=numbers, dtype=types.INT32)
@@ -221,7 +233,7 @@ def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> t
 
 
 def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
-    """Return the index of each class folder in a list of classes, in the order of the folders' names.
+    """Return the label of each class folder, in the order of the folders' names: its index in a list of classes.
 
     Raises:
         ValueError: a folder is not in the list, or the root is a URL.
@@ -241,7 +253,13 @@ def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
 
 
 def normalize_planes(images: Any, mean: Sequence[float], std: Sequence[float], **options: Any) -> Any:
-    """Normalize uint8 images to float32 in the layout CHW; mean and standard deviation are for pixels from 0 to 1."""
+    """Normalize uint8 images to float32 in the layout CHW.
+
+    Args:
+        images: Node of the images.
+        mean, std: Mean and standard deviation of each channel, for pixels in the range 0 to 1.
+        options: Other arguments of `fn.crop_mirror_normalize`.
+    """
     return fn.crop_mirror_normalize(
         images,
         dtype=types.FLOAT,

@@ -1,4 +1,4 @@
-"""PyTorch functions, modules and transforms as operators of a pipeline."""
+"""Use PyTorch functions, modules and transforms as operators of a pipeline."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _serial = itertools.count()
 
 
 class TorchPythonFunction(ops.TorchPythonFunction):
-    """Call a function on PyTorch tensors, by default sample by sample.
+    """Operator that calls a function on PyTorch tensors, by default once per sample.
 
     Args:
-        function: A function with one tensor per input, or one list of tensors per input with `batch_processing`. It
-            returns `num_outputs` results.
-        num_outputs: Number of results; 0 for a function that is called for its effect.
-        device: Device of the tensors.
-        batch_processing: Call the function once per batch.
-        kwargs: Common arguments of operators.
+        function: A function that takes one tensor per input, or one list of tensors per input if `batch_processing` is
+            True. It returns `num_outputs` results.
+        num_outputs: Number of results; 0 for a function that returns nothing.
+        device: Device of the tensors, ``"cpu"`` or ``"gpu"``.
+        batch_processing: True to call the function once per batch.
+        kwargs: Arguments that every operator has, like ``name``.
     """
 
     device = "cpu"
@@ -52,19 +52,21 @@ class TorchPythonFunction(ops.TorchPythonFunction):
 def as_operator(
     function: Callable[..., Any], *, output_layout: str | None = None, pure: bool = False
 ) -> Callable[..., Any]:
-    """Create an operator from a function of one sample: any callable, an ``nn.Module``, a torchvision transform.
+    """Create an operator from a function that processes one sample.
 
-    Unlike `torch_python_function`, the operator runs inside the fused chain, on several samples at the same time. So
-    the function must be thread-safe: it must not have a state, and its random numbers are not reproducible.
+    Unlike `torch_python_function`, the operator calls the function in several threads at the same time, for different
+    samples. The function must be thread-safe and must not have a state. If it draws random numbers, they are not
+    reproducible.
 
     Args:
-        function: A function from one tensor to one tensor.
-        output_layout: Layout of the result; the input's layout if None.
-        pure: Worker processes may run the function: its result depends only on its argument and on `torchdali.Shared`
-            values.
+        function: A callable that takes one tensor and returns one tensor, for example an ``nn.Module`` or a torchvision
+            transform.
+        output_layout: Layout of the result. Default: the input's layout.
+        pure: True if worker processes may call the function, because its result depends only on its argument and on
+            `torchdali.Shared` values.
 
     Returns:
-        A function whose argument is a node, a batch or a tensor.
+        The operator: a function that takes a node, a batch or a tensor.
     """
 
     def body(data: torch.Tensor, /) -> torch.Tensor:

@@ -1,4 +1,8 @@
-"""Arguments of a `DataLoader`, of torchvision and of DALI that a `Loader` does not take, and their replacements."""
+"""Error messages for arguments of other loaders that users pass to a `Loader` out of habit.
+
+A `Loader` doesn't have all arguments of PyTorch's `DataLoader`, torchvision's `ImageFolder` or DALI's iterators. If a
+user passes one of them, the error says how to get the same effect with a `Loader`.
+"""
 
 from __future__ import annotations
 
@@ -76,11 +80,14 @@ for _answers in (OF_FOLDERS, OF_PIPELINES):
 
 
 def answering(answers: Mapping[str, str], name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function explain how to replace arguments that it doesn't have; its errors show the user's frames.
+    """Return a decorator for a function that users call with other loaders' arguments.
+
+    If one of these arguments is passed, the decorated function raises a TypeError with advice. The traceback of an
+    error contains only the user's frames.
 
     Args:
-        answers: The cure for each of these arguments.
-        name: The function's name in messages.
+        answers: Advice for each unsupported argument, by its name.
+        name: The function's name in error messages.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -118,7 +125,7 @@ def _check_pipeline(pipeline: Any = None) -> None:
     """Check the first argument of a `Loader`.
 
     Raises:
-        TypeError: It is a dataset, a DataLoader, or a folder.
+        TypeError: the argument is a dataset, a `DataLoader` or a path.
     """
     rule = "Loader must get a pipeline, or a function that returns one"
     if isinstance(pipeline, (str, os.PathLike)):

@@ -1,4 +1,4 @@
-"""PyTorch functions as operators; besides them the module has all operators of `torchdali.fn`."""
+"""The operator `torch_python_function`, together with all operators of `torchdali.fn`."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ __all__ = ["torch_python_function"]
 
 
 def __getattr__(name: str) -> Any:
-    """Return an operator: ``from ... import *`` puts this module in the place of `torchdali.fn`."""
+    """Return an operator of `torchdali.fn`, because programs import this module in place of `torchdali.fn`."""
     return getattr(torchdali.fn, name)

@@ -1,4 +1,4 @@
-"""Find out whether the loader or the training step is the bottleneck: measure a loader, or replay cached batches."""
+"""Find out whether the loader or the training step is the bottleneck of a training loop."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["LoaderEvaluator", "Rates", "evaluate"]
 
 
 class LoaderEvaluator:
-    """A wrapper of a data loader that measures the loader.
+    """A wrapper of a data loader that measures the loader or simulates an infinitely fast loader.
 
     Args:
         dataloader: An iterable of batches.
-        mode: ``"log"`` yields the loader's batches, and records the time to load each batch; ``"replay"`` loads some
-            batches once and yields them repeatedly, which simulates an infinitely fast loader.
-        num_cached_batches: Number of batches to cache for ``"replay"``.
-        metrics_file: Default file of `save_metrics`.
+        mode: ``"log"`` yields the loader's batches, and records the time to load each batch. ``"replay"`` loads some
+            batches once and yields them repeatedly, as an infinitely fast loader would.
+        num_cached_batches: Number of batches that ``"replay"`` loads.
+        metrics_file: File to which `save_metrics` writes by default.
 
     Raises:
         ValueError: the mode is unknown, or `num_cached_batches` is below 1.
@@ -73,7 +73,7 @@ class LoaderEvaluator:
         return itertools.islice(itertools.cycle(self.cached_batches), len(self))
 
     def get_metrics(self) -> dict[str, Any]:
-        """Return the times of the last pass in seconds: total, average, minimum, maximum, and the list of all times."""
+        """Return the mode, the number of batches, and the loading times of the last pass over the loader in seconds."""
         times = self.batch_times
         return {
             "mode": self.mode,
@@ -88,7 +88,7 @@ class LoaderEvaluator:
         }
 
     def print_summary(self) -> None:
-        """Print the times of the last pass."""
+        """Print the loading times of the last pass over the loader."""
         metrics = self.get_metrics()
         print(f"{self.mode} mode: {metrics['total_batches']} batches in {metrics['total_time']:.2f} s")
         for name in ("avg", "min", "max"):
@@ -97,10 +97,13 @@ class LoaderEvaluator:
             print(f"  {len(self.cached_batches)} cached batches")
 
     def save_metrics(self, filename: str | os.PathLike[str] | None = None) -> None:
-        """Write the times of the last pass as JSON.
+        """Write the result of `get_metrics` to a JSON file.
+
+        Args:
+            filename: The file. Default: the constructor's `metrics_file`.
 
         Raises:
-            ValueError: a file name is passed neither here nor to the constructor.
+            ValueError: a file name was passed neither here nor to the constructor.
         """
         target = filename or self.metrics_file
         if target is None:
@@ -111,13 +114,13 @@ class LoaderEvaluator:
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of a training loop and of its parts in batches/s; print the object for the verdict.
+    """Speed of a training loop and of its components, in batches/s. Print the object to see the bottleneck.
 
     Attributes:
-        loader: Rate of the loader without the step.
-        step: Rate of the step on a single batch, repeatedly.
-        cached: Rate of the loop on cached batches, without loading.
-        training: Rate of the unchanged loop.
+        loader: Speed of the loader without the training step.
+        step: Speed of the training step on one batch that is used repeatedly.
+        cached: Speed of the training step on several cached batches, without loading.
+        training: Speed of the unchanged training loop.
     """
 
     loader: float
@@ -127,7 +130,7 @@ class Rates:
 
     @property
     def verdict(self) -> str:
-        """A sentence on the component that limits training."""
+        """A sentence that names the bottleneck: the loader, the training step, or their competition for cores."""
         if self.loader < 0.9 * self.step:
             gain = self.cached / self.training - 1
             return f"The loader is the bottleneck: with an infinitely fast loader, training would be {gain:.0%} faster."
@@ -155,9 +158,10 @@ def evaluate(loader: Iterable[Any], step: Callable[[Any], Any], batches: int = 5
     Args:
         loader: Iterable of batches, which is iterated repeatedly.
         step: Function that trains on one batch.
-        batches: Number of batches in each measurement, after a warm-up of a tenth of this number.
+        batches: Number of batches in each measurement. Before each measurement, a tenth of this number is processed as
+            a warm-up.
     """
-    source = _endless(loader)  # shared by the measurements, so that no measurement includes the start of a loader
+    source = _endless(loader)  # all measurements use one source, so that they don't include a loader's start
     cached = list(itertools.islice(source, min(batches, 20)))
     if not cached:
         raise ValueError("the loader is empty")

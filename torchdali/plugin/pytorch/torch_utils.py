@@ -1,4 +1,4 @@
-"""Conversion of a pipeline's tensors to PyTorch tensors."""
+"""Functions that convert or copy a pipeline's outputs to PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def feed_ndarray(
     cuda_stream: Any = None,
     non_blocking: bool = False,
 ) -> torch.Tensor:
-    """Copy a pipeline's tensor, or a batch of equal shapes, into a torch tensor.
+    """Copy a pipeline's tensor, or a batch whose samples have the same shape, into a PyTorch tensor.
 
     Args:
-        dali_tensor: The tensor to copy, on any device.
-        arr: The destination, with the same shape and dtype, on any device, with any strides.
-        cuda_stream: The stream of the copy: a ``torch.cuda.Stream``, its number, or an object whose ``value`` is the
-            number (ctypes); None for PyTorch's current stream. Only used for CUDA tensors.
-        non_blocking: Don't wait for copies between pinned and device memory.
+        dali_tensor: The tensor or batch to copy, on any device.
+        arr: Destination with the same shape and dtype, on any device, with any strides.
+        cuda_stream: CUDA stream of the copy: a ``torch.cuda.Stream``, a stream's handle as an integer, or a ctypes
+            object with the handle. Default: PyTorch's current stream. It is ignored if both tensors are on the CPU.
+        non_blocking: True to return before a copy between pinned and device memory has finished.
 
     Returns:
-        `arr`.
+        The destination `arr`.
 
     Raises:
         AssertionError: the shapes or the dtypes differ.
@@ -72,11 +72,11 @@ def feed_ndarray(
 
 
 def to_torch_tensor(dali_tensor: Tensor | TensorList, copy: bool) -> torch.Tensor:
-    """Return a pipeline's tensor, or a batch of equal shapes, as a torch tensor.
+    """Return a pipeline's tensor, or a batch whose samples have the same shape, as a PyTorch tensor.
 
     Args:
-        dali_tensor: A tensor or a batch.
-        copy: With False, the result shares the memory.
+        dali_tensor: The tensor or batch.
+        copy: True to copy the data; False to return a tensor that shares the pipeline's memory.
     """
     single = dali_tensor.as_tensor() if isinstance(dali_tensor, TensorList) else dali_tensor
     tensor: torch.Tensor = single.torch()

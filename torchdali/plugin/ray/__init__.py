@@ -4,8 +4,8 @@
 Data. The batches of Ray Data are fed to the pipeline's inputs.
 
 `RayPipeline` is a pipeline whose batches are computed by Ray actors, each of which runs a copy of the pipeline on one
-of the cluster's machines. The actors send the batches over connections of their own, not through Ray's object store.
-Pass a `RayPipeline` to an iterator, or use `RayLoader`.
+of the cluster's machines. The actors send the batches over their own connections to the main process. Pass a
+`RayPipeline` to an iterator, or use `RayLoader`.
 """
 
 from torchdali.errors import MissingExtraError

@@ -1,4 +1,4 @@
-"""`RayLoader`: an iterator over a pipeline whose batches Ray actors create."""
+"""`RayPipeline` and `RayLoader`: a pipeline whose batches are computed by Ray actors, and an iterator over it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ __all__ = ["RayLoader", "RayPipeline"]
 
 
 class RayPipeline:
-    """A pipeline whose batches Ray actors create. All other attributes are the pipeline's own.
+    """A pipeline whose batches are computed by Ray actors. Use it like the pipeline itself.
 
-    It delivers the same batches in the same order as the pipeline itself, whatever the number of actors, even if actors
-    are added or lost. This process selects the samples, calls Python sources, orders the batches, and runs the
-    operators that need a device. Ray must be initialized (``ray.init``).
+    The batches and their order are the same as without Ray, even if actors are added or lost. The process that creates
+    the object selects the samples, calls Python sources, orders the batches, and runs the operators that need a device.
+    Initialize Ray with ``ray.init`` first.
 
     Args:
-        make: Function without arguments that creates the pipeline; this process calls it. All nodes must have the
-            pipeline's data under the same paths, and must be able to import the modules of your own operators.
-        actors: Number of actors to start; each actor has as many threads as the pipeline. Lost actors are replaced.
-        actor_options: Arguments of Ray's ``options`` for actors, for example ``num_cpus`` (the pipeline's number of
-            threads), ``resources`` or ``scheduling_strategy``.
-        timeout: Seconds within which an actor must start.
+        make: Function without arguments that creates the pipeline. On every machine of the cluster, the pipeline's data
+            must have the same paths, and the modules of your own operators must be importable.
+        actors: Number of actors to start. Each actor has as many threads as the pipeline. Lost actors are replaced.
+        actor_options: Arguments of Ray's ``options`` for the actors, for example ``resources``,
+            ``scheduling_strategy`` or ``num_cpus``, which should be the pipeline's number of threads.
+        timeout: Maximum time in seconds for the start of an actor.
 
     Raises:
         ValueError: `actors` is below 1.
-        RuntimeError: raised by `build` if no actor starts within `timeout`, or if no part of the pipeline can run in
-            another process.
+        RuntimeError: raised by `build` if no actor starts within `timeout`, or if no operator of the pipeline can run
+            in another process.
     """
 
     def __init__(
@@ -52,33 +52,35 @@ class RayPipeline:
         return getattr(self._pipe, name)
 
     def add_actors(self, count: int) -> None:
-        """Start more actors, also in mid-epoch. They receive batches as soon as they run."""
+        """Start more actors, also in mid-epoch. Each of them receives batches when it has started."""
         pool_of(self._pipe).add(count)
 
     @property
     def actors_lost(self) -> int:
-        """Number of actors lost so far."""
+        """Number of actors that were lost so far."""
         return len(pool_of(self._pipe).exits)
 
 
 class RayLoader(DALIGenericIterator):
-    """Deliver the batches of a pipeline that Ray actors run as ``[{name: tensor}]``, like `DALIGenericIterator`.
+    """Iterator like `DALIGenericIterator` over a pipeline whose batches are computed by Ray actors.
 
-    The batches, their order and the epochs are the same as without Ray for the same seed, and states from
-    ``state_dict`` can be loaded with and without Ray. Each rank of a training creates its own loader, whose `make`
-    function passes ``shard_id`` and ``num_shards`` to the reader. With ``pad_last_batch=True``, all ranks together
-    deliver each sample exactly once per epoch.
+    For the same seed, batches, their order and epochs are the same as without Ray. A state from ``state_dict`` can be
+    loaded with and without Ray.
+
+    In distributed training, each rank creates its own loader, and its `make` function passes ``shard_id`` and
+    ``num_shards`` to the reader. If it also passes ``pad_last_batch=True``, all ranks together deliver each sample
+    exactly once per epoch.
 
     Args:
-        make: See `RayPipeline`.
-        output_map: A name for each output.
-        reader_name: The reader whose size, shards and padding define the epoch.
-        actors: See `RayPipeline`.
-        actor_options: See `RayPipeline`.
-        timeout: See `RayPipeline`.
-        auto_reset: Begin the next epoch automatically.
-        last_batch_policy: Treatment of a last batch that is not full.
-        on_break: See `DALIGenericIterator`.
+        make: Function without arguments that creates the pipeline; see `RayPipeline`.
+        output_map: Names of the pipeline's outputs, in order.
+        reader_name: Name of the reader whose size, shards and padding determine the epoch.
+        actors: Number of actors to start.
+        actor_options: Arguments of Ray's ``options`` for the actors; see `RayPipeline`.
+        timeout: Maximum time in seconds for the start of an actor.
+        auto_reset: True to begin the next epoch automatically.
+        last_batch_policy: Treatment of a last batch that isn't full; see `LastBatchPolicy`.
+        on_break: Behavior of a new loop after a loop that ended in mid-epoch; see `DALIGenericIterator`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A pipeline as a stage of Ray Data."""
+"""`RayStage`: a pipeline as a stage of Ray Data."""
 
 from __future__ import annotations
 
@@ -23,29 +23,34 @@ _MAKING = threading.Lock()
 class RayStage:
     """A function for ``ray.data.Dataset.map_batches`` that feeds each batch to a pipeline and returns its outputs.
 
-    Each process that runs the stage creates its own pipeline once. Both of these forms work::
+    Each process that runs the stage creates its own pipeline once. You can pass the stage to Ray in two ways::
 
         ds.map_batches(RayStage(make, ["image"]), batch_size=64)
         ds.map_batches(RayStage, fn_constructor_args=(make, ["image"]), batch_size=64, concurrency=2)
 
-    Random operators draw different numbers in every process. Ray assigns batches to processes, so the results of random
-    operators differ from run to run.
+    Random operators draw different numbers in every process. Ray decides which process gets a batch, so the results of
+    random operators differ from run to run.
 
     Args:
-        make: Function that creates the pipeline. The names of its inputs, ``external_source(name=...)`` without a
-            source, must be names of columns. Its ``batch_size`` must be at least the ``batch_size`` of `map_batches`.
-        output_map: Name of the column for each output. Columns that are not inputs are returned unchanged.
+        make: Function that creates the pipeline. The pipeline's inputs are its ``external_source(name=...)`` nodes
+            without a source; each name must be the name of a column. The pipeline's ``batch_size`` must be at least the
+            ``batch_size`` of `map_batches`.
+        output_map: Name of the new column for each output. The inputs' columns are removed, and all other columns are
+            returned unchanged.
     """
 
     def __init__(self, make: Callable[[], Pipeline], output_map: Sequence[str]) -> None:
         self._make, self._output_map, self._key = make, list(output_map), uuid.uuid4().hex
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the pipeline on columns ``{name: array}``; columns of bytes or ragged samples are object arrays.
+        """Run the pipeline on a batch of Ray Data; return the batch with the outputs.
+
+        Args:
+            batch: Columns ``{name: array}``. A column of bytes, or of arrays with different shapes, is an object array.
 
         Raises:
             KeyError: the column of an input is missing.
-            ValueError: the number of outputs differs from `output_map`.
+            ValueError: the pipeline's number of outputs isn't the number of names in `output_map`.
         """
         pipe, alone = self._pipeline()
         names = pipe.input_names
@@ -69,14 +74,14 @@ class RayStage:
 
 
 def _samples(column: Any) -> Any:
-    """Return a column as a batch for a source."""
+    """Convert a column of Ray Data to a batch for a pipeline's input."""
     if column.dtype != object:
         return column
     return [np.frombuffer(v, np.uint8) if isinstance(v, bytes) else np.asarray(v) for v in column]
 
 
 def _column(batch: TensorList) -> Any:
-    """Return a batch as a column: an array, or an array of arrays of different shapes."""
+    """Convert a batch to a column: one array, or an object array of arrays if the samples' shapes differ."""
     batch = cast("TensorListCPU | TensorListGPU", batch).as_cpu()
     if batch.is_dense_tensor():
         return _array(batch.stack())

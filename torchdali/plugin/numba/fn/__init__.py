@@ -1,4 +1,4 @@
-"""Functions that Numba compiles, called like the operators of `torchdali.fn`."""
+"""The operator `numba_function` in the functional API, as `experimental.numba_function`."""
 
 from torchdali.plugin.numba.fn import experimental
 

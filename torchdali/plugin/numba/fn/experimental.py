@@ -1,4 +1,4 @@
-"""`numba_function`."""
+"""The operator `numba_function`, which calls a Python function that Numba compiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def numba_function(
     setup_fn: Any = None,
     threads_per_block: Any = None,
 ) -> Any:
-    """Call a function that Numba compiles; see `torchdali.plugin.numba.experimental.NumbaFunction`."""
+    """Call a function that Numba compiles. `torchdali.plugin.numba.experimental.NumbaFunction` lists the arguments."""
     function = NumbaFunction(
         run_fn, out_types, in_types, outs_ndim, ins_ndim, setup_fn, device or "cpu",
         batch_processing, blocks, threads_per_block, name=name, preserve=preserve,

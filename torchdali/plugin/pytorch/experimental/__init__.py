@@ -1,4 +1,4 @@
-"""PyTorch: `proxy`, pipelines for torch's own `DataLoader`."""
+"""Experimental features for PyTorch: `proxy` lets PyTorch's `DataLoader` use a pipeline."""
 
 from __future__ import annotations
 

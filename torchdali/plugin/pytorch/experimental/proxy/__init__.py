@@ -1,4 +1,4 @@
-"""Pipelines for torch's own `DataLoader`: worker processes read the samples, the pipeline does the rest."""
+"""Use a pipeline with PyTorch's `DataLoader`: workers load the samples, and the main process runs the pipeline."""
 
 from __future__ import annotations
 
