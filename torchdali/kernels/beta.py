@@ -27,7 +27,7 @@ class Gammas:
     """
 
     def __init__(self, alpha: Array, beta: Array) -> None:
-        self.shape = np.stack(np.broadcast_arrays(alpha.T, beta.T))  # (2, 1, batch): long inner loops
+        self.shape = np.stack(np.broadcast_arrays(alpha.T, beta.T))  # (2, 1, batch): NumPy loops over the longest axis
         self.depth = self.shape + 2 / 3
         self.root = np.sqrt(9 * self.depth)
         self.log = np.log(self.depth)

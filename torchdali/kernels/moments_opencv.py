@@ -55,7 +55,7 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
     if whole and x.dtype == torch.float32:  # many times as fast as meanStdDev
         mean = cv2.sumElems(row)[0] / count
         return Moments(count, (mean,), (max(cv2.norm(row, cv2.NORM_L2SQR) / count - mean * mean, 0.0),))
-    if channels in (2, 3, 4) and x.dtype == torch.uint8:  # takes a third of the time
+    if channels in (2, 3, 4) and x.dtype == torch.uint8:  # three times as fast as meanStdDev of all channels
         planes = byte_planes(channels, 1, count)
         cv2.split(row, planes)
         pairs = [cv2.meanStdDev(plane) for plane in planes]

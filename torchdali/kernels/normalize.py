@@ -106,7 +106,7 @@ def normalize_into(
     The function computes in the image's own memory order and then transposes the result, which is fastest.
 
     Args:
-        out: Output tensor of any strides; float32, or a dtype to which float32 is converted.
+        out: Output tensor of any strides. If it isn't float32, the results are converted to its dtype.
         image: Tensor of the same shape, any strides and any real dtype.
         scaling: Result of `affine`; None to only convert the image.
         channel: Channel axis of the image, for a scaling with one value per channel.
@@ -161,7 +161,10 @@ def normalize_each_into(
 
 
 def _write_pixels(cv2: Any, out: Tensor, images: Images, scaling: Affine | None, mirrored: Sequence[bool]) -> None:
-    """Write images to ``(N, H, W, C)`` in two passes over all images, which is faster than calls per image."""
+    """Write images to a tensor ``(N, H, W, C)``: first copy all images, then normalize the whole tensor in place.
+
+    For small images, this is faster than a call per image.
+    """
     _, height, width, channels = out.shape
     rows = out.view(-1, width, channels)
     images, mirrored = mirrored_alike(cv2, images, mirrored)
@@ -174,7 +177,7 @@ def _write_pixels(cv2: Any, out: Tensor, images: Images, scaling: Affine | None,
 
 
 def _parts(scaling: Affine | None) -> tuple[tuple[float, ...], tuple[float, ...], bool]:
-    """Return the factor and the offset of an `Affine`, and whether its centre is 0."""
+    """Return the factor and the offset of an `Affine`, and whether its attribute `centre` is 0."""
     if scaling is None:
         return (), (), True
     return scaling.factor, scaling.offset, scaling.centre == (0.0,)
@@ -191,7 +194,7 @@ class _Recipe(NamedTuple):
         rows: Number of elements along the first axis that are processed in one step; None to process the whole image.
         offset: Offset in memory order; None if nothing is scaled.
         factor: Factor in memory order; None if nothing is scaled.
-        centre: Centre in memory order; None for 0.
+        centre: Value to subtract first, in memory order; None for 0.
     """
 
     order: tuple[int, ...] | None

@@ -44,8 +44,8 @@ def slice_window(
 ) -> tuple[list[int], list[int], list[int]]:
     """Return axes, starts and extents of the window that the arguments of `slice` describe.
 
-    On each axis, the window is ``round(start) : round(end)`` with ``end = start + shape``. Halves are rounded away from
-    zero.
+    On each axis, the window is ``round(start) : round(end)``. If the shape is passed, ``end`` is ``start + shape``.
+    Halves are rounded away from zero.
 
     Args:
         extents: Shape of the data.
@@ -93,7 +93,7 @@ def slice_window(
 
 
 def _relative(anchor: Tensor, window: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Return whether the anchor, and whether the shape, is a fraction of the data's extents."""
+    """Return two flags: True if the anchor is a fraction of the data's extents, and True if the shape is."""
     names = "normalized_anchor", "normalized_shape"
     first, second = (anchor.dtype == torch.float32 and window.get(name, True) for name in names)
     return first, second
@@ -118,8 +118,9 @@ def slice_(
 ) -> Data:
     """Cut a window out of data.
 
-    Two inputs (anchor and shape) or arguments (start, and end or shape) describe the window. On each axis, the window
-    is ``round(start) : round(end)`` with ``end = start + shape``. Halves are rounded away from zero.
+    The window is described either by two inputs, its start (``anchor``) and its shape (``extent``), or by the arguments
+    ``start`` and ``end`` or ``shape``. On each axis, the window is ``round(start) : round(end)``, where ``end`` is
+    ``start + shape`` if the shape is passed. Halves are rounded away from zero.
 
     Args:
         data: Data of any shape and dtype.

@@ -109,7 +109,11 @@ def _ends(on: float, off: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 
 
 def _as_c(value: float, dtype: torch.dtype) -> float:
-    """Convert a float as C code on x86 does: first to int32 or int64, where an overflow becomes the minimum."""
+    """Convert a float to an integer dtype as C code on x86 does.
+
+    The float is first converted to int32 or int64, in which floats out of range become the smallest integer. The result
+    then wraps around to the range of `dtype`.
+    """
     if dtype.is_floating_point:
         return value
     low, high = integer_limits(dtype)
@@ -133,7 +137,10 @@ def _encode(data: Tensor, *, axis: int, classes: int, values: tuple[Tensor, Tens
 
 
 def _scatter(numbers: Array, axis: int, classes: int, on: Array, off: Array) -> Array:
-    """Write only the "on" elements, which is faster than a comparison with every class."""
+    """Encode class indices by filling an array with `off` and writing `on` at the indices.
+
+    This is faster than comparing the indices with every class.
+    """
     shape = (*numbers.shape[:axis], classes, *numbers.shape[axis:])
     result = np.full(shape, off) if any(off.tobytes()) else np.zeros(shape, off.dtype)
     inner = math.prod(numbers.shape[axis:])

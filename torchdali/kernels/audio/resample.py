@@ -196,7 +196,7 @@ def _gather(padded: Array, ratio: float, start: int, samples: int, half: int, ou
     fine += 0.5
     place = np.minimum(fine.astype(np.intp), _PLACES)
     width, table = 2 * half, _fine_table(half)
-    item = f"V{4 * width}"  # copying a row as one item takes a third of the time
+    item = f"V{4 * width}"  # copying a row as a single item is three times as fast as copying its numbers
     rows = np.ndarray((len(padded) - width + 1,), item, padded, 0, (4,))
     windows = rows[whole].view(np.float32).reshape(-1, width)
     weights = table.view(item).reshape(-1)[place].view(np.float32).reshape(-1, width)

@@ -137,7 +137,10 @@ def _pad_signals(x: Tensor, before: int, total: int, reflected: bool) -> Tensor:
 
 
 def _mirror_indices(samples: int, before: int, total: int) -> Tensor:
-    """Return the sample indices of a signal that is repeatedly mirrored at its first and last sample."""
+    """Return the indices with which a signal is extended to `total` samples by mirroring it at its ends.
+
+    The first index belongs to the position `before` samples before the signal. A short signal is mirrored repeatedly.
+    """
     at = torch.arange(-before, total - before)
     if samples == 1:
         return torch.zeros_like(at)

@@ -1,8 +1,8 @@
 """Resize a batch of images of any sizes on an accelerator, in two kernel launches.
 
-The first pass resizes along x, to float32, and only the rows that the second pass reads. The second pass resizes along
-y. Positions and weights are the same as in `kernels.resample.weights`; the kernels compute them on the device from a
-few numbers per axis.
+The first pass resizes rows along x and stores float32 values; it skips rows that the second pass doesn't read. The
+second pass resizes along y. Positions and weights are the same as in `kernels.resample.weights`. The kernels compute
+the positions and weights on the device from a few numbers per axis.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class ResizeTable(NamedTuple):
     Attributes:
         table: ``(N, len(COLUMNS))`` int64; the column ``result`` is 0, for the caller to set.
         lines: Number of elements that the first pass computes for all images.
-        longest: Maximum number of elements that it computes for one image.
+        longest: Maximum number of elements that the first pass computes for one image.
     """
 
     table: Array
@@ -139,7 +139,10 @@ def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> R
 
 
 def _table(sides: Array, regions: Regions) -> Array | None:
-    """Return a table without offsets; the column ``place`` has the number of pixels that the first pass computes."""
+    """Return a table in which the columns ``offset`` and ``result`` aren't set.
+
+    The column ``place`` contains the number of pixels that the first pass computes for the image, not an offset.
+    """
     if regions.low is None and regions.size.shape[1] == 1:
         known = _squares(tuple(regions.size[:, 0].tolist()), regions.filters, regions.antialias)
         try:
@@ -159,10 +162,11 @@ def _table(sides: Array, regions: Regions) -> Array | None:
 
 @functools.lru_cache(maxsize=16)
 def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -> Array:
-    """Return the table rows of whole square images of every extent below `_LOOKED_UP`. Callers must not change them.
+    """Return the table rows of square images that are resized as a whole: one row per extent below `_LOOKED_UP`.
 
-    The columns of an axis depend only on the axis's extent, so any whole image can look them up in the rows of square
-    images. This takes a third of the time.
+    The columns of an axis depend only on the axis's extent. So the columns of any image that is resized as a whole can
+    be copied from the rows of two square images, in a third of the time that their computation takes. Callers must not
+    change the array, because it is cached.
     """
     sides = np.arange(_LOOKED_UP).repeat(2).reshape(-1, 2).T
     low, high = np.zeros(sides.shape), sides.astype(np.float64)
@@ -232,9 +236,10 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
 
 
 def _filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Array, Array | int]:
-    """Return the density and reach of each axis's filter, ``(2, N)``, and the position of the filter's table.
+    """Return three values of each axis's filter.
 
-    The density is the number of table entries per pixel, the reach is the filter's radius in pixels.
+    These are the number of table entries per pixel ``(2, N)``, the filter's radius in pixels ``(2, N)``, and the packed
+    position of the filter's table in `lookup_table` (a single number if all axes have the same filter).
     """
     grown = np.maximum(_ONE, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
     shrinking, growing = regions.filters
@@ -252,7 +257,7 @@ def _tables() -> tuple[npt.NDArray[np.float32], dict[str, int]]:
     starts = np.concatenate(([0], np.cumsum([len(p) for p in parts]))).tolist()
     return (
         np.concatenate(parts),
-        # Start and length are packed into one number, which the kernels split.
+        # A table's start and length are packed into one number, which the kernels split again.
         {name: start << 32 | len(p) for name, start, p in zip(_NAMES, starts, parts, strict=False)},
     )
 
@@ -282,7 +287,7 @@ def resize_in_torch(
         samples: Table of the resize, ``(N, len(COLUMNS))``.
         filters: Tables of the filters; not used here.
         lines: Number of elements that the first pass computes for all images.
-        longest: Maximum number of elements that it computes for one image.
+        longest: Maximum number of elements that the first pass computes for one image.
         results: Number of elements of all outputs.
         largest: Maximum number of elements of one output.
         channels: Number of channels of images and outputs.
