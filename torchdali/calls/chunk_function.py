@@ -64,7 +64,7 @@ class ChunkFunction:
         ragged: Batched implementation for samples of different shapes; None if the operator has none.
         dtypes: Dtypes of the first input that ``ragged`` accepts; empty for all.
         empty: Function that allocates memory for the results of ``ragged``. If set, ``ragged`` is called for samples of
-            any size; otherwise only for samples of together at most `MOST_BYTES`.
+            any size; otherwise only for samples of at most `MOST_BYTES` in total.
         stacks: True to stack small results of single samples into one tensor, even if the inputs aren't tensors.
         on_device: Implementation for a whole batch on an accelerator; None if the operator has none.
     """

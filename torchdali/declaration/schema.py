@@ -14,10 +14,10 @@ Inputs are before ``/``, arguments after ``*``. The annotations define everythin
 ``root: FilePath``                     a str or a path object; the implementation gets a str
 ``mode: Annotated[str, one_of(MODES)]``  one of the strings in ``MODES``; the implementation checks it
 ``dtype: DType | None = None``         a dtype of DALI, torch or NumPy; converted to a ``torch.dtype``
-``rng: Rng``                           random numbers from the runner; adds the argument ``seed``
-``layout: Layout``                     from the runner: layout of the first input, "" if it is unset
-``size: BatchSize``                    from the runner: number of samples (operators over a batch)
-``out: Out = None``                    from the runner: memory for the result, or None
+``rng: Rng``                           filled in: random numbers; adds the argument ``seed``
+``layout: Layout``                     filled in: layout of the first input, "" if it is unset
+``size: BatchSize``                    filled in: number of samples (operators over a batch)
+``out: Out = None``                    filled in: memory for the result, or None
 ``features: Features``                 a class whose method ``from_argument`` converts the argument
 ``**window: Annotated[Any, shares(f)]``  the keyword-only arguments of ``f``, which operators can share
 ``-> Image``, ``-> tuple[Data, Data]``   number of outputs

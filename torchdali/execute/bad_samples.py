@@ -137,13 +137,13 @@ class BadSamples:
         return samples
 
     def add(self, batch: InFlightBatch, bad: Sequence[BadSample], keep: Sequence[int] | None) -> None:
-        """Add a replica's bad samples to the report, and make this process's data of the batch match.
+        """Add a replica's bad samples to the report, and select the same samples in this process's data of the batch.
 
         Args:
             batch: The batch.
             bad: The bad samples.
-            keep: For each sample of the replica's result, its index in the batch before; None if no sample was dropped
-                or replaced.
+            keep: For each sample of the replica's result, its index in the original batch; None if no sample was
+                dropped or replaced.
         """
         with self._lock:
             self.report.extend(bad)
@@ -151,9 +151,9 @@ class BadSamples:
             _select(batch, {}, list(keep))
 
     def check_budget(self, batch: InFlightBatch) -> None:
-        """Raise the error of the bad samples with which a batch exceeds the budget, if any.
+        """Raise the error of a batch's bad samples if they exceed the budget.
 
-        The bad samples of this batch and of all batches before it count.
+        The bad samples of earlier batches also count.
         """
         # Breaks a cycle: the errors' tracebacks refer to the batch
         noted, batch.outcome.bad_samples = batch.outcome.bad_samples, []

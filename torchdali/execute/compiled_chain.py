@@ -502,7 +502,10 @@ def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Ax
 
 
 def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
-    """Set the layout that an operator assumed for its input, if the number of axes was unknown before it ran."""
+    """Set the layout of an operator's output, if the operator had to assume its input's layout when it ran.
+
+    The layout depends on the number of axes, which may be unknown before the operator runs.
+    """
     edge = _before_caches(edge)
     if edge.source is not None and edge.source.operator.options.layout is None:
         layout = taken_layout(edge.source.operator, "", number_of_axes(batch))

@@ -152,7 +152,7 @@ class DeviceStream:
             tensor.record_stream(self.stream)
 
     def upload_together(self, batches: Iterable[TensorList]) -> list[TensorList]:
-        """Copy small batches that kernels will need to the device in one block. Must run inside `context`.
+        """Copy small batches to the device in one block, because kernels will need them. Must run inside `context`.
 
         Returns:
             The batches that were copied (see `TensorList.uploaded`). The caller must remove the copies when the whole
@@ -313,7 +313,8 @@ def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
     """Choose the small batches that can be copied in one block.
 
     Returns:
-        For each of these batches, the batch, its tensor and its start in the block; and the size of the block in bytes.
+        For each of these batches, a tuple of the batch, its tensor and its start in the block; and the block's size in
+        bytes.
     """
     small, end = [], 0
     for batch in batches:

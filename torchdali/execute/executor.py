@@ -11,13 +11,14 @@ The executor guarantees the following:
 - *End.* If a source raises StopIteration, the epoch ends: this batch and the batches that were scheduled after it are
   empty. For each of them, `pop` raises StopIteration. `reset` starts the next epoch.
 - *The user's state.* If the user's functions may read values that change, the first batch of an epoch starts only when
-  the user takes it, so that the functions read the values of this moment. Pipelines with sources are an exception:
-  their first batch starts immediately.
+  the user takes it, so that the functions read the values of this moment. This doesn't apply to pipelines with
+  sources: their first batch starts immediately.
 - *Cancellation.* An exception from outside (Ctrl-C, an alarm) may end `schedule`, `pop` and `reset` between any two
   instructions. The next call continues. It asks the sources for the same batch again; each source recognizes the batch
   by the object that identifies it, and returns the same data. `pop` takes a batch in a single assignment. If the
   exception prevented the caller from receiving a batch, the caller can request it again by its number. A synchronous
-  executor computes an interrupted batch again; if a source may have lost the batch's data, it raises an error instead.
+  executor computes an interrupted batch again. If a source may have lost the batch's data, the executor raises an
+  error instead.
 - *One caller.* If two threads take a batch at the same time, one of them gets an error. A forked process gets an error
   if it uses an executor of its parent, because the executor's threads don't exist in the forked process.
 - *Shutdown.* Any thread may call `close`, at any time and repeatedly. Batches in flight end with an error, and
@@ -531,8 +532,8 @@ class Executor:
         self._stages.close()
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(patience())
-        # All threads have ended, so the batches belong to this thread. An exception is a thread that is still in the
-        # user's code after the timeout: when it returns, it finds its batch finished, and doesn't access it.
+        # The threads have ended, so the batches belong to this thread. But after the timeout, a thread may still be in
+        # the user's code. When it returns, it finds its batch finished, and doesn't access it.
         for batch in self._flight.copy():
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)

@@ -334,7 +334,7 @@ class HardwareDecoding:
             failures: The errors by sample. If the CPU can't decode an image either, this method adds the error.
 
         Returns:
-            The results with the CPU's images. Its attribute `there` has the engine's images; None without any.
+            The results with the CPU's images. The attribute `there` contains the engine's images; None without any.
         """
         share = _share_of(opened)
         decoded = share.submit().result()

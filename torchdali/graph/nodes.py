@@ -270,7 +270,7 @@ class DataNode:
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         """Compute ``scalar + node`` for a NumPy scalar.
 
-        NumPy calls this method, because the left operand is its own.
+        NumPy calls this method, because the left operand is a NumPy object.
         """
         name = _OF_UFUNC.get(ufunc.__name__)
         arrays = [o for o in operands if not isinstance(o, DataNode)]
@@ -616,7 +616,10 @@ def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
 
 
 def _follow_negations(edge: DataNode) -> tuple[Node | None, int]:
-    """Return the node and the index of the edge that remains after removing all ``not`` before this edge."""
+    """Return node and index of the edge from which an edge was computed by ``not`` operators alone.
+
+    For other edges, return their own node and index.
+    """
     while edge.source is not None and edge.source.operator.name == "_not":
         assert edge.source.inputs[0] is not None
         edge = edge.source.inputs[0]

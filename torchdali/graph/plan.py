@@ -195,10 +195,10 @@ def _parents(node: Node) -> list[Node]:
 
 
 def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
-    """Return the level of each node. A step that needs the result of a chain begins a new level.
+    """Return the level of each node. The nodes of a level form one or two stages.
 
-    Steps run as early as possible. Nodes of chains run as late as possible. Thus nodes that depend on different steps
-    can be in one chain.
+    A step that needs the result of a chain begins a new level. Steps run as early as possible. Nodes of chains run as
+    late as possible. Thus nodes that depend on different steps can be in one chain.
     """
     levels: dict[Node, int] = {}
     for node in graph.nodes:
@@ -215,7 +215,7 @@ def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
 
 
 def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[Node, tuple[int, StepKind]]:
-    """Return later slots for copies to the device.
+    """Return a later slot, a pair of level and kind, for each copy to the device.
 
     A copy gets the level of its first user; if no node uses it, the level of the last step on the device. Therefore
     small values such as labels aren't copied separately before the images are decoded.
@@ -274,7 +274,7 @@ def _source(edge: DataNode) -> Node:
 
 
 def is_metadata(edge: DataNode) -> bool:
-    """Return whether an edge is an output of a reader that is known without reading the record, for example a label."""
+    """Return whether an edge is a reader's output that is known without reading the record, for example a label."""
     source = _source(edge)
     return edge.index >= len(source.outputs) - source.operator.metadata
 
@@ -288,10 +288,10 @@ def is_shared(edge: DataNode) -> bool:
 
 
 def encoded_operator(chain: Chain) -> Node | None:
-    """Return the operator of a chain that processes several encoded samples in one call; None for other chains.
+    """Return a chain's operator if it processes several encoded samples in one call; otherwise None.
 
-    This operator has a batched implementation for encoded samples. Its samples come from the chain's input, or from a
-    reader in the chain. The chain has no other operators.
+    The operator must have a batched implementation for encoded samples. Its samples come from the chain's input, or
+    from a reader in the chain. The chain must not have other operators.
     """
     *before, node = chain.nodes
     edge = node.inputs[0] if len(node.inputs) == 1 else None

@@ -417,7 +417,7 @@ class Pipeline(PipelineOldNames):
     def share_next(self, taken: int) -> tuple[TensorList, ...]:
         """Return the outputs of the batch with index `taken`.
 
-        If an interrupt lost them, a second call returns the same outputs.
+        If an interrupt prevented the caller from receiving them, a second call returns the same outputs.
 
         Args:
             taken: Number of batches that the caller has received so far, see `taken`.

@@ -120,9 +120,9 @@ def _is_of_unit_range(numbers: Any) -> bool:
 
 
 def _way_from_decoder(node: Node) -> list[Node] | None:
-    """Return the nodes before a node, back to and including the image decoder; None without an image decoder.
+    """Return the nodes before a node, back to the image decoder, which is included; None without an image decoder.
 
-    The result is also None if an operator between them changes the range of the values.
+    The result is also None if an operator between the decoder and the node changes the range of the values.
     """
     way: list[Node] = []
     while node.inputs and node.inputs[0] is not None and node.inputs[0].source is not None:

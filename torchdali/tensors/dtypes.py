@@ -243,7 +243,7 @@ def _unknown_type(framework_type: object) -> TypeError:
 
 
 class TensorLayout:
-    """Names of a tensor's axes, one letter each, for example ``"HWC"``. It can also be compared with a str."""
+    """Names of a tensor's axes, one letter each, for example ``"HWC"``. A layout can also be compared with a str."""
 
     __slots__ = ("_axes",)
 

@@ -65,7 +65,7 @@ class WorkerPool:
 
     Args:
         workers: Processes that were started. A worker that isn't `alive` is still starting.
-        run: Function that runs a function on a thread of the pipeline.
+        run: Function that runs its argument, a function, on a thread of the pipeline.
         starter: Starts replacements. None: if a worker dies, all workers end.
         ahead: Largest number of jobs per worker. With more than one, a worker needn't wait for its next job.
         device: The accelerator. Memory with the workers' results is pinned for copies to it. None to not pin it.
@@ -283,7 +283,7 @@ class WorkerPool:
         return self._starter is None or not (self._starting or any(each.alive for each in self.workers))
 
     def _replace(self) -> None:
-        """Start replacements for workers that died, unless too many died recently, and workers that `add` requested."""
+        """Start workers that `add` requested, and replacements for workers that died, unless too many died recently."""
         if self._starter is None:
             return
         now = time.monotonic()
