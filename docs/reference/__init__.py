@@ -80,8 +80,8 @@ also pass a value for each frame, with `fn.per_frame`. Every operator accepts `d
 
 ![image](../pictures/image.jpg)
 
-The examples process a batch of two samples: this image and its mirror image. Below an example, you see the first result. Results
-with a dtype other than uint8 are scaled to 0-255 to be shown. The examples use these names:
+The examples process a batch of two samples: this image and its mirror image. Below an example, you see the result for
+the first. Results with a dtype other than uint8 are scaled to 0-255 to be shown. The examples use these names:
 
 """
 
