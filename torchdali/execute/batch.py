@@ -37,7 +37,7 @@ class ReaderState:
     Attributes:
         dataset: The reader's dataset.
         cursor: The position in the epochs.
-        processes: Worker processes of a parallel source; None for other datasets.
+        processes: Worker processes that read the dataset; None without worker processes.
         ahead: Reads that were started for later batches.
     """
 

@@ -83,14 +83,14 @@ class SampleStorage:
         return Dense(torch.stack(self.samples()))
 
     def pack(self) -> tuple[SampleStorage, torch.Tensor]:
-        """Return a storage with all samples in one block of memory, and the block, in order, as a 1D tensor."""
+        """Return a storage with all samples, in order, in one block of memory, and this block as a 1D tensor."""
         if self.is_uniform():
             return self.stack().pack()
         packed = self._in_order(torch.cat([sample.reshape(-1) for sample in self.samples()]))
         return packed, packed.flat
 
     def _in_order(self, flat: torch.Tensor) -> PackedSamples:
-        """Return a storage in which this storage's shapes apply to consecutive elements of `flat`."""
+        """Return a storage of samples with the same shapes, stored one after the other in `flat`."""
         shapes = self.shape()
         sizes = map(math.prod, shapes[:-1])
         return PackedSamples(flat, list(itertools.accumulate(sizes, initial=0)), shapes)

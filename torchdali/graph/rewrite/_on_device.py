@@ -141,7 +141,10 @@ def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
 
 
 def _resizes_to_one_size(resize: Node) -> bool:
-    """Return whether the kernels can run a resize: of decoded uint8 images, to one size, with their filters."""
+    """Return whether the device's kernels can run a resize.
+
+    Its input must be decoded uint8 images, its outputs must have one size, and the kernels must have its filters.
+    """
     edge = resize.inputs[0]
     before = edge.source if edge is not None else None
     filters = {resize.constants.get(name) for name in ("interp_type", "mag_filter", "min_filter")}
