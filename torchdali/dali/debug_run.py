@@ -129,7 +129,7 @@ class _LiveTracer(Tracer):
         owner: The pipeline.
         batch: The batch that the run computes.
         calls: The calls of operators in the first run, in order. The first run appends its calls.
-        size: Batch size. A list of so many arrays is treated as a batch.
+        size: Batch size. If the function passes a list with this number of arrays, the list is a batch.
         compute: Function that computes the operator of a node.
     """
 

@@ -178,7 +178,7 @@ class IteratorOldNames:
 
     @property
     def _counter(self: Any) -> int:
-        """Number of samples of this epoch so far. With the policy DROP, the epoch's end adds the dropped samples."""
+        """Number of samples of this epoch so far. At the end of an epoch, this includes the samples that DROP drops."""
         epochs = self._epochs
         return int(epochs.position + (epochs.dropped * epochs.batch_size if self._over else 0))
 

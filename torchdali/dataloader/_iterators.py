@@ -25,8 +25,8 @@ class AcceleratedIterator(CountingIterator):
     """Iterator that gets indices from PyTorch's sampler, and batches from an engine.
 
     An exception such as a keyboard interrupt may end `__next__` at any instruction. The next call then closes the
-    engine, and requests all undelivered batches from a new engine. A batch's number, its index in the epoch, identifies
-    it in requests.
+    engine, and requests all undelivered batches from a new engine. In requests, a batch is identified by its number,
+    which is its index in the epoch.
 
     Args:
         loader: The loader.
@@ -96,7 +96,7 @@ class AcceleratedIterator(CountingIterator):
     def _draw_ahead(self, number: int) -> None:
         """Draw the indices of as many batches as PyTorch's iterators have drawn when they wait for batch `number`.
 
-        If the program can't observe it, the indices of all batches that the engine prepares ahead are drawn.
+        If the program can't observe a difference, draw the indices of all batches that the engine prepares ahead.
         """
         if self._num_workers:
             self._attempt(self._window + number - self._begun)
@@ -109,7 +109,7 @@ class AcceleratedIterator(CountingIterator):
             self._draw()
 
     def _attempt(self, count: int) -> None:
-        """Request indices from the sampler until `count` requests were made in this epoch, even if it is exhausted."""
+        """Request indices until the sampler got `count` requests in this epoch, even if the sampler is exhausted."""
         while self._attempts < count:
             self._attempts += 1
             self._draw()

@@ -99,7 +99,7 @@ class LazyImage(Image.Image):
         return self._record(lazy, lazy.program, methodcaller("convert", mode))
 
     def crop(self, box: Any = None) -> Any:
-        """Record a crop; decode the image if the window reaches outside of it."""
+        """Record a crop; decode the image if the window reaches outside of the image."""
         lazy = self._defer() if _are_integers(box, 4) else None
         if lazy is not None:
             left, top, right, bottom = map(int, box)
@@ -299,7 +299,7 @@ class JpegData:
 
     Attributes:
         size: Height and width.
-        lock: Lock for the conversion of this file's images to Pillow's class.
+        lock: Lock that a thread holds while it decodes this file or converts its images to Pillow's class.
     """
 
     def __init__(self, data: bytearray, source: ImageSource, size: tuple[int, int]) -> None:

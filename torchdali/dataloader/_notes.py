@@ -212,7 +212,7 @@ _ERRORS = {
 
 
 def fast_path() -> tuple[str, ...]:
-    """Return a note that images load no faster if the native library is missing; () if the library is loaded."""
+    """Return () if the native library is loaded; otherwise a note that images load no faster without the library."""
     if native_status().library is not None:
         return ()
     why = f"{_FAST_PATH}, so images load no faster than with PyTorch"

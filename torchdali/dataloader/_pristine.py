@@ -58,9 +58,10 @@ class ChangedError(Exception):
 
 
 class _Checked:
-    """Record of the names in modules and classes that were checked, with their values at that time.
+    """Record of a check: the checked names, their modules or classes, and the values that they had.
 
-    `are_current` finds out quickly whether the values are still the same, so that the check need not be repeated.
+    `are_current` quickly compares these values with the current values. If they are equal, the check need not be
+    repeated.
     """
 
     def __init__(self) -> None:
@@ -167,7 +168,10 @@ def _check_code(function: FunctionType, module: str, qualname: str) -> None:
 
 
 def _find_tagged(function: FunctionType) -> Any:
-    """Return the method of an `nn.Module` that `torch.compile` has wrapped to track new modules; None for others."""
+    """Return the original function if `torch.compile` has wrapped a method of `nn.Module`; otherwise None.
+
+    `torch.compile` wraps methods to notice new modules.
+    """
     if function.__module__ != "torch._dynamo.mutation_guard":
         return None
     return next(_inner_functions(function), None)
@@ -181,7 +185,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _functions(value: Any) -> Iterable[Any]:
-    """Return the functions in a `property`, `staticmethod`, `classmethod`, `partial` or cache; or the value itself."""
+    """Return the functions in a `property`, `partial` or other wrapper, or the value itself if it isn't a wrapper."""
     if isinstance(value, (staticmethod, classmethod)):
         return (value.__func__,)
     if isinstance(value, property):

@@ -50,7 +50,7 @@ class BatchEngine(Protocol):
         ...
 
     def take(self, number: int) -> list[Any] | Exception:
-        """Wait for a batch and return it: one tensor ``(N, ...)`` or list of samples for each value of a sample.
+        """Wait for a batch, and return its values: for each value of a sample, a tensor ``(N, ...)`` or a list.
 
         If the batch failed, return its error. If `take` raises an exception, the engine can't be used again.
         """

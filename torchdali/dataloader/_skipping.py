@@ -110,7 +110,7 @@ def skipping(loader: Any) -> dict[str, Any]:
 
 
 class _Unwrapping:
-    """Mixin for iterators that returns the batch in a `_Partial`, and skips batches without good samples."""
+    """Mixin for iterators. It replaces a `_Partial` by its batch, and skips batches without good samples."""
 
     skipped: Skipped
 

@@ -82,10 +82,10 @@ def random_bbox_crop(
         all_boxes_above_threshold: True if all boxes must reach the threshold; False if one box is enough.
         allow_no_crop: True if a round may choose the whole image, with all of its boxes. Without effect if
             ``crop_shape`` is passed.
-        aspect_ratio: Minimum and maximum ratio of the window's width to its height. For volumes, two numbers apply to
-            x/y, x/z and y/z, and six numbers are the limits of x/y, x/z and y/z. Extents are in pixels if
-            ``input_shape`` is passed, otherwise relative to the image. If minimum and maximum are equal, the larger
-            extent is drawn, and the smaller extent is computed from the ratio.
+        aspect_ratio: Minimum and maximum ratio of the window's width to its height. For volumes, pass two numbers for
+            all ratios, or six numbers: the limits of x/y, x/z and y/z. If ``input_shape`` is passed, ratios are
+            computed from extents in pixels, otherwise from extents relative to the image. If minimum and maximum are
+            equal, the larger extent is drawn, and the smaller extent is computed from the ratio.
         bbox_layout: Order of a box's numbers: x, y, z for its start, and X, Y, Z for its end or W, H, D for its size.
             Default: ``"xyXY"`` or ``"xyzXYZ"``.
         bbox_prune_threshold: Keep a box if at least this share of it, and at least one pixel, is in the window.

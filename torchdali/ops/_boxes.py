@@ -117,9 +117,9 @@ def box_encoder(
 ) -> tuple[Data, Data]:
     """Assign boxes to the anchors of a single-shot detector (SSD).
 
-    Each anchor gets the box with the largest intersection over union, if it is above ``criteria``. In addition, each
-    box is assigned to its best anchor, even if the intersection over union is below ``criteria``. If several candidates
-    are equally good, the last one is used.
+    Each anchor gets the box with the largest intersection over union, if this value is above ``criteria``. In addition,
+    each box is assigned to its best anchor, even if the intersection over union is below ``criteria``. If several
+    candidates are equally good, the last one is used.
 
     Args:
         boxes: ``(N, 4)`` float32: left, top, right and bottom.

@@ -42,9 +42,9 @@ def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 
 class _Chooser:
-    """Returns the value of one of several branches for a sample.
+    """Function object that returns a sample's value from one of several branches.
 
-    All samples must have the same dtype and number of axes, so the first sample's are stored.
+    All samples must have the same dtype and number of axes, so those of the first sample are stored.
     """
 
     def __init__(self) -> None:

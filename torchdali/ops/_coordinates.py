@@ -364,7 +364,8 @@ def bbox_rotate(
         mode: ``"expand"`` returns the smallest box that contains the whole rotated box. ``"fixed"`` keeps the box's
             size, but swaps width and height if the box's horizontal sides become closer to vertical. ``"halfway"``
             returns the mean of both sizes.
-        remove_threshold: Remove a box if a smaller share of its area is on the canvas; at least 0, below 1.
+        remove_threshold: Minimum share of a box's area that must be on the canvas, at least 0 and below 1. Other boxes
+            are removed.
         shape_layout: Layout of ``input_shape``; it must contain H and W.
         size: Height and width of the canvas in pixels; by default, ``keep_size`` determines the canvas.
 
@@ -459,7 +460,7 @@ def _rotate_boxes(
         mode: Argument ``mode`` of `bbox_rotate`.
         sized: Boxes have a width and a height; otherwise, two corners.
         normalized: Boxes are relative to the image.
-        threshold: Smallest share of its area on the canvas with which a box is kept.
+        threshold: Minimum share of a box's area that must be on the canvas to keep the box.
     """
     if boxes.dim() != 2 or boxes.shape[1] != 4:
         raise RuntimeError(f"boxes are (N, 4), not {(*boxes.shape[1:],)} in each sample")

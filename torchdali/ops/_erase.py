@@ -61,7 +61,8 @@ def erase(
 
     Raises:
         RuntimeError: the axes are not found, data without a layout is passed without ``axes``, ``anchor`` and ``shape``
-            have different numbers of values, or ``normalized`` is combined with one of the other two arguments.
+            have different numbers of values, or ``normalized`` is combined with ``normalized_anchor`` or
+            ``normalized_shape``.
     """
     how = _relative(
         centered_anchor=centered_anchor, normalized=normalized, normalized_anchor=normalized_anchor,

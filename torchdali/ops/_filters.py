@@ -226,7 +226,12 @@ def _derivatives(
 
 
 def _check_windows(sizes: Sequence[int], place: int) -> None:
-    """Check the window sizes of a derivative: the size for axis `place` is the derivative's, all others smooth it."""
+    """Check the window sizes of a derivative.
+
+    Args:
+        sizes: One size per axis.
+        place: Index of the derivative's axis. The windows on the other axes smooth the derivative.
+    """
     for number, size in enumerate(sizes):
         name, least = ("window_size", 3) if number == place else ("smoothing_size", 1)
         if not least <= size <= _LAPLACIAN_LIMIT or size % 2 == 0:
@@ -249,7 +254,7 @@ def filter(
     layout: Layout,
     out: Out = None,
 ) -> Data:
-    """Correlate images with a window of weights. The window is not flipped, as it would be in a convolution.
+    """Correlate images with a window of weights. Unlike in a convolution, the window is not flipped.
 
     Args:
         data: Images or sequences of frames: uint8, uint16, int16 or float32.

@@ -80,7 +80,7 @@ def nonsilent_region(
     """Find the region of a signal without the silence at its start and end.
 
     The power of a window is the mean of the squares of its samples. The region begins with the first window whose power
-    reaches the cutoff, and ends with the last one.
+    reaches the cutoff, and ends with the last of these windows.
 
     Args:
         data: Signal ``(samples,)``, integers or float32.

@@ -8,7 +8,7 @@ batch of the previous epoch:
 ======== ======================================= ===============================================
 policy   batches of an epoch                     the last batch
 ======== ======================================= ===============================================
-FILL     least ``B >= 1``: ``c_k + B*b >= s_k``  has samples of the next epoch, or padding
+FILL     ``max(1, ceil(max(s_k - c_k) / b))``    has samples of the next epoch, or padding
 PARTIAL  ``ceil(max(s_k) / b)``                  has the rest of the shard, and may be empty
 DROP     ``floor(min(s_k) / b)``                 is dropped if it is not full
 ======== ======================================= ===============================================
@@ -97,8 +97,8 @@ class EpochCounter:
         epoch: Index of the current epoch.
         delivered: Number of batches of the epoch that were delivered so far.
         batches: Number of batches in the epoch.
-        dropped: Number of batches that each pipeline computes after the last delivered batch of the epoch, and that
-            must be taken and dropped.
+        dropped: Number of batches that must be taken from each pipeline and dropped, after the last delivered batch of
+            the epoch.
 
     Raises:
         RuntimeError: the policy DROP drops every batch.
@@ -160,7 +160,7 @@ class EpochCounter:
 
     @property
     def position(self) -> int:
-        """Number of samples of this epoch that one rank has delivered, some of them in the previous epoch's batch."""
+        """Number of samples of this epoch that one rank has delivered, also with the previous epoch's last batch."""
         return min(self.carried) + self.delivered * self.batch_size
 
     @position.setter
@@ -202,11 +202,11 @@ class EpochCounter:
 
     @property
     def counts(self) -> list[int] | None:
-        """Number of samples of the last counted batch to deliver, for each pipeline; None for all samples."""
+        """Number of samples to deliver from the last counted batch, one number per pipeline; None for all samples."""
         return self.counts_of(self.delivered - 1)
 
     def counts_of(self, number: int) -> list[int] | None:
-        """Return the number of a batch's samples to deliver, for each pipeline; None for all samples.
+        """Return the number of samples to deliver from a batch, one number per pipeline; None for all samples.
 
         Args:
             number: Index of the batch in this epoch.

@@ -384,7 +384,7 @@ class BaseIterator(IteratorOldNames):
         self._mark_start()
 
     def _drop(self) -> None:
-        """Take the batches that the policy drops from the pipelines. After an exception, call it again for the rest."""
+        """Discard the batches that the policy drops. If an exception interrupts this call, another call continues."""
         if self._dropping is None or self._dropping[0] != self._epochs.epoch:
             self._dropping = self._epochs.epoch, [pipe.taken + self._epochs.dropped for pipe in self._pipes]
         with self._driving():
@@ -464,7 +464,7 @@ class BaseIterator(IteratorOldNames):
     # ------------------------------------------------------------ the pipelines
 
     def _driving(self) -> contextlib.ExitStack:
-        """Claim the pipelines for this iterator: until the block ends, `Pipeline.run` can't take batches from them."""
+        """Return a context manager that claims the pipelines, so that `Pipeline.run` can't take batches from them."""
         stack = contextlib.ExitStack()
         for pipe in self._pipes:
             stack.enter_context(pipe.driven_by(PipelineAPIType.ITERATOR))

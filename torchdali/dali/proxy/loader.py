@@ -77,7 +77,8 @@ class _EpochIterator:
     timeouts, dead workers and Ctrl-C have the same effect as in PyTorch. An error is raised when its batch is due.
 
     If a loop ends early, the number of batches that the pipeline has started depends on the time at which the workers'
-    batches arrived. The random numbers of the next epoch then vary, unless the server is deterministic.
+    batches arrived. Therefore, the random numbers of the next epoch are not reproducible, unless the server is
+    deterministic.
     """
 
     def __init__(self, arrivals: Iterator[Any], server: DALIServer, pin: bool) -> None:

@@ -137,7 +137,7 @@ def external_source(
         no_copy: True to use the memory of the source's data without copying it. Default: True if ``parallel`` is True.
         prefetch_queue_depth: Number of batches that the worker processes prepare ahead, if ``parallel`` is True.
             Default: 1.
-        bytes_per_sample_hint: Accepted without effect if ``parallel`` is True: memory grows as needed.
+        bytes_per_sample_hint: Accepted without effect, and only if ``parallel`` is True: memory grows as needed.
         batch_info: True to call a source of batches with a `BatchInfo` instead of the index of the batch.
         background: True to call the source in the pipeline's scheduler thread, at the same time as your loop; by
             default, `Pipeline.run` and `Pipeline.schedule_run` call it. DALI doesn't have this argument.

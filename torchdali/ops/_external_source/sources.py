@@ -35,7 +35,7 @@ class _Positioned(BatchSource):
         self._begun: object = None
 
     def _check_outputs(self, batches: tuple[TensorList, ...], batch_size: int) -> tuple[TensorList, ...]:
-        """Check one batch per output: sizes, and dtype and number of axes; return the batches.
+        """Check the sizes, dtypes and numbers of axes of the outputs' batches; return the batches.
 
         Raises:
             RuntimeError: a batch is larger than the batch size, or the outputs have different numbers of samples.
