@@ -103,7 +103,7 @@ class AcceleratedIterator(CountingIterator):
         end = number + 1
         if self._draws_early and self._engine is not None and self._engine.depth > 1:
             end = number + self._engine.depth
-            if len(self._generators) > 1:  # the program can observe when the sampler draws from its generator last
+            if len(self._generators) > 1:  # the program could observe that the last indices are drawn early
                 end = max(number + 1, min(end, len(self._index_sampler) - 1))
         while self._end < end and not self._exhausted:
             self._draw()

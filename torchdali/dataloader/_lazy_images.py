@@ -361,7 +361,7 @@ class _Habit:
 
 _habit = _Habit()
 _LARGE = 1 << 26  # bytes; Pillow decodes files of at least this size
-_TINY = 1 << 13  # number of pixels whose decoding takes no longer than reading a header
+_TINY = 1 << 13  # pixels of an image whose decoding takes no longer than reading a header
 
 
 def _read(fp: Any) -> bytearray:

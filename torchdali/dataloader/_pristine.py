@@ -368,7 +368,7 @@ def _iterate_functions(value: Any) -> Iterator[FunctionType]:
             yield from (each,) if isinstance(each, FunctionType) else _iterate_functions(each)
 
 
-_LARGE = 1000  # a collection with at least so many elements is data, not a table of functions
+_LARGE = 1000  # a collection with at least this number of elements is data, not a table of functions
 
 
 def _kernels(functional: Any) -> Iterator[FunctionType]:

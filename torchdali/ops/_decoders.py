@@ -26,7 +26,7 @@ __all__ = ["image", "image_crop", "image_random_crop", "image_slice", "peek_imag
 
 Encoded = Annotated[Tensor, Takes(dtypes=(torch.uint8,))]
 Window = tuple[int, int, int, int]
-"""y, x, height and width."""
+"""A window of an image in pixels: y, x, height and width."""
 
 _DEVICES = ("cpu", "mixed")
 _MIXED = ("jpeg_fancy_upsampling",)

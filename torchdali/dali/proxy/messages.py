@@ -141,7 +141,7 @@ class _Reference(torch.Tensor):
 
 
 def _refuse(what: str) -> NoReturn:
-    raise RuntimeError(  # torch makes less of a TypeError in an arithmetic operator
+    raise RuntimeError(  # an arithmetic operator would replace a TypeError by a less helpful error
         f"{what} was asked of the result of a proxy, which is only a reference: the pipeline runs later, in "
         "the main process. Put this step into the pipeline, or apply it to the batches that the DataLoader of "
         "the proxy module delivers; what torch's own DataLoader delivers, server.produce_data(batch) turns "
@@ -200,7 +200,7 @@ default_collate_fn_map[DALIOutputSampleRef] = collate
 
 
 def gather(data: Any) -> None:
-    """Create the runs for a worker's batch: combine all calls that belong to no run, per pipeline."""
+    """Combine the calls in a worker's batch that don't belong to a run yet into new runs, one or more per pipeline."""
     waiting: dict[TargetPipeline, dict[int, ProxyCall]] = {}
 
     def note(ref: DALIOutputSampleRef) -> DALIOutputSampleRef:

@@ -651,7 +651,7 @@ class Loader(IterableDataset[Any]):
 
         A training loop over consecutive epochs doesn't need this call. Without a reader or size, it has no effect.
         """
-        self._epoch = epoch  # for processes that create the pipeline again
+        self._epoch = epoch  # used if another process builds the pipeline again
         with LEAVING:
             self._open_iterator().go_to(epoch)
 
