@@ -48,8 +48,8 @@ def audio(
         data: Encoded bytes, ``(n,)`` uint8.
         downmix: True to return the mean of the channels.
         dtype: Output dtype: float32 in the range -1 to 1 (the default), int16 or int32.
-        quality: Quality of resampling, from 0 (fastest) to 100 (best). The filter's half width is 3, 16 and 64 samples
-            for the qualities 0, 50 and 100.
+        quality: Quality of resampling, from 0 (fastest) to 100 (best). Half of the filter's width is 3 samples for
+            quality 0, 16 samples for quality 50, and 64 samples for quality 100.
         sample_rate: Sample rate of the output in Hz. Default: 0, which keeps the file's sample rate.
 
     Returns:
@@ -107,8 +107,8 @@ def audio_resample(
         in_rate: Sample rate of the input in Hz.
         out_length: Number of samples of the output.
         out_rate: Sample rate of the output in Hz.
-        quality: Quality of resampling, from 0 (fastest) to 100 (best). The filter's half width is 3, 16 and 64 samples
-            for the qualities 0, 50 and 100.
+        quality: Quality of resampling, from 0 (fastest) to 100 (best). Half of the filter's width is 3 samples for
+            quality 0, 16 samples for quality 50, and 64 samples for quality 100.
         scale: Ratio of the output's length to the input's length.
 
     Raises:
