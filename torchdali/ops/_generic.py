@@ -62,7 +62,7 @@ def cast(data: Data, /, *, dtype: DType, out: Out = None) -> Data:
 
     Args:
         data: Data of any shape and dtype.
-        dtype: Output dtype.
+        dtype: Output dtype, to which the data is converted.
     """
     return _convert(data, dtype, out)
 
@@ -261,7 +261,7 @@ def fill_batch(
     """Create a batch in which all elements have the same value.
 
     Args:
-        dtype: Output dtype.
+        dtype: Output dtype. Default: int32.
         layout: Layout of the output. Default: no layout.
         shape: Shape of a sample. Default: each sample is a scalar.
     """
