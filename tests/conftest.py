@@ -39,6 +39,13 @@ pytest.importorskip = _left_out.importorskip
 _states: dict[Any, list[tuple[np.random.Generator, Any]]] = {}  # of the random generators of modules
 
 
+@pytest.fixture(scope="module", autouse=True)
+def frozen() -> None:
+    """Exclude objects of earlier files from garbage collections: some tests collect, and would wait for them."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def own_operators() -> Iterator[None]:
     """Forget the operators that a test declares: others look at the registry."""
@@ -117,36 +124,47 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Writer(Path(path)))
 
 
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: object) -> list[pytest.Item] | None:
+    """Skip a whole test function that the quick suite doesn't run: creating its items takes time."""
+    if collector.config.option.markexpr != QUICK:
+        return None
+    marks = {mark.name for mark in [*getattr(obj, "pytestmark", []), *collector.iter_markers()]}
+    return [] if marks & {"slow", "parity"} else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Mark the rows that ``thin`` excludes and the sample of golden rows. The quick suite drops all other rows."""
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    rows = metafunc._calls
+    thin = metafunc.definition.get_closest_marker("thin")
+    step, first = (*thin.args, 0)[:2] if thin else (1, 0)
+    for index, row in enumerate(rows):
+        if index % step != first:
+            row.marks.append(pytest.mark.slow.mark)
+    operators = set()  # that have a sample
+    for row in rows:
+        operator = row.params.get("name")
+        if operator not in operators and "golden" in marks.union(mark.name for mark in row.marks):
+            operators.add(operator)
+            row.marks.append(pytest.mark.sample.mark)
+    if metafunc.config.option.markexpr == QUICK and rows:
+        quick = [row for row in rows if _is_quick(marks.union(mark.name for mark in row.marks))]
+        rows[:] = quick or rows[:1]  # of no rows, pytest makes a test without parameters
+
+
+def _is_quick(marks: set[str]) -> bool:
+    return not marks & {"slow", "parity"} and ("golden" not in marks or "sample" in marks)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what ``--one-in`` does; mark slow rows, and a sample of the golden tests."""
-    count, first = config.getoption("--one-in"), {}
-    _thin(items)
+    """Leave out what ``--one-in`` does; mark golden tests without parameters as a sample."""
+    count = config.getoption("--one-in")
     items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % count == 0]
     for item in items:
-        if item.get_closest_marker("golden"):
-            first.setdefault(_kind(item), item)
-    for item in first.values():
-        item.add_marker("sample")
-
-
-def _thin(items: list[pytest.Item]) -> None:
-    """Mark the rows of a test as slow that its marker ``thin`` leaves out of the quick suite."""
-    rows: Counter[str] = Counter()
-    for item in items:
-        marker = item.get_closest_marker("thin")
-        if marker is not None:
-            test = item.nodeid.partition("[")[0]
-            step, first = (*marker.args, 0)[:2]
-            if rows[test] % step != first:
-                item.add_marker("slow")
-            rows[test] += 1
-
-
-def _kind(item: pytest.Item) -> str:
-    """Return what a sample has one case of: a test of one operator."""
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    return f"{item.nodeid.partition('[')[0]} {parameters.get('name')}"
+        if item.get_closest_marker("golden") and not hasattr(item, "callspec"):
+            item.add_marker("sample")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -36,6 +36,6 @@ def test_patterns(code: str, kind: str, expected: set[str]) -> None:
 def test_names() -> None:
     code = "def _opened(): ...\ndef open_all(): ...\nclass A:\n    @property\n    def closed(self): ...\nclass _A: ...\nclass B: ..."
     nodes = [(path, node) for path in ("a.py", "b.py") for node in ast.walk(ast.parse(code if path == "a.py" else "class A: ..."))]
-    found = words.read_names(nodes)
+    found = words.read_code(nodes)
     assert [text.words for text in found["participle functions"]] == ["_opened"]
     assert [text.words for text in found["shared class names"]] == ["A"]

@@ -11,7 +11,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,11 +48,13 @@ class Text(NamedTuple):
 
 
 def parse(folder: Path) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the definitions, calls and raised errors of all modules in a folder, and their paths."""
+    """Yield the definitions and statements of all modules in a folder, and their paths; a call as a statement is the call."""
     for path in sorted(folder.rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        yield from ((name, node) for node in ast.walk(tree) if isinstance(node, (*DEFINITIONS, ast.Raise, ast.Call)))
+        nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+        for node in nodes:  # expressions are most of the nodes, and have neither
+            yield name, node.value if isinstance(node, ast.Expr) else node
+            nodes += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
 
 
 def read_docstring(path: str, node: ast.AST) -> Iterator[Text]:
@@ -86,29 +88,29 @@ def read_pages() -> Iterator[Text]:
 
 def read_texts() -> dict[str, list[Text]]:
     """Return all texts, by kind."""
-    nodes = list(parse(ROOT / "torchdali"))
-    return {
-        "docstrings": [text for path, node in nodes for text in read_docstring(path, node)],
-        "messages": [text for path, node in nodes for text in read_message(path, node)],
-        "pages": list(read_pages()),
-        **read_names(nodes),
-    }
+    code = read_code(parse(ROOT / "torchdali"))
+    return {"docstrings": code["docstrings"], "messages": code["messages"], "pages": list(read_pages()), **code}
 
 
-def read_names(nodes: list[tuple[str, ast.AST]]) -> dict[str, list[Text]]:
-    """Return functions that participles name, and names of several classes."""
-    functions = [
-        Text(f"{path}:{node.lineno}", node.name)
-        for path, node in nodes
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and PARTICIPLE.fullmatch(node.name)
-        and not any("property" in name_of(each) for each in node.decorator_list)
-    ]  # fmt: skip
+def read_code(nodes: Iterable[tuple[str, ast.AST]]) -> dict[str, list[Text]]:
+    """Return docstrings, messages, functions that participles name, and names of several classes."""
+    texts: dict[str, list[Text]] = {"docstrings": [], "messages": [], "participle functions": []}
     classes: dict[str, set[str]] = {}
     for path, node in nodes:
+        texts["docstrings"] += read_docstring(path, node)
+        texts["messages"] += read_message(path, node)
+        texts["participle functions"] += read_participle(path, node)
         if isinstance(node, ast.ClassDef):
             classes.setdefault(node.name.lstrip("_"), set()).add(path)
     shared = [Text(", ".join(sorted(paths)), name) for name, paths in classes.items() if len(paths) > 1]
-    return {"participle functions": functions, "shared class names": shared}
+    return {**texts, "shared class names": shared}
+
+
+def read_participle(path: str, node: ast.AST) -> Iterator[Text]:
+    """Yield the name of a function, if it is a participle; properties may have one."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and PARTICIPLE.fullmatch(node.name):
+        if not any("property" in name_of(each) for each in node.decorator_list):
+            yield Text(f"{path}:{node.lineno}", node.name)
 
 
 def find(kind: str, texts: list[Text]) -> dict[str, list[str]]:
