@@ -16,6 +16,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: object) -> list[pytest.Item] | None:
     """Skip a whole test function that the quick suite doesn't run: creating its items takes time."""
-    if collector.config.option.markexpr != QUICK:
+    if collector.config.option.markexpr != QUICK or not isinstance(obj, (FunctionType, type)):
         return None
     marks = {mark.name for mark in [*getattr(obj, "pytestmark", []), *collector.iter_markers()]}
     return [] if marks & {"slow", "parity"} else None
@@ -150,7 +151,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             row.marks.append(pytest.mark.sample.mark)
     if metafunc.config.option.markexpr == QUICK and rows:
         quick = [row for row in rows if _is_quick(marks.union(mark.name for mark in row.marks))]
-        rows[:] = quick or rows[:1]  # of no rows, pytest makes a test without parameters
+        rows[:] = quick or rows[:1]  # without rows, pytest would run the test without arguments
 
 
 def _is_quick(marks: set[str]) -> bool:

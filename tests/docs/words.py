@@ -108,9 +108,11 @@ def read_code(nodes: Iterable[tuple[str, ast.AST]]) -> dict[str, list[Text]]:
 
 def read_participle(path: str, node: ast.AST) -> Iterator[Text]:
     """Yield the name of a function, if it is a participle; properties may have one."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and PARTICIPLE.fullmatch(node.name):
-        if not any("property" in name_of(each) for each in node.decorator_list):
-            yield Text(f"{path}:{node.lineno}", node.name)
+    if (
+        isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and PARTICIPLE.fullmatch(node.name)
+        and not any("property" in name_of(each) for each in node.decorator_list)
+    ):  # fmt: skip
+        yield Text(f"{path}:{node.lineno}", node.name)
 
 
 def find(kind: str, texts: list[Text]) -> dict[str, list[str]]:
