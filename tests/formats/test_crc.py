@@ -29,7 +29,7 @@ def test_published_values(data: bytes, crc: int) -> None:
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google_crc32c", None)
-    with pytest.raises(MissingExtraError, match="the check sums of TFRecord needs the package 'google-crc32c'"):
+    with pytest.raises(MissingExtraError, match="verifying the checksums of TFRecord files needs the package 'google-crc32c'"):
         tfrecord.write_record(io.BytesIO(), b"abc")
     with pytest.raises(MissingExtraError):
         fn.readers.tfrecord.body(path=["none"], features={"image": FixedLenFeature((), string, "")}, verify=True)

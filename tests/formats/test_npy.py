@@ -36,7 +36,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_headers_that_are_wrong(case: str) -> None:
-    with pytest.raises(ValueError, match=r"header|type string|has \d+"):
+    with pytest.raises(ValueError, match=r"header|type string|must have \d+ bytes"):
         npy.array(made(WRONG[case], b"12345678"))
 
 
@@ -59,5 +59,5 @@ def test_headers_in_other_words(text: bytes) -> None:
     data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(48)
     assert npy.array(np.frombuffer(bytearray(data), np.uint8)).shape == (3, 4)
     data = data.replace(b"(3, 4)", b"(3444)").replace(b"(3, 4,)", b"(34444)")
-    with pytest.raises(ValueError, match="does not describe an array"):
+    with pytest.raises(ValueError, match="must describe an array"):
         npy.array(np.frombuffer(bytearray(data), np.uint8))

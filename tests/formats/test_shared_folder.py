@@ -40,10 +40,10 @@ def _of_somebody_else(path: Path) -> None:
 
 
 PLANTED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
-    "a link": (lambda path, precious: path.symlink_to(precious), "it is a symbolic link"),
-    "a link to nothing": (lambda path, precious: path.symlink_to(precious.with_name("new")), "it is a symbolic link"),
-    "a link to itself": (lambda path, precious: path.symlink_to(path), "it is a symbolic link"),
-    "a hard link": (lambda path, precious: os.link(precious, path), "another name"),
+    "a link": (lambda path, precious: path.symlink_to(precious), "must not be a symbolic link"),
+    "a link to nothing": (lambda path, precious: path.symlink_to(precious.with_name("new")), "must not be a symbolic link"),
+    "a link to itself": (lambda path, precious: path.symlink_to(path), "must not be a symbolic link"),
+    "a hard link": (lambda path, precious: os.link(precious, path), "second hard link"),
     "a pipe": (lambda path, precious: os.mkfifo(path), "must be a regular file"),
     "a folder": (lambda path, precious: path.mkdir(), "."),
     "a device": (lambda path, precious: os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5)), "must be a regular file"),

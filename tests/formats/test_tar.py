@@ -64,9 +64,9 @@ def damaged(data: bytearray, at: int, content: bytes) -> bytearray:
 HOSTILE = {
     "a size beyond the end": (124, b"77777777777\0", "reaches beyond the end"),
     "a size of base 256": (124, b"\xff" * 12, "reaches beyond the end"),
-    "a name without end": (124, b"00077777777\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0L", "a name has"),
-    "no number": (124, b"-0000000007\0", "where a number should be"),
-    "letters": (124, b"hello world\0", "where a number should be"),
+    "a name without end": (124, b"00077777777\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0L", "the name in the header"),
+    "no number": (124, b"-0000000007\0", "must be a number"),
+    "letters": (124, b"hello world\0", "must be a number"),
 }  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def test_what_is_planted_is_an_error_when_the_pipeline_is_built(what: str, endin
         PLANTED[what][0](tmp_path / "shared" / known.name, precious)
     except PermissionError:
         pytest.skip("this system does not let it be made")
-    with pytest.raises(RuntimeError, match=f"cannot make the cache .*{known.name}: .*or use another folder"):
+    with pytest.raises(RuntimeError, match=f"cannot create the cache .*{known.name}: .*or use another folder"):
         pipeline(images, path=tmp_path / "shared").build()
     assert precious.read_bytes() == b"precious" * 5000 and not (tmp_path / "new").exists()
 
@@ -345,7 +345,7 @@ def test_a_full_disk_is_told_once(
     limit: dict[str, Any], code: int, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     no_room(monkeypatch, code)
-    with pytest.warns(UserWarning, match="accepts no more samples: .*, for one of [0-9,]+ bytes") as told:
+    with pytest.warns(UserWarning, match="cannot store a sample of [0-9,]+ bytes in") as told:
         run(images, path=tmp_path / "cache", **limit)
     assert len(told) == 1
     cure = f"are free in {tmp_path / 'cache'}; free space there, or pass another folder"
@@ -357,7 +357,7 @@ def test_no_room_for_the_files_themselves(images: Path, tmp_path: Path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device", "abc.samples")
 
     monkeypatch.setattr(sample_store, "open_own", full)
-    with pytest.raises(RuntimeError, match=r"cannot make the cache .*abc\.samples: No space .* are free in .*; free space there"):
+    with pytest.raises(RuntimeError, match=r"cannot create the cache .*abc\.samples: No space .* are free in .*; free space there"):
         pipeline(images, path=tmp_path).build()
 
 
@@ -371,7 +371,7 @@ def test_a_disk_that_is_nearly_full_is_told(images: Path, tmp_path: Path, monkey
 
 @pytest.mark.parametrize("size", [2**62, 2**63 - 1, 2**63, 10**30])
 def test_more_memory_than_there_can_be(size: int, images: Path) -> None:
-    with pytest.raises(RuntimeError, match=f"fn.cache cannot have {size:,} bytes of memory: .*`bytes` is the most memory"):
+    with pytest.raises(RuntimeError, match=f"fn.cache cannot allocate {size:,} bytes of memory: .*`bytes` is the most memory"):
         pipeline(images, bytes=size).build()
 
 

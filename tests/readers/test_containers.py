@@ -435,7 +435,7 @@ def test_check_finds_what_is_broken(images: Path, tmp_path: Path, capsys: pytest
     names = sorted(name for name, _, _ in found)
     assert names == ["04.jpg", "a.rec", "a.tar", "a.tar", "a.tfrecord", "b.npy", "b.tar", "c.tar"], problems
     assert counts["unknown"] == 1 and counts["files"] == COUNT + 7
-    assert any("check sum of the payload" in p.message and p.offset for p in problems)
+    assert any("payload doesn't match its checksum" in p.message and p.offset for p in problems)
     assert any("second member" in p.message for p in problems) and any("leads out" in p.message for p in problems)
     assert len(check([str(images)], decode=False)[0]) == len(problems) - 2
     assert cli.main(["check", str(images)]) == 1

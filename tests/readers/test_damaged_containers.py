@@ -161,7 +161,7 @@ def test_a_compressed_image_that_ends_the_decoder(
 def test_a_file_name_of_coco_that_is_none(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(f'{{"images": [{{"id": 1, "file_name": {name}, "width": 4, "height": 4}}], "annotations": []}}')
-    with pytest.raises(RuntimeError, match="the image 1 has the file_name"):
+    with pytest.raises(RuntimeError, match="the file_name of image 1 must be a string"):
         formats.parse(str(path), formats.Form())
 
 

@@ -403,7 +403,7 @@ def test_redirections_to_other_servers_are_for_those_who_allow_them(request_of: 
         if allowed:
             assert call() is not None and other.requests
         else:
-            with pytest.raises(RuntimeError, match=r"redirects to another one, 127\.0\.0\.1:\d+.*TORCHDALI_REDIRECT_HOSTS"):
+            with pytest.raises(RuntimeError, match=r"must not redirect to another host, got 127\.0\.0\.1:\d+.*TORCHDALI_REDIRECT_HOSTS"):
                 call()
             assert not other.requests
 
@@ -464,7 +464,7 @@ def test_a_shard_that_is_not_the_one_of_the_manifest_is_an_error(server: ObjectS
         del content["shards"]["s7.tar"]
         (tmp_path / "few.json").write_text(json.dumps(content))
         shards_pipeline(place, names, [str(tmp_path / "few.json")]).build()
-    with pytest.raises(RuntimeError, match="must be of tfrecord"):
+    with pytest.raises(RuntimeError, match="must be for tfrecord"):
         fn.readers.tfrecord.body(path=[f"{place}/a.tfrecord"], index_path=[str(tmp_path / "all.json")], features={"image": FixedLenFeature((), string, "")})
 
 

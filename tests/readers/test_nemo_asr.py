@@ -35,18 +35,18 @@ def test_parts_of_a_recording(tmp_path: Path) -> None:
 
 
 def test_lines_without_a_path_are_left_out_with_a_warning(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match=r"m\.json, line 2 names no audio_filepath") as said:
+    with pytest.warns(UserWarning, match=r"m\.json, line 2 has no audio_filepath") as said:
         found = read(tmp_path, "", "{", {"audio_filepath": str(tmp_path / "a.wav")})
     assert found[3] == [[0], [0]]
     assert all("fn.readers.nemo_asr(" in line for line in lines_of(said))
 
 
 @pytest.mark.parametrize("line, match", [
-    ({"duration": "1"}, "line 1: duration is a number of seconds, not '1'"),
-    ({"offset": True}, "offset is a number"),
-    ({"duration": float("inf")}, "duration is a number"),
-    ({"text": 5}, "text is a text, not 5"),
-    ({"audio_filepath": [1]}, "audio_filepath is a text"),
+    ({"duration": "1"}, "line 1: duration must be a number of seconds, got '1'"),
+    ({"offset": True}, "offset must be a number"),
+    ({"duration": float("inf")}, "duration must be a number"),
+    ({"text": 5}, "text must be a string, got 5"),
+    ({"audio_filepath": [1]}, "audio_filepath must be a string"),
 ])  # fmt: skip
 def test_values_of_other_types(tmp_path: Path, line: dict[str, Any], match: str) -> None:
     with pytest.raises(RuntimeError, match=match):

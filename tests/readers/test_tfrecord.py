@@ -158,7 +158,7 @@ def test_check_sums_are_looked_at_on_request(records: tuple[str, str]) -> None:
     path.write_bytes(data)
     assert labels(pipe(path=records[0])) == [0, 1, 2, 3, 4]
     made = pipe(path=records[0], verify=True)
-    with pytest.raises(RuntimeError, match=r"a\.tfrecord at index 0: the check sum of the payload is wrong"):
+    with pytest.raises(RuntimeError, match=r"a\.tfrecord at index 0: the payload doesn't match its checksum"):
         made.run()
     made.close()
 

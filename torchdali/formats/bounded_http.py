@@ -53,11 +53,13 @@ class BoundedResponse(aiohttp.ClientResponse):
             size += len(part)
             if time.monotonic() > begin + quiet:
                 if size - since < _SLOWEST * quiet:
-                    raise TimeoutError(f"{size - since} bytes arrived in {quiet:.0f} s")
+                    raise TimeoutError(f"only {size - since} bytes arrived in {quiet:.0f} s")
                 begin, since = time.monotonic(), size
             if size > urls.MAX_BYTES:
                 whole = self.status == 200 and "Range" in self.request_info.headers
-                raise urls.TooLarge("all of it, though a part was asked for," if whole else "it")
+                raise urls.TooLarge(
+                    "the whole file, which the server sent instead of the requested range," if whole else "the response"
+                )
             parts.append(part)
         body = Body(b"".join(parts))
         body.headers = self.headers
@@ -84,6 +86,7 @@ async def _check_redirect(
     same = to.host == about.url.host and (to.port == about.url.port or upgraded)
     if not same and to.host not in allowed and "*" not in allowed:
         raise PermissionError(
-            f"the server redirects to another one, {to.host}:{to.port}: if you trust it, read that URL, or set "
+            f"the server must not redirect to another host, got {to.host}:{to.port}. If you trust this host, read "
+            f"its URL, or set "
             f"TORCHDALI_REDIRECT_HOSTS={to.host} in the environment"
         )

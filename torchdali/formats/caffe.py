@@ -88,5 +88,5 @@ def proto_numbers(data: memoryview, proto: Proto) -> npt.NDArray[np.float32] | n
     if proto.dtype == FLOAT:
         return read_floats(data, proto.numbers)
     if proto.dtype != INT32:
-        raise ValueError(f"a tensor of the type {proto.dtype} where float ({FLOAT}) or int32 ({INT32}) should be")
+        raise ValueError(f"a tensor's type must be float ({FLOAT}) or int32 ({INT32}), got {proto.dtype}")
     return np.array([_int32(value) for value in read_integers(data, proto.numbers)], np.int32)

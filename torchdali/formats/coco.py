@@ -135,11 +135,11 @@ def parse(path: str, form: Form) -> Annotations:
     except OSError as error:
         raise RuntimeError(f"could not open the annotations file {path}: {error.strerror}") from None
     except _NotFiniteError as error:
-        raise RuntimeError(f"{path}: {error} is not finite: correct it, or remove the annotation") from None
+        raise RuntimeError(f"{path}: {error} must be finite. Correct the value, or remove the annotation") from None
     except RecursionError as error:
         raise _no_json(path, error) from None
     except (TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise RuntimeError(f"{path} has no annotations of COCO: {type(error).__name__}: {error}") from None
+        raise RuntimeError(f"{path} isn't a valid COCO annotation file: {type(error).__name__}: {error}") from None
 
 
 @contextlib.contextmanager
@@ -172,7 +172,7 @@ def _read(path: str) -> Mapping[str, Any]:
 
 
 def _no_json(path: str, error: Exception) -> RuntimeError:
-    return RuntimeError(f"{path} is no JSON: {error}{described_file(path, 'JSON')}")
+    return RuntimeError(f"{path} isn't JSON: {error}{described_file(path, 'JSON')}")
 
 
 def _boxes(listed: list[Any]) -> npt.NDArray[np.float64]:
@@ -180,10 +180,10 @@ def _boxes(listed: list[Any]) -> npt.NDArray[np.float64]:
     boxes = [annotation.get("bbox", _NO_BOX) for annotation in listed]
     if None in boxes:
         number = listed[boxes.index(None)].get("id")
-        raise TypeError(f"the bbox of annotation {number} is null")
+        raise TypeError(f"the bbox of annotation {number} must be a list, got null")
     if set(map(len, boxes)) - {4}:
         box = next(box for box in boxes if len(box) != 4)
-        raise ValueError(f"Invalid COCO annotation: `bbox` has 4 numbers, and this one {len(box)}: {box}")
+        raise ValueError(f"Invalid COCO annotation: `bbox` must have 4 numbers, got {len(box)}: {box}")
     flat = itertools.chain.from_iterable(boxes)
     try:
         numbers = np.fromiter(flat, np.float64, 4 * len(boxes)).reshape(-1, 4)
@@ -209,9 +209,9 @@ def _check_ids(images: Iterable[Any]) -> None:
     for image in images:
         number = image["id"]
         if not isinstance(number, (int, float)):
-            raise TypeError(f"the id of an image is a number, not {number!r}")
+            raise TypeError(f"the id of an image must be a number, got {number!r}")
         if not -(1 << 31) <= number < 1 << 31:
-            raise OverflowError(f"the id of an image, {number}, does not fit int32")
+            raise OverflowError(f"the id of an image must fit into int32, got {number}")
 
 
 class _Collector:
@@ -231,7 +231,7 @@ class _Collector:
         places = {number: place for place, number in enumerate({i["id"]: 0 for i in self._images})}
         listed = [a for a in data.get("annotations", ()) if a.get("image_id") in places]
         if any(a.get("image_id") != a.get("image_id") for a in data.get("annotations", ())):
-            raise _NotFiniteError("an image_id, NaN,")
+            raise _NotFiniteError("image_id NaN")
         boxes = _boxes(listed)
         kept = np.flatnonzero(self._counts(listed, boxes))
         self._listed, self._boxes = [listed[place] for place in kept.tolist()], boxes[kept]
@@ -285,7 +285,7 @@ class _Collector:
     def _label_numbers(self) -> Ints:
         numbers = [annotation["category_id"] for annotation in self._listed]
         if any(number != number for number in numbers):
-            raise _NotFiniteError("a category_id, NaN,")
+            raise _NotFiniteError("category_id NaN")
         if not self._form.avoid_class_remapping:
             numbers = [self._labels.get(number, 0) for number in numbers]
         return np.array(numbers, np.int32)
@@ -303,13 +303,13 @@ def _size(image: Any) -> tuple[int, int]:
         return int(image.get("height", 0)), int(image.get("width", 0))
     except (ValueError, OverflowError):
         size = f"{image.get('height')!r} by {image.get('width')!r}"
-        raise TypeError(f"the image {image['id']} is {size}: height and width are numbers of pixels") from None
+        raise TypeError(f"height and width of image {image['id']} must be numbers of pixels, got {size}") from None
 
 
 def _file_name(image: Any) -> str:
     name = image["file_name"]
     if not isinstance(name, str) or "\0" in name:
-        raise TypeError(f"the image {image['id']} has the file_name {name!r}")
+        raise TypeError(f"the file_name of image {image['id']} must be a string without NUL characters, got {name!r}")
     return name
 
 
@@ -345,7 +345,7 @@ def _make_outlines(segmentations: Iterable[list[Any]], sizes: list[tuple[int, in
 def _vertices(rows: list[list[float]]) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return the number of vertices of each polygon, and all vertices ``(V, 2)``."""
     if set(map(type, rows)) - {list}:
-        raise TypeError("segmentation: a polygon is a list of numbers")
+        raise TypeError("segmentation: a polygon must be a list of numbers")
     sizes = np.fromiter(map(len, rows), np.int64, len(rows))
     if (sizes % 2).any():
         rows, sizes = [row[: len(row) // 2 * 2] for row in rows], sizes // 2 * 2
@@ -356,11 +356,11 @@ def _vertices(rows: list[list[float]]) -> tuple[npt.NDArray[np.int64], Floats]:
     except ValueError as error:  # a string instead of a number
         raise TypeError(f"segmentation: {error}") from None
     if not _are_finite(numbers).all():
-        raise _NotFiniteError("a vertex of a segmentation's polygon")
+        raise _NotFiniteError("a vertex of a polygon in `segmentation`")
     return sizes // 2, numbers.reshape(-1, 2)
 
 
 def _extents(sizes: list[tuple[int, int]]) -> Floats:
     if any(min(size) < 1 for size in sizes):
-        raise KeyError("height and width of an image, which `ratio` needs")
+        raise KeyError("every image must have height and width for `ratio`")
     return np.array(sizes, np.float32).reshape(-1, 2)

@@ -42,7 +42,7 @@ def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArra
     """
     height, width = size
     if height < 1 or width < 1 or height * width > _MOST_PIXELS:
-        raise ValueError(f"masks cannot be drawn in an image of {height} by {width} pixels")
+        raise ValueError(f"an image with masks must have 1 to {_MOST_PIXELS} pixels, got {height} by {width}")
     canvas = np.zeros((height, width), np.int32)
     pairs = zip(segmentations, labels.tolist(), strict=True)
     for segmentation, label in sorted(pairs, key=operator.itemgetter(1)):
@@ -56,14 +56,14 @@ def _mask(segmentation: Any, height: int, width: int) -> Mask:
         with np.errstate(over="ignore"):
             rows = [np.array(row[: len(row) // 2 * 2], np.float32) for row in segmentation]
         if not all(np.isfinite(row).all() for row in rows):
-            raise ValueError("a polygon has a vertex that is not finite")
+            raise ValueError("the vertices of a polygon must be finite")
         filled = [fill_polygon(row.reshape(-1, 2), height, width) for row in rows]
         return functools.reduce(np.logical_or, filled, np.zeros((height, width), np.bool_))
     runs, size = segmentation.get("counts"), segmentation.get("size")
     if isinstance(runs, str):
         runs = uncompress(runs)
     if not isinstance(runs, list) or size != [height, width]:
-        raise ValueError(f"a mask of the size {size} in an image of {[height, width]}")
+        raise ValueError(f"a mask must have the image's size, {[height, width]}, got {size}")
     return fill_runs(runs, height, width)
 
 
@@ -75,7 +75,7 @@ def fill_runs(runs: Sequence[int], height: int, width: int) -> Mask:
     """
     lengths = np.array(runs, np.int64)
     if len(lengths) and (lengths.min() < 0 or lengths.max() > height * width or lengths.sum() > height * width):
-        raise ValueError(f"the runs of a mask do not fit into {height} by {width} pixels")
+        raise ValueError(f"the runs of a mask must fit into {height} by {width} pixels")
     flat = np.zeros(height * width, np.bool_)
     ones = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
     flat[: len(ones)] = ones
@@ -98,13 +98,13 @@ def uncompress(text: str) -> list[int]:
         value |= (bits & 31) << shift
         shift += 5
         if shift > 60:
-            raise ValueError("a compressed mask has a number without end")
+            raise ValueError("the compressed mask is damaged: a number in it has too many characters")
         if not bits & 32:
             value -= (bits & 16 and 1) << shift
             runs.append(value + (runs[-2] if len(runs) > 2 else 0))
             value = shift = 0
     if shift:
-        raise ValueError("a compressed mask ends in a number")
+        raise ValueError("the compressed mask is truncated: it ends within a number")
     return runs
 
 

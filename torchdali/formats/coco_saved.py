@@ -80,7 +80,9 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
     numbers = arrays["ids"] if ids else np.zeros(len(names), np.int32)
     annotations = Annotations(names, numbers, arrays["counts"], arrays["boxes"], arrays["labels"], outlines, [], [])
     if not _go_together(annotations, outlines):
-        raise RuntimeError(f"the saved annotations in {folder} do not go together")
+        raise RuntimeError(
+            f"the files of the saved annotations in {folder} contradict each other. Save the annotations again"
+        )
     return annotations
 
 
@@ -103,8 +105,10 @@ def _table(folder: str, name: str) -> Any:
         data = file.read()
     count = int.from_bytes(data[:4], "little") * width
     if len(data) != 4 + count * np.dtype(dtype).itemsize or (name == "boxes.dat" and count % 4):
-        raise RuntimeError(f"{os.path.join(folder, name)} is damaged: it has {len(data)} bytes")
+        raise RuntimeError(
+            f"{os.path.join(folder, name)} is damaged: its length of {len(data)} bytes contradicts its header"
+        )
     values = np.frombuffer(data, dtype, offset=4).copy()
     if not np.isfinite(values).all():
-        raise RuntimeError(f"{os.path.join(folder, name)} has numbers that are not finite: save the annotations again")
+        raise RuntimeError(f"{os.path.join(folder, name)} must contain only finite numbers. Save the annotations again")
     return values.reshape(-1, width) if width > 1 else values

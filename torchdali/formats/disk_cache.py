@@ -50,7 +50,7 @@ class DiskCache:
 
     def __init__(self, folder: str, size: int) -> None:
         if os.name == "nt":
-            raise RuntimeError("cache_dir needs Linux or macOS: Windows has no locks of files as it uses them")
+            raise RuntimeError("cache_dir needs Linux or macOS; Windows lacks the file locks that the cache uses")
         self._path, self._size = os.path.join(os.path.abspath(folder), "torchdali"), size
         self._lock = FileLock(os.path.join(self._path, "lock"), by_opening=True)
         self._warned = self.is_full = False
@@ -60,7 +60,7 @@ class DiskCache:
             self._downloads = open_own("downloads", os.O_RDWR | os.O_CREAT, self._folder)
         except OSError as error:
             raise RuntimeError(
-                f"cannot make cache_dir {folder}: {self._path}: {error.strerror}. Take another folder"
+                f"cannot create cache_dir {folder}: {self._path}: {error.strerror}. Pass another folder"
             ) from None
 
     def __del__(self) -> None:
@@ -203,7 +203,7 @@ class DiskCache:
         if not self._warned:
             self._warned = True
             warn(
-                f"cache_dir: {self._path} does not take {size:,} bytes: {_reason(error)}{room(error, self._path)}; "
+                f"cache_dir: cannot store {size:,} bytes in {self._path}: {_reason(error)}{room(error, self._path)}; "
                 f"data that isn't cached is read from its URL each time"
             )
 

@@ -66,7 +66,7 @@ def _newest_tree(storage: ByteStorage) -> tuple[int, int, int]:
     first = _meta(storage, 0)
     size = first[1]
     if size < 512 or size & (size - 1) or size > 1 << 16:
-        raise ValueError(f"pages of {size} bytes")
+        raise ValueError(f"the page size must be a power of 2 from 512 to 65536, got {size}")
     newest = max(first, _meta(storage, size))
     return size, newest[2], newest[3]
 
@@ -74,13 +74,13 @@ def _newest_tree(storage: ByteStorage) -> tuple[int, int, int]:
 def _meta(storage: ByteStorage, at: int) -> tuple[int, int, int, int]:
     """Return the number of the transaction, the page size, and the root and depth of the main tree from a meta page."""
     if storage.size < at + _TRANSACTION + 8:
-        raise ValueError("it is too short")
+        raise ValueError("the file is too short")
     page = storage.read(at, _TRANSACTION + 8).data
     magic, version = _META.unpack_from(page, _PAGE.size)
     if magic != _MAGIC:
-        raise ValueError(f"a meta page begins with {magic:#x}")
+        raise ValueError(f"a meta page must begin with {_MAGIC:#x}, got {magic:#x}")
     if version != 1:
-        raise ValueError(f"the data format has the version {version}; 1 is known")
+        raise ValueError(f"the version of the data format must be 1, got {version}")
     page_size, *_ = _TREE.unpack_from(page, _TREES)
     _, _, depth, *_, root = _TREE.unpack_from(page, _TREES + _TREE.size)
     (transaction,) = struct.unpack_from("<Q", page, _TRANSACTION)
@@ -99,9 +99,9 @@ def _walk(storage: ByteStorage, size: int, number: int, depth: int, unread: Iter
             pages form a cycle.
     """
     if not 0 < depth <= _DEEPEST:
-        raise ValueError(f"a tree of the depth {depth}")
+        raise ValueError(f"the depth of a tree must be 1 to {_DEEPEST}, got {depth}")
     if next(unread, None) is None:
-        raise ValueError("its pages form a circle")
+        raise ValueError("the pages form a cycle")
     page = _page(storage, size, number)
     data = page.data
     _, _, flags, lower, _ = _PAGE.unpack_from(data)
@@ -113,19 +113,19 @@ def _walk(storage: ByteStorage, size: int, number: int, depth: int, unread: Iter
             low, high, top, _ = _NODE.unpack_from(data, node)
             yield from _walk(storage, size, low | high << 16 | top << 32, depth - 1, unread)
     else:
-        raise ValueError(f"page {number} has the flags {flags:#x} at the depth {depth}")
+        raise ValueError(f"page {number} has unexpected flags {flags:#x} at depth {depth}")
 
 
 def _page(storage: ByteStorage, size: int, number: int) -> Bytes:
     if number < 2 or (number + 1) * size > storage.size:
-        raise ValueError(f"page {number} is not in the file")
+        raise ValueError(f"page {number} is outside of the file")
     return storage.read(number * size, size)
 
 
 def _nodes(data: memoryview, lower: int, size: int) -> list[int]:
     count = (lower - _PAGE.size) // 2
     if lower > size or count < 0:
-        raise ValueError(f"a page says that its index ends at {lower}")
+        raise ValueError(f"a page's index must end within the page, got the end {lower}")
     return list(struct.unpack_from(f"<{count}H", data, _PAGE.size))
 
 
@@ -133,7 +133,7 @@ def _entry(storage: ByteStorage, size: int, number: int, data: memoryview, node:
     low, high, flags, key_size = _NODE.unpack_from(data, node)
     length, begin = low | high << 16, node + _NODE.size + key_size
     if flags & (_SUBTREE | _DUPLICATES):
-        raise ValueError("named databases and duplicate keys are not known here")
+        raise ValueError("named databases and duplicate keys aren't supported")
     key = bytes(data[node + _NODE.size : begin])
     if not flags & _BIG:
         if begin + length > size:
@@ -142,5 +142,5 @@ def _entry(storage: ByteStorage, size: int, number: int, data: memoryview, node:
     (overflow,) = struct.unpack_from("<Q", data, begin)
     offset = overflow * size + _PAGE.size
     if offset + length > storage.size:
-        raise ValueError(f"a value of {length} bytes at {offset} reaches beyond the end at {storage.size}")
+        raise ValueError(f"a value of {length} bytes at {offset} reaches beyond the end of the file at {storage.size}")
     return LmdbEntry(key, offset, length)

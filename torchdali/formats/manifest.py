@@ -62,7 +62,10 @@ class Manifest:
         """
         name = os.path.basename(path.partition("?")[0] if is_url(path) else path)
         if name not in self.shards:
-            raise RuntimeError(f"the manifest {shown(self._path)} has no shard {name!r}: `torchdali index` writes it")
+            raise RuntimeError(
+                f"the manifest {shown(self._path)} has no shard {name!r}. Write the manifest again "
+                f"with `torchdali index`"
+            )
         return self.shards[name]
 
     def write(self, path: str) -> None:
@@ -96,12 +99,18 @@ class Manifest:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RuntimeError(f"the manifest {shown(path)} is damaged: {type(error).__name__}: {error}") from None
         if form != _FORM or written != kind:
-            raise RuntimeError(f"the manifest {shown(path)} must be of {kind}, form {_FORM}, got {written!r}, {form!r}")
+            raise RuntimeError(
+                f"the manifest {shown(path)} must be for {kind} in format version {_FORM}, got "
+                f"{written!r} in version {form!r}"
+            )
         return cls(kind, shards, path)
 
 
 def _shard(entry: Any) -> ManifestShard:
     size, *texts = entry["size"], entry["etag"], entry["changed"], entry["index"]
     if type(size) is not int or size < 0 or not all(isinstance(text, str) for text in texts):
-        raise TypeError(f"a shard has the size {size!r}")
+        raise TypeError(
+            f"a shard must have a non-negative integer size, and strings for etag, changed and index; "
+            f"got the size {size!r}"
+        )
     return ManifestShard(ObjectVersion(size, texts[0], texts[1]), texts[2])

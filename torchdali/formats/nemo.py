@@ -70,12 +70,12 @@ def _entry(values: dict[str, Any], where: str, index: int) -> Recording:
 def _number(values: dict[str, Any], name: str, default: float, where: str) -> float:
     value = default if values.get(name) is None else values[name]  # null means the default, as in NeMo's manual
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e9:
-        raise RuntimeError(f"{where}: {name} is a number of seconds, not {value!r}")
+        raise RuntimeError(f"{where}: {name} must be a number of seconds, got {value!r}")
     return float(value)
 
 
 def _text(values: dict[str, Any], name: str, where: str) -> str:
     value = "" if values.get(name) is None else values[name]
     if not isinstance(value, str):
-        raise RuntimeError(f"{where}: {name} is a text, not {value!r}")
+        raise RuntimeError(f"{where}: {name} must be a string, got {value!r}")
     return value

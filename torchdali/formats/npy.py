@@ -63,7 +63,7 @@ def header(data: Bytes) -> NpyHeader:
         raise ValueError(f"this is not a numpy file: it does not begin with \\x93NUMPY{describe_content(data)}")
     version, wide = head[6], head[6] > 1
     if version not in (1, 2, 3):
-        raise ValueError(f"the version {version} of the form of numpy files is not known")
+        raise ValueError(f"the version of a NumPy file must be 1, 2 or 3, got {version}")
     begin = 12 if wide else 10
     length = int.from_bytes(head[8:begin], "little")
     if length > _LONGEST_HEADER or begin + length > len(data):
@@ -78,13 +78,13 @@ def _parse(text: bytes, offset: int) -> NpyHeader:
         kind, fortran, shape = fields["descr"], fields["fortran_order"], fields["shape"]
         shape = tuple(extent if type(extent) is int else -1 for extent in shape)
     except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
-        raise ValueError(f"the header {text[:80]!r} does not describe an array") from None
+        raise ValueError(f"the header must describe an array, got {text[:80]!r}") from None
     if not isinstance(kind, str) or kind[1:] not in _KINDS:
         raise ValueError(f"unknown Numpy type string: {kind!r}")
     if kind[0] == ">":
         raise ValueError(f"big endian files are not supported: {kind!r}")
     if min(shape, default=0) < 0:
-        raise ValueError(f"the header gives the shape {shape}")
+        raise ValueError(f"the shape in the header must consist of non-negative integers, got {shape}")
     return NpyHeader(_KINDS[kind[1:]], shape, bool(fortran), offset)
 
 
@@ -119,7 +119,7 @@ def check_size(what: NpyHeader, size: int) -> None:
         ValueError: The file is too short.
     """
     if _size(what) > size - what.offset:
-        raise ValueError(f"an array of {_size(what)} bytes has {size - what.offset}")
+        raise ValueError(f"the array must have {_size(what)} bytes, got {size - what.offset}")
 
 
 def _size(what: NpyHeader) -> int:

@@ -39,7 +39,7 @@ def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
             return (value | byte << shift) & 0xFFFFFFFFFFFFFFFF, at
         value |= (byte & 127) << shift
         shift += 7
-    raise ValueError(f"a number at byte {at} does not end")
+    raise ValueError(f"the number at byte {at} does not end within 10 bytes or before the end of the data")
 
 
 def to_signed(value: int) -> int:
@@ -100,9 +100,9 @@ def fields(data: Buffer, at: int = 0, end: int | None = None) -> Iterator[Field]
         elif kind in _FIXED:
             length = _FIXED[kind]
         else:
-            raise ValueError(f"a field of the unknown wire type {kind} at byte {at}")
+            raise ValueError(f"unknown wire type {kind} of the field at byte {at}")
         if at + length > end:
-            raise ValueError(f"a field of {length} bytes at byte {at} of a message that ends at {end}")
+            raise ValueError(f"a field of {length} bytes at byte {at} reaches beyond its message, which ends at {end}")
         yield key >> 3, kind, at, at + length
         at += length
 

@@ -71,7 +71,8 @@ def scan(storage: ByteStorage) -> Iterator[tuple[int, int]]:
         kind, length = word >> 29, word & _LENGTH
         if length > storage.size - at - _PART.size:
             raise RuntimeError(
-                f"{storage.path}: a record of {length} bytes at {at} reaches beyond the end at {storage.size}"
+                f"{storage.path}: a record of {length} bytes at {at} reaches beyond the end of the file at "
+                f"{storage.size}"
             )
         start = at if kind in (_WHOLE, _FIRST) else start
         at = min(at + _PART.size + -(-length // 4) * 4, storage.size)
@@ -107,7 +108,7 @@ _MAGIC_BYTES = np.frombuffer(struct.pack("<I", MAGIC), np.uint8)
 def _part(record: Bytes, at: int) -> tuple[int, int, int]:
     available = len(record) - at - _PART.size
     if available < 0:
-        raise ValueError(f"{len(record) - at} bytes are too few for a part of a record")
+        raise ValueError(f"{len(record) - at} bytes are too few for the header of a record")
     magic, word = _PART.unpack_from(record.data, at)
     if magic != MAGIC:
         raise ValueError(f"wrong magic number: {magic:#x}")
@@ -130,7 +131,7 @@ def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
         return data[_HEADER.size :], np.array([label], np.float32)
     end = _HEADER.size + 4 * flag
     if end > len(data):
-        raise ValueError(f"a record of {len(data)} bytes with {flag} labels")
+        raise ValueError(f"a record of {len(data)} bytes is too short for {flag} labels")
     return data[end:], np.frombuffer(data[_HEADER.size : end].tobytes(), np.float32).copy()
 
 
@@ -144,7 +145,7 @@ def write_record(file: BinaryIO, data: bytes) -> int:
         ValueError: The record has 512 MiB or more.
     """
     if len(data) > _LENGTH:
-        raise ValueError(f"a record has less than {_LENGTH + 1} bytes, not {len(data)}")
+        raise ValueError(f"a record must have at most {_LENGTH} bytes, got {len(data)}")
     padding = -len(data) % 4
     file.write(_PART.pack(MAGIC, len(data)) + data + bytes(padding))
     return _PART.size + len(data) + padding

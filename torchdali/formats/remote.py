@@ -441,7 +441,7 @@ def _part(data: Any, start: int, count: int) -> Any:
     if len(data) > count:  # the server does not support ranges
         data = bytes(data)[start : start + count]
     if len(data) != count:
-        raise OSError(f"{len(data)} bytes arrived of {count} at {start}")
+        raise OSError(f"only {len(data)} of {count} bytes arrived from offset {start}")
     return data
 
 
@@ -476,7 +476,7 @@ class RemoteFile:
         self.remote, self._url, self.path = remote, url, urls.shown(url)
         self.version = version or remote.info(url)
         if self.version.size is None:
-            raise RuntimeError(f"cannot read {self.path} by ranges: the store does not tell its size")
+            raise RuntimeError(f"cannot read {self.path} by ranges: the store does not report its size")
         self.size = self.version.size
         self._blocks: OrderedDict[int, PendingBytes] = OrderedDict()
         self._ahead, self._latest = max(_TOGETHER, remote.options.io_ahead // _FILES // _BLOCK), -1

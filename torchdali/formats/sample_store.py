@@ -71,7 +71,7 @@ class SampleStore:
         self._catch_up()
         if not self._places and not _HEADER.startswith(self._header()):
             raise RuntimeError(
-                f"{self.index_name} is not a cache of this version of torchdali: remove it, or take another path"
+                f"{self.index_name} isn't a cache of this version of torchdali. Remove the file, or pass another path"
             )
 
     def __del__(self) -> None:
@@ -164,8 +164,8 @@ class SampleStore:
         if not self.is_full:
             self.is_full = True
             self._tell(
-                f"cache: {self.name} accepts no more samples: {error.strerror}, for one of {size:,} bytes"
-                f"{self._cure(error)}; the other samples are computed each time"
+                f"cache: cannot store a sample of {size:,} bytes in {self.name}: {error.strerror}"
+                f"{self._cure(error)}; samples that aren't cached are computed each time"
             )
 
     def _cure(self, error: OSError) -> str:
@@ -242,7 +242,8 @@ class MemoryStore(SampleStore):
             self._view = torch.frombuffer(mmap.mmap(self._data, limit), dtype=torch.uint8)
         except (OSError, OverflowError) as error:
             raise RuntimeError(
-                f"fn.cache cannot have {limit:,} bytes of memory: {getattr(error, 'strerror', None) or error}. `bytes` "
+                f"fn.cache cannot allocate {limit:,} bytes of memory: {getattr(error, 'strerror', None) or error}. "
+                f"`bytes` "
                 "is the most memory that samples may use; pages are allocated when written, within the limits of the "
                 "process (ulimit -v, ulimit -f)"
             ) from None
@@ -284,7 +285,7 @@ class DiskStore(SampleStore):
         except OSError as error:
             file = self.name if error.filename is None else os.path.join(folder, error.filename)
             raise RuntimeError(
-                f"cannot make the cache {file}: {error.strerror}{self._cure(error)}. Remove the file in "
+                f"cannot create the cache {file}: {error.strerror}{self._cure(error)}. Remove the file in "
                 "the way, or use another folder (path=) or memory (bytes= alone)"
             ) from None
         if limit is None:

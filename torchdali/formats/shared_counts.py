@@ -120,5 +120,8 @@ def open_shared(place: DescriptorPlace) -> int:
     """
     path, name = place
     if os.readlink(path) != name:
-        raise OSError(f"{path} is another file")
+        raise OSError(
+            f"{path} must still refer to {name}; the process that created it has closed the file, or runs "
+            f"on another machine"
+        )
     return os.open(path, os.O_RDWR)

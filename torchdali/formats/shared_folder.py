@@ -48,7 +48,7 @@ def open_folder(path: str, *, own: bool) -> int:
     """
     os.makedirs(path, 0o700, exist_ok=True)
     if own and os.path.islink(path):
-        raise OSError(errno.ELOOP, "it is a symbolic link", path)
+        raise OSError(errno.ELOOP, "must not be a symbolic link", path)
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _PLAIN | (_NO_LINK if own else 0))
     with close_on_error(descriptor):
         if own:
@@ -74,14 +74,14 @@ def open_own(name: str, flags: int, folder: int) -> int:
     try:
         descriptor = os.open(name, flags | _CAREFUL, 0o600, dir_fd=folder)
     except OSError as error:
-        reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        reason = "must not be a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise OSError(error.errno, reason, name) from None
     with close_on_error(descriptor):
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "must be a regular file", name)
         if status.st_nlink > 1:
-            raise OSError(errno.EMLINK, "it has another name as well, by a hard link", name)
+            raise OSError(errno.EMLINK, "must not have a second hard link", name)
         _check_owner(descriptor, folder, name)
     return descriptor
 
@@ -99,7 +99,7 @@ def close_on_error(descriptor: int) -> Iterator[None]:
 def _check_owner(descriptor: int, folder: int, name: str | None = None) -> None:
     owner = os.fstat(descriptor).st_uid
     if owner not in (os.geteuid(), _ROOT) and owner != _owner_of_new_files(folder):
-        raise OSError(errno.EPERM, f"it belongs to user {owner}, and this is user {os.geteuid()}", name)
+        raise OSError(errno.EPERM, f"must belong to user {os.geteuid()}, but belongs to user {owner}", name)
 
 
 def _owner_of_new_files(folder: int) -> int | None:
@@ -130,7 +130,7 @@ def open_named(path: str) -> BinaryIO:
     """
     is_of_a_shell = path.startswith(("/dev/", "/proc/"))  # the shell replaces `<(command)` by a pipe in these folders
     if stat.S_ISFIFO(os.stat(path).st_mode) and not is_of_a_shell:
-        raise OSError(errno.EINVAL, "it is a pipe", path)
+        raise OSError(errno.EINVAL, "must not be a pipe", path)
     return open(path, "rb")
 
 

@@ -217,11 +217,15 @@ class Archive:
 
     def _check_length(self, data: int, length: int) -> None:
         if length > self._storage.size - data:
-            raise ValueError(f"a member of {length} bytes at {data} reaches beyond the end at {self._storage.size}")
+            raise ValueError(
+                f"a member of {length} bytes at {data} reaches beyond the end of the file at {self._storage.size}"
+            )
 
     def _text(self, data: int, length: int) -> bytes:
         if length > _LONGEST_NAME:
-            raise ValueError(f"the header at {data - BLOCK} says that a name has {length} bytes")
+            raise ValueError(
+                f"the name in the header at {data - BLOCK} must have at most {_LONGEST_NAME} bytes, got {length}"
+            )
         self._check_length(data, length)
         return self._storage.read(data, length).tobytes()
 
@@ -230,7 +234,7 @@ def _check(header: bytes, at: int) -> None:
     stored = header_number(header[148:156], at)
     counted = sum(header) - sum(header[148:156]) + 8 * ord(" ")
     if stored != counted:
-        raise ValueError(f"the check sum of the header at {at} is {stored} and should be {counted}")
+        raise ValueError(f"the checksum of the header at {at} must be {counted}, got {stored}")
 
 
 def _decode_name(field: bytes) -> str:
@@ -253,7 +257,7 @@ def _pax(text: bytes) -> Iterator[tuple[str, str]]:
         length = int(digits) if digits.isdigit() else 0
         key, equals, value = text[space + 1 : at + length - 1].partition(b"=")
         if not len(digits) + 1 < length <= end - at or not equals:
-            raise ValueError(f"a pax header begins with {text[at : at + 20]!r}")
+            raise ValueError(f"a line of a pax header must be `length key=value`, got {text[at : at + 20]!r}")
         yield key.decode("utf-8", "replace"), value.decode("utf-8", "surrogateescape")
         at += length
 
@@ -262,7 +266,7 @@ def _size(records: dict[str, str], size: int) -> int:
     if "size" not in records:
         return size
     if not records["size"].isdigit() or len(records["size"]) > 18:
-        raise ValueError(f"a pax header gives the size {records['size'][:20]!r}")
+        raise ValueError(f"the size in a pax header must be a number, got {records['size'][:20]!r}")
     return int(records["size"])
 
 
@@ -326,8 +330,8 @@ def indexed_samples(storage: ByteStorage) -> Iterator[list[Component]]:
         for _, offset, size, name in sample:
             if offset + size > storage.size:
                 raise RuntimeError(
-                    f"an index of {storage.path} cannot be written: its member {name!r} is sparse. Read it without an "
-                    "index, or write the archive again with whole files (`torchdali pack`, or tar without -S)"
+                    f"an index of {storage.path} cannot be written: its member {name!r} is sparse. Read the archive "
+                    f"without an index, or write it again with whole files (`torchdali pack`, or tar without -S)"
                 )
         yield sample
 
@@ -369,7 +373,7 @@ def _read_head(words: list[str]) -> tuple[int, int]:
         raise ValueError("no version signature found")
     if words[0] not in _VERSIONS:
         known = ", ".join(_VERSIONS)
-        raise ValueError(f"Unsupported version of the index file ({words[0]}). Known are {known}")
+        raise ValueError(f"Unsupported version of the index file ({words[0]}). The supported versions are {known}")
     if len(words) < 2 or not words[1].lstrip("-").isdigit():
         raise ValueError("no sample count found")
     if int(words[1]) < 1:
@@ -389,10 +393,14 @@ def _component(words: list[str], width: int, storage: ByteStorage) -> Component:
     if not 0 <= offset < storage.size:
         raise ValueError(f"offset is outside of the archive file: {offset} of {storage.size}")
     if not 0 <= size <= storage.size - offset:
-        raise ValueError(f"a component of {size} bytes at {offset} reaches beyond the end at {storage.size}")
+        raise ValueError(
+            f"a component of {size} bytes at {offset} reaches beyond the end of the file at {storage.size}"
+        )
     name = words[3] if width > 3 else ""
     if "GNUSparseFile." in name:
-        raise ValueError(f"{name} is a sparse member, which an index cannot describe: read the archive without one")
+        raise ValueError(
+            f"{name} is a sparse member, which an index cannot describe. Read the archive without an index"
+        )
     return words[0], offset, size, name
 
 
@@ -406,7 +414,7 @@ def index_text(samples: list[list[Component]]) -> str:
     """
     spaces = next((p for sample in samples for p in sample if len(p[0].split()) != 1), None)
     if spaces is not None:
-        raise RuntimeError(f"the extension of {spaces[3]!r} must not contain a space to be in an index")
+        raise RuntimeError(f"an index needs extensions without spaces, got the name {spaces[3]!r}")
     named = all(len(part[3].split()) == 1 for sample in samples for part in sample)
     width = 4 if named else 3
     lines = (" ".join(str(word) for part in sample for word in part[:width]) for sample in samples)
@@ -425,7 +433,7 @@ def write_member(file: BinaryIO, name: str, content: bytes) -> int:
     """
     encoded = os.fsencode(name)
     if not 0 < len(encoded) <= 100:
-        raise ValueError(f"a member's name has 1 to 100 bytes: {name!r}")
+        raise ValueError(f"a member's name must have 1 to 100 bytes, got {name!r}")
     header = bytearray(BLOCK)
     header[: len(encoded)] = encoded
     header[100:108], header[108:116], header[116:124] = b"0000644\0", b"0000000\0", b"0000000\0"

@@ -51,12 +51,12 @@ class Sparse(NamedTuple):
         starts = [*(place for place, _ in self.extents), self.size]
         used = sum(count for _, count in self.extents)
         if used > stored or any(start < end for end, start in zip(ends, starts, strict=False)):
-            raise ValueError(f"the map of the sparse member at {self.start} does not fit its {stored} stored bytes")
+            raise ValueError(f"the map of the sparse member at {self.start} contradicts its {stored} stored bytes")
         most = _FREE_HOLES + _HOLES_PER_BYTE * used
         if self.size - used > most:
             raise ValueError(
-                f"the sparse member at {self.start} claims {self.size} bytes and stores {used}: more than "
-                f"{most} bytes of zeros are not made"
+                f"the sparse member at {self.start} must have at most {most} bytes of zeros, got {self.size} bytes "
+                f"with {used} stored"
             )
 
 
@@ -75,7 +75,7 @@ def header_number(field: bytes, at: int) -> int:
             raise ValueError
         return value
     except ValueError:
-        raise ValueError(f"the header at {at} has {field!r} where a number should be") from None
+        raise ValueError(f"a field of the header at {at} must be a number, got {field!r}") from None
 
 
 def sparse_of_header(storage: ByteStorage, header: bytes, data: int) -> Sparse:
@@ -117,7 +117,7 @@ def sparse_of_records(storage: ByteStorage, records: Records, data: int, length:
     """
     values = {key.removeprefix(_PREFIX): value for key, value in records if key.startswith(_PREFIX)}
     if any(key in _OF_STAR for key, _ in records):
-        raise ValueError(f"the member at {data} is sparse in an unknown format: write the archive again with GNU tar")
+        raise ValueError(f"the member at {data} is sparse in an unknown format. Write the archive again with GNU tar")
     if not values:
         return None
     version = values.get("major", "0"), values.get("minor", "0")
@@ -125,8 +125,8 @@ def sparse_of_records(storage: ByteStorage, records: Records, data: int, length:
         start, extents = _map_of_content(storage, data, length)
         return Sparse(_decimal(values.get("realsize", ""), data), start, extents)
     if version[0] != "0":
-        known = "known are 0.0, 0.1 and 1.0"
-        raise ValueError(f"the member at {data} is sparse in the version {'.'.join(version)}; {known}")
+        known = "the supported versions are 0.0, 0.1 and 1.0"
+        raise ValueError(f"the member at {data} has the sparse format {'.'.join(version)}; {known}")
     size = _decimal(values.get("size", values.get("realsize", "")), data)
     if "map" in values:
         return Sparse(size, data, _pairs(values["map"].split(",") if values["map"] else [], data))
@@ -143,7 +143,7 @@ def _map_of_content(storage: ByteStorage, data: int, length: int) -> tuple[int, 
     while lines < 1 + 2 * count:
         at = data + BLOCK * len(parts)
         if at + BLOCK > data + length:
-            raise ValueError(f"the map of the sparse member at {data} has no end")
+            raise ValueError(f"the map of the sparse member at {data} reaches beyond the member")
         parts.append(storage.read(at, BLOCK).tobytes())
         lines += parts[-1].count(b"\n")
     words = b"".join(parts).decode("latin-1").split("\n")[1 : 1 + 2 * count]
@@ -153,11 +153,11 @@ def _map_of_content(storage: ByteStorage, data: int, length: int) -> tuple[int, 
 def _pairs(words: Sequence[str], at: int) -> list[Extent]:
     numbers = [_decimal(word, at) for word in words]
     if len(numbers) % 2:
-        raise ValueError(f"the map of the sparse member at {at} ends in the middle")
+        raise ValueError(f"the map of the sparse member at {at} must have an even number of entries")
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def _decimal(word: str, at: int) -> int:
     if not (word.isascii() and word.isdigit()) or len(word) > _MOST_DIGITS:
-        raise ValueError(f"the map of the sparse member at {at} has {word[:20]!r} where a number should be")
+        raise ValueError(f"the map of the sparse member at {at} must consist of numbers, got {word[:20]!r}")
     return int(word)

@@ -102,7 +102,7 @@ def payload(record: Bytes) -> tuple[int, int]:
     if length != available and (length > available + FOOTER or length < 0):
         raise ValueError(
             f"record payload length: {length} bytes, available payload: {max(available, 0)} bytes; "
-            "is the index another file's?"
+            "does the index belong to another file?"
         )
     return HEADER, HEADER + length
 
@@ -117,7 +117,7 @@ def verify(record: Bytes) -> None:
     begin, end = payload(record)
     for name, start, stop, place in (("length", 0, 8, 8), ("payload", begin, end, end)):
         if struct.unpack_from("<I", record.data, place)[0] != masked_crc32c(record[start:stop]):
-            raise ValueError(f"the check sum of the {name} is wrong")
+            raise ValueError(f"the {name} doesn't match its checksum")
 
 
 def masked_crc32c(data: Any) -> int:
@@ -125,7 +125,7 @@ def masked_crc32c(data: Any) -> int:
     try:
         crc: int = importlib.import_module("google_crc32c").value(bytes(data))
     except ImportError:
-        raise MissingExtraError("google-crc32c", "checksums", "the check sums of TFRecord") from None
+        raise MissingExtraError("google-crc32c", "checksums", "verifying the checksums of TFRecord files") from None
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 

@@ -28,10 +28,10 @@ is_url: Callable[[str], Any] = re.compile(_SCHEME).match
 class TooLarge(ValueError):
     """A response from a URL has too many bytes."""
 
-    def __init__(self, what: str = "it") -> None:
+    def __init__(self, what: str = "the response") -> None:
         super().__init__(
-            f"{what} has more than {MAX_BYTES:,} bytes, the limit for one read of a URL (set another limit with "
-            f"TORCHDALI_MAX_URL_BYTES in the environment)"
+            f"{what} has more than {MAX_BYTES:,} bytes, the limit for one read of a URL. To change the limit, set "
+            f"TORCHDALI_MAX_URL_BYTES in the environment"
         )
 
 
