@@ -150,7 +150,9 @@ def _network(name: str) -> str:
         from torchvision import models
 
         if name not in models.list_models():
-            raise argparse.ArgumentTypeError(f"torchvision has no network {name!r}; resnet50 is one")
+            raise argparse.ArgumentTypeError(
+                f"must be small or the name of a torchvision model, for example resnet50, got {name!r}"
+            )
     return name
 
 
@@ -160,7 +162,9 @@ def _device(name: str) -> str:
     try:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError, NotImplementedError):
-        raise argparse.ArgumentTypeError(f"torch has no device {name!r} here") from None
+        raise argparse.ArgumentTypeError(
+            f"must be a device that PyTorch can use on this machine, got {name!r}"
+        ) from None
     return name
 
 

@@ -211,12 +211,12 @@ def test_a_pipeline_with_choices_is_saved() -> None:
 
 
 SELECT_ERRORS = [
-    ("nothing", lambda d, i: select([], i, d), ValueError, "needs operations"),
-    ("lengths", lambda d, i: select([lambda d: [d], lambda d: [d, d]], i, d), ValueError, "another structure"),
-    ("keys", lambda d, i: select([lambda d: {"a": d}, lambda d: {"b": d}], i, d), ValueError, "another structure"),
-    ("kinds", lambda d, i: select([lambda d: [d], lambda d: d], i, d), ValueError, "another structure"),
-    ("none", lambda d, i: select([lambda d: None, lambda d: d], i, d), TypeError, "is a NoneType in one"),
-    ("text", lambda d, i: select([lambda d: d, lambda d: "a"], i, d), TypeError, "is a str in one"),
+    ("nothing", lambda d, i: select([], i, d), ValueError, "needs at least one operation"),
+    ("lengths", lambda d, i: select([lambda d: [d], lambda d: [d, d]], i, d), ValueError, "must have the same structure"),
+    ("keys", lambda d, i: select([lambda d: {"a": d}, lambda d: {"b": d}], i, d), ValueError, "must have the same structure"),
+    ("kinds", lambda d, i: select([lambda d: [d], lambda d: d], i, d), ValueError, "must have the same structure"),
+    ("none", lambda d, i: select([lambda d: None, lambda d: d], i, d), TypeError, "must be a node.*got a NoneType"),
+    ("text", lambda d, i: select([lambda d: d, lambda d: "a"], i, d), TypeError, "must be a node.*got a str"),
     ("types", lambda d, i: select([lambda d: d, lambda d: fn.cast(d, dtype=types.INT32)], i, d), RuntimeError, "same type"),
     ("ndim", lambda d, i: select([lambda d: d, lambda d: d[0]], i, d), RuntimeError, "number of dimensions"),
     ("layouts", lambda d, i: select([lambda d: d, lambda d: fn.reshape(d, layout="HW")], i, d), RuntimeError, "layout"),
@@ -390,9 +390,9 @@ def test_parameters_are_made_once() -> None:
 def test_a_bin_out_of_range_is_found_while_running(number: int) -> None:
     negated = magnitude.augmentation(randomly_negate=True)
     for settings in ({}, {"debug": True}):
-        with pytest.raises(RuntimeError, match=f"no magnitude bin {number}: they are from 0 to 3"):
+        with pytest.raises(RuntimeError, match=f"invalid magnitude bin {number}; the bins are 0 to 3"):
             parameters(magnitude, lambda index: index * 0 + number, 4, **settings)
-        with pytest.raises(RuntimeError, match=f"no magnitude bin {number}: they are from 0 to 3"):
+        with pytest.raises(RuntimeError, match=f"invalid magnitude bin {number}; the bins are 0 to 3"):
             parameters(negated, lambda index: signed_bin(index * 0 + number), 4, **settings)
 
 

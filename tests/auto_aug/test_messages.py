@@ -47,7 +47,7 @@ def of_policy(*steps: Any) -> Callable[[], Any]:
 
 
 CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: augmentation(strong), TypeError, "applied to already decorated Augmentation.*`strong`"),
+    (lambda: augmentation(strong), TypeError, "applied to already decorated Augmentation.*`strong.augmentation"),
     (lambda: augmentation(lambda x, *, y: x), TypeError, r"accepts 1 positional argument\(s\).*two"),
     (binned(strong), ValueError, "`strong` requires `extra` argument, not provided.*: extra"),
     (binned(of_nodes), TypeError, "`of_nodes`.*must return.*`np.ndarray`"),

@@ -356,7 +356,7 @@ def test_bench_trains_networks_of_torchvision(images: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "message"),
-    [("--model=resnet5000", "no network 'resnet5000'"), ("--device=abacus", "no device 'abacus'")],
+    [("--model=resnet5000", "for example resnet50, got 'resnet5000'"), ("--device=abacus", "on this machine, got 'abacus'")],
 )
 def test_bench_refuses_what_it_cannot_train(
     images: Path, option: str, message: str, capsys: pytest.CaptureFixture[str]
@@ -560,7 +560,7 @@ def test_run_reloads_dali(tmp_path: Path) -> None:
 def test_alias_refuses_to_mix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nvidia.dali", torch)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    with pytest.raises(RuntimeError, match="imported already"):
+    with pytest.raises(RuntimeError, match="must not be imported before"):
         torchdali_alias.alias_nvidia_dali()
 
 

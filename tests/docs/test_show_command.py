@@ -82,9 +82,9 @@ def test_the_only_pipeline_of_a_script_for_dali(tmp_path: Path) -> None:
         (":other", [], "", "has no 'other' at its top level; it has training"),
         ("", ["level"], "", "arguments of a function must be name=value, for example size=224, got 'level'"),
         ("", ["colour=1"], "", "unknown argument 'colour'"),
-        ("", [], "second = training", "has 2 pipelines and loaders (training, second): name one, as in "),
+        ("", [], "second = training", "has 2 pipelines and loaders (training, second); name one, for example "),
         (":text", [], "", "there is nothing to draw|torch|numpy"),
-        (":needy", [], "def needy(root, size, *, mode='a'): pass", "needy needs arguments: add root=... size=... to the command"),
+        (":needy", [], "def needy(root, size, *, mode='a'): pass", "needy needs arguments; add root=... size=... to the command"),
         (":needy", ["size=3"], "def needy(root, size): pass", "add root=... to the command"),
         (".gone", [], "", "no such file"),
     ],
@@ -122,13 +122,13 @@ LOADERS = {
     "one": (ONE, "", ""),
     "named": (f"{ONE}\nval = DataLoader(data)", ":val", ""),
     "a function": (MAKE, ":make", ""),
-    "two": (f"{ONE}\nval = DataLoader(data)", "", "script.py has 2 pipelines and loaders (train, val): name one, as in "),
+    "two": (f"{ONE}\nval = DataLoader(data)", "", "script.py has 2 pipelines and loaders (train, val); name one, for example "),
     "none": ("x = 1", "", "script.py has no pipeline and no loader at its top level\n"),
     "another name": (ONE, ":val", "script.py has no 'val' at its top level; it has train\n"),
     "guard": (GUARD, "", f"no loader at its top level. It makes 'val' under if __name__ == \"__main__\", {RUNS}val(), and name that: "),
     "guard, named": (f"{ONE}\n{GUARD}", ":val", f"; it has train. It makes 'val' under if __name__ == \"__main__\", {RUNS}val()"),
     "function": (MAIN, "", f"It makes 'train' in main(), {RUNS}train()"),
-    "of torch": ("train = torch.utils.data.DataLoader(data)", "", "script.py:train is torch's DataLoader; write `from torchdali import DataLoader` in "),
+    "of torch": ("train = torch.utils.data.DataLoader(data)", "", "script.py:train must be a torchdali loader, but is PyTorch's DataLoader; write `from torchdali import DataLoader` in "),
 }
 
 
@@ -153,7 +153,7 @@ def test_loaders_of_a_script(
 def test_a_loader_is_tuned_without_options_of_pipelines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "script.py").write_text(HEAD + ONE)
     assert cli.main(["tune", str(tmp_path / "script.py"), "--step", "3"]) == 1
-    assert "--step and --memory are for pipelines; a DataLoader takes --seconds and --cores" in capsys.readouterr().err
+    assert "--step and --memory need a pipeline; for a DataLoader, pass --seconds or --cores" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- progress
@@ -199,4 +199,4 @@ def test_a_data_loader_is_drawn_as_it_is(tmp_path: Path, here: None, capsys: pyt
     assert cli.main(["show", f"{path}:train", f"--output={sheet}"]) == 0, capsys.readouterr().err
     assert sheet.exists()
     assert cli.main(["show", f"{path}:train", f"--output={sheet}", "--each"]) == 1
-    assert "--each is of pipelines" in capsys.readouterr().err
+    assert "must be a pipeline if you pass --each" in capsys.readouterr().err

@@ -47,7 +47,7 @@ def test_samples_of_one_element_that_a_chain_computes_are_numbers(name: str) -> 
 def test_other_shapes_are_refused(name: str, shape: tuple[int, ...]) -> None:
     case = NUMBERS[name]
     operator = name.partition(",")[0]
-    with pytest.raises((PipelineError, RuntimeError), match=rf"{operator}(.|\n)*'{case.argument}' is one number") as caught:
+    with pytest.raises((PipelineError, RuntimeError), match=rf"{operator}(.|\n)*'{case.argument}' must be one number") as caught:
         run(case, shape)
     assert str(shape) in str(caught.value)
 
@@ -56,9 +56,9 @@ def test_ragged_samples() -> None:
     column = Column([[1], [[2]], 3])
     assert column.shape_values(0, "x").values == [1, 2, 3]
     assert Column([1, [2, 3]]).shape_values(1, "x").values == [[1], [2, 3]]
-    with pytest.raises(RuntimeError, match=r"argument 'x' is one number per sample, and the value of sample 1 has the shape \(2,\)"):
+    with pytest.raises(RuntimeError, match=r"argument 'x' must be one number per sample, but the value of sample 1 has the shape \(2,\)"):
         Column([[1], [2, 3]]).shape_values(0, "x")
-    with pytest.raises(RuntimeError, match=r"argument 'x' is one row of numbers per sample, and the value of sample 1 has the shape \(1, 2\)"):
+    with pytest.raises(RuntimeError, match=r"argument 'x' must be one row of numbers per sample, but the value of sample 1 has the shape \(1, 2\)"):
         Column([[1], [[2, 3]]]).shape_values(1, "x")
 
 
@@ -84,7 +84,7 @@ def test_a_matrix_is_no_list(name: str, given: list[Any]) -> None:
         values = fn.external_source(lambda: [np.int32(value) for value in given])
         return call(fn.external_source(lambda: images(), layout="HWC"), values)
 
-    with pytest.raises(PipelineError, match=rf"{name}(.|\n)*'{argument}' is one row of numbers per sample, and the value") as caught:
+    with pytest.raises(PipelineError, match=rf"{name}(.|\n)*'{argument}' must be one row of numbers per sample, but the value") as caught:
         define().run()
     assert str(np.shape(given[0])) in str(caught.value)
 

@@ -200,7 +200,7 @@ def test_a_random_state_is_refused_where_it_cannot_work() -> None:
         fn.random.uniform(torch.zeros(4), _random_state=np.arange(6))
     with Pipeline(batch_size=1, num_threads=1, device_id=None):
         state = fn.constant(idata=[1] * 7)
-        with pytest.raises(TypeError, match="give a seed"):
+        with pytest.raises(TypeError, match="pass a seed"):
             fn.random.uniform(_random_state=state)
     with pytest.raises(KeyError, match="_random_state"):
         fn.flip(IMAGE, _random_state=np.arange(7))

@@ -176,7 +176,7 @@ def test_results_of_different_types_or_axes_are_no_batch(different):
         data = fn.external_source(lambda: [np.array(1), np.array(2)])
         return fn.python_function(data, function=lambda x: results[int(x)])
 
-    with pytest.raises(RuntimeError, match=r"python_function(.|\n)*one type and one number of axes; sample 1"):
+    with pytest.raises(RuntimeError, match=r"python_function(.|\n)*one dtype and one number of axes; sample 1"):
         define().run()
 
 

@@ -104,8 +104,8 @@ def test_own_operators_return_tensors() -> None:
         for use in (lambda x: x, lambda x: fn.crop(x, crop=(2, 2)), lambda x: x + 1):
             with pytest.raises(TypeError, match="'forgetful' failed on sample 0") as error:
                 _run(lambda: use(fn.forgetful(_image())))  # noqa: B023
-            assert "returned None, not a tensor" in str(error.value)
-        with pytest.raises(TypeError, match="returned None, not a tensor"):
+            assert "must return a tensor, got None" in str(error.value)
+        with pytest.raises(TypeError, match="must return a tensor, got None"):
             fn.forgetful(torch.zeros(2))
 
 
@@ -113,34 +113,34 @@ RETURNED: dict[str, tuple[str, Any, str]] = {
     "a number": (
         "batch",
         3,
-        "returned an int; over a batch it returns a TensorList, a list of tensors",
+        "must return a TensorList, a list of tensors",
     ),
-    "nothing": ("batch", None, "returned None; over a batch"),
-    "an array": ("batch", np.zeros((2, 3)), "returned a ndarray; over a batch"),
+    "nothing": ("batch", None, "dimension is the batch, got None"),
+    "an array": ("batch", np.zeros((2, 3)), "dimension is the batch, got a ndarray"),
     "a list of other things": (
         "batch",
         [torch.zeros(1), 3],
-        "returned an int for sample 1, not a tensor",
+        "must return a tensor for sample 1, got an int",
     ),
     "a list with a hole": (
         "batch",
         [None, torch.zeros(1)],
-        "returned None for sample 0, not a tensor",
+        "must return a tensor for sample 0, got None",
     ),
-    "a scalar": ("batch", torch.zeros(()), "returned a tensor without dimensions"),
-    "too few samples": ("batch", [torch.zeros(1)], "returned 1 sample for a batch of 2"),
-    "too many samples": ("batch", torch.zeros(3, 1), "returned 3 samples for a batch of 2"),
+    "a scalar": ("batch", torch.zeros(()), "got a tensor without dimensions"),
+    "too few samples": ("batch", [torch.zeros(1)], "must return 2 samples, one per sample of the batch, got 1"),
+    "too many samples": ("batch", torch.zeros(3, 1), "must return 2 samples, one per sample of the batch, got 3"),
     "two outputs": (
         "batch",
         (torch.zeros(2),) * 2,
-        "returned 2 outputs, and is declared to return 1 output",
+        "returned 2 outputs, but is declared to return 1 output",
     ),
-    "an array, by sample": ("sample", np.zeros(3), "returned a ndarray, not a tensor"),
-    "a list, by sample": ("sample", [torch.zeros(1)], "returned a list, not a tensor"),
+    "an array, by sample": ("sample", np.zeros(3), "must return a tensor, got a ndarray"),
+    "a list, by sample": ("sample", [torch.zeros(1)], "must return a tensor, got a list"),
     "two outputs, by sample": (
         "sample",
         (torch.zeros(2),) * 2,
-        "returned 2 outputs, and is declared to return 1",
+        "returned 2 outputs, but is declared to return 1",
     ),
 }
 
@@ -194,7 +194,7 @@ TYPES = {
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("dtype", ["float", "FLOAT", "uint8", float, bool, int, 99, True, 1.5])
 def test_names_are_no_types(name: str, dtype: Any) -> None:
-    message = f"argument 'dtype' of operator '{name}': cannot take {dtype!r}: pass a type of torchdali.types"
+    message = f"argument 'dtype' of operator '{name}': invalid value {dtype!r}: pass a type from torchdali.types"
     with pytest.raises(TypeError, match=re.escape(message)):
         _run(lambda: TYPES[name](dtype))
 
@@ -351,7 +351,7 @@ def test_names_are_no_members() -> None:
         _run(lambda: fn.decoders.image(_image(), output_type="RGB"))
     with pytest.raises(
         ValueError,
-        match=r"cannot take 'bilinear': pass one of types.INTERP_NN, types.INTERP_LINEAR",
+        match=r"invalid value 'bilinear': pass one of types.INTERP_NN, types.INTERP_LINEAR",
     ):
         _run(lambda: fn.resize(_image(), size=4, interp_type="bilinear"))
 
@@ -433,7 +433,7 @@ def test_the_tree_of_fn_is_finite() -> None:
 
 @pytest.mark.parametrize("shape", [(2,), (2, 2)])
 def test_an_array_with_too_many_values_for_an_argument(shape: tuple[int, ...]) -> None:
-    with Pipeline(1, 1, None), pytest.raises(RuntimeError, match=r"'alpha' .* cannot be converted: it is one value"):
+    with Pipeline(1, 1, None), pytest.raises(RuntimeError, match=r"'alpha' .* cannot be converted: expected one value"):
         fn.random.beta(alpha=np.ones(shape))
 
 

@@ -95,7 +95,7 @@ def test_names_without_meaning_here() -> None:
         pipe.set_outputs(torchdali.fn.external_source([np.ones((1, 1))], cycle=True))
     it = DALIGenericIterator(pipe, ["a"])
     assert (it._size, it._last_batch_padded, it._counter) == (-1, False, 1)
-    with pytest.raises(AttributeError, match="neither shards nor padding"):
+    with pytest.raises(AttributeError, match="shards and padding only if"):
         it._shards_num  # noqa: B018
 
 

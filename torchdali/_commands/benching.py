@@ -84,7 +84,7 @@ def _print_consumer(pipeline: Pipeline, batches: int, step: float, threads: int)
     before = pipeline.stats().waited
     usage = measure(pipeline, batches, step)
     waited = (pipeline.stats().waited - before) / usage.wall
-    print(f"With a consumer that takes {step * 1e3:.0f} ms a batch:")
+    print(f"With a consumer that takes {step * 1e3:.0f} ms per batch:")
     print(f"  the consumer waits for the loader {waited:.0%} of the time,")
     print(f"  the loader's threads wait for the consumer {1 - _share(usage, threads):.0%} of the time.")
     print(f"  Limited by the {'loader' if waited > 0.05 else 'consumer'}.")
@@ -103,7 +103,7 @@ def _print_verdict(usage: Usage, rate: float, batch: int, threads: int) -> None:
             f"{_share(usage, threads):.0%} of the cores' time. Stop other programs, and measure again."
         )
     else:
-        print(f"A training step of {1e3 * batch / rate:.0f} ms a batch or more hides all of it.")
+        print(f"A training step of {1e3 * batch / rate:.0f} ms per batch or more hides all of it.")
 
 
 _LOADED = 0.25  # fraction of the cores that other programs use on a busy machine
@@ -121,7 +121,7 @@ def run(root: Path, batch: int, threads: int, batches: int, size: int, step: flo
     """Measure a folder and print the results; return the exit status."""
     files = find(root)
     if not files:
-        print(f"{root}: no images here ({', '.join(sorted(IMAGES))})")
+        print(f"{root}: found no images ({', '.join(sorted(IMAGES))})")
         return 1
     total = sum(path.stat().st_size for path in files)
     print(f"{len(files)} images, {total / len(files) / 1e3:.0f} KB each on average")

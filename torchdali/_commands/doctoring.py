@@ -138,7 +138,7 @@ def try_codec(name: str) -> Finding:
     try:
         encoded, expected = _sample(name)
     except (OSError, KeyError) as error:
-        return Finding(name, ComponentState.MISSING, f"not tried: Pillow cannot write it here ({error})")
+        return Finding(name, ComponentState.MISSING, f"not tested: Pillow cannot write this format here ({error})")
     data = torch.frombuffer(bytearray(encoded), dtype=torch.uint8)
     try:
         decoded = fn.decoders.image(data, output_type=types.RGB)

@@ -132,8 +132,8 @@ def launches(folder: Path, sizes: Sizes) -> Found:
     pipe.close()
     names = [event.name for event in seen.events() if event.device_type.name == "CUDA"]
     copies = sum(name.startswith("Memcpy") for name in names)
-    yield "kernels a batch", (len(names) - copies) / 3
-    yield "copies a batch", copies / 3
+    yield "kernels per batch", (len(names) - copies) / 3
+    yield "copies per batch", copies / 3
     yield "waits", sum("Synchronize" in event.name for event in seen.events())
 
 

@@ -77,7 +77,7 @@ def _chosen(path: str, name: str) -> Any:
         raise LookupError(f"{path} has no {name!r} at its top level{others}{_inner_loader(path, name)}")
     if not name and len(able) != 1:
         raise LookupError(
-            f"{path} has {len(able)} pipelines and loaders ({', '.join(able)}): name one, as in {path}:{able[0]}"
+            f"{path} has {len(able)} pipelines and loaders ({', '.join(able)}); name one, for example {path}:{able[0]}"
             if able
             else f"{path} has no pipeline and no loader at its top level{_inner_loader(path)}"
         )
@@ -97,7 +97,10 @@ def _check(value: Any, path: str, name: str) -> Any:
         TypeError: the object is PyTorch's `DataLoader`.
     """
     if isinstance(value, torch.utils.data.DataLoader) and not isinstance(value, DataLoader):
-        raise TypeError(f"{path}:{name} is torch's DataLoader; write `from torchdali import DataLoader` in {path}")
+        raise TypeError(
+            f"{path}:{name} must be a torchdali loader, but is PyTorch's DataLoader; write `from "
+            f"torchdali import DataLoader` in {path}"
+        )
     return value
 
 
@@ -142,7 +145,7 @@ def _check_arguments(function: Any, arguments: Mapping[str, Any]) -> None:
     missing = [p.name for p in able if p.default is p.empty and p.name not in arguments]
     if missing:
         values = " ".join(f"{name}=..." for name in missing)
-        raise TypeError(f"{getattr(function, '__name__', function)} needs arguments: add {values} to the command")
+        raise TypeError(f"{getattr(function, '__name__', function)} needs arguments; add {values} to the command")
 
 
 def _call(function: Any, arguments: Mapping[str, Any], defaults: Mapping[str, int]) -> Any:

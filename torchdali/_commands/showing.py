@@ -34,7 +34,7 @@ def run(target: str, arguments: Sequence[str], output: Path, each: bool, count: 
             subject.close()
         elif isinstance(subject, DataLoader):
             if each:
-                raise TypeError(f"{target}: --each is of pipelines; a DataLoader has no operators to draw after")
+                raise TypeError(f"{target} must be a pipeline if you pass --each; a DataLoader has no operators")
             sheet = subject.show(output, **options)
             subject.close()
         else:

@@ -40,7 +40,7 @@ def run(
             report = _tune_workers(subject, seconds, step, cores, memory)
         else:
             kind = type(subject).__name__
-            raise TypeError(f"{target} must be a loader, or be made by a function under pipeline_def, got a {kind}")
+            raise TypeError(f"{target} must be a loader, or be created by a function with @pipeline_def, got a {kind}")
     except scripts.ERRORS as error:
         bar.close()
         print(f"torchdali tune: {error}", file=sys.stderr)
@@ -53,7 +53,7 @@ def run(
 def _tune_workers(loader: DataLoader[Any], seconds: float, step: float, most: int | None, memory: int | None) -> Any:
     """Return the rates of a DataLoader with different numbers of workers."""
     if step or memory:
-        raise ValueError("--step and --memory are for pipelines; a DataLoader takes --seconds and --cores")
+        raise ValueError("--step and --memory need a pipeline; for a DataLoader, pass --seconds or --cores")
     workers = [number for number in (1, 2, 4, 8, 16, 32, 64) if number <= (most or 0)]
     try:
         return loader.tune(seconds, workers=workers)

@@ -33,10 +33,14 @@ def translations(
         ValueError: the passed limit contradicts ``use_shape``.
     """
     if use_shape and max_translate_abs is not None:
-        raise ValueError("`max_translate_abs` is in pixels and does not go with image shapes: use `max_translate_rel`")
+        raise ValueError(
+            "`max_translate_abs` must not be passed together with image shapes, because it is in "
+            "pixels; pass `max_translate_rel`"
+        )
     if not use_shape and max_translate_rel is not None:
         raise ValueError(
-            "`max_translate_rel` is a part of the image and needs image shapes: give them, or use `max_translate_abs`"
+            "`max_translate_rel` needs image shapes, because it is a fraction of the image's size; pass the shapes, "
+            "or pass `max_translate_abs`"
         )
     if use_shape:
         height, width = _both(part if max_translate_rel is None else max_translate_rel)
@@ -75,7 +79,8 @@ def without(suite: Sequence[Augmentation], excluded: Collection[str] | None, nam
     for unknown in excluded or ():
         if unknown not in names:
             raise ValueError(
-                f"`excluded` names {unknown!r}, which the suite {name} does not have; it has {', '.join(sorted(names))}"
+                f"`excluded` must contain names of augmentations in the suite {name}, got {unknown!r}; the suite has "
+                f"{', '.join(sorted(names))}"
             )
     return [augmentation for augmentation in suite if augmentation.name not in (excluded or ())]
 

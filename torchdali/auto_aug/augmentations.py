@@ -75,7 +75,7 @@ def solarize_add_shift(shift: float) -> np.uint8:
         ValueError: the value is not from 0 to 127.
     """
     if not 0 <= int(shift) < 128:
-        raise ValueError(f"`solarize_add` takes shifts from 0 to 127, not {shift}")
+        raise ValueError(f"the shift of `solarize_add` must be from 0 to 127, got {shift}")
     return np.uint8(shift)
 
 

@@ -222,7 +222,7 @@ def _policy_by_name(
     max_translate_rel: float | tuple[float, float] | None,
 ) -> Policy:
     if not isinstance(name, str) or name not in _POLICIES:
-        raise ValueError(f"`policy_name` is one of {', '.join(map(repr, _POLICIES))}, not {name!r}")
+        raise ValueError(f"`policy_name` must be one of {', '.join(map(repr, _POLICIES))}, got {name!r}")
     if name != "reduced_image_net":
         return _POLICIES[name](use_shape, max_translate_abs, max_translate_rel)
     arguments = {
@@ -233,7 +233,7 @@ def _policy_by_name(
     for argument, value in arguments.items():
         if value is not None:
             raise ValueError(
-                f"the policy 'reduced_image_net' has no augmentation that needs the shape of images: `{argument}` "
-                "must not be given"
+                f"`{argument}` must not be passed with the policy 'reduced_image_net'; none of its augmentations "
+                f"needs image shapes"
             )
     return get_reduced_image_net_policy()

@@ -31,7 +31,9 @@ def unless_tested(error: Exception) -> None:
         RuntimeError: The environment variable ``TORCHDALI_BROKEN_BODIES`` is ``raise``.
     """
     if os.environ.get("TORCHDALI_BROKEN_BODIES") == "raise":
-        raise RuntimeError("a body for several samples failed, and none of them fails alone") from error
+        raise RuntimeError(
+            "a batched implementation failed, but the per-sample implementation succeeded for each sample"
+        ) from error
 
 
 class _Reports(threading.local):

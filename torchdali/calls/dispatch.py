@@ -114,9 +114,9 @@ def bind(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     read.check_inputs(inputs)
     read.check_names(rest)
     if not isinstance(name, str | None):
-        raise TypeError(f"the name of an operator is a string, not {name!r}")
+        raise TypeError(f"the name of an operator must be a string, got {name!r}")
     if device is not None and device not in ("cpu", "gpu", "mixed"):
-        raise ValueError(f"unsupported device type {device!r}; it is one of 'cpu', 'gpu', 'mixed'")
+        raise ValueError(f"unsupported device type {device!r}; expected 'cpu', 'gpu' or 'mixed'")
     rest.pop("bytes_per_sample_hint", None)
     preserve = bool(rest.pop("preserve", False)) or declared.options.preserve
     checked = CheckedCall(inputs=list(inputs), constants={}, per_sample={}, device=device, name=name, preserve=preserve)
@@ -148,7 +148,8 @@ def _rename_arguments(read: Schema, arguments: dict[str, Any]) -> dict[str, Any]
             continue
         if new in arguments:
             raise TypeError(
-                f"operator {read.name!r} got unexpected {key!r}: it is the old name of {new!r}, which is given too"
+                f"operator {read.name!r} got unexpected {key!r}, the old name of {new!r}, which is passed too; "
+                f"remove {key!r}"
             )
         warn(_of_old_name(key, new), DeprecationWarning)
         if new:
@@ -162,11 +163,11 @@ def _seed_of(state: Any) -> int:
     If the state is a batch, its first sample is used.
     """
     if isinstance(state, DataNode):
-        raise TypeError(f"{STATE!r} is for operators that run at once; in a pipeline give a seed")
+        raise TypeError(f"{STATE!r} must not be passed in a pipeline; pass a seed")
     first = state.samples()[0] if isinstance(state, TensorList) else state
     words = np.asarray(first).ravel().tolist()
     if len(words) < 7:
-        raise RuntimeError(f"{STATE!r} has at least 7 numbers, not {len(words)}")
+        raise RuntimeError(f"{STATE!r} must have at least 7 numbers, got {len(words)}")
     return mix(*words) >> 1
 
 
@@ -196,7 +197,7 @@ def _bind_argument(checked: CheckedCall, declared: Operator, key: str, value: An
             ) from None
         hint = _hint(value) if argument.edge is not None else ""
         raise type(error)(
-            f"argument {key!r} of operator {declared.name!r}: cannot take {represent(value)}: {error}{hint}"
+            f"argument {key!r} of operator {declared.name!r}: invalid value {represent(value)}: {error}{hint}"
         ) from None
 
 
@@ -245,7 +246,9 @@ def _record_sets(declared: Operator, checked: CheckedCall, lengths: set[int]) ->
     """
     for each in itertools.chain(*(v for v in checked.inputs if isinstance(v, list))):
         if not isinstance(each, DataNode):
-            raise TypeError(f"operator {declared.name!r}: input sets are lists of nodes, not of {type(each).__name__}")
+            raise TypeError(
+                f"operator {declared.name!r}: input sets must be lists of nodes, got a list of {type(each).__name__}"
+            )
     if len(lengths) > 1:
         raise ValueError(
             f"operator {declared.name!r}: the argument lists for multiple input sets must have the same length, "
@@ -253,8 +256,8 @@ def _record_sets(declared: Operator, checked: CheckedCall, lengths: set[int]) ->
         )
     if any(map(callable, checked.constants.values())):
         raise TypeError(
-            f"operator {declared.name!r} calls a Python function; these do not support multiple input sets, which "
-            "lists of nodes are: call it once for each set"
+            f"operator {declared.name!r} calls a Python function; Python operators do not support multiple input "
+            f"sets (lists of nodes). Call the operator once for each set"
         )
     results = [record(declared, _pick(checked, i)) for i in range(lengths.pop())]
     if len(results) == 1:

@@ -38,7 +38,7 @@ def _collect(column: Any, layout: str) -> TensorList:
     if isinstance(column, torch.Tensor):
         if column.ndim == 0:
             raise TypeError(
-                "the operator returned a tensor without dimensions; the first one of a batch counts its samples"
+                "the operator must return tensors whose first dimension is the batch, got a tensor without dimensions"
             )
         return TensorList.from_dense(column, fitting(layout, column.ndim - 1))
     _check_samples(column)
@@ -65,8 +65,8 @@ def check_form(samples: Sequence[torch.Tensor | None]) -> None:
         if dtype != its_dtype or ndim != its_ndim:
             raise batch_level(
                 RuntimeError(
-                    f"the samples of a batch have one type and one number of axes; sample {i} has {dtype} and {ndim}, "
-                    f"sample {first} {its_dtype} and {its_ndim}"
+                    f"the samples of a batch must have one dtype and one number of axes; sample {i} has {dtype} and "
+                    f"{ndim} axes, sample {first} has {its_dtype} and {its_ndim} axes"
                 )
             )
 
@@ -74,7 +74,9 @@ def check_form(samples: Sequence[torch.Tensor | None]) -> None:
 def check_size(batches: tuple[TensorList, ...], size: int) -> tuple[TensorList, ...]:
     for batch in batches:
         if len(batch) != size:
-            raise RuntimeError(f"the operator returned {count_of(len(batch), 'sample')} for a batch of {size}")
+            raise RuntimeError(
+                f"the operator must return {count_of(size, 'sample')}, one per sample of the batch, got {len(batch)}"
+            )
     return batches
 
 
@@ -92,7 +94,7 @@ def check_outputs(function: Callable[..., Any], outputs: int) -> Callable[..., A
         check_count(len(results), outputs)
         for each in results:
             if not isinstance(each, torch.Tensor):
-                raise TypeError(f"the operator returned {kind_of(each)}, not a tensor")
+                raise TypeError(f"the operator must return a tensor, got {kind_of(each)}")
         return result if outputs > 1 else results[0]
 
     return run
@@ -102,20 +104,20 @@ def _check_samples(column: Any) -> None:
     """Check that a result of an operator over the batch is a list of tensors."""
     if not isinstance(column, (list, tuple)):
         raise TypeError(
-            f"the operator returned {kind_of(column)}; over a batch it returns a TensorList, a list of "
-            "tensors (one per sample), or one tensor whose first dimension is the batch"
+            f"the operator must return a TensorList, a list of tensors (one per sample), or one tensor whose first "
+            f"dimension is the batch, got {kind_of(column)}"
         )
     for i, sample in enumerate(column):
         if not isinstance(sample, torch.Tensor):
-            raise TypeError(f"the operator returned {kind_of(sample)} for sample {i}, not a tensor")
+            raise TypeError(f"the operator must return a tensor for sample {i}, got {kind_of(sample)}")
 
 
 def check_count(count: int, declared: int) -> None:
     """Check that an operator returned the declared number of outputs."""
     if count != declared:
         raise TypeError(
-            f"the operator returned {count_of(count)}, and is declared to return {count_of(declared)}: several are a "
-            "tuple, and annotated as one (-> tuple[torch.Tensor, torch.Tensor])"
+            f"the operator returned {count_of(count)}, but is declared to return {count_of(declared)}; return "
+            f"several outputs as a tuple, and annotate the tuple's type (-> tuple[torch.Tensor, torch.Tensor])"
         )
 
 

@@ -59,7 +59,7 @@ def _setter(least: float, most: float, *names: str) -> Callable[[float], None]:
     def keep(factor: float, /) -> None:
         """Store a factor, which has no effect."""
         if not least <= factor <= most:
-            raise ValueError(f"{' and '.join(names)}: a factor from {least} to {most}, not {factor}")
+            raise ValueError(f"{' and '.join(names)} must be from {least} to {most}, got {factor}")
         _settings.update(dict.fromkeys(names, float(factor)))
 
     return keep
@@ -123,7 +123,7 @@ class Stream:
 
     def __init__(self, device_id: int, /) -> None:
         if not torch.cuda.is_available():
-            raise RuntimeError("a stream needs a CUDA-capable GPU, and there is none")
+            raise RuntimeError("a stream needs a CUDA-capable GPU, but none was found")
         self._stream: Any = torch.cuda.Stream(device_id)
         self._device_id = device_id
 
@@ -208,7 +208,7 @@ def LoadDirectory(dir_path: str, global_symbols: bool = False, allow_fail: bool 
 def _run(path: Path) -> None:
     if path.suffix != ".py":
         raise RuntimeError(
-            "it is not a Python file; a custom operator is a Python function declared with torchdali.operator"
+            "a plugin must be a Python file; declare custom operators as Python functions with torchdali.operator"
         )
     spec = importlib.util.spec_from_file_location(f"torchdali_plugin_{path.stem}", path)
     assert spec is not None and spec.loader is not None

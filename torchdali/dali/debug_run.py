@@ -314,8 +314,8 @@ class DebugRun(Executor):
         self._used += 1
         if known.operator is not node.operator:
             raise RuntimeError(
-                f"the pipeline function called {node.operator.name!r} where it called {known.operator.name!r} in its "
-                "first run; readers and sources must be called in the same order every time"
+                f"the pipeline function must call readers and sources in the same order in every run, got "
+                f"{node.operator.name!r} in place of {known.operator.name!r}"
             )
         if isinstance(source, ReaderState):
             if known not in self.readers:

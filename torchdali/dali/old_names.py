@@ -104,7 +104,7 @@ class PipelineOldNames:
 
     def _set_api_type(self: Any, type: PipelineAPIType) -> None:
         if not isinstance(type, PipelineAPIType):
-            raise TypeError(f"the style of a pipeline is a PipelineAPIType, not {type!r}")
+            raise TypeError(f"type must be a PipelineAPIType, got {type!r}")
         self._api_type = type
 
     def _check_api_type(self: Any, type: PipelineAPIType) -> None:
@@ -216,7 +216,7 @@ class IteratorOldNames:
     @property
     def _counted(self: Any) -> Any:
         if not hasattr(self._epochs, "shards"):
-            raise AttributeError("an iterator without reader_name and size has neither shards nor padding")
+            raise AttributeError("an iterator has shards and padding only if it has a reader_name or a size")
         return self._epochs
 
     @property

@@ -95,7 +95,7 @@ class Column(Sequence[Any]):
             if len(shapes) < 2:
                 raise
             raise RuntimeError(
-                "an argument has values of different shapes in one batch: " + ", ".join(map(str, sorted(shapes)))
+                "the values of an argument must have one shape in a batch, got " + ", ".join(map(str, sorted(shapes)))
             ) from None
 
     def shape_values(self, axes: int | None, name: str) -> Column:
@@ -166,9 +166,10 @@ def _misshapen(name: str, axes: int, shape: tuple[int, ...], sample: int | None 
     place = "" if sample is None else f" of sample {sample}"
     value = f"the value{place} has the shape {tuple(shape)}"
     if not axes:
-        return RuntimeError(f"argument {name!r} is one number per sample, and {value}")
+        return RuntimeError(f"argument {name!r} must be one number per sample, but {value}")
     return RuntimeError(
-        f"argument {name!r} is one row of numbers per sample, and {value}: input with dimension {len(shape)} cannot be "
+        f"argument {name!r} must be one row of numbers per sample, but {value}: input with dimension {len(shape)} "
+        f"cannot be "
         "converted to dimension 1"
     )
 
@@ -276,7 +277,7 @@ def truth(value: Any) -> bool:
         raise RuntimeError(
             "Conditions inside `if` statements are restricted to scalar (0-d tensors) inputs, that are placed on CPU. "
             f"Got a {_depth(value)}-d input as a condition of the `if` statement. "
-            "Index it: the label of a reader is label[0]."
+            "Index it, for example label[0] for the label of a reader."
         )
     return bool(value)
 

@@ -343,7 +343,7 @@ def _hints(body: Callable[..., Any], name: str) -> dict[str, Any]:
     except NameError as error:
         code = body.__code__
         raise NameError(
-            f"operator {name!r}: {error}, which an annotation of its body uses: import it\n"
+            f"operator {name!r}: {error}, but an annotation of the operator's function uses this name; import it\n"
             f'  File "{code.co_filename}", line {code.co_firstlineno}'
         ) from None
 
@@ -494,7 +494,9 @@ def to_dtype(value: Any) -> torch.dtype:
     scalar = isinstance(value, type) and issubclass(value, np.generic)
     if scalar or isinstance(value, (dtypes.DALIDataType, torch.dtype, np.dtype)):
         return dtypes.to_torch_dtype(value)
-    raise TypeError("pass a type of torchdali.types (types.FLOAT, types.UINT8 ...) or of torch (torch.float32 ...)")
+    raise TypeError(
+        "pass a type from torchdali.types (types.FLOAT, types.UINT8 ...) or a torch dtype (torch.float32 ...)"
+    )
 
 
 def _member(kind: type[IntEnum]) -> Callable[[Any], Any]:
@@ -521,10 +523,10 @@ def _scalar(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
         value = _elements(value)
         if isinstance(value, (list, tuple)):
             if len(value) != 1:
-                raise TypeError(f"it is one value, not {len(value)}")
+                raise TypeError(f"expected one value, got {len(value)}")
             value = value[0]
         if kind is bool and isinstance(value, str):
-            raise TypeError("pass True or False; every text is true in Python")
+            raise TypeError("pass True or False; every non-empty string is true in Python")
         return kind(value)
 
     return convert

@@ -51,7 +51,7 @@ class _Alias(Loader):
         except ModuleNotFoundError as error:
             if error.name != own:
                 raise
-            message = f"torchdali has no module {own!r} to stand for {module.__name__!r}"
+            message = f"torchdali has no module {own!r} for {module.__name__!r}"
             raise ModuleNotFoundError(message, name=module.__name__) from None
 
 
@@ -74,6 +74,8 @@ def alias_nvidia_dali() -> None:
     """
     loaded = sys.modules.get(_REAL)
     if loaded is not None and not isinstance(loaded, _Package):
-        raise RuntimeError("the real nvidia.dali is imported already: alias it before that")
+        raise RuntimeError(
+            "nvidia.dali must not be imported before its alias is installed; call alias_nvidia_dali() first"
+        )
     if not any(isinstance(finder, _AliasFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _AliasFinder())

@@ -170,7 +170,8 @@ class Augmentation:
             return getattr(data, "device", "cpu")
         if self.param_device not in ("cpu", "gpu"):
             raise ValueError(
-                f"`param_device` of the augmentation `{self.name}` is 'cpu', 'gpu' or 'auto', not {self.param_device!r}"
+                f"`param_device` of the augmentation `{self.name}` must be 'cpu', 'gpu' or 'auto', got "
+                f"{self.param_device!r}"
             )
         return self.param_device
 
@@ -179,7 +180,7 @@ class Augmentation:
             return None
         if magnitude_bin is None:
             raise ValueError(
-                f"the augmentation `{self.name}` needs `magnitude_bin` to take a magnitude from its `mag_range`"
+                f"the augmentation `{self.name}` needs `magnitude_bin` to select a magnitude from its `mag_range`"
             )
         magnitudes = self._magnitudes(bins)
         if self.randomly_negate:
@@ -195,15 +196,15 @@ class Augmentation:
         if isinstance(self._mag_range, np.ndarray):
             if bins is not None and bins != len(self._mag_range):
                 raise ValueError(
-                    f"`mag_range` of the augmentation `{self.name}` has the magnitudes of {len(self._mag_range)} bins; "
-                    f"it was called with `num_magnitude_bins` {bins}"
+                    f"`num_magnitude_bins` must be {len(self._mag_range)} for the augmentation `{self.name}`, the "
+                    f"length of its `mag_range`, got {bins}"
                 )
             return self._mag_range
         if bins is None:
             raise ValueError(f"the augmentation `{self.name}` needs `num_magnitude_bins` with `magnitude_bin`")
         if not isinstance(self._mag_range, (tuple, list)) or len(self._mag_range) != 2:
             raise ValueError(
-                f"`mag_range` of the augmentation `{self.name}` must be a tuple (least, greatest) or an array, not "
+                f"`mag_range` of the augmentation `{self.name}` must be a tuple (minimum, maximum) or an array, got "
                 f"{self._mag_range!r}"
             )
         return np.linspace(*self._mag_range, bins, dtype=np.float32)
@@ -239,7 +240,7 @@ class Augmentation:
                 )
         if first.dtype.kind not in "biuf":
             raise TypeError(
-                f"`mag_to_param` of the augmentation `{self.name}` must return numbers or arrays of them, not "
+                f"`mag_to_param` of the augmentation `{self.name}` must return numbers or arrays of numbers, got "
                 f"{first.dtype}"
             )
         narrow = {"f": np.float32, "i": np.int32}.get(first.dtype.kind)
@@ -250,8 +251,8 @@ class Augmentation:
         parameter = self.mag_to_param(magnitude)
         if isinstance(parameter, DataNode):
             raise TypeError(
-                f"`mag_to_param` of the augmentation `{self.name}` gave a node of the graph: the callback must return "
-                "parameter that is `np.ndarray` or a number, since it runs while the pipeline is made"
+                f"`mag_to_param` of the augmentation `{self.name}` returned a DataNode: the callback must return "
+                "parameter that is `np.ndarray` or a number, because it runs while the pipeline is built"
             )
         return np.asarray(parameter)
 
@@ -266,11 +267,11 @@ def _move_to_device(node: DataNode, device: str) -> DataNode:
 
 def _check_signature(instance: Augmentation) -> None:
     if not callable(instance.op):
-        raise TypeError(f"`@augmentation` decorates a function, and {instance.op!r} is none")
+        raise TypeError(f"`@augmentation` must decorate a function, got {instance.op!r}")
     if isinstance(instance.op, Augmentation):
         raise TypeError(
-            f"The `@augmentation` was applied to already decorated Augmentation. `{instance.op.name}` is one: use "
-            f"`{instance.op.name}.augmentation(...)` to change its options, or decorate `{instance.op.name}.op`"
+            f"The `@augmentation` was applied to already decorated Augmentation. To change its options, call "
+            f"`{instance.op.name}.augmentation(...)`, or decorate `{instance.op.name}.op`"
         )
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     count = sum(p.kind in kinds for p in inspect.signature(instance.op).parameters.values())

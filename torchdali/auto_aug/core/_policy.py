@@ -66,7 +66,8 @@ class Policy:
         for step in steps:
             if not isinstance(step, (list, tuple)) or len(step) != 3:
                 raise TypeError(
-                    f"a step of a sub-policy is given as a triple: (augmentation, probability, magnitude). Got {step!r}"
+                    f"a step of a sub-policy must be specified as a triple: (augmentation, probability, magnitude). "
+                    f"Got {step!r}"
                 )
             if not isinstance(step[0], Augmentation):
                 raise TypeError(
@@ -84,7 +85,7 @@ class Policy:
             )
         if probability == 0:
             warnings.warn(
-                f"policy `{self.name}` gives the augmentation `{augmentation.name}` probability 0 in one of the "
+                f"policy `{self.name}` runs the augmentation `{augmentation.name}` with probability 0 in one of the "
                 "sub-policies",
                 stacklevel=4,
             )

@@ -40,12 +40,12 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_arg
             results differ in dtype, number of axes or layout.
     """
     if not ops:
-        raise ValueError("`select` needs operations to choose from, and got none")
+        raise ValueError("`select` needs at least one operation, got an empty list")
     if len(ops) == 1:
         return convert(ops[0])(*op_args, **op_kwargs)
     tracer = nodes.current()
     if tracer is None:
-        raise RuntimeError("`select` works while a pipeline is being defined")
+        raise RuntimeError("`select` must be called while a pipeline is being defined")
     index = as_node(selected_op_idx)
     if index.device != "cpu":
         raise RuntimeError(f"the index {index} must be on the CPU; use .cpu()")
@@ -79,12 +79,12 @@ def _merge(case: DataNode, values: Sequence[Any], what: str) -> Any:
     wrong = next((v for v in values if not isinstance(v, _MERGED)), None)
     if any(v is None for v in values) or wrong is not None:
         raise TypeError(
-            f"{what} is a {type(wrong).__name__} in one of the operations: only nodes, numbers, arrays, and lists or "
-            "dicts of them of equal structure can be merged"
+            f"{what} must be a node, a number, an array, or a list or dict of these in each operation, got a "
+            f"{type(wrong).__name__}"
         )
     return lookup("_choose")(*map(as_node, values), case=case, what=what)
 
 
 def _check_alike(values: Sequence[Any], what: str, structures: Sequence[Any]) -> None:
     if any(structure != structures[0] for structure in structures):
-        raise ValueError(f"{what} has another structure in each of the operations: {list(values)}")
+        raise ValueError(f"{what} must have the same structure in each operation, got {list(values)}")

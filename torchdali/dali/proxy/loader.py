@@ -45,8 +45,7 @@ class DataLoader(_torch.DataLoader[_T_co]):
         def __init__(self, dali_server, *args, **kwargs):  # the same signature as in DALI
             if not isinstance(dali_server, DALIServer):
                 raise TypeError(
-                    "the first argument of this DataLoader is a DALIServer of a pipeline, "
-                    f"not a {type(dali_server).__name__}"
+                    f"the first argument of this DataLoader must be a DALIServer, got a {type(dali_server).__name__}"
                 )
             super().__init__(*args, **kwargs)
             self.dali_server = dali_server

@@ -79,8 +79,9 @@ class DALIPipelineRunRef:
         self.origins = [call.origin for call in calls]
         if len(calls) > self.target.batch_size:
             raise ValueError(
-                f"a batch of {len(calls)} samples is too large for the pipeline of the proxy: make it with "
-                f"batch_size={len(calls)} (it is {self.target.batch_size}), or the loader with a smaller one"
+                f"a batch must have at most {self.target.batch_size} samples, the batch_size of the proxy's "
+                f"pipeline, got {len(calls)}; create the pipeline with a larger batch_size, or the loader with a "
+                f"smaller one"
             )
         self.columns = [
             PackedColumn([call.inputs[k] for call in calls], name, self.origins)
@@ -142,10 +143,10 @@ class _Reference(torch.Tensor):
 
 def _refuse(what: str) -> NoReturn:
     raise RuntimeError(  # an arithmetic operator would replace a TypeError by a less helpful error
-        f"{what} was asked of the result of a proxy, which is only a reference: the pipeline runs later, in "
-        "the main process. Put this step into the pipeline, or apply it to the batches that the DataLoader of "
-        "the proxy module delivers; what torch's own DataLoader delivers, server.produce_data(batch) turns "
-        "into tensors"
+        f"{what} is not available on the result of a proxy, which is only a reference: the pipeline runs later, in "
+        f"the main process. Move this step into the pipeline, or apply it to the batches of the proxy module's "
+        f"DataLoader. With PyTorch's own DataLoader, convert each batch to tensors with server.produce_data(batch) "
+        f"first"
     )
 
 
@@ -179,20 +180,20 @@ def collate(refs: Sequence[Any], *, collate_fn_map: Any = None) -> DALIOutputBat
     for i, ref in enumerate(refs):
         if not isinstance(ref, DALIOutputSampleRef):
             raise TypeError(
-                f"sample 0 of the batch went through the proxy and sample {i}, a {type(ref).__name__}, did "
-                "not: send all of them, or none, or keep them apart with a collate_fn"
+                f"all samples of a batch, or none, must go through the proxy; sample 0 did, but sample {i}, a "
+                f"{type(ref).__name__}, did not. To mix both, pass a collate_fn that separates them"
             )
         if (ref.source.target, ref.output) != (refs[0].source.target, refs[0].output):
             raise TypeError(
-                f"samples 0 and {i} of the batch are outputs of different pipelines, or different outputs "
-                "of one: keep them apart with a collate_fn"
+                f"the samples of a batch must be the same output of one pipeline; samples 0 and {i} are not. To mix "
+                f"outputs, pass a collate_fn that separates them"
             )
     calls = [ref.source for ref in refs]
     run = calls[0].run
     if run is None or len(run) != len(calls):
         run = DALIPipelineRunRef(calls)
     elif any(call.run is not run or call.index != i for i, call in enumerate(calls)):
-        raise TypeError("the outputs of one proxy call must come in the same order into each batch")
+        raise TypeError("the outputs of one proxy call must be in the same order in each batch")
     return DALIOutputBatchRef(run, refs[0].output)
 
 

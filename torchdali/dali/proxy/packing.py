@@ -35,8 +35,9 @@ class PackedColumn:
         for sample, origin in zip(samples, origins, strict=True):
             if sample.dtype != first.dtype or sample.ndim != first.ndim:
                 raise TypeError(
-                    f"input {name!r} is {first.dtype} with {first.ndim} axes in one sample of the batch and "
-                    f"{sample.dtype} with {sample.ndim} in another ({origin or 'of unknown origin'})"
+                    f"input {name!r} must have one dtype and one number of axes in a batch, got {first.dtype} with "
+                    f"{first.ndim} axes in one sample and {sample.dtype} with {sample.ndim} axes in another "
+                    f"({origin or 'of unknown origin'})"
                 )
         self._samples: Sequence[Any] | None = samples
         self._shapes = [tuple(sample.shape) for sample in samples]
@@ -120,15 +121,15 @@ def as_input(value: Any, name: str) -> Any:
         array = np.ascontiguousarray(value)
     else:
         raise TypeError(
-            f"input {name!r} of the proxy cannot be a {type(value).__name__}: give a NumPy array, a torch "
-            "tensor, a PIL image, bytes or the path of a file (np.float32(x) for a number)"
+            f"input {name!r} of the proxy must be a NumPy array, a torch tensor, a PIL image, bytes or the path of a "
+            f"file, got a {type(value).__name__}; for a number x, pass np.float32(x)"
         )
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     try:
         torch_dtype(array.dtype)
     except TypeError:
-        raise TypeError(f"input {name!r} of the proxy has the type {array.dtype}") from None
+        raise TypeError(f"input {name!r} of the proxy has an unsupported dtype, {array.dtype}") from None
     return array
 
 
@@ -160,5 +161,5 @@ def _on_cpu(value: torch.Tensor, name: str) -> torch.Tensor:
     if type(value) is not torch.Tensor:
         value = value.as_subclass(torch.Tensor)
     if value.device.type != "cpu":
-        raise TypeError(f"input {name!r} of the proxy is on {value.device}; give it on the CPU")
+        raise TypeError(f"input {name!r} of the proxy must be on the CPU, got a tensor on {value.device}; pass .cpu()")
     return value.detach().contiguous()

@@ -82,13 +82,13 @@ class DALIServer:
         inputs = pipeline.input_names
         if not inputs:
             raise RuntimeError(
-                "the pipeline has no inputs for a proxy: add fn.external_source(name=...) without a source"
+                "the pipeline of a proxy must have inputs; add fn.external_source(name=...) without a source"
             )
         names = tuple(inputs if input_names is None else input_names)
         if sorted(names) != sorted(inputs):
-            raise ValueError(f"input_names are {list(names)}; the pipeline's inputs are {inputs}")
+            raise ValueError(f"input_names must be the names of the pipeline's inputs, {inputs}, got {list(names)}")
         if pipeline.max_batch_size is None:
-            raise ValueError("the pipeline of a proxy needs a batch_size")
+            raise ValueError("the pipeline of a proxy must have a batch_size")
         self._pipe, self.deterministic = pipeline, deterministic
         self._target = TargetPipeline(uuid.uuid4().hex, names, pipeline.num_outputs, pipeline.max_batch_size)
         self._lock = threading.RLock()
@@ -166,7 +166,9 @@ class DALIServer:
         if run.error is not None:
             raise run.error
         if run.outputs is None:
-            raise RuntimeError("the outputs of this batch are lost: an interrupt has come while they were taken")
+            raise RuntimeError(
+                "the outputs of this batch are lost, because an interrupt arrived while they were received"
+            )
         return run.outputs
 
     def _collect(self) -> bool:
@@ -209,7 +211,7 @@ class PendingBatch:
     def _begin(self, ref: Any, source: DALIPipelineRunRef) -> Any:
         server = _servers.get(source.target.server)
         if server is None:
-            raise RuntimeError("the DALIServer of this reference is gone, or lives in another process")
+            raise RuntimeError("the DALIServer of this reference no longer exists, or belongs to another process")
         if id(source) not in self._runs and self._only in (None, server):
             self._runs[id(source)] = server._start(source)
         return ref
@@ -228,8 +230,8 @@ class PendingBatch:
         output = run.server._finish(run)[ref.output]
         if not output.is_dense_tensor():
             raise RuntimeError(
-                f"the samples of output {ref.output} differ in shape, {sorted(set(output.shape()))[:4]}: make "
-                "them equal in the pipeline, or give the DataLoader a collate_fn that keeps a list of them"
+                f"the samples of output {ref.output} must have one shape, got {sorted(set(output.shape()))[:4]}; "
+                f"resize or pad them in the pipeline, or pass the DataLoader a collate_fn that returns a list"
             )
         return self._pin_tensor(output.stack())
 

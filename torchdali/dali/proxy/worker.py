@@ -63,8 +63,8 @@ class Proxy:
         arguments = [*names[: len(args)], *kwargs]
         if len(args) > len(names) or sorted(arguments) != sorted(names):
             raise TypeError(
-                f"the proxy was called with {len(args)} inputs by position and {sorted(kwargs)} by name; "
-                f"the inputs of its pipeline are {list(names)}"
+                f"the proxy must be called with the inputs of its pipeline, {list(names)}, got {len(args)} inputs by "
+                f"position and {sorted(kwargs)} by name"
             )
         values = dict(zip(names, args, strict=False), **kwargs)
         return tuple(values[name] for name in names)

@@ -200,4 +200,4 @@ def _dtype(kind: Any) -> torch.dtype:
     try:
         return to_dtype(kind)
     except TypeError as error:
-        raise TypeError(f"argument 'dtype' of operator 'external_source': cannot take {kind!r}: {error}") from None
+        raise TypeError(f"argument 'dtype' of operator 'external_source': invalid value {kind!r}: {error}") from None
