@@ -451,9 +451,9 @@ def test_files_are_read_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     program = ImageProgram.of(HEIGHT, WIDTH)
     (pixels, *left) = _native.run_programs(found[:3], [program, program, None])
     assert left == [None, None] and pixels is not None and torch.equal(pixels, decode(tensor(PLAIN)))
-    monkeypatch.setattr(_native, "_ROOM", len(PLAIN) - 1)
-    monkeypatch.setattr(_native, "_memory", _native._Memory())
-    assert [each is not None for each in _native.read_headers([str(good)] * 3)] == [True, True, False]
+    large = tmp_path / "large.jpg"  # than the memory of three files
+    large.write_bytes(PLAIN + bytes(2 << 20))
+    assert [each is not None for each in _native.read_headers([str(good), str(large), str(good)])] == [True, False, True]
 
 
 @needs_native

@@ -37,6 +37,7 @@ PATTERNS = {
 PARTICIPLE = re.compile(
     r"_*(?:[a-z]+ed|made|found|given|taken|held|kept|drawn|begun|said|told|left|sent|known|seen|built|lent)_*"
 )
+PATCHES = re.compile(r"\b(?:setattr|patch|patch\.object)$")
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -89,7 +90,8 @@ def read_pages() -> Iterator[Text]:
 def read_texts() -> dict[str, list[Text]]:
     """Return all texts, by kind."""
     code = read_code(parse(ROOT / "torchdali"))
-    return {"docstrings": code["docstrings"], "messages": code["messages"], "pages": list(read_pages()), **code}
+    texts = {"docstrings": code["docstrings"], "messages": code["messages"], "pages": list(read_pages()), **code}
+    return {**texts, "private names in tests": read_private()}
 
 
 def read_code(nodes: Iterable[tuple[str, ast.AST]]) -> dict[str, list[Text]]:
@@ -113,6 +115,21 @@ def read_participle(path: str, node: ast.AST) -> Iterator[Text]:
         and not any("property" in name_of(each) for each in node.decorator_list)
     ):  # fmt: skip
         yield Text(f"{path}:{node.lineno}", node.name)
+
+
+def read_private() -> list[Text]:
+    """Return the private names that tests import from the package, or replace anywhere."""
+    found = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names: list[str] = []
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torchdali"):
+                names = [f"{node.module}.{each.name}" for each in node.names]
+            elif isinstance(node, ast.Call) and PATCHES.search(ast.unparse(node.func)):
+                names = [each.value for each in node.args[:2] if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+            place = f"{path.relative_to(ROOT).as_posix()}:{getattr(node, 'lineno', 0)}"
+            found += [Text(place, name) for name in names if re.search(r"(?:^|\.)_(?!_)", name)]
+    return found
 
 
 def find(kind: str, texts: list[Text]) -> dict[str, list[str]]:

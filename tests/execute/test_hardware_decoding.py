@@ -82,7 +82,6 @@ class Counted:
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counted]]:
     monkeypatch.setattr(Counted, "decoded", 0)
     monkeypatch.setattr(engines, "BatchDecoder", Counted)
-    monkeypatch.setattr(engines, "_refusals", {})
     decodes_by_hardware(monkeypatch)
     yield Counted
 

@@ -90,7 +90,8 @@ def bodiless_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None
 
 
 def decodes_by_hardware(patch: pytest.MonkeyPatch, can: Callable[[Any], bool] = lambda device: True) -> None:
-    """Have pipelines take every device, or those of which a function says so, for one that decodes JPEGs."""
+    """Have pipelines take every device, or those of which a function says so, for one that decodes JPEGs and has not failed."""
+    patch.setattr("torchdali.codecs.engines._refusals", {})
     patch.setattr("torchdali.graph.rewrite._on_device.available", can)
 
 
@@ -135,6 +136,16 @@ def small_batches(patch: pytest.MonkeyPatch, few: int, few_moved: int) -> None:
 
     patch.setattr(_picture_plans, "FEW", few)
     patch.setattr(_picture_plans, "FEW_MOVED", few_moved)
+
+
+def without_pauses(patch: pytest.MonkeyPatch) -> None:
+    """Have requests to stores repeated at once."""
+    patch.setattr("torchdali.formats.remote._LONGEST_PAUSE", 0.0)
+
+
+def at_hand(records: int) -> Any:
+    """Return a context manager in which orders of up to so many records are computed in one piece."""
+    return mock.patch("torchdali.reading.cursor._LONG", records)
 
 
 def executor_of(pipe: Pipeline) -> Any:

@@ -165,17 +165,6 @@ def test_small_images_have_no_colors():
         assert (found == 0).all()
 
 
-def test_the_accelerator_default_puts_blue_last(monkeypatch):
-    from torchdali.ops import _debayer
-
-    mosaic = torch.from_numpy(noise(8, 10))
-    monkeypatch.setattr(_debayer, "_default", lambda image: "default_npp")
-    monkeypatch.setattr(_debayer, "_kernel", lambda algorithm, image: "bilinear")
-    for blue in CELLS:
-        found = fn.debayer(mosaic, blue_position=list(blue))
-        assert np.array_equal(found.numpy()[..., ::-1], reference(mosaic.numpy(), blue))
-
-
 def test_the_old_name_warns():
     mosaic = torch.from_numpy(noise(6, 8))
     with pytest.warns(DeprecationWarning, match="debayer"):

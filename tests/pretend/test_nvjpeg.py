@@ -87,7 +87,6 @@ def engine(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pretended]:
     made.functions.pretend_write()
     misused = ctypes.c_int.in_dll(made.functions, "pretend_misused")
     misused.value = 0
-    monkeypatch.setattr(engines, "_refusals", {})
     monkeypatch.setenv("TORCHDALI_NVJPEG", str(file))
     wait, synchronize, query, decode = Stream.wait_event, Event.synchronize, Event.query, NvJpeg.decode
 

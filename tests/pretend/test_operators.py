@@ -75,3 +75,12 @@ def test_all(name: str, call: str) -> None:
 def test_sample_by_sample_where_there_are_no_kernels(name: str) -> None:
     for call in calls(name):
         assert name in _check(name, call, kernels=False)
+
+
+def test_the_default_of_debayer_puts_blue_last() -> None:
+    for blue in ("[0, 0]", "[0, 1]", "[1, 0]", "[1, 1]"):
+        (expected,), _ = run(f"fn.debayer(mosaic, blue_position={blue}, algorithm='bilinear_ocv')", "cpu")
+        with accelerator():
+            (found,), _ = run(f"fn.debayer(mosaic, blue_position={blue})", 0)
+            for i, sample in enumerate(found.samples()):
+                _close("debayer", np.asarray(expected.at(i))[..., ::-1], inner(sample).numpy())

@@ -18,6 +18,7 @@ import pytest
 from PIL import Image
 
 from tests.helpers.containers import write_tar, write_tfrecord
+from tests.helpers.inside import without_pauses
 from tests.helpers.object_server import ObjectServer, object_server
 from torchdali import containers, fn, pipeline_def
 from torchdali import dynamic as ndd
@@ -48,7 +49,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 @pytest.fixture
 def server(objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectServer]:
-    monkeypatch.setattr(remote_module, "_LONGEST_PAUSE", 0.0)
+    without_pauses(monkeypatch)
     with object_server() as server:
         server.objects, server.tags = dict(objects), True
         yield server
@@ -144,8 +145,7 @@ def test_expired_credentials_are_read_again_when_an_object_is_opened(client: str
 
 @pytest.mark.parametrize(("header", "seconds"), [("7", 7), (lambda: formatdate(__import__("time").time() + 60, usegmt=True), 60), ("soon", 0.05), (None, 0.05)])
 def test_a_server_says_how_long_to_wait(header: Any, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    monkeypatch.setattr(retries, "_wait", waits.append)
+    clock = Clock(monkeypatch)
     error = OSError("slow down")
     error.status, error.headers = 429, {} if header is None else {"retry-after": header() if callable(header) else header}  # type: ignore[attr-defined]
     answers = iter([error])
@@ -156,7 +156,7 @@ def test_a_server_says_how_long_to_wait(header: Any, seconds: float, monkeypatch
         return "done"
 
     assert retries.repeat(request, 300.0, None, 4.0, lambda: None) == "done"
-    assert waits[0] == pytest.approx(seconds, rel=0.6)
+    assert clock.now - 1000 == pytest.approx(seconds, rel=0.6)
 
 
 def test_a_wait_beyond_the_deadline_is_an_error() -> None:
@@ -177,7 +177,7 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         monkeypatch.setattr(retries.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(retries, "_wait", self.wait)
+        monkeypatch.setattr(retries.time, "sleep", self.wait)
 
     def wait(self, seconds: float) -> None:
         self.now += seconds

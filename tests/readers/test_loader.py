@@ -9,7 +9,6 @@ from collections import Counter
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,11 +18,11 @@ from hypothesis import strategies as st
 
 import torchdali.experimental.dynamic as ndd
 from tests.helpers.encoded_images import encoded, picture, tensor
+from tests.helpers.inside import at_hand
 from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def
 from torchdali.calls.decorators import reader
 from torchdali.declaration.schema import OutputCount, shares
-from torchdali.reading import cursor as cursor_module
 from torchdali.reading.cursor import Cursor, EpochOrder, reshard
 from torchdali.reading.datasets import Dataset, LoaderOptions, check_dataset, reader_meta, shard_start
 
@@ -34,11 +33,6 @@ def cursor(size: int, seed: int = 0, **options: object) -> Cursor:
 
 # A permutation of more records than the first is computed piece by piece.
 longest = st.sampled_from((1 << 24, 3, 0))
-
-
-def at_hand(records: int) -> Any:
-    """Keep the order of data sets up to a length at hand."""
-    return mock.patch.object(cursor_module, "_LONG", records)
 
 
 def batches(place: Cursor, batch_size: int, count: int) -> list[list[int]]:

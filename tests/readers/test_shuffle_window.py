@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from tests.helpers.containers import write_tar, write_tfrecord
+from tests.helpers.inside import at_hand
 from tests.helpers.object_server import ObjectServer, object_server
 from torchdali import Loader, fn, pipeline_def
 from torchdali.formats.remote import RemoteOptions
 from torchdali.ops._readers import _ranges
-from torchdali.reading import cursor as cursor_module
 from torchdali.reading.cursor import Cursor, EpochOrder, ShuffleRuns, reshard
 from torchdali.reading.datasets import LoaderOptions
 from torchdali.tfrecord import FixedLenFeature, string
@@ -36,20 +36,19 @@ def order(size: int, run: int, block: int, ranks: int = 1, rank: int = 0, seed: 
 
 
 @pytest.mark.thin(3)
-@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize("kept", [1 << 24, 4], ids=["at hand", "in pieces"])
 @pytest.mark.parametrize(("size", "run", "block", "ranks", "options"), ORDERS)
-def test_ranks_share_every_epoch(size: int, run: int, block: int, ranks: int, options: dict[str, Any], long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if long:
-        monkeypatch.setattr(cursor_module, "_LONG", 4)
+def test_ranks_share_every_epoch(size: int, run: int, block: int, ranks: int, options: dict[str, Any], kept: int) -> None:
     epochs = []
-    for epoch in range(3):
-        parts = [order(size, run, block, ranks, rank, **options).records(epoch) for rank in range(ranks)]
-        assert sorted(np.concatenate(parts).tolist()) == list(range(size))
-        for rank, part in enumerate(parts):
-            assert len(set((part // run).tolist())) <= -(-len(part) // run) + 2  # runs stay together
-            records = order(size, run, block, ranks, rank, **options).shard(epoch).records
-            assert [records[i : i + 1].tolist() for i in range(len(records))] == part[:, None].tolist()
-        epochs.append(np.concatenate(parts).tolist())
+    with at_hand(kept):
+        for epoch in range(3):
+            parts = [order(size, run, block, ranks, rank, **options).records(epoch) for rank in range(ranks)]
+            assert sorted(np.concatenate(parts).tolist()) == list(range(size))
+            for rank, part in enumerate(parts):
+                assert len(set((part // run).tolist())) <= -(-len(part) // run) + 2  # runs stay together
+                records = order(size, run, block, ranks, rank, **options).shard(epoch).records
+                assert [records[i : i + 1].tolist() for i in range(len(records))] == part[:, None].tolist()
+            epochs.append(np.concatenate(parts).tolist())
     assert size < 20 or epochs[0] != epochs[1] != epochs[2]
 
 

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from tests.helpers.containers import write_recordio, write_tar, write_tfrecord
+from tests.helpers.inside import without_pauses
 from tests.helpers.object_server import object_server
 from torchdali import fn, pipeline_def
-from torchdali.formats import remote as remote_module
 from torchdali.formats import urls
 from torchdali.formats.remote import Remote, RemoteOptions, read_url
 from torchdali.formats.urls import represent
@@ -291,7 +291,7 @@ CASES = [(reader, bad) for reader in READERS for bad in ("nothing", "empty", "ga
 def test_nothing_that_is_said_has_a_password_or_a_query(
     reader: str, bad: str, secret_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_module, "_LONGEST_PAUSE", 0.0)
+    without_pauses(monkeypatch)
     said = _said(lambda: READERS[reader](secret_url, bad))
     assert said and "geheim" not in said
 
