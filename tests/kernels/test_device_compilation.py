@@ -22,32 +22,31 @@ def compiled(capability: int) -> dict[str, dict[str, int]]:
     from triton.compiler import ASTSource
 
     from torchdali.kernels.device.triton_kernels import geometry, resizing
-    from torchdali.kernels.device.triton_kernels._common import BLOCK as block
 
     tools = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
     sources = {
-        "rows": (resizing.rows_kernel, "*u8 *i64 *fp32 *fp32", {"channels": 3, "fields": len(COLUMNS), "block": block}),
+        "rows": (resizing.rows_kernel, "*u8 *i64 *fp32 *fp32", {"channels": 3, "fields": len(COLUMNS), "block": resizing.BLOCK}),
         "columns": (
             resizing.columns_kernel, "*fp32 *i64 *fp32 *u8",
-            {"channels": 3, "fields": len(COLUMNS), "as_float": False, "block": block},
+            {"channels": 3, "fields": len(COLUMNS), "as_float": False, "block": resizing.BLOCK},
         ),
         "normalize": (
             resizing.normalize_kernel, "*u8 *i64 *i32 *fp32 *fp32 i32 i32",
-            {"channels": 3, "channel_first": True, "has_flags": True, "mirror": False, "block": block},
+            {"channels": 3, "channel_first": True, "has_flags": True, "mirror": False, "block": resizing.BLOCK},
         ),
-        "rows of floats": (resizing.rows_kernel, "*fp32 *i64 *fp32 *fp32", {"channels": 3, "fields": len(COLUMNS), "block": block}),
+        "rows of floats": (resizing.rows_kernel, "*fp32 *i64 *fp32 *fp32", {"channels": 3, "fields": len(COLUMNS), "block": resizing.BLOCK}),
         "finished columns": (
             resizing.finished_columns_kernel, "*fp32 *i64 *fp32 *i32 *fp32 *fp32 i32 i32",
-            {"channels": 3, "fields": len(COLUMNS), "channel_first": True, "has_flags": True, "mirror": False, "block": block},
+            {"channels": 3, "fields": len(COLUMNS), "channel_first": True, "has_flags": True, "mirror": False, "block": resizing.BLOCK},
         ),
     }
-    warping = {"channels": 3, "fields": 18, "projective": False, "mode": 1, "border": 4, "as_bytes": True, "block": block}
+    warping = {"channels": 3, "fields": 18, "projective": False, "mode": 1, "border": 4, "as_bytes": True, "block": resizing.BLOCK}
     sources["warp"] = geometry.warp_kernel, "*u8 *i64 *u8", warping
     sources["warp floats"] = geometry.warp_kernel, "*fp32 *i64 *fp32", {**warping, "as_bytes": False}
     sources["nearest"] = geometry.warp_kernel, "*u8 *i64 *u8", {**warping, "mode": 0, "border": 2}
     for mode, border in ((0, 4), (1, 4), (2, 0), (2, 4)):
         sources[f"perspective {mode} {border}"] = geometry.warp_kernel, "*u8 *i64 *u8", {**warping, "projective": True, "mode": mode, "border": border}
-    sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 fp32", {"channels": 3, "fields": 8, "block": block}
+    sources["windows"] = geometry.windows_kernel, "*u8 *i64 *u8 fp32", {"channels": 3, "fields": 8, "block": resizing.BLOCK}
     found = {}
     for name, (kernel, types, constants) in sources.items():
         names = kernel.arg_names

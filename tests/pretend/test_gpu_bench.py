@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from benchmarks import gpu as developers
 from tests.pretend import accelerator
 from tests.pretend.pictures import folder_of_pictures
 from torchdali import cli
-from torchdali._commands import doctoring
 
 SMALL = developers.Sizes(batch=4, batches=2, threads=2, size=24, copied=1 << 10, spin=0)
 ELSEWHERE = {"launches": "counts what torch's profiler sees of CUDA", "path": "test_nvjpeg.py", "operators": "below"}
@@ -94,9 +94,9 @@ def test_each_part_has_its_limit() -> None:
 
 
 @pytest.mark.slow
-def test_the_doctor_says_what_is_used() -> None:
+def test_the_doctor_says_what_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     with accelerator(devices=2):
-        found = {f.name: f for f in doctoring.devices()}
-    assert found["cuda:0"].state is found["cuda:1"].state is doctoring.ComponentState.WORKS
-    assert "Triton" in found["kernels for batches"].text
-    assert "threads" in found["mixed decoding"].text
+        cli.main(["doctor"])
+    printed = capsys.readouterr().out
+    for line in (r"  ok  cuda:0 ", r"  ok  cuda:1 ", r".*kernels for batches .*Triton", r".*mixed decoding .*threads"):
+        assert re.search(f"^{line}", printed, re.MULTILINE), printed

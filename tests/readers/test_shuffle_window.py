@@ -16,7 +16,6 @@ from tests.helpers.inside import at_hand
 from tests.helpers.object_server import ObjectServer, object_server
 from torchdali import Loader, fn, pipeline_def
 from torchdali.formats.remote import RemoteOptions
-from torchdali.ops._readers import _ranges
 from torchdali.reading.cursor import Cursor, EpochOrder, ShuffleRuns, reshard
 from torchdali.reading.datasets import LoaderOptions
 from torchdali.tfrecord import FixedLenFeature, string
@@ -114,7 +113,7 @@ COUNT, SIZE = 240, 2000
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectServer]:
     from torchdali import containers
 
-    monkeypatch.setattr(_ranges, "_RANGE", 20_000)
+    monkeypatch.setattr("torchdali.ops._readers._ranges._RANGE", 20_000)
     images = [np.full(SIZE, i, np.uint8).tobytes() for i in range(COUNT)]
     (tmp_path / "data").mkdir()
     for shard in range(4):
