@@ -152,7 +152,7 @@ def test_an_exception_in_each_line_of_next(datasets: dict[str, Any], kind: str, 
             check(loader, Interrupted(loader, arm, lambda: sys.settrace(None), Stop), 1)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_batch_without_its_bad_samples_is_counted_last(tmp_path: Path, workers: int) -> None:
     for number in range(24):
         (tmp_path / f"{number:02d}").mkdir()

@@ -280,7 +280,7 @@ def check_calls(dataset: Any, place: Location, value: Any) -> None:
     assert counts[0] == counts[1], f"{place} is called {counts[1]} times, and {counts[0]} times by torch"
 
 
-@pytest.mark.thin(4)
+@pytest.mark.thin(9)
 @pytest.mark.parametrize("name", list(datasets([])))
 def test_replaced_functions_and_attributes_take_part(paths: list[str], name: str) -> None:
     dataset = datasets(paths)[name]
@@ -397,7 +397,7 @@ def _with(dataset: Any, log: Log) -> Any:
     return dataset
 
 
-@pytest.mark.thin(3)
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_of_the_user_are_called_as_by_torch(paths: list[str], tmp_path: Path, name: str, workers: int) -> None:

@@ -342,7 +342,7 @@ def begin(worker: int) -> None:
 
 
 LOADERS: list[Any] = [
-    (Own, {}), (Own, {"num_workers": 2}), (Own, {"num_workers": 2, "persistent_workers": True}), (Own, {"num_workers": 1, "worker_init_fn": begin}),
+    (Own, {}), pytest.param(Own, {"num_workers": 2}, marks=pytest.mark.slow), (Own, {"num_workers": 2, "persistent_workers": True}), (Own, {"num_workers": 1, "worker_init_fn": begin}),
     pytest.param(Own, {"num_workers": 1, "multiprocessing_context": "spawn", "persistent_workers": True, "worker_init_fn": begin}, marks=pytest.mark.slow),
     (Streamed, {}), (Streamed, {"num_workers": 2}),
 ]  # fmt: skip
@@ -406,6 +406,7 @@ def test_errors_leave_pillow_as_it_was(files: dict[str, str]) -> None:
     assert _pillow() is before
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("method", "step"), [("__enter__", 1), ("__exit__", 1), ("_restore", 23), ("swap", 83)])
 def test_an_interrupt_leaves_pillow_as_it_was(files: dict[str, str], method: str, step: int) -> None:
     before, left = (Image.open(files["color"]), _pillow())[1], 0

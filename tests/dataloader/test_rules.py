@@ -340,7 +340,7 @@ def test_one_number_for_all_channels_is_accelerated() -> None:
     check(v1.Compose([v1.ToTensor(), v1.Normalize(0.5, 0.25)]))
 
 
-@pytest.mark.thin(3)
+@pytest.mark.thin(7)
 @pytest.mark.parametrize("name", IMAGES)
 @pytest.mark.parametrize("tensors", [False, True], ids=["PIL", "tensor"])
 @MODULES

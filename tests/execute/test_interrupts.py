@@ -86,7 +86,7 @@ def check(make: Callable[[], Any], run: Callable[[Any, int], Any], interrupt: In
 LAST = ("(_take)", "(_outputs)", "(outputs)", "(run)", "(__exit__)", "(_run_with)")  # on their way to the user, after the count
 
 
-@pytest.mark.thin(3)
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError], ids=lambda error: error.__name__)
 @pytest.mark.parametrize("way", WAYS)
 def test_sources_stay_in_step(way: str, error: type[BaseException]) -> None:

@@ -83,7 +83,7 @@ def _several(define):
     return outputs()
 
 
-@pytest.mark.thin(3)
+@pytest.mark.thin(7)
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays(name, batch):
@@ -96,6 +96,7 @@ def test_arrays(name, batch):
     assert delivered(values, True, batch) == expected
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_array_of_numbers_is_refused(name):
     message = delivered((REFUSED[name],), False, False)

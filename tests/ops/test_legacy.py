@@ -544,5 +544,6 @@ def test_giving_the_default_that_dali_shows(name: str, arguments: dict[str, Any]
         compare(ours, theirs, level=1.0)
 
 
+@pytest.mark.slow
 def test_schemas_are_there_without_another_import() -> None:
     assert in_own_process("torchdali.backend", "GetSchema('Resize').Name()", OMP_NUM_THREADS="1") == "Resize"

@@ -172,6 +172,7 @@ def program(seed: int, first: str) -> str:
     return f"def f(c):\n    {first}\n{body}{block(random.Random(-seed - 1), 3)}    return x - y\n"
 
 
+@pytest.mark.thin(7)
 @pytest.mark.parametrize("seed", range(60))
 def test_programs_are_pythons(seed: int) -> None:
     plain = defined(program(seed, "x = 1"))  # y and z may be unset
@@ -182,6 +183,7 @@ def test_programs_are_pythons(seed: int) -> None:
         assert outcome(rewritten, flags) == outcome(plain, flags), inspect.getsource(plain)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("seed", range(25))
 def test_programs_on_nodes_are_pythons_for_each_sample(seed: int) -> None:
     plain = defined(program(seed, "x, y, z = 1, 2, 3"))

@@ -280,6 +280,7 @@ def test_exact_pipelines_take_it_too(graph: Callable[[Path], Any], folder: Path)
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)  # floats, of equal levels
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("settings", [{}, {"exact": True}], ids=["", "exact"])
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)
 def test_the_native_path_is_taken(

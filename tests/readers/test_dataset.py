@@ -492,6 +492,7 @@ FORMS: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("form", FORMS)
 def test_floats_of_python_keep_their_digits(form: str, workers: int) -> None:

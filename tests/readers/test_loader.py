@@ -176,7 +176,7 @@ def test_shuffling_covers_the_set_of_orders() -> None:
     assert min(seen.values()) > 60  # 100 expected, deviation 9
 
 
-@pytest.mark.thin(5)
+@pytest.mark.thin(9, 5)
 @pytest.mark.parametrize("size", [3, 5, 64, 1000])
 @pytest.mark.parametrize("options", [{"random_shuffle": True}, {"shuffle_after_epoch": True}])
 def test_orders_of_long_data_sets_are_shuffled_well(size: int, options: dict[str, bool]) -> None:

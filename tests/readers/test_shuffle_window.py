@@ -225,7 +225,7 @@ def test_a_checkpoint_continues_while_bytes_come_early(server: ObjectServer) -> 
         assert [[s[0].item() for s in pipe.run()[0].samples()] for _ in range(30)] == rest
 
 
-@pytest.mark.thin(5)
+@pytest.mark.thin(10, 5)
 @pytest.mark.parametrize("options", [{}, {"cache_dir": "cache"}, {"shuffle_window": None}])
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_a_loader_resumes_exactly_at_each_batch_on_all_ranks(ranks: int, options: dict[str, Any], server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
