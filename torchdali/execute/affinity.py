@@ -17,7 +17,7 @@ _NODES = Path("/sys/devices/system/node")
 
 
 def affinity(device: torch.device | None) -> Callable[[int], None] | None:
-    """Return a function that binds a worker thread to its cores, given the thread's index; None to not bind threads.
+    """Return a function that binds a worker thread to cores, given the thread's index; None if threads aren't bound.
 
     The environment variable ``DALI_AFFINITY_MASK`` is a list of core numbers, separated by commas. If it is set, thread
     i runs on the i-th core of the list; threads beyond the list aren't bound. If it isn't set, all threads run on the
@@ -25,7 +25,7 @@ def affinity(device: torch.device | None) -> Callable[[int], None] | None:
 
     Raises:
         ValueError: The variable isn't a list of numbers.
-        RuntimeError: The variable names a core that this process may not use.
+        RuntimeError: The variable names a core that isn't available to this process.
     """
     if not hasattr(os, "sched_setaffinity"):
         return None
@@ -54,7 +54,7 @@ def _check_cores(mask: str) -> list[int]:
 class _Binding:
     """Binds the calling thread to its own core, or to all cores of the list.
 
-    Bindings with the same cores are equal, so that their pipelines share threads.
+    Two bindings with the same cores are equal. Therefore pipelines that use equal bindings share threads.
     """
 
     cores: tuple[int, ...]
@@ -68,7 +68,7 @@ class _Binding:
 
 
 def _near(device: torch.device | None) -> set[int]:
-    """Return the cores next to a GPU that this process may use; empty if they are unknown."""
+    """Return the cores next to a GPU that are available to this process; empty if they are unknown."""
     if device is None or device.type != "cuda":
         return set()
     gpu: Any = torch.cuda.get_device_properties(device)
@@ -91,12 +91,12 @@ def cores_of_processes(threads: Sequence[int], nodes: Path = _NODES) -> list[tup
 
     Args:
         threads: Number of threads of each process.
-        nodes: Folder where the kernel describes the nodes.
+        nodes: Folder in which the kernel describes the NUMA nodes.
 
     Returns:
-        For each process, the cores of one node; the first processes get the first node. In three cases, each process
-        gets all cores that this process may use: there is only one node, there are fewer processes than nodes, or a
-        node has fewer cores than its processes have threads.
+        For each process, the cores of one node; the first processes get the first node. Each process gets all available
+        cores if there is only one node, if there are fewer processes than nodes, or if a node has fewer cores than its
+        processes have threads.
     """
     allowed = os.sched_getaffinity(0)
     lists = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda path: int(path.parent.name[4:]))

@@ -25,11 +25,11 @@ class BadSample:
     """A sample that was skipped or replaced, as listed in `Pipeline.bad_sample_report`.
 
     Attributes:
-        file: File of the sample; empty if unknown.
+        file: File of the sample; "" if it is unknown.
         operator: Name of the operator that failed.
         reason: Class and message of the exception.
         batch: Index of the batch.
-        sample: Index that the sample would have had in the batch.
+        sample: Index of the sample in the batch, before samples were dropped.
     """
 
     file: str
@@ -43,7 +43,7 @@ class BadSample:
 
 
 class BadSamples:
-    """The policy for samples that fail, the limit for their number, and the report of these samples.
+    """The policy for samples that fail, the limit on their number, and the report of these samples.
 
     Args:
         policy: ``"raise"`` fails the batch; ``"skip"`` delivers a smaller batch; ``"replace"`` repeats a good sample of
@@ -74,20 +74,20 @@ class BadSamples:
         nodes: Mapping[int, Node | None],
         error: Exception,
     ) -> None:
-        """Apply the policy to a batch with failed samples: skip or replace them, or raise `error`.
+        """Skip or replace the failed samples of a batch, or raise `error`.
 
         In all cases, the method clears `failures`.
 
         Args:
             batch: The batch.
-            results: Outputs of a chain that aren't yet values of the batch.
+            results: Outputs of a chain (operators that run sample by sample) that aren't yet values of the batch.
             failures: The errors, by sample.
             nodes: The operator that failed, by sample; None if it is unknown.
             error: The error to raise if the policy is "raise", or if no good sample can replace the failed samples.
         """
         good = [i for i in range(batch.draw.size) if i not in failures]
         failed = dict(failures)
-        failures.clear()  # breaks a cycle: the errors' tracebacks refer to the job, which refers to the failures
+        failures.clear()  # breaks a cycle of references: failures, tracebacks, the job, failures
         if not self.keeps_going or (not good and is_batch_level(*failed.values())):
             raise error
         self._note(batch, failed, nodes, error)
@@ -129,7 +129,7 @@ class BadSamples:
     def take(self, index: int) -> tuple[BadSample, ...]:
         """Return and remove the bad samples of a batch.
 
-        A replica sends them to the main process, which adds them to its report.
+        A replica (a worker process) sends the bad samples to the main process, which adds them to its report.
         """
         with self._lock:
             samples = tuple(bad for bad in self.report if bad.batch == index)
@@ -137,7 +137,7 @@ class BadSamples:
         return samples
 
     def add(self, batch: InFlightBatch, bad: Sequence[BadSample], keep: Sequence[int] | None) -> None:
-        """Add a replica's bad samples to the report, and select the same samples in this process's data of the batch.
+        """Add a replica's bad samples to the report, and drop or replace the same samples in this process's batch.
 
         Args:
             batch: The batch.
@@ -151,11 +151,11 @@ class BadSamples:
             _select(batch, {}, list(keep))
 
     def check_budget(self, batch: InFlightBatch) -> None:
-        """Raise the error of a batch's bad samples if they exceed the budget.
+        """Raise the error of a batch's bad samples if the budget is exceeded.
 
         The bad samples of earlier batches also count.
         """
-        # Breaks a cycle: the errors' tracebacks refer to the batch
+        # Breaks a cycle of references: the errors' tracebacks refer to the batch.
         noted, batch.outcome.bad_samples = batch.outcome.bad_samples, []
         if not noted or self.budget is None:
             return
@@ -170,7 +170,7 @@ class BadSamples:
 
 
 def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list[int]) -> None:
-    """Keep only some samples of a batch: of its drawn keys, its values, and the results of a chain.
+    """Keep only some samples of a batch, in its drawn keys, its values and the results of a chain.
 
     Args:
         batch: The batch.
@@ -199,21 +199,21 @@ def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list
 def nodes_to_rerun(
     graph: Graph, ran: Collection[Node], smaller: bool, can_run: Callable[[Node], bool]
 ) -> Sequence[Node] | None:
-    """Find the nodes that must run again after samples were dropped, because they used a permutation of the old batch.
+    """Find the nodes that must run again after samples were dropped from a batch with a permutation.
 
-    A permutation consists of sample indices, and may name dropped samples. If it is still needed, it is drawn again,
-    and all values that depend on it are computed again, so that all results use the same permutation. Other values stay
-    with their samples.
+    A permutation consists of sample indices, and may name dropped samples. If the permutation is still needed, it is
+    drawn again. All values that depend on the permutation are computed again, so that all results use the same
+    permutation. Other values remain valid.
 
     Args:
         graph: The graph.
         ran: The nodes that have run.
         smaller: True if the batch becomes smaller.
-        can_run: Function that returns whether a node that has run can run again.
+        can_run: Function that returns whether a node can run a second time.
 
     Returns:
-        The nodes, in order. None if samples cannot be dropped, because an operator that computed or used their indices
-        cannot run again.
+        The nodes, in order. None if an operator that computed or used sample indices can't run again; then no sample
+        can be dropped.
     """
     permuting: set[Node] = set()  # nodes whose values are sample indices, or are computed from sample indices
     outdated: dict[Node, None] = {}
@@ -231,13 +231,13 @@ def nodes_to_rerun(
     is_used = any(o in used for node in outdated if node in permuting for o in node.outputs)
     if not is_used or all(map(can_run, outdated)):
         return list(outdated) if is_used else []
-    # If no operator uses these random numbers as indices, they stay with their samples.
+    # If no operator uses these random numbers as indices, the numbers remain valid.
     arranges = any(e.source in permuting for n in graph.nodes if _mixes(n) for e in edges(n))
     return None if arranges else []
 
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
-    """Yield the edges that are passed as arguments whose values are indices of samples."""
+    """Yield the edges that are passed as arguments if the arguments are indices of samples."""
     arguments = node.operator.schema.arguments  # in a fused node, arguments have other names
     return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].of_samples)
 

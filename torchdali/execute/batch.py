@@ -36,9 +36,9 @@ class ReaderState:
 
     Attributes:
         dataset: The reader's dataset.
-        cursor: The position in the epochs.
+        cursor: The reader's position: epoch and index in the epoch.
         processes: Worker processes that read the dataset; None without worker processes.
-        ahead: Reads that were started for later batches.
+        ahead: The reads that were already started for later batches.
     """
 
     dataset: Dataset
@@ -47,9 +47,9 @@ class ReaderState:
     ahead: LookAhead = field(default_factory=LookAhead)
 
     def next_keys(self, count: int, records: Indices | None) -> Keys:
-        """Return the keys of the next `count` samples.
+        """Return the keys (epoch and record) of the next `count` samples.
 
-        If `records` is passed, return their keys, which belong to no epoch.
+        If `records` is passed, return the keys of these records. They belong to no epoch.
         """
         if records is None:
             return self.cursor.next_batch(count)
@@ -65,12 +65,12 @@ class ReaderState:
 
         Args:
             count: Number of the next samples.
-            before: Keys of the previous batch. Its first sample defines the current epoch.
+            before: Keys of the previous batch. The current epoch is the epoch of its first sample.
         """
         return self.cursor.leaves_epoch(count, int(before.epochs[0]))
 
     def start_reads(self, keys: Keys, count: int, records: Indices | None) -> Sequence[Read]:
-        """Start to read the samples of a batch, and return one function per sample that returns its data.
+        """Start to read the samples of a batch. Return one function per sample, which returns the sample's data.
 
         Without `records`, the reads of the next batches are started as well.
         """
@@ -108,7 +108,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class ThreadStart:
-    """Function that prepares the calling thread to work for a pipeline. It can be pickled for other processes."""
+    """A function that prepares the calling thread to work for a pipeline. It can be pickled for other processes."""
 
     max_pixels: int | None
     exact: bool
@@ -126,9 +126,9 @@ class BatchRequest:
     """A caller's request for one batch.
 
     Attributes:
-        ended: True if this is a request for the end of the epoch instead of a batch.
-        random_keys: For this batch only, keys of the random operators, by `Node.stream`; None for the pipeline's keys.
-        records: Records to read, in any number, instead of the records at the readers' cursors.
+        ended: True if the caller requests the end of the epoch instead of a batch.
+        random_keys: Keys of the random operators for this batch only, by `Node.stream`; None for the pipeline's keys.
+        records: Any number of records to read instead of the next records of the epoch.
         skipped: Number of batches to skip before this batch is drawn.
         fed: The caller's data for this batch, for each source.
         tag: A value by which the caller recognizes the batch.
@@ -149,12 +149,13 @@ class BatchDraw:
     Attributes:
         size: Number of samples.
         index: Running number of the batch, in the order in which batches are started; -1 before the start.
-        turn: Running number among the batches whose first stages run in this process, see `StageRunner`; -1 for others.
-        position: Running number of the first sample.
+        turn: Running number among the batches whose first stages run in this process, not in a worker process; -1 for
+            other batches.
+        position: Number of samples in all earlier batches.
         keys: For each reader, the keys of the samples.
         reads: For each reader, the functions that return the samples' data; see `datasets.start_reads`.
         info: The file of each sample; None if it is unknown.
-        kept: For each remaining sample, its original index; None if no sample was dropped or replaced.
+        kept: For each remaining sample, its original index in the batch; None if no sample was dropped or replaced.
         state: The position of the pipeline after the batch.
     """
 
@@ -207,9 +208,9 @@ class BatchValues(dict[DataNode, TensorList]):
     """The values of a batch while it is computed, by edge.
 
     Attributes:
-        uploaded: Values that also have a copy on the device.
-        there: Images that the device's hardware decoder decoded. When this batch is computed, later batches reuse their
-            memory.
+        uploaded: CPU values that also have a copy on the device.
+        there: Images that the device's hardware decoder decoded. After this batch is computed, later batches reuse the
+            images' memory.
     """
 
     __slots__ = ("there", "uploaded")
@@ -236,7 +237,8 @@ class BatchOutcome:
         outputs: The outputs; empty if the batch failed.
         error: The error; None if the batch succeeded.
         ready: Event on the device's stream after all kernels of the batch; None without a stream.
-        bad_samples: For each step or chain with bad samples, their number and the error; see `BadSamples.check_budget`.
+        bad_samples: The number of bad samples and an error, for each operator or chain of operators that had bad
+            samples; see `BadSamples.check_budget`.
     """
 
     outputs: tuple[TensorList, ...] = ()
@@ -245,22 +247,22 @@ class BatchOutcome:
     bad_samples: list[tuple[int, Exception]] = field(default_factory=list)
 
 
-# A batch belongs to one thread at a time, so its fields need no lock. First, it belongs to the user's thread, which
-# creates it; then to the scheduler thread, which draws it and runs its first steps; then to the workers, which run its
-# chains and the steps after them. Finally, it belongs to the user's thread again, which takes it. At each transfer, a
-# queue, a lock or the latch `finished` orders the accesses: the previous owner doesn't access the batch afterwards.
+# A batch belongs to one thread at a time, so its fields need no lock. The user's thread creates the batch. The
+# scheduler thread draws its samples and runs the first operators. The worker threads run the other operators. Finally,
+# the user's thread takes the batch. Each thread passes the batch on through a queue, a lock or the latch `finished`,
+# and doesn't access it afterwards.
 @dataclass(eq=False, kw_only=True)
 class InFlightBatch:
     """A batch from `Executor.schedule` to `Executor.pop`.
 
     Attributes:
         draw: The samples of the batch.
-        request: The request of the caller of `Executor.schedule`. In a replica, only its random keys are set.
+        request: The caller's request. In a replica (a worker process), only its random keys are set.
         prepared: The data of each source that was called in the user's thread.
         spare: A copy of `prepared`, from which a synchronous executor can compute the batch again after an interrupt.
         values: The values of the batch, while it is computed.
         stage: Index of the current stage.
-        wanted: True once the user's thread waits for the batch.
+        wanted: True after the user's thread has begun to wait for the batch.
         outcome: The outputs, or the error.
         finished: Set when the batch is done or has failed.
     """
@@ -286,7 +288,7 @@ class Taken(NamedTuple):
     """The batch that was taken last. A single assignment replaces all fields, so that an interrupt can't separate them.
 
     Attributes:
-        number: Number of batches taken so far, including failed batches.
+        number: Number of batches taken so far. Failed batches count.
         batch: The batch; None before the first batch, and after the batch was released.
         tag: The batch's tag.
         state: The pipeline's position after the batch.
@@ -303,7 +305,7 @@ class Taken(NamedTuple):
 
 
 def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNode, TensorList]:
-    """Return those outputs of a reader that are known without reading the records, for example labels."""
+    """Return the outputs of a reader that are known without reading the records, for example labels."""
     count = node.operator.metadata
     if not count:
         return {}
@@ -312,7 +314,7 @@ def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNod
 
 
 def random_key(seed: int, node: Node) -> int:
-    """Return the key of a random operator's numbers.
+    """Return the key that determines a random operator's numbers.
 
     The key depends on the operator's own seed if it has one, otherwise on the pipeline's seed and the operator's
     stream.

@@ -1,4 +1,4 @@
-"""Cached samples: the dataset of the reader that replaces `fn.cache` and all operators before it."""
+"""Cached samples: a dataset whose reader replaces `fn.cache` and all operators before it."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _OF_ORIGIN = frozenset(
 class KeptSamples:
     """The samples of one cache: the graph that computes them, and the store that contains them.
 
-    This object is an argument of the reader that replaces the cache. If the plan is sent to another process, the object
-    opens the same memory or the same files there.
+    This object is an argument of the reader that replaces the cache. In another process, the object opens the same
+    memory or the same files.
 
     Args:
         graph: The operators before the cache, with one reader.
-        parts: Names of the user's operators in the graph, for messages.
-        digest: Digest of the computation.
+        parts: Names of the operators in the graph, for messages.
+        digest: Digest of the graph's operators and arguments.
         limit: Largest number of bytes to store; None for the disk's capacity.
         folder: Folder for the stored samples; None to store them in memory.
 
@@ -84,7 +84,7 @@ class KeptSamples:
                 f"fn.cache cannot keep samples of {reader.operator.name!r}: it does not tell which file a record is "
                 "from, or the store sends neither an ETag nor a time, so that a change of the data could not be noticed"
             )
-        if self._store is None:  # opened before worker processes start, which then share this store
+        if self._store is None:  # opened before worker processes start, so that they share this store
             self._store = self._open_store()
         return CachedDataset(origin, self)
 
@@ -152,7 +152,7 @@ class KeptSamples:
     def explain_store(self) -> list[str]:
         """Return lines for `Pipeline.explain`: the store's location, and the operators before the cache.
 
-        These operators don't run for samples that are stored.
+        For stored samples, these operators don't run.
         """
         if self._final_texts is not None:
             return self._final_texts[0]
@@ -161,7 +161,7 @@ class KeptSamples:
         return [f"cache {where}; skipped for cached samples:", *(f"  {node}" for node in self.graph.nodes)]
 
     def summary(self) -> str:
-        """Return a line with the numbers of hits, misses and stored bytes."""
+        """Return a line with the number of hits, misses and stored bytes."""
         if self._final_texts is not None:
             return self._final_texts[1]
         store = self.store
@@ -215,7 +215,7 @@ class CachedDataset:
         raise AttributeError(name)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the original reader's name of a record, for example its file."""
+        """Return the name of a record in the original dataset, for example its file."""
         if output is None:
             name: str = self.origin.info(index)
             return name
@@ -223,18 +223,21 @@ class CachedDataset:
         return "" if output or namer is None else namer(index)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a record's file; without `index`, of the list of all files. See `datasets.Dataset`."""
+        """Return the identity of a record's file, or without `index` of the list of all files.
+
+        See `datasets.Dataset`.
+        """
         identity: bytes | None = list_identity(self.origin) if index is None else self.origin.identity(index)
         return identity
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start to read remote records.
+        """Start to read remote records that aren't in the store.
 
-        Records in the store aren't read. Return None for records that aren't remote.
+        Return None if the records aren't remote.
         """
         if not _is_far(self.origin):
             return None
-        # In other threads, because finding out an object's version takes a request
+        # In other threads, because a request is needed to find out an object's version
         submit = self.origin.remotes[0].submit
         return [partial(self.read, i, submit(partial(self._start, i, e))) for i, e in zip(records, epochs, strict=True)]
 
@@ -250,22 +253,22 @@ class CachedDataset:
 
         Args:
             index: Index of the record.
-            started: Future of the function that waits for the record; None if reading was not started.
+            started: Future whose result is the function that waits for the record; None if reading was not started.
         """
         key = self._key(index)
         if key is not None and (values := self.kept.get(key)) is not None:
             return values
-        # If several threads or processes miss the same sample at the same time, each of them computes it, and the first
-        # one stores it. This is rare, so it costs less than waiting for each other.
+        # If several threads or processes need the same missing sample at the same time, each of them computes it, and
+        # the first one stores it. This is rare, and costs less than a lock.
         computed = self._compute(index, None if started is None else started.result())
-        if key is not None and key == self._key(index):  # only if the file did not change meanwhile
+        if key is not None and key == self._key(index):  # don't store the values if the file has changed meanwhile
             self.kept.put(key, computed)
         return computed
 
     def _key(self, index: int) -> bytes | None:
         """Return the key of a record in the store.
 
-        Return None if the record's file can't be inspected. Then reading the record raises the error.
+        Return None if the record's file can't be inspected. The error is raised later, when the record is read.
         """
         identity = self.identity(index)
         if identity is None:

@@ -1,4 +1,4 @@
-"""The execution of a chain on one batch."""
+"""The execution of a chain (operators that run sample by sample) on one batch."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["ChainRun"]
 
 @dataclass(eq=False)
 class ChainRun:
-    """Runs a chain on a batch, chunk by chunk.
+    """Runs a chain on a batch, in chunks of consecutive samples.
 
-    Samples that a chunk skips, or all samples of a failed chunk, are rerun one by one. Chunks are numbered in the order
-    of their samples. Threads may run chunks in any order, and at the same time.
+    If the function for a chunk skips samples, these samples are rerun one by one. If it fails, all samples of the chunk
+    are. Threads may run chunks in any order, and at the same time.
 
     Attributes:
         batch: The batch.
         bound: The chain, prepared for the layouts of the batch.
         division: How the batch is divided into chunks.
-        opened: The buffers for results, by edge.
-        shared: Edges for which the device's hardware decoder decodes some samples.
+        opened: The buffers for results, by edge (an output of an operator).
+        shared: Edges whose samples are partly decoded by the device's hardware decoder.
         timings: Records the operators' times; None to not measure them.
         keep_going: True to continue after a sample fails.
-        bind: Builds the function that processes a range of samples, and returns the indices that it skipped.
-        blamed: The operator that failed, by the `id` of the error.
+        bind: Builds the function that processes a range of samples. That function returns the indices that it skipped.
+        blamed: For each error, by its `id`, the operator that raised it.
     """
 
     batch: InFlightBatch
@@ -58,8 +58,8 @@ class ChainRun:
 
     def __call__(self, number: int) -> None:
         """Run a chunk."""
-        # The chunk's samples belong to this thread, which has claimed the chunk. After the batch's last chunk, all
-        # samples belong to the thread that finished it (`Job.work`).
+        # The chunk's samples belong to this thread, which has claimed the chunk. After all chunks, the samples belong
+        # to the thread that finished the last chunk (`Job.work`).
         first = number * self.division.chunk
         samples = range(first, min(first + self.division.chunk, self.batch.draw.size))
         if self._do is None:
@@ -70,7 +70,7 @@ class ChainRun:
         except Exception as error:  # rerun sample by sample: the failing samples raise the error again
             for buffer in self.opened.values():
                 buffer.forget(samples)
-            if self._one_by_one(samples):  # on the fast path, report the last operator
+            if self._one_by_one(samples):  # on the fast path (all operators in one call), report the last operator
                 self.bound.fell_back(self.blamed.get(id(error), self.bound.chain.nodes[-1]), error)
             return
         if left:
@@ -91,13 +91,13 @@ class ChainRun:
         return self._failures.keys().isdisjoint(samples)
 
     def end(self, failures: Mapping[int, BaseException]) -> dict[int, BaseException]:
-        """Return all failures by sample, and drop the references to failures and inputs.
+        """Return all failures by sample, and drop this object's references to the failures and inputs.
 
-        The failures' tracebacks refer to this object, so it would otherwise be part of a cycle of references.
+        This breaks a cycle of references: the failures' tracebacks refer to this object.
 
         Args:
-            failures: Failures of whole chunks, by the chunk's number: exceptions such as KeyboardInterrupt that aren't
-                instances of `Exception`.
+            failures: Exceptions that ended whole chunks, by the chunk's number. They aren't instances of `Exception`
+                (for example KeyboardInterrupt).
         """
         own, self._failures, self._do, self._single = self._failures, {}, None, None
         return {**{number * self.division.chunk: error for number, error in failures.items()}, **own}

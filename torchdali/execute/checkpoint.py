@@ -1,9 +1,9 @@
 """Checkpoint states: the position of a pipeline as JSON values, and a fingerprint of the pipeline.
 
 The position is a few integers for each reader and source. The *fingerprint* is the graph as lines of text. If a
-pipeline loads the state of another pipeline, an error shows the lines that differ. Some arguments aren't in the
-fingerprint, because they may change before a pipeline continues from a state: arguments for the location of the data,
-for the shard of a rank, and for the speed of reading.
+pipeline loads the state of another pipeline, an error shows the lines that differ. The fingerprint omits some
+arguments, which the user may change before a pipeline continues: the location of the data, the shard of a rank, and the
+settings for the speed of reading.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _OF_READERS = frozenset((
 
 
 def labels(graph: Graph) -> dict[Node, str]:
-    """Return a name for each node: the user's name, otherwise the operator's name and the node's index in the graph.
+    """Return a label for each node: the user's name, or the operator's name and the node's index in the graph.
 
-    The automatic names from tracing also count nodes that were pruned later. These names don't.
+    The index doesn't count unused nodes. The automatic names (`Node.name`) do count them.
     """
     return {
         node: f"{node.operator.name}_{i}" if node.name.startswith("__") else node.name
@@ -88,7 +88,7 @@ def _left_out(node: Node) -> Collection[str]:
 
 
 def _value(name: str, value: Any) -> str:
-    """Format a constant. The data of an external source may be large or change, so only its length is included."""
+    """Format a constant. For the data of an external source, which may be large or change, use only its length."""
     if name == "source" and isinstance(value, (list, tuple, Mapping, np.ndarray, torch.Tensor)):
         return f"{type(value).__name__} of {len(value)}"
     return _text(value)
@@ -102,7 +102,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Format a value, without details that differ from run to run, such as addresses."""
+    """Format a value without details that differ from run to run, such as addresses in memory."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, (bool, int, float, str, bytes, type(None), torch.dtype)):
@@ -198,7 +198,7 @@ def check_files(state: Mapping[str, Any], lists: Mapping[str, str]) -> None:
     """Warn if a reader's files, or their order, have changed since a state was saved.
 
     Args:
-        state: The state. A state from an earlier version has no digests of file lists, and causes no warning.
+        state: The state. If it comes from an earlier version without digests of file lists, there is no warning.
         lists: Digests of the readers' current file lists, by label.
     """
     for label, digest in lists.items():
@@ -235,7 +235,7 @@ def _short(value: Any) -> str:
 
 @contextlib.contextmanager
 def restoring() -> Iterator[None]:
-    """Convert an error in a `with` block that restores a state to a RuntimeError: the checkpoint is damaged."""
+    """In a `with` block that restores a state, convert any error to a RuntimeError: the checkpoint is damaged."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
@@ -243,7 +243,7 @@ def restoring() -> Iterator[None]:
 
 
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:
-    """Convert the checkpoint states of all ranks' pipelines to states for another number of ranks.
+    """Convert checkpoint states, one from each rank, to states for another number of ranks.
 
     The remaining records of the epoch are divided among the new ranks, see `cursor.reshard`. If every rank reads all
     records of a reader (``num_shards=1``), this reader continues at the position of one of the old ranks.
@@ -253,8 +253,8 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
         num_shards: Number of ranks that continue.
 
     Raises:
-        ValueError: The states aren't one state per rank of one job, or the pipeline has an external source, whose
-            samples can't be divided automatically.
+        ValueError: The states aren't one state per rank of one job, or the pipeline has an external source. The samples
+            of an external source can't be divided automatically.
         RuntimeError: The states belong to different pipelines.
     """
     old = list(states)

@@ -1,13 +1,13 @@
-"""Chunks: groups of samples that run through a chain together.
+"""Chunks: groups of samples that run together through a chain (operators that run sample by sample).
 
 A thread acquires the GIL once per chunk. From one sample to the next, code and data stay in the CPU's cache. The number
-of samples per chunk depends on the samples' size, and is chosen for each batch (`chunk_size`). If an operator has a
-batched implementation that accepts the samples, it processes a chunk in one call, otherwise sample by sample
-(`ChunkFunction`). On the fast path, C runs the whole chain in one call (`Fused`). An operator in a branch only
-processes the chunk's samples for which its conditions hold (`Places`).
+of samples per chunk depends on the samples' size, and is chosen for each batch (`chunk_size`). An operator processes a
+chunk in one call if it has a batched implementation that accepts the samples, otherwise sample by sample
+(`ChunkFunction`). On the fast path, C code runs the whole chain in one call (`Fused`). An operator in a branch
+processes only the samples for which the branch's conditions hold (`Places`).
 
-Samples that a chunk skips are rerun one by one, with the same random numbers. Therefore an error affects one sample,
-and the other samples are still computed.
+If the call for a chunk skips samples, they are rerun one by one, with the same random numbers. Therefore an error
+affects only one sample.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = [
 ]  # fmt: skip
 
 _MOST, _MOST_ENCODED = 64, 16  # largest number of samples in a chunk
-_MOST_SHARED = 32  # largest number of samples in a chunk whose files are copied for the device's hardware decoder
-_TINY = 1 << 10  # bytes per sample; a batch of smaller samples is computed before another thread would wake up
+_MOST_SHARED = 32  # the same if files are copied for the device's hardware decoder
+_TINY = 1 << 10  # bytes per sample; if samples are smaller, one thread finishes the batch before another one wakes up
 
 
 def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: int = 2) -> int:
-    """Choose the number of samples per chunk: a chunk must fit into the CPU's cache, and each thread gets some chunks.
+    """Choose the number of samples per chunk, so that a chunk fits into the CPU's cache and each thread gets work.
 
     Args:
         count: Number of samples of the batch.
@@ -71,7 +71,7 @@ def is_small(sample: int) -> bool:
 def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, TensorList], count: int) -> int | None:
     """Return the bytes per sample, summed over all inputs; None if an input can't be one tensor.
 
-    For an input from a branch, the largest sample counts.
+    An input from a branch counts with the size of its largest sample.
     """
     total = 0
     for edge in inputs:
@@ -100,8 +100,8 @@ def bytes_of_sample(samples: Any) -> int:
 def can_be_chunk(node: Node) -> bool:
     """Return whether an operator can process several samples in one call.
 
-    Failed chunks are rerun, so the operator must have no side effects and no state. It must have an input, an argument
-    or a random number that differs from sample to sample.
+    Failed chunks are rerun, so the operator must have no side effects and no state. At least one of its inputs,
+    arguments or random numbers must differ from sample to sample.
     """
     options, declared = node.operator.options, node.operator
     takes = node.inputs or node.per_sample or declared.schema.random or declared.kind == "reader"
@@ -119,17 +119,17 @@ def is_of_user(call: Any) -> bool:
 
 
 def is_encoded(batch: TensorList) -> bool:
-    """Return whether samples may be encoded data, which is small but takes long to process."""
+    """Return whether samples may be encoded data, which takes long to process although it is small."""
     return batch.torch_dtype == torch.uint8 and number_of_axes(batch) == 1
 
 
 class ChunkReader:
-    """Reads several records: small whole files in one call, other records one by one.
+    """Reads several records: small files in one call, other records one by one.
 
     Args:
-        lent: True if the data must remain valid only until this thread reads again.
-        copied: Indices of the outputs to copy. The dataset may own the memory of these outputs, and the user receives
-            them: if the user writes to them, later epochs would read the changed data.
+        lent: True if nobody uses the data after this thread's next read, so that memory may be reused.
+        copied: Indices of the outputs that must be copied, because the user receives them and the dataset may own their
+            memory. Without a copy, a user who writes to an output would change the data of later epochs.
     """
 
     def __init__(self, lent: bool = False, copied: Collection[int] = ()) -> None:
@@ -155,8 +155,8 @@ class ChunkReader:
         paths = reads.paths
         files = read_files(paths, self._lent) if self._by_library else None
         if files is None:
-            # The files are too large for `read_files`, so don't call it again. No lock is needed: a thread that still
-            # reads True only calls it once more.
+            # The files are too large for `read_files`, so don't call it again. No lock is needed: at worst, another
+            # thread calls it once more.
             self._by_library = False
             files = read_in_blocks(paths) if self._lent else None
         return None if files is None else SeparateSamples.of_arrays(files, torch.uint8)
@@ -181,10 +181,10 @@ class Columns:
 
     Attributes:
         data: Data of the chain's inputs, by edge.
-        values: Values of arguments and conditions, by `HostValue.key`.
+        values: Values of arguments and conditions, by `plan.HostValue.key`.
         reads: For each reader, the functions that read the records.
         rngs: For each random operator, its random numbers.
-        buffers: For each delivered edge, the buffer for its results.
+        buffers: For each edge that the chain delivers, the buffer for its results.
     """
 
     data: Mapping[DataNode, Any]
@@ -196,7 +196,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Places:
-    """The samples of a chunk for which conditions hold.
+    """The positions in a chunk of the samples for which an operator's conditions hold.
 
     Attributes:
         numbers: Indices of these samples in the chunk.
@@ -222,7 +222,7 @@ class Places:
 class PartialResult:
     """Results of an operator for some samples of a chunk.
 
-    Iterating yields one item per sample, None without a result.
+    Iteration yields one item per sample of the chunk; None for samples without a result.
     """
 
     samples: Any
@@ -246,7 +246,7 @@ class Chunk:
         part: The samples' indices as a slice.
         results: Results of the operators that have run, and the chain's inputs, by edge. Operators in a branch without
             samples have no results.
-        branches: For each condition that was evaluated, the samples of each branch. All operators of a branch share
+        branches: For each condition that was evaluated, the samples of each branch. The operators of all branches share
             this result.
     """
 
@@ -259,12 +259,13 @@ class Chunk:
 
 
 def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[Any, Sequence[int]]:
-    """Return the samples of each branch of a condition, by the condition's value.
+    """Return the indices of each branch's samples, by the condition's value.
 
     Args:
         values: The condition's value for each sample of a batch or chunk; None if no sample has a value.
         numbers: Indices of the samples for which the outer conditions hold.
-        by_truth: True if the branches are for True and False; False if they are for numbers.
+        by_truth: True for the branches of an if statement (keys True and False); False for branches that a number
+            selects.
     """
     branches: dict[Any, list[int]] = {}
     items = values.values if isinstance(values, Column) else values
@@ -280,7 +281,7 @@ class Fused:
     Attributes:
         body: The operator's batched implementation.
         node: The operator.
-        data: The source of the encoded samples: a reader in the chain, or an input of the chain.
+        data: The origin of the encoded samples: a reader in the chain, or an input of the chain.
         values: Per-sample arguments, by their names.
     """
 
@@ -308,8 +309,9 @@ class Fused:
 
         def do(samples: range) -> Collection[int]:
             # Several threads run this function at the same time, each with its own chunk. They share the columns, which
-            # don't change any more. Each thread writes, in C without the GIL, only to its chunk's rows of `out` and to
-            # ranges of the arena that it reserved under the arena's lock. Files are read into the thread's own memory.
+            # don't change any more. The C code runs without the GIL. It writes only to its chunk's rows of `out`, and
+            # to ranges of the arena that it reserved under the arena's lock. It reads files into the thread's own
+            # memory.
             part = slice(samples.start, samples.stop)
             results = self.body(
                 _sources(data[part]) if isinstance(self.data, Node) else data[part],
@@ -335,7 +337,7 @@ def _sources(reads: Sequence[Read]) -> list[Any]:
 
 
 def _read_alone(read: Read) -> Any:
-    """Return the first output of a record; None if reading fails. Then the sample is rerun, which raises the error."""
+    """Return the first output of a record; None if reading fails. A rerun of the sample then raises the error."""
     try:
         return read_row(read)[0]
     except Exception:  # rerunning this sample raises the error again
@@ -343,7 +345,7 @@ def _read_alone(read: Read) -> Any:
 
 
 def fuse(chain: Chain) -> Fused | None:
-    """Return the fast path of a chain; None if the chain can't run in one call."""
+    """Build the fast path of a chain. Return None if the chain can't run in one call."""
     node = encoded_operator(chain)
     if node is None:
         return None

@@ -1,7 +1,7 @@
-"""Prepare a chain for certain layouts, and bind it to a batch.
+"""Prepare a chain (operators that run sample by sample) for certain layouts, and bind it to a batch.
 
-Each operator of a chain is prepared for the layouts of its inputs. The chain is prepared once for each combination of
-its inputs' layouts. A chunk of samples then runs through the prepared functions, one after the other.
+The chain is prepared once for each combination of its inputs' layouts. A *chunk* of samples then runs through the
+prepared functions. On the *fast path*, one call of the native library replaces all of these functions.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from torchdali.tensors._storage import arrays_of
 
 __all__ = ["BoundChain", "CompiledChain", "Division", "Way", "axes_after", "set_assumed_layout"]
 
-_Axes = tuple[str, "int | None"]  # layout, and the number of axes; None if it is unknown
+_Axes = tuple[str, "int | None"]  # layout, and number of axes (None if unknown)
 _Take = Callable[[Chunk], Any]
 
 
@@ -60,8 +60,8 @@ class Way(Enum):
     Attributes:
         SAMPLES: Each operator processes sample by sample.
         CHUNKS: Each operator processes the whole chunk.
-        TENSORS: Like CHUNKS, but an input that is one tensor isn't split into samples.
-        FUSED: One call of the fast path's operator processes the chunk.
+        TENSORS: Like CHUNKS, but an input that is one tensor remains one tensor instead of a list of samples.
+        FUSED: The fast path processes the whole chunk in one call.
     """
 
     SAMPLES = auto()
@@ -75,9 +75,9 @@ class Division(NamedTuple):
 
     Attributes:
         chunk: Number of samples per chunk; the last chunk may be smaller.
-        way: How the samples of a chunk run through the chain.
-        at_once: True if the current thread runs the batch as a single chunk, because waking another thread would take
-            longer.
+        way: How the samples of a chunk run through the chain; see `Way`.
+        at_once: True if the current thread runs the batch as a single chunk, because it takes longer to wake another
+            thread.
     """
 
     chunk: int
@@ -99,12 +99,11 @@ class BoundChain:
         alone: True if a single thread may run a whole batch of small samples: the chain reads no records, and has no
             operator of the user.
         ragged: True if an operator has a batched implementation for samples of different shapes.
-        fused: The fast path, which runs the chain on several samples in one call; None if the chain isn't on the fast
-            path.
-        fell_back: Function that is called with an operator and an error, if its batched implementation failed on
-            samples that succeed one by one.
-        sample: Average bytes per sample of the chain's largest value, measured in the first chunk of a batch; 0 before
-            the first measurement.
+        fused: The fast path; None if the chain can't use it.
+        fell_back: Function that is called with an operator and an error if the operator's batched implementation
+            failed, but all samples succeeded one by one.
+        sample: Average bytes per sample of the chain's largest value, measured in the last batch's first chunk; 0
+            before the first batch.
     """
 
     chain: Chain
@@ -129,8 +128,8 @@ class BoundChain:
             count: Number of samples of the batch.
             threads: Number of threads.
             result: Bytes per sample of the largest result; 0 if unknown.
-            timed: True if the times of the operators are measured. This excludes `Way.FUSED`: its single call in C
-                contains all operators.
+            timed: True if each operator's time is measured. Then `Way.FUSED` isn't used, because it runs all operators
+                in one call.
         """
         if count < 2:
             return Division(1)
@@ -147,9 +146,8 @@ class BoundChain:
             at_once = small and is_small(sample or 0)
             return Division(count if at_once else 1, at_once=at_once)
         if self.ragged:
-            # One chunk per thread, because the calls are short, and after each call the threads wait for the GIL. All
-            # samples are processed in chunks: a batched implementation for different shapes may round differently from
-            # the implementation for one sample.
+            # Use one chunk per thread: the calls are short, and after each call the threads wait for the GIL. No sample
+            # is processed alone: the implementation for one sample may round differently from the batched one.
             return Division(chunk_size(count, threads, self.sample, parts=1), Way.CHUNKS)
         size = chunk_size(count, threads, self.sample) if self.sample else 1
         return Division(size, Way.CHUNKS if size > 1 else Way.SAMPLES)
@@ -162,7 +160,7 @@ class BoundChain:
         Args:
             way: How the samples run through the chain.
             columns: The values of the batch.
-            blamed: Maps the `id` of each exception to the node that raised it. The function adds entries.
+            blamed: Dictionary to which the function adds the node that raised an exception, by the exception's `id`.
             timings: Records the time after each call; None to not measure times.
         """
         if way is Way.FUSED:
@@ -189,7 +187,7 @@ class BoundChain:
             finally:
                 reports.receiver = before
             if self.chunkable and not samples.start:
-                # No lock is needed: several batches may write at the same time, but they write similar values.
+                # No lock is needed: threads may write at the same time, but their values are similar.
                 self.sample = max(map(bytes_of_sample, chunk.results.values()), default=0)
             return ()
 
@@ -236,7 +234,7 @@ class BoundChain:
             named = {name: take(chunk) for name, take in arguments.items()}
             if places is not None and len(places.numbers) < places.size:
                 items, named = [*map(places.part, items)], {name: places.part(each) for name, each in named.items()}
-            else:  # the branch has all samples of the chunk, so the operator runs as without a condition
+            else:  # the branch has all samples of the chunk: run the operator as if it had no condition
                 places = None
                 if place is not None:
                     named["out"] = place.place(chunk.samples)
@@ -321,7 +319,7 @@ class CompiledChain:
         chain: The chain.
         datasets: The dataset of each reader.
         fell_back: See `BoundChain`.
-        empty: Function that allocates memory for the chain's outputs; None if operators allocate it themselves.
+        empty: Function that allocates memory for the chain's outputs; None if operators allocate their outputs.
     """
 
     def __init__(
@@ -386,14 +384,14 @@ class CompiledChain:
         )
 
     def _is_read_by_user(self, node: Node) -> bool:
-        """Return whether a reader reads the user's dataset. Its records must not be read again if a chunk fails."""
+        """Return whether a reader reads the user's dataset. If a chunk fails, such records must not be read again."""
         dataset = self._datasets.get(node)
         return dataset is not None and not is_ours(type(dataset))
 
     def _chunk_function(self, node: Node, chunk: ChunkFunction) -> ChunkFunction:
         """Configure an operator's function on chunks for its use in this chain.
 
-        If the results are only used outside the chain, the function gets an allocator.
+        If the results are used only outside the chain, the function allocates them with `empty`.
         """
         if node.operator.options.merges:
             return replace(chunk, ragged=None, stacks=True)
@@ -404,12 +402,12 @@ class CompiledChain:
         return chunk
 
     def _outputs_to_copy(self, reader: Node) -> frozenset[int]:
-        """Return the indices of a reader's outputs to copy, because the user receives them and they may be views."""
+        """Return the indices of outputs that must be copied, because the user receives them and they may be views."""
         delivered = {edge.index for edge in self.chain.delivers if edge.source is reader}
         return frozenset(delivered if reader.operator.has("view") else ())
 
     def _is_passing(self, reader: Node) -> bool:
-        """Return whether only operators that allocate their results, such as decoders, use a reader's outputs."""
+        """Return whether all operators that use a reader's outputs allocate their results, as decoders do."""
         own, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.delivers))
         takers = [n for n in self.chain.nodes if not own.isdisjoint(map(id, edges(n)))]
         return own.isdisjoint(delivered) and all(node.operator.allocates for node in takers)
@@ -420,7 +418,7 @@ class CompiledChain:
         return any(id(edge) in inputs for edge in node.outputs)
 
     def misshapen(self, inputs: Mapping[DataNode, TensorList]) -> dict[int, tuple[Exception, Node]]:
-        """Find samples whose value of an argument has the wrong shape.
+        """Find the samples for which the value of an argument has the wrong shape.
 
         Returns:
             The error and the operator, by the sample's index.
@@ -449,9 +447,9 @@ def _samples(batch: TensorList, in_tensors: bool, ragged: bool) -> Any:
 
 
 def _shape_argument(batch: TensorList, value: HostValue) -> Column:
-    """Return the values of an argument or condition; errors name the operator and the user's line.
+    """Return the values of an argument or condition, one per sample. Errors name the operator and the user's line.
 
-    A value is None if its sample isn't in the branch that computes it.
+    If a sample isn't in the branch that computes the value, its value is None.
     """
     per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
     try:
@@ -488,7 +486,7 @@ def _axes_of_outputs(node: Node, layouts: tuple[str, ...], axes: Mapping[DataNod
 
 
 def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Axes]:
-    """Return the layout and the number of axes of an operator's outputs, as far as known before it runs.
+    """Return the layout and number of axes of an operator's outputs, as far as they are known before it runs.
 
     Args:
         node: The operator.
@@ -515,7 +513,7 @@ def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
 
 
 def _before_caches(edge: DataNode) -> DataNode:
-    """Return the edge whose values a cache stores, for an output of the cache; return other edges unchanged."""
+    """For an output of a cache, return the edge whose values the cache stores. Return other edges unchanged."""
     source = edge.source
     if source is not None and source.parts:
         source = source.parts[-1]
