@@ -151,7 +151,7 @@ class BatchDraw:
         index: Running number of the batch, in the order in which batches are started; -1 before the start.
         turn: Running number among the batches whose first stages run in this process, not in a worker process; -1 for
             other batches.
-        position: Number of samples in all earlier batches.
+        position: Running number of the batch's first sample.
         keys: For each reader, the keys of the samples.
         reads: For each reader, the functions that return the samples' data; see `datasets.start_reads`.
         info: The file of each sample; None if it is unknown.

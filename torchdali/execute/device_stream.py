@@ -1,10 +1,11 @@
 """The accelerator of a pipeline: its streams, and the transfer of batches.
 
-All kernels of a pipeline run on one stream, the computing stream, which belongs to the pipeline. Copies to the device
-run on a second stream, in parallel with the kernels of earlier batches. The computing stream waits for each copy.
+All kernels of a pipeline run on the pipeline's own stream, the computing stream. Copies to the device run on a second
+stream, in parallel with the kernels of earlier batches. The computing stream waits for each copy.
 
-An event marks the end of a batch. When the user's thread takes a batch, its current stream waits for this event. Every
-tensor of the batch is recorded on the user's stream, so that its memory isn't reused while the user's kernels read it.
+An event marks the end of a batch. When the user's thread takes a batch, that thread's current stream waits for this
+event. Every tensor of the batch is recorded on that stream, so that the memory isn't reused while the user's kernels
+read it.
 
 With ``device_id="cpu"``, the same code runs on the CPU, without streams.
 """
@@ -30,7 +31,7 @@ from torchdali.tensors._storage import PackedSamples
 __all__ = ["DeviceStream", "resolve_device"]
 
 _SMALL = 1 << 16  # bytes; larger batches aren't copied together with other data
-_ALIGNED = 16  # alignment, in bytes, of each batch in a block
+_ALIGNED = 16  # alignment in bytes of each batch in a block of memory
 _NOTHING = contextlib.nullcontext()
 
 
@@ -71,7 +72,7 @@ class DeviceStream:
 
     Args:
         device: The device; None if the pipeline has no accelerator.
-        priority: Priority of the streams. Lower numbers are more urgent; numbers above 0 mean 0, as in CUDA.
+        priority: Priority of the streams. Lower numbers are more urgent. Numbers above 0 count as 0, as in CUDA.
         one_stream: True to run copies on the computing stream.
 
     Attributes:
@@ -97,7 +98,7 @@ class DeviceStream:
 
     @property
     def pins(self) -> bool:
-        """True if memory for copies to the device should be pinned. ``DALI_RESTRICT_PINNED_MEM=1`` forbids it."""
+        """True if memory for copies to the device should be pinned: not with ``DALI_RESTRICT_PINNED_MEM=1``."""
         return self.stream is not None and os.environ.get("DALI_RESTRICT_PINNED_MEM") != "1"
 
     def context(self) -> Any:
@@ -123,14 +124,14 @@ class DeviceStream:
         with on_stream(self._copies):
             moved = _move(source, self.device)
         copied = self.record(self._copies)
-        # The copy may read pinned memory after this call returns. So `keep_until` retains the batch until the copy is
+        # The copy may read pinned memory after this call returns, so `keep_until` retains the batch until the copy is
         # done.
         self.keep_until(batch, copied)
         self._wait_for_copies(_tensors(moved), copied)
         return moved
 
     def _move_present(self, batch: TensorList) -> TensorList:
-        """Copy the existing samples of a branch in one block. Missing samples remain None."""
+        """Copy the samples that a branch computed, in one block. The other samples remain None."""
         present = [s for s in batch.samples() if s is not None]
         moved = iter(self.to_device(TensorList.from_samples(present)).samples() if present else ())
         places = [s if s is None else next(moved) for s in batch.samples()]
@@ -147,16 +148,16 @@ class DeviceStream:
             return
         self.stream.wait_event(copied)
         for tensor in tensors:
-            # The tensor was allocated on the stream for copies. From here on, the computing stream uses it. Without the
-            # next call, the allocator could give the memory to a new copy while kernels still read it.
+            # The tensor was allocated on the stream for copies, and the computing stream uses it from here on. Without
+            # the next call, the allocator could reuse the memory for a new copy while kernels still read it.
             tensor.record_stream(self.stream)
 
     def upload_together(self, batches: Iterable[TensorList]) -> list[TensorList]:
-        """Copy small batches to the device in one block, because kernels will need them. Must run inside `context`.
+        """Copy small batches to the device in one block. Must run inside `context`.
 
         Returns:
-            The batches that were copied (see `TensorList.uploaded`). The caller must remove the copies when the whole
-            batch is done.
+            The batches that were copied. Their attribute `uploaded` has the copy, which the caller must remove when the
+            whole batch is done.
         """
         assert self.device is not None
         small, size = _together(batches)
@@ -182,7 +183,7 @@ class DeviceStream:
         Args:
             arena: The arena.
             batches: Batches to include in the same copy, if they are small and fit into the arena.
-            into: Memory on the device to copy to, which no kernel uses; None for new memory.
+            into: Memory on the device for the copy, which no kernel uses; None for new memory.
 
         Returns:
             The elements of the arena on the device, and the batches that were included (see `upload_together`).
@@ -209,8 +210,8 @@ class DeviceStream:
         here = self.stream is not None and batch.device == self.device
         moved = self.to_device(batch)
         if here:
-            # The data was not copied. Its memory was allocated on the source's stream, and must not be reused there
-            # while the computing stream reads it.
+            # The data was not copied. Its memory was allocated on another stream, which must not reuse it while the
+            # computing stream reads it.
             for tensor in _tensors(batch):
                 tensor.record_stream(self.stream)
         return moved
@@ -223,8 +224,7 @@ class DeviceStream:
     def close(self) -> None:
         """Wait for copies that read this pipeline's pinned memory. After that, the memory may be released.
 
-        PyTorch's allocator waits only for copies that begin at the start of a block, so this method must wait for the
-        others.
+        PyTorch's allocator waits only for copies that begin at the start of a block. This method waits for the others.
         """
         with self._lock:
             sent, self._sent = list(self._sent), deque()
@@ -270,7 +270,7 @@ class DeviceStream:
         return _move(batch, torch.device("cpu"))
 
     def hand_over(self, batches: Iterable[TensorList], ready: Any, stream: Any = None) -> None:
-        """Make the consumer's stream wait until a batch is computed. From then on, the batch belongs to the consumer.
+        """Make the consumer's stream wait until a batch is computed. Then the batch belongs to the consumer.
 
         Args:
             batches: Outputs of the batch.
@@ -281,13 +281,12 @@ class DeviceStream:
         if self.stream is None or self.device is None:
             return
         current = torch.cuda.current_stream(self.device) if stream is None else stream_of(stream, self.device)
-        # The user's thread continues immediately. Kernels that it enqueues from now on start after the event.
+        # The user's thread continues immediately. Kernels that this thread enqueues from now on start after the event.
         current.wait_event(ready)
         for batch in batches:
             if batch.device.type == "cuda":
                 # The memory was allocated on the pipeline's stream. Without `record_stream`, the allocator could reuse
-                # it for another batch as soon as the user drops the tensor. Then kernels on the user's stream might
-                # still read it.
+                # it as soon as the user drops the tensor, while kernels on the user's stream still read it.
                 for tensor in _tensors(batch):
                     tensor.record_stream(current)
 

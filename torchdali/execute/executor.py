@@ -1,24 +1,24 @@
 """Run the batches of a plan, several at a time.
 
-The executor guarantees the following:
+In a plan, *steps* are operators that run over a whole batch, and a *chain* is a group of operators that run sample by
+sample. A *replica* is a worker process that computes whole batches. The executor guarantees the following:
 
-- *Sources.* `schedule` calls plain Python sources in the caller's thread, in the graph's order. All other work runs
-  in the scheduler thread and the thread pool.
-- *Success.* Batches are delivered in the order in which they were scheduled. Objects with state (sources, steps over a
-  batch) process batches in that order. Samples of a chain run in any order on any thread.
-- *Failure.* An exception belongs to the batch in which it was raised. `pop` raises it for that batch, with operator,
-  line, sample and file. The other batches are not affected, and the executor continues.
-- *End.* If a source raises StopIteration, the epoch ends: this batch and the batches that were scheduled after it are
-  empty. For each of them, `pop` raises StopIteration. `reset` starts the next epoch.
+- *Sources.* `schedule` calls plain Python sources in the caller's thread, in the graph's order. All other work runs in
+  the scheduler thread and the thread pool.
+- *Success.* Batches are delivered in the order in which they were scheduled. Objects with state (sources, steps)
+  process batches in that order. Samples of a chain run in any order on any thread.
+- *Failure.* An exception belongs to the batch in which it was raised. When this batch is taken, `pop` raises the
+  exception, with operator, line, sample and file. The other batches are not affected, and the executor continues.
+- *End.* If a source raises StopIteration, the epoch ends: this batch and all batches that were already scheduled after
+  it are empty. For each of them, `pop` raises StopIteration. `reset` starts the next epoch.
 - *The user's state.* If the user's functions may read values that change, the first batch of an epoch starts only when
-  the user takes it, so that the functions read the values of this moment. This doesn't apply to pipelines with
-  sources: their first batch starts immediately.
+  the user takes it. Then the functions read the current values. In pipelines with sources, the first batch starts
+  immediately.
 - *Cancellation.* An exception from outside (Ctrl-C, an alarm) may end `schedule`, `pop` and `reset` between any two
-  instructions. The next call continues. It asks the sources for the same batch again; each source recognizes the batch
-  by the object that identifies it, and returns the same data. `pop` takes a batch in a single assignment. If the
+  instructions. The next call continues. It requests the same batch from the sources again. Each source recognizes the
+  batch by an object that identifies it, and returns the same data. `pop` takes a batch in a single assignment. If the
   exception prevented the caller from receiving a batch, the caller can request it again by its number. A synchronous
-  executor computes an interrupted batch again. If a source may have lost the batch's data, the executor raises an
-  error instead.
+  executor computes an interrupted batch again, or raises an error if a source may have lost the batch's data.
 - *One caller.* If two threads take a batch at the same time, one of them gets an error. A forked process gets an error
   if it uses an executor of its parent, because the executor's threads don't exist in the forked process.
 - *Shutdown.* Any thread may call `close`, at any time and repeatedly. Batches in flight end with an error, and
@@ -80,7 +80,7 @@ from torchdali.threads import Thread, close_at_end, patience
 
 __all__ = ["Executor"]
 
-# The registry of `warnings.warn_explicit` for the replicas' warnings: each one is shown only once
+# The registry of `warnings.warn_explicit` for the replicas' warnings, so that each warning is shown only once
 _warned: dict[Any, Any] = {}
 
 
@@ -93,8 +93,8 @@ class Executor:
         readers: The state of each reader node.
         sources: The source of each source node.
         bad_samples: The policy for samples that fail.
-        placing: The number of processes, and the stages that they run. None: only this process.
-        start: Creates the object that starts the processes. It has the parameters of `Starter`.
+        placing: The number of processes, and the stages that they run. None to use only this process.
+        start: Creates the object that starts the processes: a function with the parameters of `Starter`.
 
     Raises:
         MemoryError: No memory is available for threads.
@@ -117,7 +117,7 @@ class Executor:
         self.placing = Placing(1) if placing is None else placing
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._sees_changes = any(map(may_see_changes, nodes_of(plan.stages)))
-        # Before threads are started: processes may be forked
+        # Before threads are started, because processes may be forked
         starter, processes = self._start_processes(start, plan, settings, readers)
         self._labels = labels(plan.graph)
         self._caller_queue = CallerQueue() if settings.synchronous else None
@@ -139,11 +139,11 @@ class Executor:
         self._count = self._position = 0
         self._stopped = self._ended = self._is_lost = False
         self._again: list[InFlightBatch] = []  # see `_repeat`
-        self._whole = 0  # number of batches in `_flight` that come before the batches in `_again`
+        self._whole = 0  # number of batches in `_flight` before the batches in `_again`
         self._scheduled = self._skipped = 0
-        # Data of the next batch; the dictionary also identifies the batch to sources
+        # Data of the next batch. By this dictionary, sources also recognize a batch that is requested again.
         self._prepared: dict[Node, SourceBatch] = {}
-        self._begun: object = None  # identifies the epoch that `reset` begins, also after an interrupt
+        self._begun: object = None  # identifies the epoch that `reset` begins to the sources
         self.taken = Taken(state=self.state())
         self._taking = SingleCaller()
         self._drawn: Mapping[Node, Keys] = {}  # keys of the last batch that was drawn
@@ -170,9 +170,9 @@ class Executor:
         return None, []
 
     def _join(self, starter: Starter, processes: list[Worker], threads: ThreadPool) -> bool:
-        """Run all batches that are drawn from now on in the started processes.
+        """Compute all batches that are drawn from now on in the started processes.
 
-        Returns False if the executor is closed; then the caller must end the processes.
+        Return False if the executor is closed; then the caller must end the processes.
         """
         with self._lock:
             if self._closed:
@@ -212,7 +212,7 @@ class Executor:
 
     @property
     def exits(self) -> tuple[str, ...]:
-        """Lines about the worker processes, with the cause of death of each dead process; empty if none has died."""
+        """For each worker process that died, a line with the cause."""
         lines = () if self.replicas is None else self.replicas.summary()
         return lines if len(lines) > 1 else ()
 
@@ -220,14 +220,14 @@ class Executor:
 
     @property
     def in_flight(self) -> int:
-        """Number of batches that were scheduled and not yet taken."""
+        """Number of batches that were scheduled and aren't taken yet."""
         # No lock is needed: only the user's thread adds and removes batches, and reading a list's length is atomic.
         self._settle()
         return len(self._flight)
 
     @property
     def empty(self) -> bool:
-        """True if the user has taken all batches. May wait for the oldest batch, which may be the end of the epoch."""
+        """True if the user has taken all batches. May wait for the oldest batch, to see whether it ends the epoch."""
         self._settle()
         if not self._flight:
             return True
@@ -240,8 +240,8 @@ class Executor:
     def stopped(self) -> bool:
         """True if a source has ended. May wait for the batches in flight."""
         if self.sources and self._flight and not self._stopped:
-            # The scheduler thread writes `_stopped` before it sets the batch's event `finished`. This thread reads it
-            # after the event, so it sees the write.
+            # The scheduler thread writes `_stopped` before it sets the batch's event `finished`, and this thread reads
+            # `_stopped` after the event.
             self._wait(self._flight[-1])
         return self._stopped
 
@@ -265,16 +265,16 @@ class Executor:
     ) -> None:
         """Schedule one more batch. Return after the batch's sources were called.
 
-        A synchronous executor runs all steps in this thread, and returns when the batch is done. It returns earlier if
-        the batch begins an epoch and must wait until the user takes it.
+        A synchronous executor returns only when the batch is done, unless the batch must wait until the user takes it
+        (see `_holds_back`).
 
         Args:
             ended: Schedule the end of the epoch instead of a batch.
             random_keys: Keys of the random numbers. By default, they depend on the batch's position.
-            records: The records that each reader reads, in any number; the readers' positions don't change. None: the
+            records: Any number of records for each reader to read; the readers' positions don't change. None for the
                 next records of the epoch.
-            fed: Data for some sources, which are not called for this batch.
-            tag: Stored with the batch, so that the caller recognizes it when it is taken.
+            fed: Data of some sources, which are not called for this batch.
+            tag: Value by which the caller recognizes the batch when it is taken.
         """
         self._check_open()
         self._check_whole()
@@ -292,7 +292,7 @@ class Executor:
             self._put_in_flight(batch)
 
     def _settle(self) -> None:
-        """Finish the steps that an interrupt may have prevented.
+        """Finish the work that an interrupt may have prevented.
 
         Remove a batch that was taken from the batches in flight. Forget the sources' data for the next batch, if the
         batch is already in flight.
@@ -316,8 +316,8 @@ class Executor:
     def _prepare(self, batch: InFlightBatch) -> None:
         """Call all sources that must run in this thread, in the graph's order, for the data of the next batch.
 
-        If an interrupt ends this method, `_prepared` retains the data that the sources have returned. The next call
-        uses this data and calls only the other sources, so that all sources deliver data for the same batch.
+        If an interrupt ends this method, `_prepared` retains the data that some sources have returned. The next call
+        uses this data and calls only the other sources.
         """
         # The batch belongs to this thread until `_request` passes it to the scheduler thread.
         batch.prepared = self._prepared
@@ -337,7 +337,7 @@ class Executor:
         taken = self._prepared
         self._ended = any([isinstance(each.error, StopIteration) for each in taken.values()])
         if any([each.is_repeated for each in taken.values()]):
-            # This batch only gets the repeated error. `_prepared` retains the other sources' data for the next batch.
+            # This batch gets only the repeated error. `_prepared` retains the other sources' data for the next batch.
             batch.prepared = {node: each for node, each in taken.items() if each.is_repeated}
             self._prepared = {node: each for node, each in taken.items() if not each.is_repeated}
 
@@ -362,11 +362,11 @@ class Executor:
     def _request(self) -> None:
         """Start the batches in flight that were not started yet.
 
-        Further calls, as after a KeyboardInterrupt, do no harm.
+        Repeated calls, for example after a KeyboardInterrupt, do no harm.
         """
         if self._caller_queue is None:
-            # The batches now belong to the scheduler thread. The request refers to the executor. The sleeping scheduler
-            # thread doesn't (`_schedule_batches`).
+            # The batches now belong to the scheduler thread. That thread refers to the executor only during a request,
+            # not while it sleeps (`_schedule_batches`).
             self._requests.put(self)
         else:
             with self._caller_queue.own(), torch.no_grad(), self.settings.here():
@@ -377,7 +377,7 @@ class Executor:
 
         The waits have timeouts, so that this thread notices if another thread has called `close`.
         """
-        # The order matters: if the scheduler thread has held the batch back, it reads `wanted` after this request.
+        # Set `wanted` first: if the scheduler thread has held the batch back, it reads `wanted` after this request.
         batch.wanted = True
         if batch.draw.index < 0:
             self._request()
@@ -391,12 +391,12 @@ class Executor:
             with torch.no_grad(), self.settings.here():
                 while not batch.finished.is_set():
                     self._check_open()
-                    # The last worker of a chain puts the following stages into the queue. After that, workers don't
-                    # access the batch: it belongs to this thread, which runs the stages.
+                    # The last worker of a chain puts the following stages into the queue. From then on, the batch
+                    # belongs to this thread, which runs these stages.
                     self._caller_queue.run_next(timeout=1.0)
 
     def _give_up(self, caller_queue: CallerQueue) -> None:
-        """End the batches in flight that an interrupt has left incomplete, and note that they must be computed again.
+        """End the batches in flight that are incomplete after an interrupt, and note that they must be computed again.
 
         Only a synchronous executor does this: its batches run in the thread that was interrupted.
         """
@@ -418,9 +418,8 @@ class Executor:
 
         Args:
             stream: The stream on which the caller will use the batch; see `DeviceStream.hand_over`.
-            after: Number of batches that the caller has received, see `Taken.number`. If it is smaller than the number
-                of batches taken so far, an interrupt has prevented the caller from receiving the last batch. Then this
-                batch is returned again.
+            after: Number of batches that the caller has received. If more batches were taken (`Taken.number`), an
+                interrupt prevented the caller from receiving the last one, and `pop` returns that batch again.
 
         Raises:
             StopIteration: A source has ended.
@@ -434,18 +433,17 @@ class Executor:
             batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
         if batch is None:
             raise RuntimeError("the error of this batch is unknown: an interrupt has come before it was raised")
-        error, batch.outcome.error = batch.outcome.error, None  # the error's frames refer to the batch
+        error, batch.outcome.error = batch.outcome.error, None  # because the error's frames refer to the batch
         if error is not None:
             self.taken = self.taken.release()
             try:
                 raise error
             finally:
-                # Breaks a cycle: the error refers to its traceback, the traceback to this frame, this frame to the
-                # error
+                # Breaks a cycle of references: error, traceback, this frame, error
                 del error
         self.bad_samples.check_budget(batch)
         self.profile.note_delivery(batch.draw.size)
-        # This doesn't block the user's thread: only the stream waits, and only for this batch's kernels.
+        # Only the stream waits, and only for this batch's kernels. The user's thread isn't blocked.
         self.device_stream.hand_over(batch.outcome.outputs, batch.outcome.ready, stream)
         return batch
 
@@ -461,10 +459,10 @@ class Executor:
         if self._caller_queue is not None and _is_interrupt(batch.outcome.error):
             self._caller_queue.interrupted = True
             raise KeyboardInterrupt
-        # The scheduler thread recorded the position after this batch when it drew the batch. So a checkpoint doesn't
-        # count batches in flight.
+        # `state` is the position after this batch, recorded when the batch was drawn. So a checkpoint doesn't count
+        # batches in flight.
         number = self.taken.number + (not isinstance(batch.outcome.error, StopIteration))
-        # If an interrupt arrives before this assignment, the batch is still in flight for the next call.
+        # If an interrupt arrives before this assignment, the batch is still in flight, and the next call takes it.
         self.taken = Taken(number, batch, batch.request.tag, batch.draw.state)
         self._settle()
         return batch
@@ -515,25 +513,25 @@ class Executor:
     def close(self) -> None:
         """End all threads and processes, fail the batches in flight, and close the caches."""
         if os.getpid() != self._process:
-            return  # a fork of the owner: the threads don't exist here, and the lock may have been held during the fork
+            return  # a fork of the owner has none of the threads, and the lock may be held forever
         with self._lock:
             if self._closed:
                 return
             self._closed = True
         # Close the sources first: the scheduler thread may be waiting inside a source, for `feed_input` or for a worker
-        # process. Without this, it wouldn't read the None from its requests.
+        # process, and wouldn't read the None below.
         for source in self.sources.values():
             source.close()
-        # None ends the scheduler thread after the remaining requests. The scheduler thread never waits for the worker
-        # threads, so they may end before it.
+        # None ends the scheduler thread after the remaining requests. This thread never waits for the worker threads,
+        # so the worker threads may end earlier.
         self._requests.put(None)
         if self.replicas is not None:
             self.replicas.pool.close()
         self._stages.close()
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(patience())
-        # The threads have ended, so the batches belong to this thread. But after the timeout, a thread may still be in
-        # the user's code. When it returns, it finds its batch finished, and doesn't access it.
+        # The threads have ended, so the batches belong to this thread. A thread that didn't end before the timeout is
+        # still in the user's code. When it returns, its batch is finished, and it doesn't access the batch.
         for batch in self._flight.copy():
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)
@@ -572,10 +570,10 @@ class Executor:
                 self._start(batch)
 
     def _holds_back(self, batch: InFlightBatch) -> bool:
-        """Return whether a batch must wait until the user takes it. This may apply only to the first batch of an epoch.
+        """Return whether a batch must wait until the user takes it. Only the first batch of an epoch may have to.
 
-        The batch waits if the user's functions may read values that change until then. It also waits if its data is
-        remote, because the program may end before it needs the data.
+        The batch waits if the user's functions may read values that the program changes meanwhile. It also waits if its
+        data is remote, because the program may end without taking the batch.
         """
         if batch.wanted or self.sources or batch.request.ended or batch.request.records is not None:
             return False
@@ -594,8 +592,8 @@ class Executor:
             if self._stopped or batch.request.ended:
                 raise StopIteration
             batch.draw.position = self._position
-            # Read the attribute once per batch. Replicas may become ready at any moment, but a batch whose records this
-            # process reads must also be computed in this process.
+            # Read the attribute once per batch, because replicas may become ready at any moment. If this process reads
+            # a batch's records, it must also compute the batch.
             replicas = self.replicas
             self._draw(batch, replicas)
         except StopIteration as stop:
@@ -617,14 +615,14 @@ class Executor:
             self._stages.begin(batch)
             return
         try:
-            # From here on, the batch belongs to the replica. When the reply arrives, it belongs to the thread that
+            # From here on, the batch belongs to the replica. After the reply, the batch belongs to the thread that
             # calls `_came_back`.
             replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._came_back)
-        except BaseException as error:  # for example: shared memory is full
+        except BaseException as error:  # for example because shared memory is full
             self._stages.fail(batch, error, first=self._remote_stages)
 
     def _came_back(self, job: BatchJob) -> None:
-        """Continue a batch whose first stages ran in a replica, in the thread that must run the later stages."""
+        """Continue a batch after its first stages ran in a replica."""
         if self._caller_queue is None:
             self._take_over(job)
         else:
@@ -659,7 +657,7 @@ class Executor:
         batch.outcome.bad_samples += [(count, read_failure(failure)) for count, failure in reply.budget]
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
-        """Draw a batch: its sources' data and the keys of its samples. Record the position after the batch.
+        """Get the sources' data and draw the keys of a batch's samples. Record the position after the batch.
 
         If the records are read in this process, start to read them.
         """
@@ -696,7 +694,7 @@ class Executor:
             self._position += self.settings.batch_size
 
     def _pull(self, batch: InFlightBatch) -> dict[Node, int]:
-        """Get the batch's data from every source. Return the number of samples from each.
+        """Get the batch's data from every source. Return each source's number of samples.
 
         If a source fails or has ended, the other sources still deliver their data, as in DALI. Then the method raises
         the first error, or StopIteration.
@@ -737,8 +735,8 @@ class Executor:
     def _on_device(self, node: Node, outputs: tuple[TensorList, ...]) -> tuple[TensorList, ...]:
         """Copy the data of a source to the device of its node."""
         move = self.device_stream.to_cpu if node.device == "cpu" else self.device_stream.adopt
-        # The pipeline's stream orders the copy before the steps of this batch, because they are enqueued later. So
-        # steps need no event, even if another thread enqueues them.
+        # The steps of this batch are enqueued later on the same stream, so they need no event, even if another thread
+        # enqueues them.
         with self.device_stream.context():
             return tuple(map(move, outputs))
 
@@ -762,7 +760,7 @@ class Executor:
         }
 
     def file_lists(self) -> dict[str, str]:
-        """Return a digest of the file list of each reader that reads a list of files in order."""
+        """Return digests of the file lists, for the readers that read a list of files in order."""
         lists = {self._labels[node]: list_identity(reader.dataset) for node, reader in self.readers.items()}
         return {label: identity.hex() for label, identity in lists.items() if identity is not None}
 
@@ -792,9 +790,9 @@ class Executor:
 def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: ThreadPool) -> None:
     """Start processes in a separate thread, while this process computes the first batches.
 
-    Meanwhile, the thread holds no reference to the executor. The thread isn't a daemon, because it may drop the last
-    reference to the executor, and thereby to tensors: if a daemon thread drops a tensor while the interpreter ends, the
-    process aborts.
+    While the processes start, the thread holds no reference to the executor. The thread isn't a daemon, because it may
+    drop the last reference to the executor and its tensors. If a daemon thread drops a tensor while the interpreter
+    exits, the process aborts.
     """
 
     def start() -> None:
@@ -817,7 +815,7 @@ def _run_on(threads: ThreadPool, function: Callable[[], None]) -> None:
     def run(_: int) -> None:
         function()
 
-    # `order=-1`: before all other jobs, because a batch waits for the function
+    # `order=-1` puts the job before all others, because a batch waits for the function
     threads.submit(Job(run, 1, _nothing, order=-1))
 
 
@@ -829,8 +827,7 @@ def _prepared_in_own_frames(prepare: Callable[[], SourceBatch | None]) -> Iterat
     """Call a source from a generator, whose frame doesn't refer to the caller's frame after the call.
 
     If a source raises an exception, the exception is stored, and refers to the frames that it passed through. With a
-    normal call, these would include the caller's frames up to the user's call of `run`, which refers to the pipeline.
-    Then only the garbage collector could free the pipeline.
+    normal call, these frames would refer to the pipeline, and only the garbage collector could free the pipeline.
     """
     yield prepare()
 
@@ -840,7 +837,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 def _clash(sizes: Mapping[Node, int]) -> str:
-    """Return the message for sources whose batches differ in size, with the user's lines that created the sources."""
+    """Return the message for sources with different batch sizes, with the user's lines that created the sources."""
     first, size = next(iter(sizes.items()))
     other, its_size = next((node, count) for node, count in sizes.items() if count != size)
     return (

@@ -1,10 +1,10 @@
 """Divide the images of a batch between the device's JPEG decoder, called the engine, and the CPU's threads.
 
-The *share* is the part of a batch that the engine decodes. The executor calls three methods: `accepts` opens the share
-of a batch, `submit` submits it to the engine, and `collect` returns the decoded images. The CPU's threads copy the
-files of the share into pinned memory. When all images of a batch have been examined, a separate thread submits the
-share to the engine. The engine decodes into a buffer on the device, which has capacity for the CPU's images after the
-engine's images. So the whole batch is in one block of memory.
+The images of a batch that the engine decodes are the batch's *share*. The executor calls three methods: `accepts` opens
+a share, `submit` submits it to the engine, and `collect` returns the decoded images. The CPU's threads copy the files
+of the share into pinned memory. When all images of a batch have been examined, a separate thread submits the share to
+the engine. The engine decodes into a buffer on the device. The CPU's images are copied into the same buffer, so that
+the whole batch is in one block of memory.
 
 An engine doesn't wait for earlier work on a stream. Therefore a buffer on the device is reused only after the host has
 *seen* that its last use is over: the host has queried the event after this use, or has waited for it. The files' memory
@@ -41,12 +41,12 @@ from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["HardwareDecoding"]
 
-_ROOM = 1 << 18  # bytes per sample that the first batch reserves for pixels, and the same number for files
+_ROOM = 1 << 18  # bytes per sample that the first batch reserves for pixels, and again for files
 _ALIGNED = 256
 _FILE_ALIGNED = 64
 _NAME = "torchdali-engine"
 _STATES = 3  # largest number of batches that the engine decodes at the same time
-_MORE = 1.2  # the engine's capacity for images, as a multiple of the expected number of images in a share
+_MORE = 1.2  # capacity of the engine: expected number of images in a share, times this factor
 _MOST_FAILURES = 3  # after this number of failed calls in a row, the engine is no longer used
 
 
@@ -57,13 +57,13 @@ class SharedFiles:
         decoding: The engine and its thread.
         size: Number of images of the batch.
         files: Pinned memory for the files.
-        behind: Number of elements to reserve on the device after the engine's images, for the CPU's images.
+        behind: Number of elements to reserve for the CPU's images, after the engine's images on the device.
     """
 
     def __init__(self, decoding: HardwareDecoding, size: int, files: Arena, behind: int) -> None:
         self._decoding, self._unseen, self._files, self.behind = decoding, size, files, behind
-        # Until the submission, the chain's threads add to these attributes, under the lock. From the submission on, the
-        # attributes belong to the engine's thread, and no thread adds to them.
+        # Until the share is submitted, the CPU's threads add to these attributes, under the lock. Then the attributes
+        # belong to the engine's thread, and don't change any more.
         self._tables: list[tuple[Files, Array]] = []
         self._count = 0
         self._more: list[Tensor] = []
@@ -97,7 +97,7 @@ class SharedFiles:
         return memory.data_ptr()
 
     def add(self, files: Files, parts: Array, count: int) -> int:
-        """Add copied files to the share. Return the index of the first one; -1 if the share was already submitted."""
+        """Add copied files to the share. Return the first file's index; -1 if the share was already submitted."""
         with self._lock:
             if self._future is not None:
                 return -1
@@ -109,7 +109,7 @@ class SharedFiles:
         """Copy one file into pinned memory and add it to the share.
 
         Returns:
-            The copy, as returned by `data_of`. If the share was already submitted, `data` itself.
+            The copy (the tensor that `data_of` returns); `data` itself if the share was already submitted.
         """
         if any(data is view for view in list(self._views.values())):
             return data
@@ -154,7 +154,7 @@ class SharedFiles:
         return table
 
     def count_examined(self, count: int) -> None:
-        """Record that a number of the batch's images were examined. After the last image, submit the share."""
+        """Record that some images of the batch were examined. After the last image, submit the share."""
         with self._lock:
             self._unseen -= count
             ready = self._unseen == 0
@@ -162,7 +162,7 @@ class SharedFiles:
             self.submit()
 
     def submit(self) -> Future[Decoded | None]:
-        """Submit the share to the engine's thread, if this was not done yet, and return the future of its result."""
+        """Submit the share to the engine's thread, unless it was already submitted. Return the future of the result."""
         with self._lock:
             if self._future is None:
                 self._future = self._decoding.start(self, self._count)
@@ -221,15 +221,15 @@ class Decoded:
         if into.numel() < arena.used:
             flat, uploaded = stream.copy_arena(arena, batches)
             return torch.cat([self.arena[: self.used], flat]), uploaded
-        stream.copy_arena(arena, (), into)  # without the small batches: users may still use them when `into` is reused
+        stream.copy_arena(arena, (), into)  # no small batches: users may need them when `into` is reused
         whole = self.arena[: self.used + arena.used]
         return (whole.clone() if keeps else whole), []
 
     def _table(self, opened: OpenBuffer) -> tuple[Array, Array, Array, dict[int, Tensor]]:
         """Return all images' indices in the share, their starts in the CPU's arena and their shapes.
 
-        The index of an image that the CPU decoded is -1. The last result has the pixels of images that didn't fit into
-        the arena.
+        The index is -1 for an image that the CPU decoded. The last result has the pixels of the images that didn't fit
+        into the arena.
         """
         indices, starts = np.full(opened.size, -1, np.int64), np.zeros(opened.size, np.int64)
         shapes, others = np.zeros((opened.size, 3), np.int64), {}
@@ -263,7 +263,7 @@ class HardwareDecoding:
         buffers: Pool of memory for files and pixels.
         count: Number of images of the largest batch.
         threads: Number of the pipeline's threads.
-        edges: All edges that chains deliver.
+        edges: All edges (outputs of operators) whose batches chains deliver.
 
     Attributes:
         lost: True if the engine has failed or is closed. Then it must not receive more images.
@@ -304,12 +304,11 @@ class HardwareDecoding:
         return True
 
     def submit(self, batch: Iterable[OpenBuffer], then: Callable[[bool], None]) -> None:
-        """Submit the batch's shares that weren't submitted yet. Call `then` when the engine's thread is done with all.
+        """Submit the batch's remaining shares. Call `then` when the engine's thread has processed all shares.
 
         Args:
             batch: The buffers of the batch's results.
-            then: Function that is called once. Its argument is True if the engine's thread calls it, and False if this
-                thread does.
+            then: Function that is called once, with True in the engine's thread, or with False in this thread.
         """
         here, shares = threading.get_ident(), [_share_of(opened) for opened in batch]
         missing, lock = len(shares), threading.Lock()
@@ -334,7 +333,8 @@ class HardwareDecoding:
             failures: The errors by sample. If the CPU can't decode an image either, this method adds the error.
 
         Returns:
-            The results with the CPU's images. The attribute `there` contains the engine's images; None without any.
+            The results with the CPU's images. The attribute `there` contains the engine's images; None if there are
+            none.
         """
         share = _share_of(opened)
         decoded = share.submit().result()
@@ -358,7 +358,7 @@ class HardwareDecoding:
         with self._lock:
             thread, self._thread, self.lost = self._thread, None, True
         if thread is not None:
-            # This may be the engine's thread itself, if it has dropped the last reference to a pipeline.
+            # If the engine's thread drops the last reference to a pipeline, it runs this method itself.
             mine = threading.current_thread().name.startswith(_NAME)
             thread.shutdown(wait=not mine, cancel_futures=True)
         self._see_all()  # afterwards, the caller releases the files' memory
@@ -385,7 +385,7 @@ class HardwareDecoding:
         try:
             with self.device_stream.context():
                 return self._decode(share)
-        except Exception as error:  # any type: from drivers or libraries, or because memory is exhausted
+        except Exception as error:  # drivers and libraries raise various errors, and memory may be exhausted
             self._note_failure(error)
             return None
 
@@ -499,17 +499,17 @@ class HardwareDecoding:
             for k, (arena, event) in enumerate(self._free):
                 if arena.numel() >= used and (event is None or event.query()):
                     return self._free.pop(k)[0]
-            # Drop arenas that are too small, unless a kernel still uses them.
+            # Drop the arenas that are too small and that no kernel uses any more.
             self._free = [(a, e) for a, e in self._free if a.numel() >= used or not (e is None or e.query())]
             large = [k for k, (arena, _) in enumerate(self._free) if arena.numel() >= used]
             waited = self._free.pop(large[0]) if len(large) >= _STATES - 1 else None
-        if waited is not None:  # the device is slower than the host: wait, because more arenas would only waste memory
+        if waited is not None:  # wait: the device is slower than the host, so more arenas would only waste memory
             _see(waited[1])
             return waited[0]
         block = torch.empty(used + used // 4, dtype=torch.uint8, device=self.device_stream.device)
         stream = self._own_stream()
         if stream is not None:
-            # If the batch fails, the memory may be freed while the engine still writes to it
+            # If the batch fails, the memory may be freed while the engine still writes to it.
             block.record_stream(stream)
         event = self.device_stream.record()
         if event is not None:
@@ -517,7 +517,7 @@ class HardwareDecoding:
         return block
 
     def give_back(self, arena: Tensor, event: Any) -> None:
-        """Store an arena for a later batch. It may be reused after all work that is enqueued on the device now."""
+        """Store an arena for a later batch. It is reused only after all work that is now enqueued on the device."""
         self.device_stream.wait_for(event)
         last = self.device_stream.record()
         with self._lock:
@@ -544,7 +544,7 @@ def _share_of(opened: OpenBuffer) -> SharedFiles:
 
 
 def _indices(images: ChunkImages) -> Array:
-    """Return, for each image of a chunk, its index in the batch's share; -1 if the CPU decoded it."""
+    """Return the index in the batch's share for each image of a chunk; -1 for images that the CPU decoded."""
     indices: Array = images.parts["index"]
     return np.where(indices >= 0, indices + images.first, -1)
 

@@ -12,7 +12,7 @@ __all__ = ["MemoryStats"]
 
 
 class MemoryStats:
-    """For each output of an operator, its size in the last batch, and the size of its largest sample so far."""
+    """The size of each operator's outputs in the last batch, and the size of the largest sample so far."""
 
     def __init__(self) -> None:
         self._last: dict[DataNode, int] = {}
@@ -23,7 +23,7 @@ class MemoryStats:
         """Record the sizes of a stage's outputs."""
         for edge, batch in batches.items():
             sizes = [s.nbytes for s in batch.samples() if s is not None]
-            # Several batches may end a stage at the same time, in different threads. Without the lock, one thread could
+            # Threads of different batches may record sizes at the same time. Without the lock, one thread could
             # overwrite the larger maximum of another thread.
             with self._lock:
                 self._last[edge] = sum(sizes)
@@ -36,7 +36,7 @@ class MemoryStats:
     def take(self) -> dict[DataNode, tuple[int, int]]:
         """Return the recorded sizes, and clear them.
 
-        A replica sends them to the main process, which adds them to its own.
+        A worker process sends them to the main process, which adds them to its own.
         """
         with self._lock:
             sizes = {edge: (size, self._largest[edge]) for edge, size in self._last.items()}
@@ -53,7 +53,7 @@ class MemoryStats:
     def summary(self, graph: Graph) -> dict[str, dict[str, list[int]]]:
         """Return the sizes in bytes, by operator and by output: ``{name: {measure: [one value per output]}}``.
 
-        For an operator whose results only the next operator of its chain uses, the sizes are 0.
+        The sizes are 0 for an operator if only the next operator of its chain uses its results.
         """
         if not self._last:
             return {}
@@ -78,7 +78,7 @@ class MemoryStats:
 
 
 def _key(node: Node) -> str:
-    """Return the key of a node in `summary`, from its device and name. An unnamed node is named by its operator."""
+    """Return the key of a node in `summary`: its device, and its name or the operator's name."""
     name = node.name
     if name.startswith("__"):
         name = f"__{node.operator.class_name}_{name.rpartition('_')[2]}"

@@ -32,7 +32,7 @@ class Arena:
         flat: The memory as a one-dimensional tensor.
 
     Attributes:
-        share: Receives the files that the device's hardware decoder decodes; None without one. See `Room`.
+        share: The files that the device's hardware decoder decodes; None without a hardware decoder. See `memory.Room`.
     """
 
     def __init__(self, flat: torch.Tensor) -> None:
@@ -58,12 +58,11 @@ class Arena:
     def put(self, sample: Any) -> Any:
         """Copy a sample to the arena.
 
-        The thread that computed the sample calls this while the sample is in the CPU's cache.
+        The thread that computed the sample calls this method while the sample is still in the CPU's cache.
 
         Returns:
-            Offset and shape of the sample. The sample itself if it doesn't fit, has another dtype or isn't on the CPU.
-            If the sample is an encoded image that the device's hardware decoder will decode, the result of
-            `DeviceShare.keep`.
+            Offset and shape of the sample. If the sample doesn't fit, has another dtype or isn't on the CPU, the sample
+            itself. If the device's hardware decoder will decode the sample, the result of `DeviceShare.keep`.
         """
         if self.share is not None and isinstance(sample, _Tensor) and sample.ndim == 1:
             return self.share.keep(sample)
@@ -95,8 +94,8 @@ class Arena:
             info: Origin of each sample.
 
         Returns:
-            The batch. None if some samples aren't in the arena, if all samples have the same shape, or if the samples
-            differ in their numbers of axes.
+            The batch. None if some samples aren't in the arena, if all samples have the same shape, or if they have
+            different numbers of axes.
         """
         if set(map(type, stored)) != {Placed}:
             return None
@@ -117,28 +116,28 @@ class DeviceImages(Protocol):
         Must run inside `DeviceStream.context`.
 
         Args:
-            opened: All images of the batch: encoded images that the hardware decoder decoded, images in the arena, and
-                tensors that didn't fit into the arena.
+            opened: All images of the batch: files that the hardware decoder decoded, images in the arena, and images
+                that didn't fit into the arena.
             batches: Small batches to include in the same copy, if they fit.
-            keeps: True if the batch may be used after the decoder reuses the memory, so that it needs its own memory.
+            keeps: True if the batch needs its own memory, because it may be used after the decoder reuses its memory.
 
         Returns:
             The elements on the device, the start and the shape of each image, and the small batches that were copied.
         """
 
     def release(self) -> None:
-        """Allow later batches to reuse the memory."""
+        """Allow later batches to reuse the images' memory."""
 
 
 class OpenBuffer:
-    """The results of one batch for one edge, and the memory for these results.
+    """The results of one batch for one edge (an output of an operator), and the memory for these results.
 
     Args:
         size: Number of samples of the batch.
         whole: A tensor for all samples; None if the shape of the samples is unknown. The attribute doesn't change after
             the buffer is opened, so threads read it without a lock. Each operator writes only to its chunk's rows.
         arena: Memory for samples of any shapes; None if it isn't needed.
-        there: Images that were decoded on the device; None without any.
+        there: Images that were decoded on the device; None if there are none.
     """
 
     def __init__(
@@ -149,13 +148,13 @@ class OpenBuffer:
         there: DeviceImages | None = None,
     ) -> None:
         self.size, self.whole, self.arena, self.there = size, whole, arena, there
-        # For each chunk, by its first sample: its results, or None if they are in `whole`. No lock is needed: each
-        # thread writes only the keys of its own chunks, and the dictionary is read only after all chunks are done.
+        # The samples and results of each chunk, by its first sample; None for results in `whole`. No lock is needed:
+        # each thread writes only the keys of its own chunks, and the dictionary is read only after all chunks are done.
         self._chunks: dict[int, tuple[range, SampleStorage | Sequence[Any] | None]] = {}
 
     @cached_property
     def parts(self) -> Sequence[torch.Tensor | None]:
-        """For each sample, its row of `whole`; None without `whole`."""
+        """The row of `whole` for each sample; None without `whole`."""
         return [None] * self.size if self.whole is None else self.whole.unbind(0)
 
     def place(self, samples: range) -> torch.Tensor | None:
@@ -179,8 +178,8 @@ class OpenBuffer:
         if isinstance(results, PackedSamples):
             return results
         if isinstance(results, torch.Tensor):
-            # Small results aren't copied into `whole` here: at the end, one call copies the results of all chunks. Each
-            # call releases the GIL, so few calls are faster.
+            # Small results aren't copied into `whole` here. At the end, one call copies the results of all chunks. This
+            # is faster, because each call releases the GIL.
             place = self.place(samples) if results.nbytes > SMALL_SAMPLE else None
             stored = put(place, results)
             return None if stored is place else Dense(stored)
@@ -240,10 +239,10 @@ class OpenBuffer:
 
 
 class OutputBuffer:
-    """Allocates the memory for the results of one edge. For each batch, it guesses the shape from the previous batch.
+    """Allocates the memory for the results of one edge. The shape is guessed from the previous batch.
 
-    A wrong guess costs little: if a result doesn't fit into its row of the tensor, the operator returns a new tensor.
-    Then the batch is built from the new tensors, and its shape is the next guess.
+    A wrong guess costs little: if a result doesn't fit into its row of the tensor, the operator returns a new tensor,
+    and the batch is built from the new tensors.
 
     Args:
         buffers: Pool of memory.
@@ -270,10 +269,10 @@ class OutputBuffer:
 
         Args:
             size: Number of samples of the batch.
-            chunk: If operators return the results of a chunk as one tensor, the number of samples in it; otherwise 0.
-                If one tensor contains all samples, this tensor becomes the batch, and no memory is allocated.
+            chunk: Number of samples per chunk if operators return a chunk's results as one tensor; otherwise 0. If one
+                chunk has all samples, its tensor becomes the batch, and no memory is allocated.
         """
-        # Read each attribute once: another thread may close an earlier batch at the same time, and change the guess.
+        # Read each attribute once, because another thread that closes an earlier batch may change the guess.
         guess, ragged = self._guess, self._ragged
         if ragged is not None and not chunk and size:
             elements, dtype = ragged
@@ -332,7 +331,7 @@ class OutputBuffer:
     def make_room(self, elements: int, dtype: torch.dtype) -> None:
         """Choose the capacity of the next arena: a quarter more than this batch used.
 
-        If the next batch is larger, its other samples are stored outside the arena and copied later.
+        If a larger batch follows, the samples that don't fit are stored outside the arena and copied later.
         """
         room = self._ragged[0] if self._ragged is not None else 0
         if not elements * 1.1 <= room <= elements * 2:

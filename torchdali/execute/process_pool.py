@@ -1,9 +1,9 @@
 """Worker processes that run parallel sources and parallel datasets.
 
 The pool sends a task to an idle process. If a source has a state, all its tasks run in the same process, in order. If
-the user's code raises an exception, the task's future raises it in the main process, with the worker's traceback as its
-cause. If the exception can't be pickled, it becomes a RuntimeError. The worker process continues. `WorkerPool` watches
-the processes.
+the user's code raises an exception, the task's future raises the exception in the main process, with the worker's
+traceback as its cause. If the exception can't be pickled, it becomes a RuntimeError. The worker process continues.
+`WorkerPool` watches the processes.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def open_sources(
     """Open all sources. If a source is parallel, start worker processes first.
 
     Args:
-        sources: The sources. The key of a source is the seed for random numbers in its code, see `user_random`.
+        sources: The sources. Each key is the seed for random numbers in the source's code, see `user_random`.
         batch_size: Number of samples of a batch.
         count: Number of processes.
         start_method: See `StartMethod`.
-        pickler: Pickles the sources' work if processes are not forked: an object with ``dumps`` and ``loads``, or a
-            tuple of this object and one or two dictionaries of arguments for ``dumps`` and ``loads``.
+        pickler: An object with ``dumps`` and ``loads`` that pickles the sources' functions if processes are not forked;
+            or a tuple of this object and one or two dictionaries of arguments for ``dumps`` and ``loads``.
 
     Raises:
         RuntimeError: A source is parallel, but `count` isn't positive.
@@ -90,7 +90,7 @@ def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: 
 
 
 class _DatasetWork(NamedTuple):
-    """The work of a dataset's processes, with the attributes of a source that `ProcessPool` reads."""
+    """The function that a dataset's processes run, with the attributes of a source that `ProcessPool` reads."""
 
     work: Work
     stateful: bool = False
@@ -108,7 +108,7 @@ class SourceHandle:
         self.count = workers.count
 
     def submit(self, request: Any) -> Future[WorkResult]:
-        """Queue a request. A process passes it to the source's work, and the future gets the result."""
+        """Queue a request for the source's function in a process. The future gets the result."""
         return self._workers.submit(self._source, request, self.seed)
 
     def close(self) -> None:
@@ -143,7 +143,7 @@ class ProcessPool:
         self.close = multiprocessing.util.Finalize(self, self._pool.close, exitpriority=1)
 
     def submit(self, source: int, request: Any, seed: int) -> Future[WorkResult]:
-        """Queue a task: a process passes the request to the work of a source."""
+        """Queue a request for a source's function in a process."""
         task = _PoolTask(source, request, seed, self._owner.get(source))
         self._pool.submit(task)
         return task.future
@@ -169,7 +169,7 @@ class _Answer(NamedTuple):
     Attributes:
         number: Number of the request.
         batches: The batches; None at the end of the data.
-        place: Position of the source after the batches.
+        place: The source's state after the batches.
         error: The error of the task; None if it succeeded.
     """
 
@@ -200,7 +200,7 @@ class _PoolTask:
         return self.future.set_running_or_notify_cancel()
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> _Request:
-        # The task belongs to the pool from `submit` to `finish`. Meanwhile, other threads only use its future.
+        # The task belongs to the pool from `submit` to `finish`. In between, other threads use only its future.
         return _Request(number=number, source=self.source, request=self.request, seed=self.seed, returned=returned)
 
     def answer(self, result: _Answer, views: Views) -> None:
@@ -238,7 +238,7 @@ def _start(context: Any, start_method: StartMethod, number: int, count: int, pay
 
 
 def _hint(start_method: StartMethod) -> str:
-    """Return the likely reason why a process that wasn't forked ended early."""
+    """Return the likely reason for the early end of a process that wasn't forked."""
     if start_method == "fork":
         return ""
     first = f"With py_start_method={start_method!r} each process imports the script first; the import's error is above"
@@ -255,7 +255,7 @@ def _hint(start_method: StartMethod) -> str:
 
 
 def _pickle(work: Sequence[Work | None], pickler: Any, start_method: str) -> tuple[bytes, Callable[[bytes], Any]]:
-    """Return the pickled work for a new process, and the function that unpickles it.
+    """Pickle the sources' functions for a new process. Return the bytes, and the function that unpickles them.
 
     Raises:
         TypeError: A source, or an object to which it refers, can't be pickled.
@@ -300,7 +300,7 @@ def _introduce_worker(work: Sequence[Work] | Exception, number: int, count: int)
 
 
 def _load(payload: Any) -> Sequence[Work] | Exception:
-    work: Sequence[Work] = payload  # in a forked process, the callables themselves
+    work: Sequence[Work] = payload  # in a forked process, the functions themselves
     if isinstance(payload, tuple):
         data, loads = payload
         try:

@@ -29,8 +29,8 @@ class ProcessId(NamedTuple):
 
     @property
     def lives(self) -> bool:
-        """True until the process has ended. A zombie, whose exit code was not collected yet, counts as ended."""
-        # `of` couldn't read the start time: the process had already ended, or the system has no /proc
+        """True until the process has ended. A zombie (its exit code was not collected yet) counts as ended."""
+        # `of` couldn't read the start time, because the process had already ended or the system has no /proc.
         if not self.began:
             return _exists(self.number)
         state, began = _facts(Path(f"/proc/{self.number}/stat"))
@@ -48,14 +48,14 @@ def _exists(number: int) -> bool:
 
 
 def has_gil() -> bool:
-    """Return whether the GIL is enabled. In free-threaded Python it isn't, unless a module needs it."""
+    """Return whether the GIL is enabled: always, except in free-threaded Python if no module needs the GIL."""
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 def has_room() -> bool:
     """Return whether enough memory is available to start threads.
 
-    Without it, Python may wait forever for a new thread.
+    Without enough memory, Python may wait forever for a new thread.
     """
     try:
         mmap.mmap(-1, _ROOM).close()
@@ -70,11 +70,10 @@ def is_stopped(pid: int | None) -> bool:
 
 
 def others_sleep() -> bool:
-    """Wait until all other threads of this process sleep; return False if one still runs after half a second.
+    """Wait until all other threads of this process sleep. Return False if one still runs after half a second.
 
-    A thread that Python has already joined may still be ending, and hold a library's lock (for example OpenCV's lock
-    for per-thread data). If the process is forked at this moment, the lock stays held in the forked process, which
-    would wait for it forever.
+    A thread that Python has already joined may still be exiting, and hold a library's lock (for example OpenCV's lock
+    for per-thread data). If the process is forked at this moment, nobody releases the lock in the forked process.
     """
     deadline = time.monotonic() + _PATIENCE
     own = str(threading.get_native_id())

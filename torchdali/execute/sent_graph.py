@@ -23,9 +23,9 @@ class _SentEdge:
 
 @dataclass(frozen=True)
 class _SentPart:
-    """One of the user's operators that a fused operator replaces.
+    """One of the user's operators that a fused operator (one operator for several) replaces.
 
-    The receiving process uses it only in error messages.
+    The receiving process needs it only for error messages.
     """
 
     operator: str
@@ -50,7 +50,7 @@ class _SentPart:
 
 
 def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that can be pickled. Error messages can do without the others."""
+    """Return the arguments that can be pickled. The others are only missing in error messages."""
     portable = {}
     for name, value in constants.items():
         with contextlib.suppress(Exception):
@@ -79,7 +79,7 @@ class _SentNode:
 
 @dataclass(frozen=True)
 class SentGraph:
-    """The message from which another process rebuilds the graph.
+    """A message from which another process rebuilds the graph.
 
     Attributes:
         modules: Modules to import, because they declare the operators.
@@ -97,7 +97,7 @@ class SentGraph:
 
         Args:
             graph: The graph.
-            needed: The nodes that run in the replica; the constants of the other nodes aren't sent.
+            needed: The nodes that the other process runs; the constant arguments of the remaining nodes aren't sent.
         """
         nodes = graph.nodes
         number = {node: i for i, node in enumerate(nodes)}

@@ -34,7 +34,7 @@ def view_of(block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: tor
 
 
 def socket_of(connection: int) -> socket.socket:
-    """Return a socket for an open connection, given by its descriptor, over which descriptors can be sent."""
+    """Return a socket for the connection with this descriptor. Descriptors can be sent over the socket."""
     duplicate = socket.socket(fileno=os.dup(connection))
     duplicate.settimeout(None)  # otherwise, the user's default timeout would make the connection non-blocking
     return duplicate
@@ -42,7 +42,7 @@ def socket_of(connection: int) -> socket.socket:
 
 def map_file(descriptor: int, size: int) -> _Bytes:
     """Return the bytes of a file, mapped for reading and writing."""
-    try:  # unlike `mmap`, this keeps no descriptor open per block; a consumer may hold thousands of blocks
+    try:  # unlike `mmap`, this keeps no descriptor open per file; a consumer may hold thousands of files
         path = f"/proc/self/fd/{descriptor}"
         return torch.from_file(path, shared=True, size=size, dtype=torch.uint8).numpy()
     except RuntimeError:
@@ -61,7 +61,7 @@ def anonymous_file(size: int) -> int:
     descriptor = anonymous_descriptor(0)
     try:
         if hasattr(os, "posix_fallocate"):
-            # Without this reservation, writing when memory is full would kill the process
+            # Without this reservation, a process that writes when memory is full would be killed.
             os.posix_fallocate(descriptor, 0, size)
         else:
             os.ftruncate(descriptor, size)

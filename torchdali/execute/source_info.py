@@ -1,4 +1,4 @@
-"""Find the edges that have the origin of a chain's results, for example the file of each sample."""
+"""Find the edges that tell the origin of a chain's results, for example the file of each sample."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["read_edges", "source_edges"]
 
 
 def source_edges(nodes: Iterable[Node]) -> dict[DataNode, DataNode | None]:
-    """Return, for each output of an operator in a chain, the edge that has the origin of its samples, or None.
+    """Return, for each output of a chain's operators, the edge that tells the origin of its samples, or None.
 
-    An operator's outputs have the same origin as its first input. So the edge is an output of a reader in the chain, or
-    an input of the chain.
+    An edge is an output of an operator. An operator's outputs have the same origin as its first input, so the returned
+    edge is an output of a reader in the chain, or an input of the chain.
     """
     origins: dict[DataNode, DataNode | None] = {}
     for node in nodes:

@@ -16,7 +16,7 @@ _NSIGHT = ("NSYS_PROFILING_SESSION_ID", "NVTX_INJECTION64_PATH")  # set by nsys 
 
 
 def _is_profiled() -> bool:
-    return bool(getattr(profiler, "_is_profiler_enabled", False))  # set by torch's profilers, for all threads
+    return bool(getattr(profiler, "_is_profiler_enabled", False))  # torch's profilers set this for all threads
 
 
 def _has_nvtx(device: torch.device | None) -> bool:
@@ -24,7 +24,7 @@ def _has_nvtx(device: torch.device | None) -> bool:
 
 
 def wants_spans(device: torch.device | None) -> bool:
-    """Return whether a profiler is active that records spans: PyTorch's, or with a CUDA device Nsight Systems."""
+    """Return whether a profiler is active: PyTorch's, or with a CUDA device Nsight Systems."""
     return _is_profiled() or _has_nvtx(device)
 
 
