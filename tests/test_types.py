@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers.inside import constants_go_to
 from torchdali import types
-from torchdali.graph import constants
 
 DTYPES = [
     (types.UINT8, torch.uint8, np.uint8),
@@ -60,7 +60,7 @@ def test_data_types_of_torch_and_numpy(dali: Any, in_torch: Any, in_numpy: Any) 
 
 def test_data_types_without_a_counterpart() -> None:
     for missing in (int, None, 1, "f4", object, torch.bfloat16, np.complex64, np.dtype(">f4")):
-        with pytest.raises(TypeError, match="not a type"):
+        with pytest.raises(TypeError, match="isn't a supported dtype"):
             types.to_dali_type(missing)
     with pytest.raises(TypeError, match="bfloat16"):
         types.from_torch_dtype(torch.bfloat16)
@@ -211,7 +211,7 @@ def test_other_constants_are_recorded(
     monkeypatch: Any, value: Any, arguments: Any, recorded: Any
 ) -> None:
     seen: list[dict[str, Any]] = []
-    monkeypatch.setattr(constants, "_record", lambda **given: seen.append(given))
+    constants_go_to(monkeypatch, lambda **given: seen.append(given))
     types.Constant(value, **arguments)
     assert [{k: v for k, v in each.items() if v is not None} for each in seen] == [recorded]
 

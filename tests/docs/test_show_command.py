@@ -14,7 +14,6 @@ import pytest
 
 from tests.helpers.inside import without_alias
 from torchdali import cli
-from torchdali._commands.bar import Bar
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
@@ -164,32 +163,17 @@ class _Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("stream", "expected"), [(io.StringIO(), False), (_Terminal(), True)])
-def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, expected: bool) -> None:
-    now = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr(sys, "stderr", stream)
-    shown = Bar("images")
-    for done in range(1, 5):
-        now[0] += 0.05
-        shown(done, 4)
-    shown.close()
-    drawn = stream.getvalue()
-    if not expected:
-        assert drawn == ""
-        return
-    assert drawn.count("\r") == 2  # at a tenth of a second, and at the end
-    assert drawn.endswith("\n") and "100%  4 of 4 images, 20/s" in drawn and f"[{'#' * 15:30}]  50%" in drawn
-
-
-def test_bench_draws_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("stream", [io.StringIO(), _Terminal()], ids=["file", "terminal"])
+def test_bench_draws_a_bar_on_a_terminal(
+    stream: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for number in range(4):
         PIL.Image.fromarray(np.full((40, 40, 3), 60 * number, np.uint8)).save(tmp_path / f"{number}.jpg")
-    terminal = _Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(sys, "stderr", stream)
     assert cli.main(["bench", str(tmp_path), "--batch-size=4", "--batches=3", "--threads=1", "--size=16"]) == 0
-    assert "3 of 3 batches" in terminal.getvalue()
     assert "images/s" in capsys.readouterr().out
+    drawn = stream.getvalue()
+    assert ("100%  3 of 3 batches, " in drawn and f"[{'#' * 30}]" in drawn) == stream.isatty() and bool(drawn) == stream.isatty()
 
 
 def test_a_data_loader_is_drawn_as_it_is(tmp_path: Path, here: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -148,6 +148,11 @@ def at_hand(records: int) -> Any:
     return mock.patch("torchdali.reading.cursor._LONG", records)
 
 
+def constants_go_to(patch: pytest.MonkeyPatch, record: Callable[..., Any]) -> None:
+    """Have ``record(**arguments)`` called instead of `fn.constant` for each constant of several values."""
+    patch.setattr("torchdali.graph.constants._record", record)
+
+
 def executor_of(pipe: Pipeline) -> Any:
     """Return what runs a pipeline that is built."""
     return pipe._executor

@@ -17,6 +17,7 @@ import torch
 
 import torchdali.tensors as our_tensors
 import torchdali.types as our_types
+from tests.helpers.inside import constants_go_to
 
 pytest.importorskip(
     "nvidia.dali",
@@ -243,7 +244,7 @@ def _constant_of_dali(**given: Any) -> Any:
 @pytest.mark.parametrize("arguments", RECORDED)
 def test_recorded_constants(monkeypatch: Any, arguments: str) -> None:
     """The arguments that we hand to `fn.constant` give in DALI what DALI's own `Constant` gives."""
-    monkeypatch.setattr("torchdali.graph.constants._record", _constant_of_dali)
+    constants_go_to(monkeypatch, _constant_of_dali)
 
     @dali.pipeline_def(batch_size=1, num_threads=1, device_id=None)  # type: ignore[untyped-decorator]
     def both() -> Any:

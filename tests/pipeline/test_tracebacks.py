@@ -192,7 +192,7 @@ def test_frames_of_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     iterator = DALIGenericIterator(_made(_source), ["x"])
     next(iterator)
     pipe.run()
-    monkeypatch.setattr(Executor, "_wait", interrupted)
+    monkeypatch.setattr(Executor, "pop", interrupted)
     for call in (pipe.run, iterator.__next__):
         with pytest.raises(KeyboardInterrupt) as caught:
             call()
