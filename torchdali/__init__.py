@@ -59,7 +59,7 @@ _HOMES = {
 }
 
 _LIGHT = ("DataLoader",)  # names that don't need `torchdali.pipeline`
-# Modules that `__getattr__` imports after `torchdali.pipeline`, which doesn't import them from the package.
+# Modules that `__getattr__` imports after `torchdali.pipeline`. That module doesn't import them from the package.
 _UPPER = ("auto_aug", "dynamic", "experimental", "fn", "math", "ops", "plugin")
 
 

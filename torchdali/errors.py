@@ -134,7 +134,7 @@ class MissingExtraError(RuntimeError):
 
 
 class FusedPart:
-    """Context manager that records which of several fused operators raised an exception.
+    """Context manager that records which of several fused operators (run by one call) raised an exception.
 
     Args:
         index: Index of the operator among the fused operators.
@@ -202,7 +202,7 @@ def locate_error(error: BaseException, place: str, hint: str = "") -> PipelineEr
 
 
 def note(error: BaseException, place: str) -> None:
-    """Add a note to an exception of the user's code that says where it happened.
+    """Add a note to an exception of the user's code: the place where the exception was raised.
 
     The exception's class and message don't change. Python 3.10 doesn't support notes, so nothing is added there.
     """
@@ -290,10 +290,10 @@ def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _shown(entries: Sequence[TracebackType], error: BaseException) -> list[TracebackType]:
-    """Return the traceback entries to keep.
+    """Return a traceback without torchdali's entries.
 
-    Entries of torchdali are dropped. The last entry of torchdali is kept if no entry of the user's code follows, unless
-    the exception is marked by `self_explanatory`.
+    The last entry of torchdali is kept if no entry of the user's code follows, unless `self_explanatory` has marked the
+    exception.
     """
     kinds = [_kind(entry.tb_frame.f_code.co_filename) for entry in entries]
     inside = [i for i, kind in enumerate(kinds) if kind == "inside"]
@@ -311,11 +311,7 @@ def _kind(file: str) -> str:
 
 
 def place_of(frame: FrameType | None) -> str:
-    """Return the innermost line of the user's code in a stack, or "" if the stack contains only other code.
-
-    Args:
-        frame: The innermost frame of a thread.
-    """
+    """Return the innermost line of the user's code in a frame's stack, or "" if the stack contains only other code."""
     while frame is not None and _kind(frame.f_code.co_filename) != "shown":
         frame = frame.f_back
     return (

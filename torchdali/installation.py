@@ -17,7 +17,7 @@ __all__ = ["PACKAGE", "extra_command", "rebuild_command", "tools"]
 
 PACKAGE = Path(__file__).resolve().parent
 
-# Each command installs a C compiler and libjpeg-turbo's headers, on systems that have its program (the first word).
+# Each command installs a C compiler and libjpeg-turbo's headers, on systems that have the program (the first word).
 _TOOLS = (
     "apt-get install build-essential libjpeg-dev",
     "dnf install gcc libjpeg-turbo-devel",

@@ -66,7 +66,6 @@ class Latch:
         self._is_set, self._wake = False, queue.SimpleQueue[None]()
 
     def is_set(self) -> bool:
-        """Return True if the event is set."""
         return self._is_set
 
     def set(self) -> None:

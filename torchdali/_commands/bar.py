@@ -28,6 +28,5 @@ class Bar:
         print(text, end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """End the line."""
         if self._terminal:
             print(file=sys.stderr)

@@ -1,6 +1,6 @@
 """``torchdali bench DIR``: measure how fast a folder of images loads, and find the bottleneck.
 
-The training pipeline runs for some batches. Its own `stats` time each operator, and `Usage` measures the used cores.
+The training pipeline runs for some batches. `Pipeline.stats` times each operator, and `Usage` measures the used cores.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def build(files: list[Path], batch: int, threads: int, size: int) -> Pipeline:
     folders = {folder: k for k, folder in enumerate(sorted({path.parent for path in files}))}
     labels = [folders[path.parent] for path in files]
     source = {"files": [str(path) for path in files], "labels": labels}
-    # A single process, so that only the requested threads compute.
+    # In a single process, only the requested threads compute.
     settings = {"batch_size": batch, "num_threads": threads, "device_id": None, "seed": 1, "num_processes": 1}
     pipeline: Pipeline = _training(size, source, bad_samples="skip", **settings)
     pipeline.build()
@@ -106,7 +106,7 @@ def _print_verdict(usage: Usage, rate: float, batch: int, threads: int) -> None:
         print(f"A training step of {1e3 * batch / rate:.0f} ms per batch or more hides all of it.")
 
 
-_LOADED = 0.25  # fraction of the cores that other programs use on a busy machine
+_LOADED = 0.25  # the machine is busy if other programs use this fraction of its cores
 _WELL_SERVED = 0.8  # fraction of the time for which the threads compute on a machine that isn't busy
 
 

@@ -190,7 +190,7 @@ def _extra(extra: str, names: Sequence[str]) -> Finding:
 
 
 def native() -> Iterator[Finding]:
-    """Report whether the fast path is used, and test it: a pipeline resizes a small image."""
+    """Report whether the native library is used, and test it: a pipeline resizes a small image."""
     status = native_status()
     if status.library is None:
         state = ComponentState.BROKEN if status.broken else ComponentState.MISSING

@@ -138,7 +138,7 @@ def launches(folder: Path, sizes: Sizes) -> Found:
 
 
 def streams(folder: Path, sizes: Sizes) -> Found:
-    """Check that results are right if the consumer's stream lags.
+    """Check that results are right if the CUDA stream that uses them lags.
 
     Two pipelines run while the stream is busy, each batch is dropped immediately, and the images' sums are compared.
     """
@@ -224,7 +224,6 @@ def measure(
 
     Args:
         folder: Folder of images, searched recursively.
-        out: The file.
         parts: The measurements, by name.
         module: Module that runs one measurement, as ``python -m module folder name``.
 

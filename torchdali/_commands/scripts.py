@@ -22,7 +22,7 @@ __all__ = ["ERRORS", "load"]
 ERRORS = (LookupError, RuntimeError, TypeError, ValueError, OSError, AssertionError)
 """Errors of scripts and of their pipelines, which commands show without a traceback."""
 
-_MODULE = "torchdali_show"  # so that code under ``if __name__ == "__main__"`` does not run
+_MODULE = "torchdali_show"  # with this name, code under ``if __name__ == "__main__"`` does not run
 _SHOWABLE = (Pipeline, Loader, torch.utils.data.DataLoader)
 
 
@@ -65,7 +65,7 @@ def _parse_value(arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def _chosen(path: str, name: str) -> Any:
-    """Return the named object of a script, or its only pipeline or loader."""
+    """Return the named object of a script; without a name, the script's only pipeline or loader."""
     if not os.path.isfile(path):
         raise OSError(f"no such file: {path!r}")
     alias_nvidia_dali()

@@ -35,7 +35,6 @@ class _EpochBar:
             print(f"  {text}", flush=True)
 
     def close(self) -> None:
-        """End the line."""
         if self.terminal:
             print()
 

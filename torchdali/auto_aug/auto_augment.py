@@ -137,7 +137,7 @@ def _apply_step(
 
 
 def _of_chosen(chosen: DataNode, values: Sequence[float], dtype: Any) -> Any:
-    """Return a node with one value per sample: the value of its chosen sub-policy."""
+    """Return a node with one value per sample: the value of the sample's sub-policy."""
     return lookup("_row")(chosen, table=np.array(values, dtype))
 
 

@@ -95,7 +95,7 @@ class DebugPipeline(Pipeline):
     ) -> None:
         """Pass the next batch to an `external_source`; see `Pipeline.feed_input`.
 
-        Before the first run, the sources are unknown. The batch is then stored until the function calls the source with
+        Before the first run, the sources are unknown, so the batch is stored until the function calls the source with
         this name.
         """
         name = getattr(data_node, "name", data_node)

@@ -67,10 +67,7 @@ class _RecordedCall:
     arguments: Mapping[str, bool]
 
     def check(self, before: _RecordedCall) -> None:
-        """Check that this call has the same form as the call in the first run.
-
-        Args:
-            before: The call in the first run.
+        """Check that this call has the same form as `before`, the call in the first run.
 
         Raises:
             RuntimeError: the calls differ; the message explains the difference.
@@ -126,7 +123,6 @@ class _LiveTracer(Tracer):
     """Tracer for one run of the function. Each operator is computed when the function calls it.
 
     Args:
-        owner: The pipeline.
         batch: The batch that the run computes.
         calls: The calls of operators in the first run, in order. The first run appends its calls.
         size: Batch size. If the function passes a list with this number of arrays, the list is a batch.
@@ -249,7 +245,6 @@ class DebugRun(Executor):
             super().schedule(ended, *args, **request)
 
     def _begin(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
-        """Compute a batch."""
         try:
             batch.outcome.outputs = self._run(batch)
         except Exception as error:
@@ -351,7 +346,7 @@ class DebugRun(Executor):
         others, self._labels[node] = batch.spare, str(len(self._labels))
         batch.spare = others if prepared is None else {**others, node: prepared}
         self.sources = {**self.sources, node: source}
-        if prepared is not None and prepared.is_repeated:  # the other sources' data is for the next batch
+        if prepared is not None and prepared.is_repeated:  # the other sources already hold the next batch's data
             self._restore_readers(self._before)
             self._prepared = dict(others)
         try:

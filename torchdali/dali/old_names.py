@@ -115,7 +115,7 @@ class PipelineOldNames:
         scope: AbstractContextManager[None] = self.driven_by(type)
         return scope
 
-    # ------------------------------------------------------------ what has been built so far
+    # ------------------------------------------------------------ the state of the build
 
     @_Derived
     def _py_graph_built(self: Any) -> bool:
@@ -174,11 +174,11 @@ class PipelineOldNames:
 class IteratorOldNames:
     """Private names of DALI's iterators, as a mixin for torchdali's `BaseIterator`."""
 
-    # ------------------------------------------------------------ the place in the epoch
+    # ------------------------------------------------------------ the position in the epoch
 
     @property
     def _counter(self: Any) -> int:
-        """Number of samples of this epoch so far. At the end of an epoch, this includes the samples that DROP drops."""
+        """Number of samples of this epoch so far. After an epoch, this includes the samples that the policy drops."""
         epochs = self._epochs
         return int(epochs.position + (epochs.dropped * epochs.batch_size if self._over else 0))
 
@@ -264,11 +264,11 @@ class IteratorOldNames:
     # ------------------------------------------------------------ names that copies of DALI's iterators call
 
     def _remove_padded(self: Any) -> tuple[Any, Any]:
-        """Return the number of the last batch's samples to keep, for each pipeline.
+        """Return whether samples of the last batch must be removed, and how many samples remain.
 
         Returns:
-            True (or an array of bools, one per pipeline) if samples must be removed, otherwise False; and the numbers
-            of samples to keep.
+            True (or an array of bools, one per pipeline) if samples must be removed, otherwise False; and the number of
+            remaining samples per pipeline.
         """
         counts = self._epochs.counts
         if counts is None:

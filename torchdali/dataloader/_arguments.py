@@ -13,7 +13,7 @@ __all__ = ["check_dataset", "check_policy"]
 def check_dataset(dataset: Any) -> None:
     """Check that the argument ``dataset`` isn't an object that users often pass by mistake.
 
-    A text only causes a warning.
+    A string, such as a path, only causes a warning.
 
     Raises:
         TypeError: the dataset is a class or a generator.

@@ -1,4 +1,4 @@
-"""Compile all transforms of a dataset into steps. `_rules` contains the rule for each transform."""
+"""Compile a dataset's transforms into steps: torchdali's own image operations. `_rules` has a rule per transform."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["Compiled", "augmentations", "compile_transforms"]
 
 
 def _form_after(t: Any, form: str) -> str | None:
-    """Return the form of an image after a conversion; None if the transform isn't a supported conversion."""
+    """Return the image's form (see `ImageForm`) after a conversion; None if the conversion isn't supported."""
     name = type(t).__name__
     if name == "ToTensor":
         return UNIT if form == PIL else None
@@ -89,7 +89,7 @@ class _Draft:
     Attributes:
         image: Form and number of channels of the next transform's input.
         steps: Steps on the image.
-        ends: Erasings of the float tensor, which follow all steps.
+        ends: Erasing steps of the float tensor, which run after all other steps.
         normalization: Mean and standard deviation; (None, None) if there was no `Normalize`.
         multiplies: True if the conversion to floats multiplies by 1/255 instead of dividing; see `TensorConversion`.
     """
@@ -143,12 +143,7 @@ class _Draft:
 
 
 def compile_transforms(transform: Any, channels: int = 3) -> Compiled:
-    """Compile a dataset's transforms for PIL images.
-
-    Args:
-        transform: The dataset's transform.
-        channels: Number of channels of the images.
-    """
+    """Compile a dataset's transforms for PIL images with a number of channels."""
     t, known, draft = transform, list[str](), _Draft(ImageForm(PIL, channels))
     try:
         dtype = torch.get_default_dtype()

@@ -32,7 +32,7 @@ class _BatchTask:
     """A task for a thread of an engine: the creation of one batch.
 
     Attributes:
-        done: Latch that is set when the task is finished, or when a thread has skipped the dropped task.
+        done: Latch that is set when the task is finished or, if the task was dropped, when a thread has skipped it.
         result: The batch or its error; None before the task is finished.
     """
 
@@ -86,7 +86,6 @@ class Arrays:
         self._leaves, self._pixels = leaves, leaf.pixels.numpy()
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Request a batch; see `BatchEngine.submit`."""
         self._pending[number] = task = _BatchTask(partial(self._batch, indices, mix(*seeds, number)))
         self._tasks.put(task)
 
@@ -102,12 +101,10 @@ class Arrays:
         return result if isinstance(result, Exception) else RuntimeError(f"{result!r} in a thread")
 
     def reset(self) -> None:
-        """Drop all requested batches."""
         while self._pending:
             self._pending.popitem()[1].drop()
 
     def close(self) -> None:
-        """Stop the threads."""
         self.reset()
         self._end()
 
@@ -180,14 +177,13 @@ class Pictures:
         self._requests.source = leaves.source
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Request a batch; see `BatchEngine.submit`."""
         self.pipeline.submit_records(indices, mix(*seeds, number))
         self._numbers.append(number)
 
     def take(self, number: int) -> list[Any] | Exception:
         """Wait for a batch; return its images, or its error.
 
-        If the loader skips bad samples, also return the positions of the batch's bad samples.
+        If the loader skips bad samples, the positions of the batch's bad samples follow the images.
         """
         if self._numbers[0] != number:
             raise RuntimeError(f"batch {self._numbers[0]} is the next of the pipeline, not {number}")
@@ -219,7 +215,6 @@ class Pictures:
             self._delivered += 1
 
     def close(self) -> None:
-        """Stop the threads."""
         self.pipeline.close()
 
 

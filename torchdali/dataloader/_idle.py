@@ -1,4 +1,7 @@
-"""`IdleEngines`: engines that a loader reuses in its next loop. A process has only a few idle engines."""
+"""`IdleEngines`: engines (threads that create batches) that a loader reuses in its next loop.
+
+Each engine was created for a plan, which describes how a loader is accelerated. A process has only a few idle engines.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _MOST = 2  # maximum number of idle engines in a process: one for training and o
 
 
 class _IdleEngine:
-    """An idle engine, with the loader's `IdleEngines` and the key of the plan for which the engine was created."""
+    """An idle engine, with the loader's `IdleEngines` and the key of the engine's plan."""
 
     def __init__(self, owner: IdleEngines, key: Any, engine: BatchEngine) -> None:
         self.owner, self.key, self.engine = weakref.ref(owner), key, engine
@@ -33,10 +36,9 @@ class IdleEngines:
         return [entry.engine for entry in self._entries.copy()]
 
     def take(self, key: Any) -> BatchEngine | None:
-        """Remove and return the engine for a plan; None if there isn't one. Engines for other plans may be closed.
+        """Remove and return the engine for the plan with this key; None if there isn't one.
 
-        Args:
-            key: Key of the plan.
+        Engines for other plans may be closed.
         """
         for entry in self._entries.copy():
             if self._remove(entry):
@@ -46,12 +48,7 @@ class IdleEngines:
         return None
 
     def keep(self, key: Any, engine: BatchEngine) -> None:
-        """Add an idle engine. If the process now has too many of them, close those that were idle for longest.
-
-        Args:
-            key: Key of the plan for which the engine was created.
-            engine: The engine.
-        """
+        """Add an idle engine and its plan's key. If the process now has too many idle engines, close the oldest."""
         entry = _IdleEngine(self, key, engine)
         self._entries.append(entry)
         _order.append(weakref.ref(entry))
@@ -62,7 +59,6 @@ class IdleEngines:
                 owner._close(oldest)
 
     def close(self) -> None:
-        """Close all engines."""
         for entry in self._entries.copy():
             self._close(entry)
 

@@ -22,14 +22,13 @@ __all__ = ["AcceleratedIterator"]
 
 
 class AcceleratedIterator(CountingIterator):
-    """Iterator that gets indices from PyTorch's sampler, and batches from an engine.
+    """Iterator that gets indices from PyTorch's sampler, and batches from an engine's threads.
 
     An exception such as a keyboard interrupt may end `__next__` at any instruction. The next call then closes the
     engine, and requests all undelivered batches from a new engine. In requests, a batch is identified by its number,
     which is its index in the epoch.
 
     Args:
-        loader: The loader.
         plan: The loader's plan, which opens the engine.
         start: Other arguments of `CountingIterator`.
     """
@@ -39,7 +38,7 @@ class AcceleratedIterator(CountingIterator):
         self._engine: BatchEngine | None = None
         self._requests: deque[tuple[Any, int]] = deque()  # indices and number of each undelivered batch
         self._rows: dict[int, list[int] | None] = {}  # indices of each batch that was requested from the engine
-        self._valid = -1  # number of the batch that the engine returns next; another value after an exception
+        self._valid = -1  # number of the batch that the engine returns next; -1 after an exception
         super().__init__(loader, *start)
 
     def _prime(self, loader: Any) -> None:
@@ -72,7 +71,7 @@ class AcceleratedIterator(CountingIterator):
     # ------------------------------------------------------------ indices
 
     def _draw(self) -> None:
-        """Draw the next batch's indices from the sampler, if it has any left."""
+        """Draw the next batch's indices from the sampler, unless the sampler is exhausted."""
         self._interrupted = True
         if self._numbered is None:
             self._numbered = zip(self._indices(), itertools.count(self._end))
@@ -94,7 +93,7 @@ class AcceleratedIterator(CountingIterator):
         return self._requests[-1][1] + 1 if self._requests else self.progress.batches
 
     def _draw_ahead(self, number: int) -> None:
-        """Draw the indices of as many batches as PyTorch's iterators have drawn when they wait for batch `number`.
+        """Draw indices as far ahead as PyTorch's iterators do when they wait for batch `number`.
 
         If the program can't observe a difference, draw the indices of all batches that the engine prepares ahead.
         """
@@ -109,7 +108,7 @@ class AcceleratedIterator(CountingIterator):
             self._draw()
 
     def _attempt(self, count: int) -> None:
-        """Request indices until the sampler got `count` requests in this epoch, even if the sampler is exhausted."""
+        """Request indices from the sampler, even if it is exhausted, until it got `count` requests in this epoch."""
         while self._attempts < count:
             self._attempts += 1
             self._draw()
@@ -186,7 +185,7 @@ class AcceleratedIterator(CountingIterator):
         """Return a batch, or the error that the engine returned for the batch."""
         assert self._engine is not None
         rows = self._rows[number]
-        if rows is None:  # lists or slices, which PyTorch's fetcher supports
+        if rows is None:  # the indices are lists or slices, which PyTorch's fetcher supports
             return self._fetcher.fetch(indices)
         values = self._engine.take(number)
         return values if isinstance(values, Exception) else self._collate(rows, values)

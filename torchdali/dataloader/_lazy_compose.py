@@ -77,8 +77,8 @@ class _FusedTransforms(NamedTuple):
     def convert_sample(self, inputs: tuple[Any, ...]) -> Any:
         """Apply the fused transforms to a sample; None if torchvision must apply them.
 
-        If the sample has other values than the image, torchvision's own transforms process these values. In this call
-        of the transforms, a tiny image replaces the image.
+        If the sample has values besides the image, torchvision's own transforms process those values. To save time,
+        the transforms get a tiny image instead of the real one.
         """
         leaves, form = tree_flatten(inputs)
         images = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Image.Image) or _is_image(leaf)]
@@ -109,7 +109,7 @@ def _run(transforms: Sequence[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _find_row(transforms: Sequence[Any]) -> _FusedTransforms:
-    """Find the transforms to fuse: the longest sequence of supported transforms that begins with a conversion."""
+    """Find the longest sequence of supported transforms that begins with a conversion."""
     everything = tuple(transforms)
     for start, t in enumerate(everything):
         if name_of(t) in _CONVERSIONS or name_of(t) in _DTYPES:
@@ -135,11 +135,9 @@ def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _FusedTransfo
 
 
 def _kind_after(t: Any, kind: Any) -> Any:
-    """Return the class of the image after a transform; None if no transform has changed it so far.
+    """Return the class of the image after a transform; `kind` is its class before the transform.
 
-    Args:
-        t: The transform.
-        kind: Class of the image before the transform; None if no transform has changed it.
+    None means the class of the input, because no transform has changed it so far.
     """
     name = name_of(t)
     if name == "ToImage":
@@ -170,7 +168,8 @@ def _forget_rows() -> None:
     _searches = itertools.count()
 
 
-_MOST = 256  # maximum number of searches in a process, because some programs create a `Compose` for each sample
+# Some programs create a `Compose` for each sample. After this number of calls of `_find_row`, no transforms are fused.
+_MOST = 256
 
 
 def _call(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -200,7 +199,7 @@ def _has_image(inputs: tuple[Any, ...]) -> bool:
 
 
 def _replacement(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Return a replacement for a method of `Compose`, which fuses transforms if `is_active` returns True."""
+    """Wrap a method of `Compose`: the wrapper fuses transforms while `is_active` returns True."""
 
     @functools.wraps(original)
     def forward(self: Any, *inputs: Any, **named: Any) -> Any:

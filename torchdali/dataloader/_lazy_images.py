@@ -85,7 +85,6 @@ class LazyImage(Image.Image):
         return self._decode().load() if self._defer(("RGB", "L")) is None else _PixelAccess(self)
 
     def copy(self) -> Any:
-        """Record a copy."""
         lazy = self._defer()
         return self._decode().copy() if lazy is None else self._record(lazy, lazy.program, methodcaller("copy"))
 
@@ -99,7 +98,7 @@ class LazyImage(Image.Image):
         return self._record(lazy, lazy.program, methodcaller("convert", mode))
 
     def crop(self, box: Any = None) -> Any:
-        """Record a crop; decode the image if the window reaches outside of the image."""
+        """Record a crop; decode the image if the box reaches outside of the image."""
         lazy = self._defer() if _are_integers(box, 4) else None
         if lazy is not None:
             left, top, right, bottom = map(int, box)
@@ -160,7 +159,6 @@ class LazyImage(Image.Image):
 
     @property
     def im(self) -> Any:
-        """The pixels."""
         return _unread(self) if self._deferred is None else self._decode().im
 
     @im.setter
@@ -193,7 +191,7 @@ class LazyImage(Image.Image):
     def _decode(self) -> Any:
         """Convert this object to Pillow's own class and decode its pixels; return it.
 
-        If the file was not read yet, the pixels are not decoded: Pillow will do this.
+        If the file was not read yet, the pixels are not decoded: Pillow decodes them later.
         """
         lazy = self._deferred
         if lazy is None:
@@ -282,7 +280,7 @@ class Deferred:
 
     @property
     def is_whole(self) -> bool:
-        """True if the whole image is needed without changes, and nothing is decoded yet. Then Pillow is as fast."""
+        """True if the whole image is needed without changes, and nothing is decoded yet: Pillow is as fast here."""
         is_part = self.program.filter is not None or self.program.size != self.jpeg.size
         return self._pixels is None and self.program.pixels is None and not is_part
 
@@ -354,20 +352,20 @@ class JpegData:
 
 
 class _Habit:
-    """Record of this process: True if several regions of one image were needed."""
+    """A flag of this process: True after the program needed several regions of one image."""
 
     several = False
 
 
 _habit = _Habit()
 _LARGE = 1 << 26  # bytes; Pillow decodes files of at least this size
-_TINY = 1 << 13  # pixels of an image whose decoding takes no longer than reading a header
+_TINY = 1 << 13  # pixels; decoding an image of this size takes no longer than reading its header
 
 
 def _read(fp: Any) -> bytearray:
     """Return the bytes of a file; no bytes if the file is so large that Pillow must decode it.
 
-    A sparse file can be much larger than the image at its start.
+    A small image can be at the start of a huge sparse file.
     """
     if not isinstance(fp, (io.BufferedReader, io.BytesIO)):
         fp.seek(0)

@@ -53,7 +53,6 @@ class FetchLazily:
         self._fetcher, self._patience, self._opening = fetcher, patience, LazyOpening()
 
     def fetch(self, indices: Any) -> Any:
-        """Fetch a batch."""
         with self._opening:
             batch = self._fetcher.fetch(indices)
         self._patience.note(self._opening.is_used)
@@ -66,7 +65,7 @@ class FetchLazily:
 
 
 class Patience:
-    """Counter of consecutive batches for which no image was opened. It ends lazy opening if there are several.
+    """Counter of consecutive batches for which no image was opened. After four of them, lazy opening ends.
 
     Attributes:
         left: Number of further batches without an image until lazy opening ends.
@@ -83,7 +82,7 @@ class Patience:
 class LazyOpening:
     """Context manager in which Pillow opens JPEGs as lazy images.
 
-    If the native library is missing, or if the user has changed Pillow's code when the object is created, the context
+    If the native library is missing, or if the user changed Pillow's code before the object was created, the context
     manager does nothing.
 
     Args:
@@ -153,7 +152,7 @@ class LazyOpening:
             del _users[""]
 
 
-_users: dict[str, LazyOpening] = {}  # at most one entry; not a lock, which an interrupt could leave locked
+_users: dict[str, LazyOpening] = {}  # at most one entry; a lock could stay locked after an interrupt
 
 
 class _Replacement(NamedTuple):

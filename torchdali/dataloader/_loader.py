@@ -92,8 +92,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         in_order: True to return the batches of several workers in the sampler's order; False to return each batch
             when it is ready.
         snapshot_every_n_steps: Number of batches between two snapshots of the workers' states by torchdata's
-            `StatefulDataLoader`. If torchdata is installed, `StatefulDataLoader` runs the loops of a loader that isn't
-            accelerated if you pass this argument, or if the dataset has its own ``state_dict``.
+            `StatefulDataLoader`. If you pass this argument, or if the dataset has its own ``state_dict``,
+            `StatefulDataLoader` runs the loops. This requires torchdata, and a loader that isn't accelerated.
         cache: Cache decoded images, so that later epochs don't read and decode them again: a size in memory like
             ``"8GB"``, or a folder. See `fn.cache`.
         bad_samples: ``"error"`` raises an error if a sample's file is damaged or missing. ``"skip"`` omits the sample
@@ -268,8 +268,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             state_dict: State that `state_dict` of an equal loader has returned.
 
         Raises:
-            ValueError: the state's dataset length, batch size, number of batches, or type of sampler isn't this
-                loader's; or a field of the state is missing or invalid.
+            ValueError: the dataset's length, the batch size, the number of batches, or the sampler's type differs
+                between the state and this loader; or a field of the state is missing or invalid.
         """
         if self._of_torchdata is None:
             self._late = position_of(self, state_dict)
@@ -312,7 +312,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     @property
     def notes(self) -> Notes:
-        """Notes on the parts of this loader: accelerated or not, the reason if not, and the remedy.
+        """Notes that say which parts of this loader are accelerated, and why other parts aren't.
 
         Print the notes to read them.
         """

@@ -80,7 +80,7 @@ def is_own_dataset(dataset: Any) -> str:
 
 
 def is_changed(change: str) -> str:
-    """Return the reason why a loader isn't accelerated if the program has replaced a function that it depends on.
+    """Return the reason why a loader isn't accelerated after the program has replaced a function.
 
     Args:
         change: Description of the replaced function or attribute, from `_pristine`.
@@ -166,7 +166,7 @@ _SUPPORTED, _TRANSFORMS = "Supported transforms", "supported-transforms"
 
 
 def breaks_rule(transform: Any, error: BaseException) -> str:
-    """Return the reason why a transform isn't accelerated if the value of an argument raised an error."""
+    """Return the reason why a transform isn't accelerated whose argument raised an error in `_rules`."""
     return _reason(f"{name_of(transform)}: {error}", _SUPPORTED, _TRANSFORMS)
 
 

@@ -30,7 +30,7 @@ def plan_of(loader: Any) -> LoaderPlan:
         return _choose(loader)
     except NotSupportedError as reason:
         return _leave(str(reason))
-    except Exception as error:  # for example from a property of the user's object, which PyTorch may not read
+    except Exception as error:  # e.g. a property of the user's object raised; PyTorch may never read this property
         return _leave(notes.raised_reason(error))
 
 

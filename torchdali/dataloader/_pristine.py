@@ -58,10 +58,10 @@ class ChangedError(Exception):
 
 
 class _Checked:
-    """Record of a check: the checked names, their modules or classes, and the values that they had.
+    """A record of a check: the checked names with their modules or classes, and the names' values.
 
-    `are_current` quickly compares these values with the current values. If they are equal, the check need not be
-    repeated.
+    `are_current` quickly compares the recorded values with the current values. If all values are equal, the check need
+    not be repeated.
     """
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ def _root(module: Any) -> str:
 
 
 def _check_code(function: FunctionType, module: str, qualname: str) -> None:
-    """Raise ChangedError if a function isn't the function that a module's file defines under a name."""
+    """Raise ChangedError if a function's code differs from the code that its module's file has under its name."""
     expected = _codes(module).get(qualname) if _is_checked(module) else None
     inner: Any = function
     while isinstance(inner, FunctionType):
@@ -199,7 +199,7 @@ def _functions(value: Any) -> Iterable[Any]:
 
 
 class _ReachableFunctions:
-    """All functions that some methods and functions may call, directly or indirectly. Each of them is checked.
+    """All functions that given methods and functions may call, directly or indirectly. Each function is checked.
 
     Args:
         classes: Classes of the objects that load a sample.
@@ -227,7 +227,7 @@ class _ReachableFunctions:
             self._follow(*self._todo.pop())
 
     def _add_class(self, kind: type, entries: Iterable[str]) -> None:
-        """Check a class's entry methods, its special methods, and the methods whose names checked functions mention."""
+        """Check a class's entry methods, its special methods, and methods whose names occur in checked functions."""
         self._classes.add(kind)
         for base in kind.__mro__:
             self.checked.add_space(vars(base), f"{base.__module__}.{base.__qualname__}")
@@ -295,8 +295,8 @@ class _ReachableFunctions:
     def _add_value(self, value: Any, name: str, names: set[str]) -> None:
         """Check the value of a global variable that a function mentions.
 
-        If the value is a module, check the names of the module that the function mentions. If it is a class, check the
-        class's methods.
+        If the value is a module, check the module's names that the function mentions. If the value is a class, check
+        the class's methods.
         """
         if isinstance(value, ModuleType):
             if _root(value.__name__) not in _TRUSTED:
@@ -388,7 +388,7 @@ def _is_other_value(module: str, qualname: str, value: Any) -> bool:
     """
     if "." not in qualname:
         return False
-    is_computed = isinstance(value, enum.Enum) or hasattr(type(value), "__get__")  # such as a named tuple's field
+    is_computed = isinstance(value, enum.Enum) or hasattr(type(value), "__get__")  # e.g. a named tuple's field
     if is_computed or qualname not in _constants(module):
         return _first_values.setdefault((module, qualname), value) is not value
     constant = _constants(module)[qualname]
@@ -441,7 +441,7 @@ def find_dataset_change(dataset: Any) -> str:
 
 
 def _openers() -> list[Any]:
-    """Return the functions that `PIL.Image.open` calls for a JPEG, including the tests for formats it tries first."""
+    """Return the functions that `PIL.Image.open` calls for a JPEG, including the tests for other formats."""
     from PIL import Image, JpegImagePlugin
 
     jpeg = str(JpegImagePlugin.JpegImageFile.format)
@@ -494,7 +494,7 @@ def find_image_change() -> str:
 
 
 def _collect_parts(value: Any, parts: dict[int, Any]) -> None:
-    """Collect the objects that a transform contains in `parts`, by id."""
+    """Add the objects that a transform contains to `parts`, by id."""
     if isinstance(value, _VALUES) or id(value) in parts:
         return
     if isinstance(value, Mapping):

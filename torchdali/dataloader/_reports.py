@@ -80,7 +80,7 @@ def _steps(notes: Sequence[str], most: int = 100) -> str:
 
 
 def operator_names(dataset: str, notes: Sequence[str]) -> dict[str, str]:
-    """Return descriptions of the hidden operators in a loader's pipeline, by the operators' names."""
+    """Return descriptions of the operators in an accelerated loader's pipeline, by the operators' names."""
     return {"_requests": f"read {dataset}", "_picture": _steps(notes, 3), "_still_picture": _FIXED}
 
 
@@ -88,12 +88,7 @@ _FIXED, _RANDOM = "decode, and transforms before the first random one", "transfo
 
 
 def name_times(stats: Any, names: dict[str, str]) -> Any:
-    """Return a pipeline's times, with hidden operators' names replaced by the names of the user's transforms.
-
-    Args:
-        stats: Result of `Pipeline.stats`.
-        names: Result of `operator_names`.
-    """
+    """Return `Pipeline.stats` with the names from `operator_names` in place of the operators' names."""
     if any("_still_picture" in each.operator for each in stats.operators):
         names = names | {"_picture": _RANDOM}
 
@@ -179,7 +174,6 @@ def note_loop(loader: Any, progress: Progress, plan: Any = None) -> None:
     """Record a loop for `summary`, if `torchdali run` has switched recording on.
 
     Args:
-        loader: The loader.
         progress: Progress of the loop.
         plan: The loader's plan; None for another epoch of persistent workers.
     """

@@ -50,9 +50,9 @@ class BatchEngine(Protocol):
         ...
 
     def take(self, number: int) -> list[Any] | Exception:
-        """Wait for a batch, and return its values: for each value of a sample, a tensor ``(N, ...)`` or a list.
+        """Wait for a batch; return one tensor ``(N, ...)`` or list per value of a sample, or the batch's error.
 
-        If the batch failed, return its error. If `take` raises an exception, the engine can't be used again.
+        If `take` raises an exception, the engine can't be used again.
         """
         ...
 
@@ -128,11 +128,9 @@ class TensorRows:
         """Do nothing: each batch reads the dataset's current tensors."""
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        """Record the request for a batch."""
         self._requests[number] = indices
 
     def reset(self) -> None:
-        """Drop all requests."""
         self._requests.clear()
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ def require(condition: object, rule: str) -> None:
 def _number(value: Any) -> float:
     """Check that a value is a finite int or float, and return it as a float.
 
-    PyTorch would call the methods of other classes of numbers, so they aren't supported.
+    Other classes of numbers aren't supported, because PyTorch would call their methods.
     """
     require(type(value) in (int, float) and math.isfinite(value), f"numbers must be int or float, got {value!r}")
     return float(value)
@@ -114,7 +114,7 @@ def _filter(t: Any, form: str) -> InterpolationMode:
 
 
 def _fill(t: Any, image: ImageForm) -> Any:
-    """Return the fill color of a transform as one number, or as a tuple with one or all channels."""
+    """Return the fill color of a transform: one number, or a tuple of one value or one value per channel."""
     fill = t.fill
     if is_v2(t):
         ((key, fill),) = t._fill.items()
@@ -182,7 +182,7 @@ def _random_crop(t: Any, image: ImageForm) -> Steps:
     elif t.padding is not None:
         padding = _borders(t.padding)
     pad = _pad_of(t, padding, image)
-    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # padding twice isn't one wider padding
+    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # two paddings differ from one wider padding
     if t.pad_if_needed and twice and not is_v2(t):
         return [pad, RandomCropStep(size, replace(pad, padding=(0, 0, 0, 0)), True)]
     return [RandomCropStep(size, pad, bool(t.pad_if_needed))]
@@ -439,12 +439,7 @@ def _of_weights(t: ImageClassification) -> list[Any]:
 
 
 def channels_after(steps: Steps, channels: int) -> int:
-    """Return the number of channels of an image after some steps.
-
-    Args:
-        steps: The steps.
-        channels: Number of channels before the steps.
-    """
+    """Return the number of channels after some steps, from the number of channels before them."""
     for step in steps:
         if isinstance(step, Color) and step.name in ("gray", "rgb"):
             channels = int(step.value) if step.name == "gray" else 3

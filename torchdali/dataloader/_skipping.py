@@ -133,11 +133,11 @@ class _Accelerated(_Unwrapping, AcceleratedIterator):
 
 
 class _SingleProcess(_Unwrapping, SingleProcessIterator):
-    """PyTorch's iterator without workers, which skips bad samples."""
+    """PyTorch's iterator without workers. It skips bad samples."""
 
 
 class _CheckedWorkers(_Unwrapping, WorkerIterator):
-    """PyTorch's iterator with workers, which skips bad samples."""
+    """PyTorch's iterator with workers. It skips bad samples."""
 
 
 ITERATORS = _Accelerated, _SingleProcess, _CheckedWorkers

@@ -2,7 +2,7 @@
 
 The values are read from the dataset for each batch. If the user changes the samples of the dataset, the next batch has
 the new values. To get the path of an image, the functions call the dataset's own `__getitem__` on a copy of the
-dataset, in which the function that opens an image is replaced by one that returns the path.
+dataset. In the copy, the function that opens an image returns the path instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Subclasses of PyTorch's iterators. Only this module uses private names of PyTorch's loader, from 2.6 to 2.14.
+"""Subclasses of PyTorch's iterators. Only this module uses private names of PyTorch's loader.
+
+It supports the versions 2.6 to 2.14 of PyTorch.
 
 Functions are imported from `torch.utils.data._utils`. The subclasses of PyTorch's iterators override
 `_next_data`, `_next_index`, `_process_data`, `_reset` and `_shutdown_workers`, and use the attributes
@@ -138,7 +140,7 @@ class CountingIterator(_BaseDataLoaderIter):
         progress.ended = ended = perf_counter()
         progress.waited += ended - started
         batches = self._position()
-        # The last step, with no call before the return: an interrupt comes before it, or after the batch is returned.
+        # Nothing is called after this assignment, so an interrupt can't prevent the return of a counted batch.
         progress.batches = batches
         return data
 
@@ -155,7 +157,7 @@ _next = _BaseDataLoaderIter.__next__  # a call through `super()` would take 2% o
 
 
 class SingleProcessIterator(CountingIterator, _SingleProcessDataLoaderIter):
-    """PyTorch's iterator without workers, which counts its batches."""
+    """PyTorch's iterator without workers. It also counts batches."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -166,7 +168,7 @@ class SingleProcessIterator(CountingIterator, _SingleProcessDataLoaderIter):
 
 
 class WorkerIterator(CountingIterator, _MultiProcessingDataLoaderIter):
-    """PyTorch's iterator with workers, which counts its batches."""
+    """PyTorch's iterator with workers. It also counts batches."""
 
     def __init__(self, *arguments: Any) -> None:
         try:

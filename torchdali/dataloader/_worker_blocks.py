@@ -59,7 +59,7 @@ class ReceivedBlocks:
         if block is not None:
             self._blocks[place] = block
         lease = self._blocks[place].numpy().view(Lease)
-        # The end of the lease only appends to a queue: Python code in a finalizer could swallow an interrupt.
+        # When the lease ends, it only appends to a queue: Python code in a finalizer could swallow an interrupt.
         self._loans[place] = loan = Loan(lease, self._returned.append)
         loan.number = place[0] * self.in_use.shape[1] + place[1]
         size = dtype.itemsize * torch.Size(shape).numel()
@@ -79,11 +79,7 @@ _received: weakref.WeakValueDictionary[int, ReceivedBlocks] = weakref.WeakValueD
 
 
 class BlockCollate:
-    """Collate function like PyTorch's `default_collate`, but large tensors are written to reusable blocks.
-
-    Args:
-        received: The main process's record of the blocks.
-    """
+    """Collate function like PyTorch's `default_collate`, but large tensors are written to reusable blocks."""
 
     def __init__(self, received: ReceivedBlocks) -> None:
         # This reference keeps the object alive as long as PyTorch's iterator refers to its collate function.

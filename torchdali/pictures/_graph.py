@@ -130,7 +130,7 @@ def _layers(boxes: Sequence[Box], edges: Iterable[GraphLine]) -> dict[str, int]:
     layers: dict[str, int] = {}
     waiting = {key: len(each) for key, each in parents.items()}
     free = [key for key, count in waiting.items() if not count]
-    for key in free:  # grows during the loop
+    for key in free:  # `free` grows during the loop
         layers[key] = max((layers[p] + 1 for p in parents[key]), default=0)
         for child in children[key]:
             waiting[child] -= 1

@@ -31,13 +31,7 @@ def image_tag(picture: Image.Image) -> str:
 
 
 def document(heading: str, facts: Sequence[tuple[str, str]], body: str) -> str:
-    """Return HTML with a heading and facts, and other HTML below them.
-
-    Args:
-        heading: Text of the heading.
-        facts: Pairs of name and value, as text.
-        body: HTML to insert below the facts.
-    """
+    """Return HTML with a heading and facts (pairs of name and value), and the HTML `body` below them."""
     rows = "".join(
         f'<span style="margin-right:1.2em"><b>{html.escape(name)}</b> {html.escape(value)}</span>'
         for name, value in facts

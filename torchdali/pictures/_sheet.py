@@ -44,7 +44,6 @@ def contact_sheet(tiles: Sequence[Tile], columns: int | None = None, heading: st
     """Return a grid of tiles, row by row.
 
     Args:
-        tiles: The tiles.
         columns: Number of columns; by default, as many as fit into 1000 pixels.
         heading: Text above the grid.
     """

@@ -35,7 +35,6 @@ class Values:
     names: Sequence[str] = ()
 
     def first(self, count: int) -> Values:
-        """Return the first `count` samples."""
         return Values(self.samples[:count], self.layout, self.names[:count])
 
     @property
@@ -45,7 +44,6 @@ class Values:
 
     @property
     def are_boxes(self) -> bool:
-        """True if the samples are lists of boxes."""
         return self._are_tensors and are_boxes(self.samples)
 
     @property
@@ -171,7 +169,7 @@ def show(
 
 
 def arrange(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]:
-    """Split batches into batches of images, by name, and the data to draw over the first batch of images.
+    """Split batches into batches of images, by name, and the data that is drawn over the first batch of images.
 
     Raises:
         ValueError: there is nothing to draw.

@@ -1,4 +1,4 @@
-"""Count the batches in an iterator's epoch on every rank, and the samples of each batch that are delivered.
+"""Count the batches in an iterator's epoch on every rank, and the delivered samples of each batch.
 
 This module doesn't run pipelines. Every rank computes the counts of all ranks, so that all ranks deliver the same
 number of batches even if their shards differ in size. In the table, ``b`` is the batch size, and ``s_k`` is the size of
@@ -160,7 +160,7 @@ class EpochCounter:
 
     @property
     def position(self) -> int:
-        """Number of samples of this epoch that one rank has delivered, also with the previous epoch's last batch."""
+        """Number of this epoch's samples that one rank has delivered, even in the previous epoch's last batch."""
         return min(self.carried) + self.delivered * self.batch_size
 
     @position.setter
@@ -193,7 +193,6 @@ class EpochCounter:
         self.dropped = self._count_dropped()
 
     def advance(self) -> None:
-        """Count one more batch."""
         self.delivered += 1
 
     def start_of(self, epoch: int) -> State:
@@ -224,7 +223,6 @@ class EpochCounter:
         return [min(each, samples - first) for first in range(0, samples, each)]
 
     def next_epoch(self) -> None:
-        """Begin the next epoch."""
         if self.carries and not self.split:
             self._size = None  # as in DALI, a size that was set applies only to one epoch
         self._begin(self.epoch + 1, self._carry() if self.carries else self._whole, self.rest)
@@ -239,8 +237,8 @@ class EpochCounter:
         """Return the position as a dict that JSON can store.
 
         Args:
-            undelivered: Number of counted batches that the iterator has not delivered yet. The state doesn't count
-                them.
+            undelivered: Number of counted batches that the iterator has not delivered yet. The state doesn't include
+                these batches.
         """
         return {
             "epoch": self.epoch,
@@ -380,15 +378,12 @@ class OpenEpochs:
         """Return None: all samples are delivered."""
 
     def start_of(self, epoch: int) -> State:
-        """Return the position at the start of an epoch."""
         return {"epoch": epoch, "delivered": 0}
 
     def advance(self) -> None:
-        """Count one more batch."""
         self.delivered += 1
 
     def next_epoch(self) -> None:
-        """Begin the next epoch."""
         self.epoch, self.delivered = self.epoch + 1, 0
 
     def state(self, undelivered: int = 0) -> State:
@@ -396,7 +391,6 @@ class OpenEpochs:
         return {"epoch": self.epoch, "delivered": self.delivered - undelivered}
 
     def restore(self, state: State) -> None:
-        """Continue at a position that `state` has returned."""
         self.epoch, self.delivered = state["epoch"], state["delivered"]
 
     def explain(self) -> str:

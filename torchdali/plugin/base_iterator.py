@@ -156,7 +156,7 @@ class BaseIterator(IteratorOldNames):
         return any(pipe.shuffles(name) for pipe in self._pipes if name is not None and hasattr(pipe, "shuffles"))
 
     def _warn_of_length(self) -> None:
-        """Warn once if `len` differs from epoch to epoch, because a program may call `len` only once."""
+        """Warn once if `len` differs from epoch to epoch: many programs call `len` only once."""
         if self._warns_of_length and self._policy is LastBatchPolicy.FILL and self._runs_on:
             self._warns_of_length = False
             warn(
@@ -166,7 +166,7 @@ class BaseIterator(IteratorOldNames):
             )
 
     def _log_filling(self) -> None:
-        """Log once, at the end of an epoch, that it contained samples of the next epoch.
+        """Log once, at the end of an epoch, that the last batch contained samples of the next epoch.
 
         The level is INFO if the reader shuffles, otherwise WARNING.
         """
@@ -356,7 +356,7 @@ class BaseIterator(IteratorOldNames):
                 pipe.release_outputs()
 
     def _numbers(self) -> list[int]:
-        """Return the index of the epoch's next batch in each pipeline: the number of batches taken before it."""
+        """Return the index of the epoch's next batch in each pipeline, counted from the pipeline's first batch."""
         if self._pending is not None and self._pending[0] == (self._epochs.epoch, self._epochs.delivered):
             return self._pending[1]  # an exception interrupted the call that takes the next batch
         return [pipe.taken for pipe in self._pipes]
@@ -411,7 +411,7 @@ class BaseIterator(IteratorOldNames):
         An iterator that loads the position delivers the same next batch as this iterator.
         """
         undelivered = int(self._first_batch is not None)
-        if not self._ended and self._is_ahead():  # the batch counts as delivered in the state
+        if not self._ended and self._is_ahead():  # in the state, the interrupted batch counts as delivered
             self._share_all()
             undelivered = -1
         places = self._before_first if undelivered > 0 else self._places()
@@ -494,7 +494,8 @@ class BaseIterator(IteratorOldNames):
             self._reset_by_itself()
             raise
         except Exception:
-            # If the batch was taken from all pipelines, the exception is the batch's error; otherwise, an interrupt.
+            # If the batch was taken from all pipelines, the exception is the batch's error; otherwise, an interrupt
+            # ended this call.
             if self._pending is None or all(map(int.__gt__, (pipe.taken for pipe in self._pipes), self._numbers())):
                 self._schedule_runs()
                 self._epochs.advance()

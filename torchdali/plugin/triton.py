@@ -35,9 +35,6 @@ def autoserialize(dali_pipeline: F) -> F:
 def invoke_autoserialize(filename: str | os.PathLike[str]) -> None:
     """Create the pipeline of the marked function, and write it to a file.
 
-    Args:
-        filename: The file.
-
     Raises:
         RuntimeError: no function is marked, or several functions are marked.
     """

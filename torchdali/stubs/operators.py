@@ -94,8 +94,8 @@ def _function(operator: Operator) -> str:
 def _input(operand: InputSpec, is_first: bool) -> str:
     """Return the stub text of an input.
 
-    If the input has neither required layouts nor required dtypes, numbers may replace the data. Arrays may replace it
-    too, except for the first input, whose type determines the type of the result.
+    If the input has neither required layouts nor required dtypes, numbers may replace the data. Arrays may replace the
+    data too, except in the first input, whose type determines the type of the result.
     """
     text = "_T"
     if not operand.takes.layouts and not operand.takes.dtypes:

@@ -1,1 +1,1 @@
-"""A folder that ``torchdali run`` adds to ``PYTHONPATH``, so that its replacements apply to child processes, too."""
+"""A folder that ``torchdali run`` adds to ``PYTHONPATH``, so that child processes also use torchdali."""

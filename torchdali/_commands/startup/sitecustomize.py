@@ -1,7 +1,7 @@
 """Replace ``nvidia.dali`` and PyTorch's `DataLoader` with torchdali's; Python imports this module when it starts.
 
-Besides two modules in this folder, it imports only the standard library, because it delays the start of every Python
-process that a script starts.
+To start fast in every Python process of a script, this module imports only two modules of this folder and the standard
+library.
 """
 
 from __future__ import annotations

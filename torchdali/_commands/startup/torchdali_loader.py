@@ -18,7 +18,7 @@ __all__ = ["replace_dataloader"]
 class _TorchFinder(MetaPathFinder):
     """Finder for torch and torchdali, which replaces PyTorch's `DataLoader` after the import of torch.
 
-    It imports torch before torchdali's modules, so that no module of torchdali is only partly imported when its
+    It imports torch before torchdali's modules, so that no module of torchdali is only partly imported when torchdali's
     `DataLoader` is imported.
     """
 

@@ -37,7 +37,7 @@ _UNCHANGED: Any = _Unchanged()
 class Augmentation:
     """A function ``op(samples, parameter, ...)``, and the conversion of a magnitude bin to the parameter.
 
-    The decorator `augmentation` creates it, and documents the options.
+    The decorator `augmentation` creates augmentations, and documents the options.
     """
 
     def __init__(

@@ -15,8 +15,8 @@ __all__ = ["SignedBin", "signed_bin"]
 class SignedBin:
     """A magnitude bin and a random sign, as returned by `signed_bin`.
 
-    If several signs were drawn per sample (see ``shape`` of `signed_bin`), index this object to select one sign.
-    A bin that is a node is then indexed, too.
+    If several signs were drawn per sample (see ``shape`` of `signed_bin`), index this object to select one sign. If the
+    bin is a node, the bin is indexed, too.
 
     Attributes:
         bin: The bin without the sign.

@@ -24,7 +24,7 @@ from torch.utils.data import dataloader
 __all__ = ["has_arrived", "watch_workers"]
 
 _LOOK_EVERY = 0.5  # seconds
-_STILL = 2  # consecutive checks that must find a worker suspended, because it may wake up late after Ctrl-Z and fg
+_STILL = 2  # consecutive checks that must find a worker suspended: after Ctrl-Z and fg, a worker may wake up late
 _PATIENCE = 2.0  # seconds
 
 _Torchs: Any = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
@@ -106,13 +106,13 @@ class _Watching(_Torchs or object):  # type: ignore[misc]
             _end(self._workers)
 
     def _told_later(self, worker_id: int) -> bool:
-        """Return True if PyTorch will ask another worker to end after this worker."""
+        """Return True if PyTorch hasn't asked all later workers to end yet."""
         later = self._workers_status[worker_id + 1 :]
         return bool(later) if self._persistent_workers else any(later)
 
 
 def _is_stopped(pid: int | None) -> bool:
-    """Return True if a signal has suspended a process; False if the system doesn't provide its status."""
+    """Return True if a signal has suspended a process; False if the system doesn't provide the process's status."""
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"T", b"t")
     except (OSError, IndexError):
@@ -120,7 +120,7 @@ def _is_stopped(pid: int | None) -> bool:
 
 
 def _stop_of(pids: Sequence[int]) -> RuntimeError | None:
-    """Return the error for workers that were killed because they were suspended; None if there are none."""
+    """Return the error for workers that were killed because they were suspended; None if no worker was killed."""
     if not pids:
         return None
     return RuntimeError(
@@ -139,7 +139,7 @@ def _death(workers: Sequence[Any]) -> RuntimeError | None:
     ended = wait(list(dead), _PATIENCE)
     if not ended:
         return None
-    for sentinel in ended:  # wait for its end, so that PyTorch's signal handler doesn't raise another error
+    for sentinel in ended:  # wait for the worker's end, so that PyTorch's signal handler raises no other error
         dead[sentinel].join(_PATIENCE)
     pids = ", ".join(str(dead[sentinel].pid) for sentinel in ended)
     return RuntimeError(f"DataLoader worker (pid(s) {pids}) is killed or exited unexpectedly")

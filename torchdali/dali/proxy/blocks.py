@@ -1,9 +1,9 @@
 """Reusable blocks of shared memory, in which a worker sends data to the main process.
 
-The system must clear and map new shared memory, which takes three times as long as reading files into it. Therefore, a
-worker keeps its blocks and uses them again. The first byte of a block is 1 from the time at which the worker writes the
-block until the main process has released all tensors in the block and sets the byte to 0. If the main process never
-does this, the block is not used again.
+The system must clear and map new shared memory; this takes three times as long as reading files into the memory.
+Therefore, a worker keeps its blocks and uses them again. A worker sets the first byte of a block to 1 before it writes
+data. The main process sets the byte to 0 when it has released all tensors in the block. While the byte is 1, the block
+is not used again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Outgoing:
 # ---------------------------------------------------------------- in a worker
 
 _own: list[torch.Tensor] = []
-if hasattr(os, "register_at_fork"):  # otherwise, two processes could use the same free block
+if hasattr(os, "register_at_fork"):  # a forked process must not use its parent's blocks
     os.register_at_fork(after_in_child=_own.clear)
 
 

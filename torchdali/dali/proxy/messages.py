@@ -113,7 +113,7 @@ class _Reference(torch.Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         if func is torch.stack and len(args) == 1 and not kwargs:
             return collate(args[0])
-        owner: Any = getattr(func, "__self__", None)  # if `func` reads a property
+        owner: Any = getattr(func, "__self__", None)  # a property, if `func` is its getter
         _refuse(f"Tensor.{owner.__name__}" if hasattr(owner, "__name__") else f"{func.__name__}()")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -201,7 +201,7 @@ default_collate_fn_map[DALIOutputSampleRef] = collate
 
 
 def gather(data: Any) -> None:
-    """Combine the calls in a worker's batch that don't belong to a run yet into new runs, one or more per pipeline."""
+    """Combine the calls without a run, in a worker's batch, into new runs: one or more per pipeline."""
     waiting: dict[TargetPipeline, dict[int, ProxyCall]] = {}
 
     def note(ref: DALIOutputSampleRef) -> DALIOutputSampleRef:

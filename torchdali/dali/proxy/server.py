@@ -123,10 +123,10 @@ class DALIServer:
         self.stop_thread()
 
     def produce_data(self, obj: Any) -> Any:
-        """Run the pipeline for a batch and return the batch with the pipeline's outputs. Use it in custom loaders.
+        """Run the pipeline for a batch and return the batch with the pipeline's outputs, for custom loaders.
 
         In the batch that a worker returns, the results of `proxy` are references. This method runs the pipeline, waits
-        for it, and replaces each reference with the output.
+        for the outputs, and replaces each reference with its output.
 
         Args:
             obj: A batch. References may be inside of lists, tuples, mappings and dataclasses.
@@ -174,7 +174,7 @@ class DALIServer:
     def _collect(self) -> bool:
         """Wait for the oldest batch in progress, and store its outputs or error in its `_PipelineRun`.
 
-        Return False if no batch is in progress. If an interrupt ends this call, the next call returns the same batch.
+        Return False if no batch is in progress. If an interrupt ends this call, the next call waits for the same batch.
         """
         batch = self._pipe.collect(self._collected)
         if batch is None:

@@ -80,7 +80,7 @@ def _origin(values: tuple[Any, ...]) -> str | None:
 
 
 class CollateAndPack:
-    """Collate function that calls another one, and then packs the inputs that proxies have recorded for the batch."""
+    """Wrapper of a collate function that also packs the inputs that proxies have recorded for the batch."""
 
     def __init__(self, collate_fn: Callable[[Any], Any]) -> None:
         self.collate_fn = collate_fn

@@ -1,10 +1,10 @@
 """Loops whose body is recorded in its first iteration, and computed ahead for the following iterations.
 
-The first iteration runs like a loop without capture, and the operations that it records are the *template*. For each
-later iteration, the template is applied to the iteration's own data. The capture's executors compute the same results
-as in the first iteration, up to `_AHEAD` iterations ahead. When the body then makes the same calls, the calls return
-these results. The next loop over the same data begins with the template of the previous loop. If the calls of its first
-iteration differ from this template, they become the new template.
+The first iteration runs like a loop without capture, and the operations that it records are the *template*. For the
+later iterations, up to `_AHEAD` of them ahead of the loop's body, the template is applied to the iteration's own data.
+When the body then makes the same calls, the calls return the results that were computed ahead. The next loop over the
+same data begins with the template of the previous loop. If its first iteration makes other calls, these calls become
+the new template.
 
 The thread that runs the loop starts iterations. The first thread that requests a result waits for the result's
 iteration, and for all iterations that were started before it.
@@ -54,9 +54,9 @@ class _TemplateCall:
         rng: Generator of the random numbers, if the call draws any.
         draw: Number of draws from the generator in the same iteration, before this call.
         asked: Outputs whose values the first iteration used.
-        outer: Operands that aren't data or results of the loop. They don't change, and are retained with their values.
-        form: Describes the call, so that `Capture.repeat` recognizes an equal call and needn't record it; None if
-            every later call must be recorded.
+        outer: Operands from outside of the loop, which don't change. Their values are retained.
+        form: Description by which `Capture.repeat` recognizes the same call in later iterations, and skips its
+            recording; None if the call must be recorded in every iteration.
     """
 
     node: Node
@@ -101,7 +101,7 @@ class _Iteration:
 
     Attributes:
         item: The future value of the loop's variable.
-        state: Position of the source after the item.
+        state: Position in the loop's data after the item.
         copies: Maps edges of the template to their copies in this iteration.
         operations: One operation per call of the template; empty without a template.
     """
@@ -172,7 +172,7 @@ class Capture:
     """A captured loop.
 
     Args:
-        items: The items of the loop, each with the position of the source after it.
+        items: The items of the loop, each with the position in the data after the item.
         context: Context in which the loop is computed.
         deliver: Function that is called with the position when the loop gets an item.
         template: Template of the previous loop.
@@ -214,7 +214,7 @@ class Capture:
                 yield from self._body(ahead.popleft())
                 self._end_of_body()
         finally:
-            self._started.finish_all()  # so that runners are idle
+            self._started.finish_all()  # a runner (see `_engine`) must be idle when it is given back
             self._context.engine().give_back(self._runners)
 
     def _body(self, iteration: _Iteration) -> Iterator[Any]:
@@ -276,7 +276,6 @@ class Capture:
         return iteration
 
     def _begin(self, results: list[OperationResult]) -> _StartedIteration:
-        """Begin to compute an iteration."""
         try:
             with torch.no_grad():
                 return self._started.add(self._context.engine().begin(results, self._runners))

@@ -185,7 +185,6 @@ def as_list(value: Any, size: int | None) -> TensorList:
     """Convert one sample to a batch that repeats the sample ``size`` times.
 
     Args:
-        value: The sample.
         size: Number of samples of the batch; None for a batch that contains only the sample itself.
     """
     tensor, layout = sample_of(value)

@@ -1,8 +1,8 @@
-"""Compute operations: collect their inputs into a graph, plan it like a pipeline's, and run it.
+"""Compute operations: collect them and their inputs into a graph, plan the graph as in a pipeline, and run it.
 
-Graphs of the same structure share one executor, so a loop's graph is planned once. The structure consists of operators,
-constants, connections, and source lines of the user's code. Input values, the readers' records and the keys of random
-numbers are passed to each run.
+Graphs of the same structure share one executor (a *runner*), so a loop's graph is planned once. The structure consists
+of operators, constants, connections, and source lines of the user's code. Input values, the readers' records and the
+keys of random numbers are passed to each run.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class OperationEngine:
 
 @dataclass(frozen=True)
 class _OperationWork:
-    """Operations on batches of one size, to compute in one executor.
+    """Operations on batches of one size, which one executor computes.
 
     Attributes:
         structure: Structure of the operations' graph.
@@ -240,7 +240,7 @@ def _wanted_edges(nodes: Sequence[Node], operations: Sequence[Operation]) -> lis
 
 
 def _is_small(nodes: Sequence[Node], values: dict[DataNode, TensorList]) -> bool:
-    """Return True if there are only a few operators, each processes a batch in one call, and samples are small."""
+    """Return True if the samples are small, and there are few operators, which process a batch in one call."""
     if len(nodes) > _FEW or not all(map(_takes_batches, nodes)):
         return False
     inputs = [values[e] for n in nodes for e in n.inputs if e is not None and e in values]

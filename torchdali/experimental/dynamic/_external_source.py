@@ -23,9 +23,8 @@ class ExternalSource:
         source: A function without parameters, or an iterable. An item is a tensor or a batch. With several outputs, an
             item is a tuple of ``num_outputs`` tensors or batches.
         num_outputs: Number of outputs; several outputs are returned as a tuple.
-        cycle: Behavior at the end of an iterable: ``"no"`` raises StopIteration at this and all further calls;
-            ``"quiet"`` (or True) starts again; ``"raise"`` raises StopIteration once, and starts again at the next
-            call.
+        cycle: Behavior at the end of an iterable: ``"no"`` raises StopIteration from then on; ``"quiet"`` (or True)
+            starts again; ``"raise"`` raises StopIteration once, and starts again at the next call.
         device: The target device of the data.
         layout: Layout of the data: one layout, or one per output.
         dtype: Dtype of the data: one dtype, or one per output.

@@ -70,7 +70,7 @@ def function_of(declared: Operator) -> Callable[..., Any]:
     return function
 
 
-# Operators whose inputs DALI names; other inputs are ``input``, or ``input_0``, ``input_1`` ...
+# Operators whose inputs have names in DALI. Other inputs are called ``input``, or ``input_0``, ``input_1`` ...
 _NAMED = {
     "bbox_rotate": ("bboxes", "labels"),
     "decoders.image_slice": ("data", "anchor", "shape_input"),

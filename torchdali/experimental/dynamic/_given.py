@@ -19,7 +19,6 @@ class GivenValue(BatchSource):
     """A source whose data is passed to `Executor.schedule` with each batch."""
 
     def next(self, batch_size: int, prepared: SourceBatch | None = None) -> tuple[TensorList, ...]:
-        """Return the data of the batch."""
         assert prepared is not None
         return prepared.outputs
 

@@ -41,8 +41,8 @@ def invoke(
     """Compute an operator, or record it for later (see `EvalMode`).
 
     Args:
-        inputs: Tensors, batches and data; None for an omitted optional input.
         declared: The operator.
+        inputs: Tensors, batches and other data; None for an omitted optional input.
         arguments: Named arguments; per-sample arguments may be tensors or batches.
         batch_size: Number of samples of the result. By default, the batch size of the operands; if no operand is a
             batch, the result is a single tensor.
@@ -165,7 +165,6 @@ class _EagerCall:
         return tuple(values) if several else values[0]
 
     def record(self, declared: Operator, checked: CheckedCall, where: Device, rng: RNG | None) -> Any:
-        """Record the call for later."""
         return self.wrap(record(declared, checked), where, rng)
 
     def wrap(self, result: Any, where: Device, rng: RNG | None = None) -> Any:

@@ -31,7 +31,7 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[
     Args:
         node: The node to copy.
         copies: Edges and their copies; the new copies are added.
-        calls: Nodes to copy. The results of other operations are used without copying their nodes.
+        calls: The nodes that must be copied. Other operations' results are used without a copy.
     """
 
     def copy_edge(edge: DataNode) -> DataNode:
@@ -49,9 +49,9 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[
 
 
 class CallForm:
-    """A description of a call in the loop's body, to recognize an equal call in a later iteration.
+    """A description of a call in the loop's body, by which the same call is recognized in a later iteration.
 
-    The later call then needn't be recorded.
+    The later call needn't be recorded.
 
     Args:
         declared: The operator.

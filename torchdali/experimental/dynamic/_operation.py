@@ -55,8 +55,8 @@ class Operation:
 
     Attributes:
         asked: Outputs whose values were used.
-        captured: True if the operation is a call in a captured loop, or the loop's data. Values then keep the reference
-            to their result.
+        captured: True if the operation is a call in a captured loop, or the loop's data. A `LazyValue` then keeps the
+            reference to the operation's result.
         future: The computation that was started, or None.
         needs: Operations whose results this operation needs; empty after it was computed.
         serial: Sequence number of the call.
@@ -143,7 +143,6 @@ class OperationResult:
 
     @property
     def device(self) -> Device:
-        """Device of the result."""
         return self.operation.device
 
     @property

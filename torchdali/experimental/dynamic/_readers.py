@@ -112,7 +112,7 @@ class Reader:
         Raises:
             TypeError: An argument is unknown, or can't be passed per sample.
             ValueError: An argument was also passed to the constructor, there are more samples than ``max_batch_size``,
-                or their number differs from the previous call.
+                or the number of samples differs from the previous call's.
         """
         size = self._size_of(batch_size)
         call = self._call_of(arguments, size)

@@ -27,7 +27,7 @@ __all__ = ["Structure", "StructureRunner", "frozen", "structure_of"]
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A graph of nodes to compute, with a key that describes its structure.
+    """A graph of nodes, with a key that describes its structure.
 
     Attributes:
         nodes: The nodes; each node comes after the nodes whose outputs it uses.
@@ -76,7 +76,7 @@ def _value(name: str, value: Any) -> Hashable:
 
 
 class _Records:
-    """A replacement for a reader's cursor, which returns the records that were passed to `StructureRunner.start`."""
+    """A reader's position whose next records are the records that were passed to `StructureRunner.start`."""
 
     epoch = -1  # belongs to no epoch, so that nothing is read ahead
 

@@ -233,7 +233,7 @@ def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> t
 
 
 def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
-    """Return the label of each class folder, in the order of the folders' names: its index in a list of classes.
+    """Return the labels of the class folders, in the order of the folders' names: each class's index in `classes`.
 
     Raises:
         ValueError: a folder is not in the list, or the root is a URL.

@@ -169,13 +169,12 @@ class _ListIterator(BaseIterator):
         self, pipe: Pipeline, names: Sequence[str], ragged: Sequence[int], file_names: bool, **options: Any
     ) -> None:
         self._names, self._ragged, self._file_names = names, frozenset(ragged), file_names
-        self._kept: tuple[int, Batch] | None = None  # an epoch, and values of its last batch but one
+        self._kept: tuple[int, Batch] | None = None  # an epoch, and values of the epoch's second-to-last batch
         self._before_kept: tuple[int, dict[str, Any]] = -1, {}
         super().__init__(pipe, auto_reset=False, prepare_first_batch=False, on_break="next", **options)
 
     @property
     def counter(self) -> Any:
-        """The counter of epochs and batches."""
         return self._epochs
 
     @property
@@ -234,7 +233,6 @@ class _ListIterator(BaseIterator):
         return self
 
     def __next__(self) -> Batch:
-        """Return the next batch."""
         epochs = self._epochs
         if self._is_uneven and epochs.delivered == epochs.batches - 2:
             if self._before_kept[0] != epochs.epoch:
@@ -282,7 +280,6 @@ class _ListIterator(BaseIterator):
         return self._before_kept[1] if is_kept else super().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue at the position of a state."""
         self._kept, self._before_kept = None, (-1, {})
         super().load_state_dict(state)
         if state.get("cut"):
@@ -290,7 +287,6 @@ class _ListIterator(BaseIterator):
             self._resumed = True
 
     def close(self) -> None:
-        """Close the pipeline."""
         self._pipes[0].close()
 
 
@@ -647,7 +643,7 @@ class Loader(IterableDataset[Any]):
         return count
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of the next loop, which determines the order of the samples and their random numbers.
+        """Set the epoch of the next loop. The epoch determines the samples' order and random numbers.
 
         A training loop over consecutive epochs doesn't need this call. Without a reader or size, it has no effect.
         """

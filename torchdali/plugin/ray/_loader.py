@@ -68,7 +68,7 @@ class RayLoader(DALIGenericIterator):
     loaded with and without Ray.
 
     In distributed training, each rank creates its own loader, and its `make` function passes ``shard_id`` and
-    ``num_shards`` to the reader. If it also passes ``pad_last_batch=True``, all ranks together deliver each sample
+    ``num_shards`` to the reader. If `make` also passes ``pad_last_batch=True``, all ranks together deliver each sample
     exactly once per epoch.
 
     Args:

@@ -117,7 +117,7 @@ class ToTorch(_Following):
 
     Args:
         source: Node that yields dictionaries of tensors and batches.
-        output_stream: The torch stream on which you use the tensors. It waits until the tensors are computed.
+        output_stream: The torch stream on which you use the tensors. The stream waits until the tensors are computed.
     """
 
     def __init__(self, source: BaseNode[dict[str, Any]], output_stream: Any = None) -> None:

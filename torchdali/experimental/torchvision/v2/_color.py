@@ -169,7 +169,7 @@ def _draw(values: Sequence[float]) -> Any:
 
 
 class GaussianBlur(Transform):
-    """Blur images with a Gaussian window; pixels outside of the image are its reflection.
+    """Blur images with a Gaussian window; outside of the image, its pixels are reflected.
 
     Args:
         kernel_size: Size of the window in pixels, an odd number; or two sizes, for height and width, as in DALI.

@@ -215,8 +215,8 @@ class RandomCrop(Transform):
 
     Args:
         size: ``[height, width]``, or one number for both.
-        padding: Borders to add first: one, two or four numbers, as for `Pad`, or a sequence of one number; None for no
-            borders.
+        padding: Borders that are added first: one, two or four numbers, as for `Pad`, or a sequence of one number; None
+            for no borders.
         pad_if_needed: Pad an image on both sides if it is smaller than the window.
         fill: Color of the borders: one number, or one number per channel. None means 0.
         padding_mode: See `Pad`.
