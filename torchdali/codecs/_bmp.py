@@ -39,7 +39,7 @@ def bmp_fields(view: memoryview, header: ImageHeader, masks: tuple[int, ...]) ->
 
 
 def bmp_colors(view: memoryview, header: ImageHeader) -> Tensor | None:
-    """Decode 24-bit pixels, in less time than Pillow (which takes 1.6 times as long).
+    """Decode 24-bit pixels; Pillow takes 1.6 times as long.
 
     Return None for other depths, and for truncated files.
     """
@@ -146,7 +146,7 @@ class _PaletteRuns:
         return self._y < len(self.rows)
 
     def _bytes(self, count: int) -> Bytes:
-        """Return the bytes after a command, and skip them; they are padded to whole pairs."""
+        """Return the `count` bytes after a command, and move to the next pair; the data pads odd counts."""
         values = self._data[2 * self._at :][:count]
         if len(values) < count:
             raise ValueError("the run lengths end before the image does")

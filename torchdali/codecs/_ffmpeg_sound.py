@@ -1,6 +1,6 @@
-"""Decode audio that libsndfile does not support with FFmpeg (PyAV).
+"""Use FFmpeg (PyAV) to decode audio that libsndfile doesn't support.
 
-This is AAC, ALAC, and audio in MP4, Matroska and video files.
+Examples are AAC, ALAC, and audio in MP4, Matroska and video files.
 """
 
 from __future__ import annotations
@@ -54,11 +54,6 @@ def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
 
     If the last packet is truncated, it is skipped, unless the container's index lists it.
 
-    Args:
-        av: The module of PyAV.
-        container: The open container.
-        size: Size of the file in bytes.
-
     Raises:
         Exception: One of `media_errors`; also if packets are missing that the container's index lists.
     """
@@ -96,7 +91,7 @@ def _form(frame: Any) -> tuple[str, int, int]:
 def _check_gaps(frames: list[Any]) -> None:
     """Check that no page of an Ogg file is missing.
 
-    FFmpeg skips damaged pages, but the other pages state their positions.
+    FFmpeg skips damaged pages; the positions in the other pages show the gap.
 
     Raises:
         ValueError: A page is missing.

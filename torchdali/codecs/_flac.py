@@ -1,4 +1,4 @@
-"""FLAC decoding by FFmpeg, if PyAV is installed; libsndfile is slower, and decodes unusual files.
+"""FLAC decoding by FFmpeg. Without PyAV, or for unusual files, libsndfile decodes, which is slower.
 
 In this module, "block" means a group of samples that is coded together. The standard, RFC 9639, calls it a frame.
 """
@@ -171,7 +171,7 @@ def _last_block(sound: Flac) -> _MetadataBlock | None:
 
 
 _TRIED = 1000  # maximum number of positions to try; only few bytes look like the start of a block by chance
-_NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)  # a coded number has one more byte per limit that it reaches
+_NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)  # if the first byte is a limit or more, one more byte follows it
 _SIZES = {1: 192, **{code: 576 << code - 2 for code in range(2, 6)}, **{code: 256 << code - 8 for code in range(8, 16)}}
 
 

@@ -2,7 +2,7 @@
 
 Decoders return the pixels of the file, ``(H, W, C)``, in the file's dtype and orientation, before any conversion. Each
 format is decoded by the fastest library whose results match DALI's and that survives damaged data. torchvision's PNG
-decoder is not used, since damaged pixel data crashes the process in it.
+decoder is not used, because damaged pixel data makes it crash the process.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _jpeg(data: Tensor, view: memoryview, header: ImageHeader, output_type: str)
 
 
 def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
-    """Decode a JPEG without torchvision: libjpeg converts to gray; CMYK is not converted to RGB."""
+    """Decode a JPEG by Pillow, without torchvision; CMYK is not converted to RGB."""
     from PIL.JpegImagePlugin import JpegImageFile
 
     with JpegImageFile(io.BytesIO(without_exif(view))) as image:
@@ -271,7 +271,7 @@ _HELD = re.compile(b"\x89PNG\r\n\x1a\n|\xff\x4f\xff\x51")
 
 
 def _check_held(view: memoryview) -> None:
-    """Check the size of each image file inside of a file.
+    """Check the size of each image in an icon or texture file.
 
     Without this check, Pillow would allocate memory for an image of any size.
     """
@@ -399,7 +399,7 @@ FORMATS = {
 """The formats, in the order in which they are tried."""
 
 OTHERS = Format("unknown", (), lambda head: True, _others_header, _others)
-"""The other formats, which are decoded by Pillow's format detection."""
+"""The other formats, which Pillow detects and decodes."""
 
 ENDINGS = tuple(ending for format in FORMATS.values() for ending in format.endings)
 """File extensions of images. Readers find files with other extensions only by a pattern that the user passes."""

@@ -1,7 +1,7 @@
 """Parse the headers of image files: size, channels, depth, orientation.
 
-All functions read a `memoryview` and allocate no memory for the image. So an absurd size in a header is detected before
-memory is reserved. Depths are bits per channel. Sizes refer to the stored image, before it is turned upright.
+All functions read a `memoryview` and allocate no memory for the image. So an absurd size in a header does no harm.
+Depths are bits per channel. Sizes refer to the stored image, before it is turned upright.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def encoded_view(data: Tensor) -> memoryview:
     if data.dtype != torch.uint8 or not data.is_contiguous():
         raise ValueError(f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}")
     if data.dim() != 1:
-        data = flat(data)  # skipped for flat tensors: torch releases the GIL, and may wait to acquire it again
+        data = flat(data)  # not called for flat tensors: torch releases the GIL in it, and may wait to get the GIL back
     return data.numpy().data
 
 

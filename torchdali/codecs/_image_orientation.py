@@ -1,4 +1,4 @@
-"""Apply the eight EXIF orientations to pixels and to windows.
+"""Apply the eight EXIF orientations to pixels and to windows (rectangles of an image).
 
 To turn a stored image upright, it is transposed (orientations 5 to 8), and then flipped.
 """
@@ -37,10 +37,7 @@ def stored_window(
 ) -> tuple[int, int, int, int]:
     """Convert a window ``(y, x, h, w)`` of the upright image to a window of the stored image.
 
-    Args:
-        window: Window in the upright image.
-        upright: Height and width of the upright image.
-        orientation: 1 to 8.
+    `upright` is the height and width of the upright image.
     """
     y, x, h, w = _flip_region(window, upright, orientation)
     return (x, y, w, h) if orientation > 4 else (y, x, h, w)
@@ -51,10 +48,7 @@ def upright_window(
 ) -> tuple[float, float, float, float]:
     """Convert a window ``(y, x, h, w)`` of the stored image to a window of the upright image.
 
-    Args:
-        window: Window in the stored image.
-        stored: Height and width of the stored image.
-        orientation: 1 to 8.
+    `stored` is the height and width of the stored image.
     """
     if orientation > 4:
         y, x, h, w = window

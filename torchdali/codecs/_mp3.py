@@ -1,8 +1,8 @@
 """Correct MP3 files whose headers do not state the length.
 
-Libraries estimate the length of these files from the size of the first block, and stop decoding there. They also stop
-at tags between or after blocks. In this module, "block" means a group of samples that is coded together; the standards
-call it a frame.
+In this module, "block" means a group of samples that is coded together; the standards call it a frame. Libraries
+estimate the length of these files from the size of the first block, and decode no more than this length. They also stop
+at tags between or after blocks.
 
 Sources: ISO/IEC 11172-3 and 13818-3; the tag of Xing and LAME.
 """
@@ -69,10 +69,10 @@ def _block(header: bytes) -> _MpegFrame | None:
 
 
 def blocks_alone(encoded: Array) -> tuple[Array, int]:
-    """Return the blocks of an MP3 file after an added silent block, if the file doesn't state its number of blocks.
+    """If an MP3 file doesn't state its number of blocks, return an added silent block, followed by the file's blocks.
 
-    The silent block has the smallest possible size. Libraries estimate the length from its size, so the estimate isn't
-    too short.
+    The silent block has the smallest possible size. Libraries estimate the length from the first block's size, so the
+    estimate isn't too short.
 
     Returns:
         The blocks, and the number of samples in the silent block; for other files, the unchanged bytes and 0.
@@ -94,10 +94,7 @@ _BEFORE = 511  # maximum number of bytes that a block needs from earlier blocks
 
 
 def _mute(blocks: Array) -> None:
-    """Silence the first blocks of layer III if they need bytes of earlier blocks that the file doesn't have.
-
-    Decoders do the same.
-    """
+    """As decoders do, silence the first blocks of layer III that need bytes of missing earlier blocks."""
     at = available = 0
     while available < _BEFORE and (block := _block(blocks[at : at + 4].tobytes())) and block.form[1] == 1:
         version, _, _, is_mono = block.form
@@ -113,7 +110,7 @@ def _mute(blocks: Array) -> None:
 
 
 def without_garbage(encoded: Array) -> Array:
-    """Remove bytes before the first MPEG block if at least three blocks follow one after another."""
+    """Remove the bytes before the first MPEG block that at least two more blocks follow."""
     data = encoded[:_SEARCHED].tobytes()
     if is_other(data[:HEAD], "sound"):
         return encoded

@@ -1,8 +1,11 @@
 """JPEG decoding by the native library: many headers, files or images per call.
 
-`kernels.native` loads the library and defines the call for one sample. If the library refuses an image, this module
-reports that without an error. The image must then take the common path, which uses other decoders and raises the
-errors. So no function of this module raises for bad data.
+`kernels.native` loads the library and defines the call for one sample. No function of this module raises for bad data:
+if the library refuses an image, the result is None or a code other than 0. The caller must then use the common path
+(the other decoders), which raises the errors.
+
+A GPU may have an engine (hardware that decodes JPEGs). Then `Parts` shares a batch's images between the library and the
+engine.
 """
 
 from __future__ import annotations
@@ -119,8 +122,8 @@ def read_headers(sources: Sequence[Tensor | str | None], of_pillow: bool = False
 
     Args:
         sources: Encoded bytes, or paths of files; None for samples to skip.
-        of_pillow: Accept only images whose result equals Pillow's; see `ImageOptions`. If True, sources may also be
-            pixels ``(H, W, C)`` with 1 or 3 channels.
+        of_pillow: Accept only images that the library decodes to the same pixels as Pillow; see `ImageOptions`. If
+            True, sources may also be pixels ``(H, W, C)`` with 1 or 3 channels.
     """
     native = library()
     if native is None:
@@ -155,7 +158,7 @@ def _peek(native: NativeLibrary, data: Tensor) -> JpegSource | None:
 
 def _locate(data: Tensor) -> JpegSource | None:
     """Return the address and size of pixels; None if the library does not support the pixels."""
-    if data.shape[2] == 1:  # every step computes equal results for three equal channels
+    if data.shape[2] == 1:  # use the gray channel three times: every step changes equal channels equally
         data = data.expand(-1, -1, 3).contiguous()
     if not takes_pixels(data):
         return None
@@ -201,15 +204,9 @@ def _read(native: NativeLibrary, paths: Sequence[str]) -> list[JpegSource | None
 def _read_all(
     native: NativeLibrary, paths: Sequence[str], room: int, options: ImageOptions | None = None
 ) -> Table | None:
-    """Read files into this thread's buffer.
+    """Read files into this thread's buffer, which has `room` bytes per file; see `examine`.
 
-    Args:
-        paths: Paths of the files.
-        room: Bytes of the buffer per file, on average.
-        options: If not None, also draw the files' lots (see `lots_of`).
-
-    Returns:
-        One row of `ENCODED` per file; None if a name cannot be passed to the library.
+    Return None if a name cannot be passed to the library.
     """
     count = len(paths)
     try:
@@ -239,8 +236,8 @@ def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None
 
     Args:
         sources: Encoded bytes, or paths of files.
-        options: If not None, also draw the samples' lots (see `lots_of`); the options say whether images are turned
-            upright.
+        options: If not None, also compute each sample's lot, which decides between the library and the engine (see
+            `lots_of`). The options say whether images are turned upright.
 
     Returns:
         One row of `ENCODED` per sample. The field `code` is 0, unless the sample needs the common path.
@@ -266,19 +263,18 @@ def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None
 def lots_of(share: float) -> int:
     """Convert the engine's share of the images to a limit for lots.
 
-    A GPU may have an engine that decodes JPEGs. The engine decodes the files whose lots are below the limit; the CPU
-    decodes the others. A lot is a number that is computed from the file's bytes, so the same image is always decoded by
-    the same decoder, whatever batch the image is in.
+    A lot is a number that is computed from the file's bytes. The engine decodes the files whose lots are below the
+    limit; the CPU decodes the other files. So an image is decoded by the same decoder in every batch.
 
     Only baseline JPEGs with one scan and 8 bits, gray or YCbCr, have a lot: the engine decodes other JPEGs to other
-    colors, or not at all. JPEGs that must be turned have no lot. Neither have JPEGs that are truncated or have markers
-    amid their pixels, since an engine may not notice the damage.
+    colors, or not at all. JPEGs that must be turned have no lot. JPEGs that are truncated or have markers amid their
+    pixels have no lot either, since an engine may not notice the damage.
     """
     return math.ceil(share * (1 << 24))
 
 
 class WindowChoice(ctypes.Structure):
-    """Choice of each image's window: the whole image, a passed window, or a random one.
+    """The choice of each image's window (the region to decode): the whole image, a passed or a random window.
 
     See `kernels.random_window.random_window` for the fields `attempts`, `area` and `ratio`; `log_ratio` has the
     logarithms of `ratio`.
@@ -321,7 +317,7 @@ class WindowChoice(ctypes.Structure):
 
 
 class Parts:
-    """Windows of images to decode, each by the native library or by the GPU's decoding engine.
+    """The windows that must be decoded, each by the native library or by the GPU's engine.
 
     Args:
         files: The files; all must have a `code` of 0.
@@ -331,7 +327,7 @@ class Parts:
         windows: Passed windows ``(N, 4)``: y, x, height and width in the upright images.
         regions: ``(2, N, 2)`` float64, changed in place: starts and ends of a region in each upright image. For random
             windows, the regions are first set to the windows. The library decodes only the window of an image, so the
-            image's region is made relative to the window; the engine decodes whole images, whose regions don't change.
+            image's region is made relative to the window. The engine decodes whole images; their regions don't change.
 
     Attributes:
         table: Table of the dtype `PARTS`.
@@ -422,8 +418,8 @@ def run_programs(
         room: Memory for the other results; unused if its item size differs from the output's.
 
     Returns:
-        For each sample `IN_PLACE` (the result is in `out`), `Placed` (the result is in `room`), or a tensor. None for
-        samples that need the common path.
+        For each sample: `IN_PLACE` (the result is in `out`), `Placed` (the result is in `room`), a tensor, or None (the
+        sample needs the common path).
     """
     native, most = library(), limits.pixels
     results: list[Any] = [None] * len(programs)
@@ -476,5 +472,5 @@ def run_programs(
 
 
 def _steps_of(program: ImageProgram | None) -> bytes:
-    """Return the program's steps on pixels as bytes; the last step describes the region that is written."""
+    """Encode the program's pixel steps; an added last step describes the region that is written."""
     return b"" if program is None or program.pixels is None else program.pixels.steps + program.as_step()

@@ -76,7 +76,7 @@ def _read(file: Any, dtype: np.dtype[Any]) -> Array:
     if not promised and file.format == "OGG":
         raise DecodeError("no frames: the stream is empty, or its end is missing")
     frames = _read_blocks(file, dtype, promised)
-    # In an MP3 file, one of the blocks states the number of frames. This block has no audio, but may be counted, too.
+    # In an MP3 file, one block (group of frames) may state the number of frames. It has no audio, but may be counted.
     if len(frames) < promised - (MP3_BLOCK if file.format == "MP3" else 0):
         raise DecodeError(f"truncated: {len(frames)} frames instead of {promised}")
     return frames

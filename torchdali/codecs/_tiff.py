@@ -1,7 +1,8 @@
 """TIFF decoding: with Pillow if its result is exact, otherwise with tifffile (deep colors, planes, many channels).
 
-Both libraries receive a new directory that has only the tags that describe pixels, copied from the file's directory. So
-the libraries do not warn, do not read further images, and do not interpret vendors' tags.
+A TIFF file has a directory (a list of tags) for each of its images. The libraries receive the file with a new directory
+of the first image, which has only the tags that describe pixels. So the libraries do not warn, do not read further
+images, and do not interpret vendors' tags.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ class Directory:
         offsets, lengths = self.numbers(places)[:count], self.numbers(sizes)[:count]
         if min(len(offsets), len(lengths)) < count:
             raise ValueError(f"{min(len(offsets), len(lengths))} strips or tiles, and not {count}")
-        if self.compression == 1:  # skip the lengths: some uncompressed files have wrong ones, and the libraries check
+        if self.compression == 1:  # check only offsets: some uncompressed files have wrong lengths, which do no harm
             lengths = [1] * count
         if any(start + size > len(self.view) for start, size in zip(offsets, lengths, strict=True)):
             raise ValueError("the data ends before the image does")
@@ -172,7 +173,7 @@ def decode_tiff(view: memoryview, directory: Directory) -> Array:
             raise ValueError(f"pixels of the shape {pixels.shape}")
     except MissingExtraError:
         raise
-    except Exception as error:  # libraries raise any class for damaged data
+    except Exception as error:  # for damaged data, the libraries raise exceptions of any class
         raise ValueError(f"{directory} cannot be decoded: {error or type(error).__name__}") from error
     return pixels
 
@@ -232,7 +233,7 @@ def _by_pillow(directory: Directory) -> Array:
 
 @functools.cache
 def _silence_libtiff() -> None:
-    """Stop libtiff from printing messages, which name neither the file nor the sample; the exception has the reason."""
+    """Stop libtiff from printing messages: they don't name the file, and an exception reports the error, too."""
     handler = getattr(ctypes.CDLL(_imaging.__file__), "TIFFSetErrorHandler", None)  # Pillow contains libtiff
     if handler is not None:
         handler.restype = ctypes.c_void_p
@@ -286,7 +287,7 @@ def _from_inks(pixels: Array) -> Array:
 # ---------------------------------------------------------------- tifffile
 
 
-_NO_LOG = logging.NullHandler()  # prevents log lines on stderr, which name neither the file nor the sample
+_NO_LOG = logging.NullHandler()  # prevents log lines on stderr, which don't name the file
 
 
 def _by_tifffile(directory: Directory) -> Array:

@@ -1,7 +1,7 @@
 """torchvision's image operators, loaded without importing torchvision.
 
-To load the operators' library takes milliseconds; to import torchvision takes more than a second. Both register the
-same operators ``torch.ops.image.*``. The library is loaded when the first operator is requested, once for all threads.
+Loading the operators' library takes milliseconds; importing torchvision takes more than a second. Both register the
+same operators ``torch.ops.image.*``. The library is loaded once, when the first operator is requested.
 """
 
 from __future__ import annotations

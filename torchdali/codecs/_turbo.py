@@ -1,13 +1,13 @@
 """JPEG decoding by simplejpeg (extra ``image``): faster than torchvision, with the same pixels.
 
 simplejpeg contains a newer libjpeg-turbo, which can also decode at a half, a quarter or an eighth of the size. To
-decode only the upper rows of a sequential JPEG, this module reduces the height in the header; these rows are
-bit-identical.
+decode only the upper rows of a sequential JPEG, this module reduces the height in the header. This doesn't change the
+rows' pixels.
 
 simplejpeg always runs in strict mode, where libjpeg's warnings are errors. Its lenient mode cannot be used: it also
 ignores fatal errors, and returns uninitialized pixels. If libjpeg warns about an image, the caller lets torchvision
-decode it, since torchvision distinguishes warnings from errors. The only exception is the warning that the reduced
-height causes.
+decode the image, since torchvision distinguishes warnings from errors. This module ignores only the warning that the
+reduced height causes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Pixels = npt.NDArray[np.uint8]
 
 _CONTEXT_ROWS = 4  # the chroma of a row depends on at most this number of rows below it
 _END = b"\xff\xd9"
-_ROWS_LEFT = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")  # end or restart marker
+_ROWS_LEFT = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")  # the warning to ignore
 _UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # random bytes, which no image contains by chance
 _SEQUENTIAL, _USUAL = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)  # frame markers; C2 is progressive
 
@@ -55,7 +55,7 @@ def decode_whole(view: memoryview, frame: int, fast: bool = False, fancy: bool =
         return None
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, fastupsample=not fancy)
-    except ValueError:  # an unusual subsampling, or damaged data, for which torchvision raises the error
+    except ValueError:  # an unusual subsampling; or damaged data: torchvision then raises the error
         return None
     return pixels
 
@@ -122,8 +122,8 @@ def decode_scaled(
 def _take_complete_rows(buffer: Pixels, size: tuple[int, int], error: ValueError) -> Pixels | None:
     """Return the decoded pixels if the reduced height caused the only error; otherwise None.
 
-    The message of the error is libjpeg's first warning, or the failure that ended decoding. If the warning is about the
-    header, no pixels were decoded; then the end of the buffer still has the mark of `_allocate_marked`.
+    The message of the error is libjpeg's first warning, or the failure that ended decoding. If libjpeg already warned
+    about the header, no pixels were decoded; then the end of the buffer still has the mark of `_allocate_marked`.
     """
     height, width = size
     pixels = buffer[: height * width * 3]

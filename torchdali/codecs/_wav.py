@@ -177,8 +177,8 @@ def parse(encoded: Array) -> Wav | None:
 def lacks_length(encoded: Array, at: int) -> bool:
     """Return whether the length 0 of a data chunk is only a placeholder.
 
-    It is a placeholder if samples follow instead of another chunk. Programs write this placeholder to a pipe. It also
-    stays in the file if a program is killed before it writes the true length.
+    The length is a placeholder if samples follow instead of another chunk. A program that writes to a pipe, or that is
+    killed early, leaves the placeholder in the file.
 
     Args:
         encoded: ``(n,)`` uint8, the bytes of the file.

@@ -88,7 +88,7 @@ def decode_several(
     Returns:
         The samples of all files, ``(samples, channels)`` or, with `downmix`, ``(samples,)``; the number of samples of
         each file; and the rate of each file. None if a file has another format or number of channels, or if channels
-        would have to be mixed as integers.
+        must be mixed in an integer dtype.
     """
     if not buffers or dtype not in _DTYPES:
         return None
@@ -105,7 +105,7 @@ def decode_several(
 def _decode_words(
     words: tuple[int, list[int], list[Array]], downmix: bool, dtype: torch.dtype, empty: Empty
 ) -> tuple[Tensor, list[int], list[int]]:
-    """Convert the 16-bit samples of several files; if the files are short, all in one call."""
+    """Convert the 16-bit samples of several files; short files are converted together in one call."""
     channels, rates, parts = words
     counts = [len(part) // (2 * channels) for part in parts]
     samples = empty((sum(counts), channels), dtype)

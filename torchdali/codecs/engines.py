@@ -6,7 +6,7 @@ of torchvision and CUDA; another value must be the library's path.
 
 The pixels of an H100's engine differ from libjpeg's by at most one level. Hybrid decoders, which begin on the CPU, are
 not used: their pixels differ by three levels, and they need as much CPU time as libjpeg. If an engine rejects an image
-or fails, the caller decodes the image on the CPU, which raises any error.
+or fails, the caller decodes the image on the CPU.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ __all__ = ["DEFAULT_SHARE", "BatchDecoder", "EngineWork", "JpegEngine", "NvJpeg"
 DEFAULT_SHARE = 0.65
 """Share of the images that an engine decodes, the same as in DALI.
 
-It must not depend on the number of threads: an engine's pixels differ from libjpeg's by a level, so the results would
-depend on the number of threads, too.
+The share must not depend on the number of threads: otherwise the results would, too, since an engine's pixels differ
+from libjpeg's.
 """
 SIDE = 1024
 """Height and width of the images for which memory is allocated in advance. Larger images are supported, too."""
@@ -49,7 +49,7 @@ _refusals: dict[torch.device, str] = {}
 
 
 class EngineWork(NamedTuple):
-    """The work that an engine must prepare for.
+    """The largest batches that an engine must prepare for, and their options.
 
     Attributes:
         images: Maximum number of images in a batch.
@@ -103,7 +103,7 @@ def available(device: torch.device) -> bool:
 
 
 def open_engine(device: torch.device, work: EngineWork) -> JpegEngine:
-    """Open the engine of a device. If that fails, the engine isn't `available` from then on.
+    """Open the engine of a device. If that fails, `available` returns False from then on.
 
     Raises:
         ImportError: nvImageCodec is not installed.
@@ -125,9 +125,6 @@ def _requested_library() -> str:
 
 class NvJpeg:
     """nvJPEG on the current device, called by the native library.
-
-    Args:
-        work: The work to prepare for.
 
     Raises:
         RuntimeError: nvJPEG is missing, or does not work here.
@@ -186,7 +183,7 @@ class BatchDecoder:
 
     Args:
         device: CUDA device; or the CPU, on which nvImageCodec uses its CPU decoders (for tests).
-        work: The work to prepare for. To read headers, the decoder uses a quarter of the threads, at most four.
+        work: See `EngineWork`. To read headers, the decoder uses a quarter of the threads, at most four.
 
     Raises:
         ImportError: nvImageCodec is not installed.
@@ -232,7 +229,7 @@ _FIELDS = ["data", "length", "out", "height", "width"]
 
 
 def _is_in(image: Any, place: Tensor) -> bool:
-    """Copy an image to its destination, unless it is there; return False if the image has another shape."""
+    """Copy an image to its destination unless it was decoded there; return False if the shapes differ."""
     if tuple(image.shape) != tuple(place.shape):
         return False
     interface = image.__array_interface__ if place.is_cpu else image.__cuda_array_interface__

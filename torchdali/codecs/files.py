@@ -18,7 +18,7 @@ from torchdali.kernels.memory import Bytes
 
 __all__ = ["map_or_read", "open_bytes", "read_after", "read_cached", "read_file", "read_in_blocks"]
 
-_MAPPED_BYTES = 8 << 20  # smaller files are read: to unmap a file interrupts the process's other threads
+_MAPPED_BYTES = 8 << 20  # smaller files are read: unmapping a file interrupts the process's other threads
 
 _read_mapped: Callable[[str], Tensor] | None = None
 
@@ -57,14 +57,14 @@ def map_or_read(path: str) -> Tensor:
     reader = _read_mapped or _load_reader()
     try:
         return reader(path)
-    except (RuntimeError, UnicodeError):  # the reader does not support all names
+    except (RuntimeError, UnicodeError):  # the reader does not support all file names
         return _read(path)
 
 
 def open_bytes(data: memoryview | bytes) -> BinaryIO:
     """Open bytes in memory as a file.
 
-    8 MiB or more are not copied, since the bytes may be a mapped sparse file that is larger than memory.
+    Data of 8 MiB or more is not copied, since it may be a mapped sparse file that is larger than memory.
     """
     return io.BytesIO(data) if len(data) < _MAPPED_BYTES else io.BufferedReader(_Mapped(data))
 
@@ -154,7 +154,7 @@ def read_after(path: str, head: bytes, out: Tensor) -> bool:
 
 
 class Filled(NamedTuple):
-    """Files in a few blocks of memory, one after another in each block.
+    """Files that were read into a few blocks of memory, one after another in each block.
 
     Attributes:
         blocks: The blocks, each ``(n,)`` uint8.

@@ -1,8 +1,8 @@
-"""Decode windows of images with as few pixels and as little new memory as possible.
+"""Decode windows (rectangles) of images with as few pixels and as little new memory as possible.
 
 A sequential JPEG is decoded only up to the last row that the window needs. A JPEG can also be decoded at a half, a
-quarter or an eighth of its size, in a fraction of the time. To allocate a frame of tens of megabytes takes as long as
-to fill it. So frames are decoded into a buffer that the thread reuses, and only the window is copied to new memory.
+quarter or an eighth of its size, in a fraction of the time. Images are decoded into a buffer that the thread reuses,
+and only the window is copied to new memory: allocating tens of megabytes takes as long as filling them.
 
 simplejpeg (extra ``image``) supports all of this. Pillow supports only the smaller sizes. Images of other formats are
 decoded whole.
@@ -117,9 +117,9 @@ def decode_scaled_crop(
 ) -> ScaledCrop:
     """Decode a window that is going to be resized, at a reduced size that isn't smaller than the target.
 
-    A reduced image isn't exact: libjpeg renders only the lower frequencies. Windows are widened to multiples of 8
-    pixels in the stored image. Images are decoded at full size if they aren't JPEGs, have four channels, or if neither
-    simplejpeg nor Pillow can reduce them.
+    A reduced image isn't exact: libjpeg renders only the lower frequencies. The result's window is widened to multiples
+    of 8 pixels in the stored image. Images are decoded at full size if they aren't JPEGs, if they have four channels,
+    or if neither simplejpeg nor Pillow can reduce them.
 
     Args:
         data: Encoded bytes; see `decode`.
@@ -203,10 +203,7 @@ def _check_window(window: tuple[int, int, int, int], size: tuple[int, int]) -> N
 def _decode_scaled(
     view: memoryview, header: ImageHeader, window: tuple[int, int, int, int], scale: int, fast: bool
 ) -> ScaledCrop | None:
-    """Decode a window with simplejpeg or Pillow at a reduced size; return None if neither supports the image.
-
-    The window is widened to whole blocks.
-    """
+    """Decode a window with simplejpeg or Pillow at a reduced size; return None if neither supports the image."""
     y, x, h, w = window
     top, left = y // _BLOCK * _BLOCK, x // _BLOCK * _BLOCK
     bottom, right = (-(-end // _BLOCK) * _BLOCK for end in (y + h, x + w))

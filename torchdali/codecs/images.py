@@ -1,7 +1,7 @@
 """Decode images from encoded bytes to pixels, with the results of DALI's image decoders.
 
-Encoded images are one-dimensional uint8 tensors on the CPU; pixels are ``(H, W, C)``. All functions are thread-safe,
-and raise `DecodeError` with a reason of one line.
+Encoded images are one-dimensional uint8 tensors on the CPU; pixels are ``(H, W, C)``. All functions are thread-safe.
+For damaged images, they raise `DecodeError` with a message of one line.
 """
 
 from __future__ import annotations
@@ -69,8 +69,7 @@ def decode(
         fast: Decode JPEGs to RGB uint8 with a faster, less exact transform if simplejpeg is installed. As in DALI, this
             has no effect on JPEGs that must be turned.
         fancy: Upsample the chroma of JPEGs smoothly; otherwise repeat chroma samples. False has an effect only if the
-            native library or simplejpeg decodes the file. torchvision and Pillow, which decode the other files and
-            CMYK, always upsample smoothly.
+            native library or simplejpeg decodes the file: torchvision and Pillow always upsample smoothly.
 
     Returns:
         ``(H, W, C)``, contiguous.
@@ -123,7 +122,7 @@ def _decode_colors(data: Tensor, view: memoryview, frame: int, fast: bool, fancy
 
 
 def _decode_any(data: Tensor, output_type: str, dtype: torch.dtype, adjust_orientation: bool, fancy: bool) -> Tensor:
-    """Decode any image; slower than the direct path of `decode` for common JPEGs."""
+    """Decode any image. For common JPEGs, `decode` has a faster path."""
     _check_choices(output_type, dtype)
     view = encoded_view(data)
     header = read_header(view)

@@ -1,8 +1,8 @@
 """Open videos and audio files safely with FFmpeg (PyAV).
 
-The other modules of this package open them only through this module. FFmpeg supports formats that refer to other files,
-hosts and devices: playlists, session descriptions, image sequences. This module therefore passes FFmpeg a list of
-allowed formats, and an open file without a name. FFmpeg itself opens nothing.
+FFmpeg supports formats that refer to other files, hosts and devices: playlists, session descriptions, image sequences.
+This module therefore passes FFmpeg a list of allowed formats, and an open file without a name, so that FFmpeg itself
+opens nothing. The other modules of this package use FFmpeg only through this module.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _COUNTS = re.compile(rb"(?:stsz.{4}.{4}|trun.{4})(.{4})", re.DOTALL)
 
 
 def _check_counts(file: io.FileIO | io.BytesIO) -> None:
-    """Reject an MP4 file if it claims more samples than it has bytes: FFmpeg would allocate memory for all of them.
+    """Reject an MP4 file that claims more samples than it has bytes: FFmpeg would allocate memory for all samples.
 
     Raises:
         ValueError: The file claims too many samples.
@@ -116,8 +116,7 @@ def _check_counts(file: io.FileIO | io.BytesIO) -> None:
 
 
 def _container(av: Any, file: io.FileIO | io.BytesIO, options: dict[str, str]) -> Any:
-    # FFmpeg sometimes mistakes a gzip file for a raw H.263 stream: one in some thousand files, depending on the time
-    # in the gzip header.
+    # FFmpeg mistakes one in some thousand gzip files for a raw H.263 stream, depending on the time in the gzip header.
     if is_compressed(file.read(HEAD)):
         raise ValueError("it is neither a video nor a sound")
     _check_counts(file)
@@ -150,7 +149,7 @@ def _refuse(url: str, *rest: Any) -> NoReturn:
 def decoding_options(source: str | Tensor) -> dict[str, str]:
     """Return options that make FFmpeg reject too large frames before it allocates memory for them.
 
-    This limit is approximate, since FFmpeg also counts padding; `check_frame` is exact.
+    FFmpeg's limit is approximate, since it also counts padding; `check_frame` is exact.
     """
     return {"max_pixels": str(2 * _most_pixels(source) + (1 << 16))}
 

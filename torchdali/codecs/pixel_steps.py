@@ -1,6 +1,7 @@
-"""Build steps: operations of the native library on ``(H, W, 3)`` bytes, bit-identical to Pillow's operations.
+"""Encode pixel steps for the native library.
 
-Each function returns one step, as bytes. `ImageProgram.change_pixels` appends steps to a program.
+A step is an operation on ``(H, W, 3)`` uint8 pixels, bit-identical to Pillow's operation. Each function returns one
+step, as bytes. `ImageProgram.change_pixels` appends steps to a program.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def window(top: int, left: int, size: Size, border: str, fill: Levels) -> bytes:
         left: Left side of the window.
         size: Height and width of the window.
         border: torchvision's name of the padding mode for pixels outside the image.
-        fill: Color of the pixels outside with the mode "constant".
+        fill: Color of the pixels outside the image if `border` is "constant".
     """
     return _step(_WINDOW, (top, left, *size, _BORDERS[border], *fill))
 
@@ -81,7 +82,7 @@ def blur(window: Size, deviations: tuple[float, float]) -> bytes:
     """Return a step for a Gaussian blur.
 
     Args:
-        window: Height and width of the window; both must be odd.
+        window: Height and width of the kernel; both must be odd.
         deviations: The standard deviations.
     """
     return _step(_BLUR, window, deviations)
@@ -140,7 +141,7 @@ def _quarters(angle: float, turns: bool) -> int | None:
 
     Args:
         angle: Angle in degrees, from 0 to 360.
-        turns: False if the size doesn't allow for a single quarter turn; then only 0 and 2 are returned.
+        turns: False if the image's size forbids 1 or 3 quarter turns, for which the result is then None.
     """
     quarters = {0: 0, 180: 2, **({90: 1, 270: 3} if turns else {})}
     return quarters.get(angle)  # type: ignore[call-overload, no-any-return]

@@ -1,8 +1,8 @@
 """Image programs: the crops, resizes, flips and pixel steps that turn an encoded image into a result.
 
-An image is decoded only when the native library runs its program, in one call. The pixels match DALI's. If the program
-resizes with a Pillow filter, the pixels are bit-identical to Pillow's, although Pillow performs each operation on the
-whole image.
+The native library decodes the image and runs the program in one call. The pixels match DALI's. If the program resizes
+with a Pillow filter, the pixels are bit-identical to Pillow's, although Pillow performs each operation on the whole
+image.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class ImageProgram(NamedTuple):
         columns: Columns of the image to use, and the width of the result.
         filter: Filter of the resize: a value of `kernels.native.PILLOW` (plus flags), 0 for DALI's filters, or None
             without a resize.
-        scale: The image is decoded at its size divided by this number: 1, 2, 4 or 8. `rows` and `columns` refer to the
-            decoded size. 0 if the library may choose the number for a resize.
+        scale: The image is decoded at its size divided by 1, 2, 4 or 8; `rows` and `columns` refer to the decoded size.
+            With 0, the library may choose the divisor for a resize.
         mirror: Reversed axes of the result: `MIRROR`, `UPSIDE_DOWN`, both or 0.
-        options: Options for decoding, DALI's filters and output; the same object for all programs of a call.
+        options: Options for the decoder, DALI's filters and the output; the same object for all programs of a call.
         pixels: If not None, the region is cut from the result of these steps; otherwise from the image of a file.
     """
 

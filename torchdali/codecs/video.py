@@ -1,17 +1,17 @@
-"""Video decoding with PyAV: an index of a file's frames, and access to frames by index.
+"""Video decoding with PyAV: list a file's frames, and decode frames by index.
 
 Frame k is the k-th frame when the file is decoded from the start. A frame is found in one of two ways:
 
-- By default, the index is built by demuxing only. A frame is found by seeking to the keyframe before it, and decoding
-  up to its time stamp (`VideoIndex.seekable`). This requires that each packet shows one frame, and that all time stamps
-  differ.
-- Otherwise, the index is built by decoding the file once, and frames are counted from the start. This is needed for
+- By default, the list of frames is built by demuxing only. The decoder seeks to the keyframe before a frame, and
+  decodes up to the frame's time stamp (`VideoIndex.seekable`). This requires that each packet shows one frame, and that
+  all time stamps differ.
+- Otherwise, the list is built by decoding the file once, and frames are counted from the start. This is needed for
   missing or equal time stamps, for containers in which a packet and its frame have different time stamps, and for
   streams that don't start with a keyframe.
 
 The result of a seek is checked. If the frame is missing or FFmpeg marks it as corrupt, it is decoded again from an
-earlier keyframe, and then from the start of the file. If that fails, too, an error is raised. After damage, all frames
-up to the next keyframe count as damaged, since they may refer to lost frames.
+earlier keyframe, and then from the start of the file, before an error is raised. After damage, all frames up to the
+next keyframe count as damaged, since they may refer to lost frames.
 
 A `VideoDecoder` stays open: if the next requested frame is a short distance ahead, it decodes from its current position
 without a seek. On the way to a frame, it skips frames that no other frame refers to.
@@ -47,7 +47,7 @@ _SAME_IN_PLANES = frozenset(f"yuv{range_}{chroma}p" for range_ in ("", "j") for 
     "yuv420p10le",
     "yuv422p10le",
 }
-_NEAR = 4  # number of frames up to which decoding is faster than a seek
+_NEAR = 4  # to move forward by up to this number of frames, decoding is faster than a seek
 _DAMAGED = 100  # decoding stops after more than this number of consecutive packets with errors
 _LABELLED = frozenset(("mov", "mp4", "matroska", "webm", "flv", "nut", "ogg", "mpegts"))
 """Containers in which a packet has the time stamp of the frame that it shows."""
@@ -210,7 +210,7 @@ class _VideoStream:
                 packet = next(packets)
             except (self._av.FFmpegError, StopIteration):
                 return
-            yield packet  # not in `try`: at exit, PyAV may be unloaded before an open decoder is collected
+            yield packet  # outside `try`: when Python exits, PyAV may be unloaded before an open decoder is deleted
 
 
 _QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # counterclockwise turns, by the first axis' direction
@@ -287,7 +287,7 @@ class VideoDecoder:
             check_frame(self._index.width, self._index.height, source)
 
     def _list_frames(self) -> VideoIndex:
-        """Build the index, and keep the file open: to open a file takes as long as to decode several frames."""
+        """Build the index, and keep the file open: opening a file takes as long as decoding several frames."""
         self._open()
         index = _index_of_packets(self._av, self._container, self._source)
         return index if index is not None else _index_of_frames(self._av, self._source)
@@ -371,7 +371,7 @@ class VideoDecoder:
         raise DecodeError(f"{name}: frame {number} at {seconds:.3f} s is damaged, or refers to a frame that is")
 
     def _ways(self, number: int) -> Iterator[Callable[[], None]]:
-        """Yield functions that each move the decoder to a position before the frame, the nearest position first."""
+        """Yield functions that move the decoder to positions before the frame, the nearest position first."""
         if self._lies_ahead(number):
             yield lambda: None
         if self._index.seekable:
@@ -382,7 +382,7 @@ class VideoDecoder:
         yield functools.partial(self._restart, complete=True)
 
     def _lies_ahead(self, number: int) -> bool:
-        """Return whether to decode a frame from the current position: a seek would skip at most `_NEAR` frames."""
+        """Return whether decoding ahead from the current position is faster than a seek, or the only way."""
         if self._container is None or self._last is None or number <= self._last[0]:
             return False
         if not self._index.seekable or number - self._last[0] <= _NEAR:
@@ -480,9 +480,9 @@ class VideoDecoder:
     def _way_to_rgb(self, frame: Any) -> str:
         """Return the fastest FFmpeg format whose values are bit-identical to ``rgb24``.
 
-        For exact rounding, FFmpeg has vector instructions only if the output is separate planes (``gbrp``). For odd
-        heights, chroma rows are not midway between luma rows, and FFmpeg weights them differently for planes. Then the
-        format is ``rgb24``.
+        With exact rounding, FFmpeg is fast only if the output is separate planes (``gbrp``). For odd heights, chroma
+        rows are not midway between luma rows, and FFmpeg weights them differently for planes, so the result is
+        ``rgb24``.
         """
         index = self._index
         plain = self._flags == _EXACT and frame.format.name in _SAME_IN_PLANES

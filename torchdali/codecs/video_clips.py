@@ -1,4 +1,4 @@
-"""Frames of a video clip: equally spaced frames, padding after the end, and reading."""
+"""Choose the frames of a video clip, pad the clip after the video's end, and read it."""
 
 from __future__ import annotations
 
