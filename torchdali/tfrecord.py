@@ -78,7 +78,7 @@ def VarLenFeature(*arguments: Any) -> Feature:
 
     Args:
         partial_shape: Shape of a single value, for example ``[4]`` for boxes; ``[]`` by default.
-        dtype: `int64` or `float32`. `string` is accepted, but a record that has the feature is an error.
+        dtype: `int64` or `float32`. `string` is accepted, but a record that has the feature then raises an error.
         default_value: Must match `dtype`. Records without the feature return an empty tensor instead.
 
     Raises:

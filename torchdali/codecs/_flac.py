@@ -1,4 +1,4 @@
-"""FLAC decoding by FFmpeg. Without PyAV, or for unusual files, libsndfile decodes, which is slower.
+"""FLAC decoding by FFmpeg (PyAV); libsndfile, which is slower, decodes unusual files, or all files without PyAV.
 
 In this module, "block" means a group of samples that is coded together. The standard, RFC 9639, calls it a frame.
 """

@@ -1,4 +1,4 @@
-"""Tools for containers, used without a pipeline: write indices, pack images into shards, find damage.
+"""Tools for containers (files with many samples): write indices, pack images into shards, find damage.
 
 The command line (``torchdali index``, ``pack``, ``check`` and ``stats``) uses these functions.
 """

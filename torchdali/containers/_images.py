@@ -1,8 +1,7 @@
 """Encode images again when they are packed: photos as JPEG or WebP, other images without loss.
 
-These images don't count as photos: images with a palette, with few values or with large areas of few colors (label
-maps, drawings), and 16-bit images. Label maps and palette images are shrunk without mixing values. 16-bit images keep
-all bits.
+Images with a palette, with few values or with large areas of few colors (label maps, drawings), and 16-bit images don't
+count as photos. Label maps and palette images are shrunk without mixing values. 16-bit images keep all bits.
 """
 
 from __future__ import annotations
@@ -121,8 +120,8 @@ def _encode(opened: _Opened, format: str | None, quality: int) -> EncodedImage:
 def _open(content: bytes, format: str | None) -> _Opened | None:
     """Decode an image.
 
-    Return None if `format` is None and the image has more than 16 bits or more than four channels: it is used
-    unchanged.
+    Return None if the caller must use the encoded image unchanged: `format` is None, and the image has more than 16
+    bits or more than four channels.
     """
     data = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
     header = peek_header(data)
@@ -150,7 +149,7 @@ def _with_palette(content: bytes) -> _Opened | None:
             return None
         image = ImageOps.exif_transpose(opened)
         places = np.array(image)[:, :, None]
-    except Exception:  # Pillow raises many classes; the caller then uses another decoder, which raises any error
+    except Exception:  # Pillow raises exceptions of many classes; the caller then tries another decoder
         return None
     alpha = image.info.get("transparency", b"")
     if isinstance(alpha, int):

@@ -54,8 +54,9 @@ class PackOptions:
             as PNG: palette images, label maps, other images with few values, and 16-bit images. If `format` is None,
             gray images and images with alpha are encoded as PNG, too.
         quality: Quality of JPEG and WebP, 1 to 100.
-        skip: Decode every image, and skip samples that cannot be read or decoded. If False, not every image is decoded,
-            and a sample that cannot be read, has an unreadable image header or cannot be encoded again is an error.
+        skip: Decode every image, and skip samples that cannot be read or decoded. If False, only images that must be
+            encoded again are decoded. A sample that cannot be read or encoded again, or whose image header cannot be
+            read, then raises an error.
 
     Raises:
         RuntimeError: An option is unknown or out of range.
@@ -85,7 +86,7 @@ class PackOptions:
 
 @dataclass
 class Packed:
-    """Report of a run.
+    """The report of a run.
 
     Attributes:
         samples: Number of samples that this run wrote.
@@ -177,11 +178,7 @@ def _pack(
 
 
 class _ShardFolder:
-    """Target folder of the shards. If the target is a URL, shards are written to a temporary folder, and uploaded.
-
-    Args:
-        path: Path of the folder, or its URL.
-    """
+    """Target folder of the shards. For a URL, shards are written to a temporary folder, and then uploaded."""
 
     def __init__(self, path: str) -> None:
         self.path, self._remote = path, Remote() if is_url(path) else None
@@ -427,7 +424,7 @@ def _features(sample: Sample) -> dict[str, Any]:
 
 
 def _check_image(sample: Sample, whole: bool) -> None:
-    """Read the header of an image, or decode the whole image; raise RuntimeError if it is damaged."""
+    """Read the header of an image, or decode the whole image; raise RuntimeError if the image is damaged."""
     if sample.image is None:
         return
     extension, content = sample.parts[sample.image]

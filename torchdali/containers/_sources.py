@@ -44,7 +44,7 @@ class Sample(NamedTuple):
 
 
 class SampleSource:
-    """Samples with random access.
+    """The samples of a folder or of containers, with random access.
 
     Args:
         names: Names of the samples, for messages. They also identify the source when a stopped run is continued.

@@ -188,12 +188,7 @@ def _examine(path: str) -> _ImageStatistics | Problem:
 
 
 class _Summary:
-    """Accumulates the statistics of images.
-
-    Args:
-        root: The folder.
-        left_out: Image files that are not examined.
-    """
+    """Accumulates the statistics of images."""
 
     def __init__(self, root: str, left_out: Sequence[str]) -> None:
         self._root, self._left_out = root, left_out

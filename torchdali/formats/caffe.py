@@ -19,7 +19,7 @@ FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
 
 
 def datum(data: memoryview) -> tuple[tuple[int, int], int | None]:
-    """Return start and end of the data in a `Datum`, and its label; None without a label.
+    """Return start and end of the data in a `Datum`, and the label; None for a `Datum` without a label.
 
     Raises:
         ValueError: The message is damaged.

@@ -33,12 +33,13 @@ class Form:
 
     Attributes:
         images: File names of the images in the requested order; None for all images, in the order of their ids.
-        ltrb: Boxes are left, top, right, bottom; otherwise left, top, width, height.
-        ratio: Coordinates are fractions of the image's size.
+        ltrb: If True, boxes are left, top, right, bottom; otherwise left, top, width, height.
+        ratio: If True, coordinates are fractions of the image's size; otherwise pixels.
         size_threshold: Skip boxes with a smaller width or height, in pixels.
         skip_empty: Skip images without annotations.
         include_iscrowd: Include annotations of crowds.
-        avoid_class_remapping: Labels are the category ids; otherwise positions in the list of categories, from 1.
+        avoid_class_remapping: If True, labels are the category ids; otherwise positions in the list of categories, from
+            1.
         polygons: Collect polygons.
         masks: Store the data from which masks are drawn.
     """
@@ -73,11 +74,7 @@ class Outlines:
 
     @classmethod
     def none(cls, images: int) -> Outlines:
-        """Return an object for images that have no polygons.
-
-        Args:
-            images: Number of images.
-        """
+        """Return an object for a number of images that have no polygons."""
         counts = np.zeros(images, np.int64)
         return cls(counts, np.empty((0, 3), np.int32), counts, np.empty((0, 2), np.float32))
 
@@ -215,12 +212,7 @@ def _check_ids(images: Iterable[Any]) -> None:
 
 
 class _Collector:
-    """Collects the annotations of the selected images.
-
-    Args:
-        data: The parsed JSON.
-        form: Which annotations to collect, and their format.
-    """
+    """Collects the annotations of the selected images."""
 
     def __init__(self, data: Mapping[str, Any], form: Form) -> None:
         self._form = form
@@ -318,7 +310,7 @@ def _make_outlines(segmentations: Iterable[list[Any]], sizes: list[tuple[int, in
 
     Args:
         segmentations: For each image, a list with one item per box.
-        sizes: Height and width of each image; vertices are divided by them. None for vertices in pixels.
+        sizes: Height and width of each image, by which its vertices are divided; None for vertices in pixels.
     """
     rows: list[list[float]] = []
     masks: list[int] = []

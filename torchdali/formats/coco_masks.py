@@ -30,7 +30,7 @@ _STEPS = 1 << 20  # maximum number of steps of an outline that are processed tog
 
 
 def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Draw the masks of an image, ``(H, W)``: the value of a pixel is the largest label whose mask covers it, or 0.
+    """Draw an image's masks, ``(H, W)``: a pixel's value is the largest label whose mask covers the pixel, or 0.
 
     Args:
         size: Height and width of the image.
@@ -86,7 +86,7 @@ def uncompress(text: str) -> list[int]:
     """Decode the compressed text of a run-length code to the lengths of the runs.
 
     Each character has six bits: five bits of a number, and a bit that says whether the number continues. From the
-    fourth run on, the number is the difference from the second last run.
+    fourth run on, the number is the difference between the run's length and the length two runs earlier.
 
     Raises:
         ValueError: The text ends within a number, or a number is too long.
@@ -112,7 +112,7 @@ def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Ma
     """Create a mask from a polygon with the vertices ``(n, 2)``, x and y in pixels."""
     turns = np.zeros(height * width, np.int64)
     if len(points):
-        limit = _SCALE * 4 * (height + width)  # clip vertices that are so far outside that pixels don't change
+        limit = _SCALE * 4 * (height + width)  # clipping vertices this far outside doesn't change any pixel
         corners = np.clip(_SCALE * points.astype(np.float64) + 0.5, -limit, limit).astype(np.int64)
         for u, v in _outline(corners):
             turns += _crossings(u, v, height, width)

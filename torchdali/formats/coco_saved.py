@@ -12,7 +12,7 @@ from torchdali.formats.shared_folder import open_named, write_whole
 
 __all__ = ["load", "save"]
 
-_TABLES: dict[str, tuple[str, Any, int]] = {  # field, dtype, numbers per row; the size of boxes.dat counts numbers
+_TABLES: dict[str, tuple[str, Any, int]] = {  # field, dtype, numbers per row (in boxes.dat, each number is a row)
     "counts.dat": ("counts", np.int32, 1),
     "boxes.dat": ("boxes", np.float32, 1),
     "labels.dat": ("labels", np.int32, 1),

@@ -68,7 +68,7 @@ class DaemonPool:
 
     def close(self) -> None:
         """Cancel the tasks that no thread has started yet, and end the threads."""
-        with self._lock:  # so that no task is added after the end marker
+        with self._lock:  # no task may be added after the end marker
             self._closed = True
             _end(self._queue, self._process)
 

@@ -29,10 +29,9 @@ _TOTAL = struct.Struct("<QI")  # size of all strings in bytes, and a checksum of
 class DiskCache:
     """A cache of byte strings in a folder of limited size.
 
-    When the folder is full, the cache removes entries that were last used before this process opened it. Entries that
-    were used since then are not removed. If they fill the folder, nothing more is stored. So if the data is twice as
-    large as the cache, each epoch finds half of the data in the cache; with least-recently-used replacement, it would
-    find a tenth.
+    When the folder is full, entries are removed that were last used before this process opened the cache. If newer
+    entries fill the folder, nothing more is stored. So if the data is twice as large as the cache, each epoch finds
+    half of the data in the cache; with least-recently-used replacement, each epoch would find a tenth.
 
     A string is stored completely or not at all. A damaged string counts as missing. Files of other programs in the
     folder are not touched.
@@ -76,8 +75,8 @@ class DiskCache:
             start: Offset of the returned bytes in the string.
             count: Number of returned bytes; None for all bytes from `start` on.
         """
-        # No lock is needed: a file has its name only when it is complete, and an open file can be read after its
-        # removal.
+        # No lock is needed: a file gets its final name only when the file is complete, and an open file can be read
+        # even after its removal.
         name = _name(key)
         try:
             with open(open_own(name, os.O_RDONLY, self._folder), "rb", buffering=0) as file:
@@ -176,7 +175,7 @@ class DiskCache:
         return sum(size for _, size, _ in self._entries())
 
     def _remove_old(self, count: int) -> int:
-        """Remove entries that this run has not used, until `count` more bytes fit; return the remaining size."""
+        """Remove entries that this run has not used, until `count` more bytes fit; return the size of the rest."""
         entries = sorted(self._entries())
         total = sum(size for _, size, _ in entries)
         for used, size, name in entries:
@@ -213,7 +212,7 @@ def _reason(error: OSError) -> str:
 
 
 def _name(key: str) -> str:
-    """Return the file name of a key's string. Another version of the file format has other names."""
+    """Return the file name of a key's string; it depends on the version of the file format."""
     return hashlib.sha256(b"form 2\n" + key.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Manifests: one file with the sizes, ETags and indices of all shards of a dataset.
+"""Manifests: one file with the sizes, ETags and indices of all shards (container files) of a dataset.
 
 With a manifest, a reader opens any number of shards without further requests. The file is JSON::
 
@@ -38,7 +38,7 @@ class ManifestShard(NamedTuple):
 
 
 def is_manifest(path: str) -> bool:
-    """Return whether the path of an index is the path of a manifest: it ends in ``.json``."""
+    """Return whether a reader's index path is a manifest: it ends in ``.json``."""
     return path.partition("?")[0].endswith(".json")
 
 

@@ -93,7 +93,7 @@ def _fields(text: bytes) -> Any:
     if usual is not None:
         shape = tuple(int(extent) for extent in usual[3].split(b",") if extent)
         return {"descr": usual[1].decode("latin1"), "fortran_order": usual[2] == b"True", "shape": shape}
-    # Several threads may be here at the same time, but in CPython 3.11, parsing then sometimes fails:
+    # In CPython 3.11, parsing in several threads at the same time sometimes fails:
     # https://github.com/python/cpython/issues/106905
     with _parsing:
         return ast.literal_eval(text.decode("latin1").strip())
@@ -127,7 +127,7 @@ def _size(what: NpyHeader) -> int:
 
 
 def tensor(what: NpyHeader, content: Bytes) -> Tensor:
-    """Return the elements of an array as a tensor; it shares their memory if the elements are aligned."""
+    """Return the elements of an array as a tensor, which shares the memory of `content` if the elements are aligned."""
     if content.ctypes.data % what.dtype.itemsize:
         content = content.copy()  # torch requires aligned elements
     flat = torch.from_numpy(content).view(what.dtype) if len(content) else torch.empty(0, dtype=what.dtype)
@@ -140,7 +140,7 @@ class Slab(NamedTuple):
     """A contiguous range of an array's outermost axis.
 
     Attributes:
-        what: Description of the slab as an array of its own.
+        what: Header that describes only the slab.
         axis: Index of the outermost axis: the first axis; in Fortran order, the last axis.
         first: Start of the slab on this axis.
         size: Size of the slab in bytes.
@@ -153,7 +153,7 @@ class Slab(NamedTuple):
 
 
 def slab(what: NpyHeader, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Slab:
-    """Return the smallest slab that contains a window; the whole array if the window reaches outside.
+    """Return the smallest slab that contains a window; the whole array if the window reaches outside the array.
 
     Args:
         what: The array.

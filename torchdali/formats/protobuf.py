@@ -1,4 +1,4 @@
-"""The wire format of protocol buffers: read and write the few messages in containers without generated code.
+"""Read and write protocol buffers (the few messages that containers need) without generated code.
 
 Format: https://protobuf.dev/programming-guides/encoding
 """

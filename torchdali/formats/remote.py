@@ -34,7 +34,7 @@ __all__ = ["FAR", "NoSuchObject", "PendingBytes", "Remote", "RemoteFile", "Remot
 T = TypeVar("T")
 Bytes = npt.NDArray[np.uint8]
 
-_EARLY = SizeOrNone(256_000_000)  # bytes that are requested early
+_EARLY = SizeOrNone(256_000_000)  # bytes that are requested ahead by default
 _PRICE = 0.4  # dollars per million GET requests: Amazon's list price for S3 Standard
 _UNEXPLAINED = (400, 403)  # for these HTTP statuses, only the response to a GET request contains an error code
 _LONGEST_PAUSE = 4.0  # seconds between two attempts
@@ -189,7 +189,7 @@ class Remote:
             data = self._read_cached(self._cache, url, start, count, version, 0, count)
         else:
             data = self._from_blocks(self._cache, url, start, count, version)
-        if isinstance(data, bytes):  # other code may also use these bytes
+        if isinstance(data, bytes):  # copy the bytes: other code may also use them
             return np.frombuffer(bytearray(data), np.uint8)
         return np.asarray(_Owned(data))
 
@@ -258,7 +258,7 @@ class Remote:
     def _fetch(self, url: str, start: int, count: int | None, version: ObjectVersion | None) -> Any:
         """Read a range or object from the store.
 
-        Return bytes, or a buffer of obstore that nothing else refers to.
+        Return bytes, or a buffer of obstore that no other object refers to.
         """
 
         def get() -> Any:
@@ -402,7 +402,8 @@ class Remote:
 def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
     """Return the error for a failed request.
 
-    It is a `StoreError`, unless the caller may treat the object as a bad sample: a missing or too large object.
+    The error is a `StoreError`, unless the object is missing or too large and wasn't opened before: a reader may skip
+    this sample.
     """
     error, status = failure.reason, failure.status
     text = str(error).partition("\n")[0]
@@ -430,7 +431,7 @@ def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
 
 
 class _Owned:
-    """A writable NumPy view of a buffer that nothing else refers to."""
+    """Lets NumPy view a buffer as writable memory; no other object may refer to the buffer."""
 
     def __init__(self, buffer: Any) -> None:
         self._buffer, view = buffer, np.frombuffer(buffer, np.uint8)
@@ -469,7 +470,7 @@ class RemoteFile:
     Args:
         remote: Connection that reads the object.
         url: URL of the object.
-        version: Version to read; with None, the store is asked for the current version.
+        version: Version to read; None requests the current version from the store.
     """
 
     def __init__(self, remote: Remote, url: str, version: ObjectVersion | None = None) -> None:
@@ -513,7 +514,7 @@ class RemoteFile:
             return self._blocks[number]
 
     def _request(self, number: int) -> None:
-        """Request a block. After blocks that were read in order, request following blocks, too, several per request."""
+        """Request a block. If blocks are read in order, also request the following blocks, several per request."""
         bounds, end = [number, number + 1], max(1, -(-self.size // _BLOCK))
         if number == 0 or number - 1 in self._blocks:
             bounds += range((number // _TOGETHER + 1) * _TOGETHER, number + self._ahead + _TOGETHER, _TOGETHER)

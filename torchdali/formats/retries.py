@@ -91,7 +91,7 @@ class Hedge:
         self._usual = _FIRST_GUESS
 
     def send(self, request: Callable[[], T]) -> T:
-        """Send a request, and a second time if the first one is slow. Raises an error only if all attempts fail."""
+        """Send a request; if it is slow, send it a second time. Raises an error only if all attempts fail."""
         began = time.monotonic()
         sent = [self._pool.submit(request)]
         if not wait(sent, _PATIENCE * self._usual).done:
@@ -139,10 +139,7 @@ def _is_of_client(error: BaseException | None) -> bool:
 
 
 def _pause(error: Exception, attempt: int, longest: float) -> float:
-    """Return the number of seconds to wait.
-
-    This is the server's Retry-After; without Retry-After, about twice the previous pause.
-    """
+    """Return the seconds to wait: the server's Retry-After, or else about twice the previous pause."""
     for each in (error, error.__cause__):
         headers = getattr(each, "headers", None) or _response(each).get("HTTPHeaders") or {}
         after = next((value for name, value in dict(headers).items() if name.lower() == "retry-after"), "")

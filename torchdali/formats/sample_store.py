@@ -2,8 +2,8 @@
 
 A store has two files. The *data* file has the samples, one after another; a sample is the tensors of one key. The
 *index* file has one entry per sample, with its key, offset, size and checksum. A sample is written before its entry,
-under a lock, and the data ends where the last entry's sample ends. So if a process is killed while it writes, it leaves
-only unused bytes after that end, which the next sample overwrites.
+under a lock, and the data ends where the last entry's sample ends. So a process that is killed while it writes leaves
+only unused bytes after the data's end, and the next sample overwrites these bytes.
 
 Files are not trusted: a sample counts as missing if its entry refers to bytes after the end of the data file, or if its
 bytes do not represent tensors.
@@ -153,7 +153,7 @@ class SampleStore:
         )
 
     def _tell(self, text: str) -> None:
-        """Warn once. This method runs in other threads, so the warning names the line that created the cache."""
+        """Warn once. The warning names the line that created the cache, since this method runs in other threads."""
         if not self._warned:
             self._warned = True
             with warnings_on(*self._place):

@@ -57,7 +57,7 @@ class SharedCounts:
             number: Index of the counter, 0 to 6.
             amount: The amount.
         """
-        with self._lock:  # against the threads of this process; other processes do not write to its row
+        with self._lock:  # only this process writes to its row, but with several threads
             if self._process != os.getpid():  # the first call, or the first call after a fork
                 self._row, self._process = self._own_row(), os.getpid()
             self._numbers[self._row * _NUMBERS + 1 + number] += amount
@@ -104,10 +104,7 @@ def anonymous_descriptor(size: int) -> int:
 
 
 def share(descriptor: int) -> DescriptorPlace:
-    """Return the argument with which another process calls `open_shared`.
-
-    It is valid as long as this process has the file open.
-    """
+    """Return the argument of `open_shared` for another process; valid as long as this process has the file open."""
     path = f"/proc/{os.getpid()}/fd/{descriptor}"
     return path, os.readlink(path)
 

@@ -18,9 +18,8 @@ _makes_copies = False
 class Shared:
     """A number or an array that the main process and its worker processes share.
 
-    A function that is declared with ``pure=True`` may read a shared value, which must be passed to the operator as an
-    argument. If the program sets the value before the first batch of an epoch, the reader's whole epoch sees the new
-    value.
+    A function that is declared with ``pure=True`` may read a shared value if you pass the value to the operator as an
+    argument. If you set the value before the first batch of an epoch, the reader's whole epoch sees the new value.
 
     Setting an array isn't atomic: a function that runs at the same time may see some old and some new elements.
 

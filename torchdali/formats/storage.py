@@ -102,7 +102,7 @@ if sys.platform == "win32":
 
 else:
     _usual = platform.machine() in ("x86_64", "aarch64")
-    _NO_RESERVE = getattr(  # without this flag, the system refuses to map files larger than main memory
+    _NO_RESERVE = getattr(  # without this flag, the system refuses to map files that are larger than main memory
         mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" and _usual else 0
     )
 
@@ -134,7 +134,7 @@ def file_identity(path: str) -> bytes | None:
 def _map(path: str, size: int) -> Bytes:
     if not size:
         return np.empty(0, np.uint8)
-    try:  # unlike `mmap`, this keeps no descriptor open, which matters for thousands of shards
+    try:  # unlike `mmap`, `from_file` keeps no descriptor open: thousands of shards would need too many
         mapped = torch.from_file(path, shared=False, size=size, dtype=torch.uint8)
         return mapped.numpy()
     except (RuntimeError, UnicodeError):  # `from_file` does not support all names

@@ -51,7 +51,7 @@ class ObjectVersion(NamedTuple):
         return cls(None if size is None else int(size), etag, changed)
 
     def check(self, now: ObjectVersion) -> None:
-        """Check that another version is the same, as far as both versions have the values.
+        """Check that another version is the same. A value that either version lacks isn't compared.
 
         Raises:
             Replaced: A value differs.
@@ -146,15 +146,7 @@ def _client(limits: RequestLimits) -> dict[str, Any]:
 
 
 def call(system: Any, timeout: float, name: str, *arguments: Any, **named: Any) -> Any:
-    """Call a method of a file system.
-
-    Args:
-        system: The file system.
-        timeout: Time limit in seconds; only asynchronous file systems support it.
-        name: Name of the method.
-        arguments: Positional arguments of the method.
-        named: Keyword arguments of the method.
-    """
+    """Call a method of a file system. Only asynchronous file systems support `timeout`, in seconds."""
     if not system.async_impl:
         return getattr(system, name)(*arguments, **named)
     return _run(system, timeout, getattr(system, f"_{name}")(*arguments, **named))
@@ -285,7 +277,7 @@ async def _stream_names(system: Any, path: str) -> Names:
 
 
 def _add(entry: Any, path: str, names: Names) -> None:
-    """Add the name of a folder's entry. Some stores list the folder itself, too, which is skipped."""
+    """Add the name of a folder's entry. Skip the folder itself, which some stores list, too."""
     name = entry["name"].rstrip("/")
     if name != path.rstrip("/"):
         names[0 if entry["type"] == "directory" else 1].add(name.rpartition("/")[2])

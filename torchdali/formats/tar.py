@@ -82,8 +82,8 @@ class _Before(NamedTuple):
 class Archive:
     """A tar archive, as a `ByteStorage` of its files.
 
-    Sparse files are stored in pieces. This storage shows each of them as a contiguous file whose offset is after the
-    end of the archive.
+    Sparse files (files with holes) are stored in pieces. This storage shows each sparse file as a contiguous file,
+    whose offset is after the end of the archive.
 
     Args:
         storage: Storage of the archive.

@@ -1,4 +1,4 @@
-"""The order of an epoch's records, its shards, and a reader's position.
+"""The order of an epoch's records, the epoch's shards, and a reader's position.
 
 Apart from `Cursor`, everything is a pure function of a few integers. A `Cursor` stores only a few integers, too, so
 checkpoints are small, and training can continue at any position, even with another number of ranks (`reshard`).
@@ -13,10 +13,10 @@ a shard is repeated, so that all ranks have the same number of batches per epoch
 affects only the order within a shard. Which records belong to a shard doesn't depend on the seed, so ranks with
 different seeds still read disjoint shards, as in DALI.
 
-**Runs.** Object stores are fastest if a request covers megabytes. `ShuffleRuns` therefore keep neighboring records
-together in a shuffled epoch: A run is a range of consecutive records. The runs are shuffled and divided among the
-ranks. Each rank then groups its runs into blocks of several runs, and shuffles the records within each block. Each run
-is read by one rank, except for a run at the border of two shards, which two ranks read.
+**Runs.** Object stores are fastest if a request covers megabytes. With `ShuffleRuns`, a shuffled epoch therefore keeps
+neighboring records together: a run is a range of consecutive records. The runs are shuffled and divided among the
+ranks. Each rank then groups its runs into blocks of several runs, and shuffles the records within each block. One rank
+reads a run, except for a run at the border of two shards, which two ranks read.
 
 **Long datasets.** For more than 2**24 records, no array of the whole order is stored. The order is computed only for
 the requested positions, with a cipher that permutes the numbers below the dataset's size. A dataset that is read in
@@ -42,7 +42,8 @@ __all__ = ["Cursor", "Cut", "EpochOrder", "Keys", "RankShard", "ShuffleRuns", "r
 
 State = dict[str, Any]
 
-# The first word of a permutation's key is its purpose, so that different purposes have different random numbers.
+# Purposes of permutations. A permutation's key begins with its purpose, so different purposes use different random
+# numbers.
 _ASSIGN, _WITHIN, _AFTER_EPOCH = 1, 2, 3
 _ROUNDS = 8
 _LONG = 1 << 24  # number of records; longer orders are computed only for the requested positions
@@ -316,7 +317,7 @@ class EpochOrder:
         return rest.part(start, stop, _permutation(stop - start, _WITHIN, seed, epoch, shard))
 
     def _shuffle(self, *key: int) -> Callable[[Indices], Indices]:
-        """Return a permutation of all records, or one that moves whole runs."""
+        """Return a permutation of all records; if `runs` isn't None, the permutation moves whole runs."""
         return _permutation(self.size, *key) if self.runs is None else _permutation_of_runs(self.size, self.runs, *key)
 
     def _left_over(self, rest: RecordOrder, epoch: int, cut: Cut) -> RecordOrder:

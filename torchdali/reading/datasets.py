@@ -55,7 +55,7 @@ class Dataset(Protocol):
     shapes, the error contains this reason.
 
     If a reader is declared with ``writes``, `read` accepts the argument ``out``: memory for the first output, or None.
-    If `read` writes the output there, it returns ``out`` itself.
+    If `read` writes the output to ``out``, `read` must return ``out`` itself.
     """
 
     def __len__(self) -> int: ...
@@ -86,7 +86,7 @@ def read_row(read: Read, copied: Collection[int] = (), **arguments: Any) -> Sequ
 
     Args:
         read: The function that reads the record.
-        copied: Indices of the outputs to copy.
+        copied: Indices of the outputs that must be copied.
         arguments: Arguments of `read`.
 
     Raises:

@@ -21,9 +21,9 @@ _RAMP = 4  # maximum number of batches to read ahead per batch taken: a short pr
 class LookAhead:
     """The next batches of a reader, whose records the dataset has started to read.
 
-    A dataset enables this with the attribute ``bytes_ahead``, the maximum number of bytes to read ahead. It must then
-    also have ``byte_count(records)``, which returns the size of records in bytes, and ``is_busy``, which is True while
-    it cannot start more reads.
+    A dataset enables this with the attribute ``bytes_ahead``, the maximum number of bytes to read ahead. The dataset
+    must then also have ``byte_count(records)``, which returns the size of records in bytes, and ``is_busy``, which is
+    True while the dataset cannot start more reads.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,9 @@
 """Mixtures: epochs with a fixed number of records from each of several datasets.
 
-The records of an epoch are a pure function of its number.
+The records of an epoch are a pure function of the epoch's number.
 
 An epoch interleaves its datasets evenly, so each batch has about the same proportions as the epoch: if an epoch has
-``c`` records of a dataset, the ``j``-th of them (from 0) is at the fraction ``(j + 1/2) / c`` of the epoch. Each epoch
+``c`` records of a dataset, record ``j`` of these (from 0) is at the fraction ``(j + 1/2) / c`` of the epoch. Each epoch
 continues a dataset where the previous epoch stopped. If an epoch takes a fifth of a dataset, five epochs read every
 record once.
 

@@ -1,4 +1,4 @@
-"""Interface of sources: they provide batches to a pipeline, but aren't readers."""
+"""The interface of sources: objects other than readers that provide batches to a pipeline."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class SourceBatch:
         outputs: One `TensorList` per output; empty if the source has no more batches.
         state: Position of the source after this batch.
         error: Exception that `next` must raise for this batch.
-        is_repeated: True if the source raised an exception and will return the same batch again. The other sources must
-            then return their batch again, too.
+        is_repeated: True if the source raised an exception and will return the same batch again. The pipeline's other
+            sources must then also return their batches again.
     """
 
     outputs: tuple[TensorList, ...] = ()
@@ -106,7 +106,7 @@ class BatchSource:
         raise NotImplementedError
 
     def take_back(self, prepared: SourceBatch) -> None:
-        """Return an unused batch to the source after the end of the epoch.
+        """Put an unused batch back into the source after the end of the epoch.
 
         A second call with the same batch must have no effect.
         """

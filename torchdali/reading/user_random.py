@@ -28,11 +28,7 @@ _seed: int | None = None
 
 
 def seed_worker(seed: int) -> None:
-    """Enable `seed_sample` in this process.
-
-    Args:
-        seed: The seed, for the user's code that runs next.
-    """
+    """Enable `seed_sample` in this process, with the seed of the user's code that runs next."""
     global _seed
     _seed = seed
 
@@ -68,7 +64,7 @@ class TracedDraws:
         self.pass_over()
 
     def pass_over(self) -> None:
-        """Ignore the numbers that were drawn so far, for example by an operator that has read a sample of a dataset."""
+        """Ignore the numbers that were drawn so far, for example when an operator read a sample of a dataset."""
         self._states, self._others = _states(), processor_time()
 
     def warn(self) -> None:
@@ -89,7 +85,7 @@ class TracedDraws:
 
 def _states() -> dict[str, Any]:
     numpy = np.random.get_state(legacy=False)
-    words = numpy["state"].get("key", np.empty(0))  # another bit generator, which the user selected, has no key
+    words = numpy["state"].get("key", np.empty(0))  # if the user selected another bit generator, it has no key
     return {
         "Python's `random`": random.getstate(),
         "`numpy.random`": (words.tobytes(), numpy["state"].get("pos"), numpy["gauss"]),

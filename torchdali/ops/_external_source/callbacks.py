@@ -82,7 +82,7 @@ class Outputs:
     layouts: tuple[str, ...]
 
     def columns(self, data: Any) -> Columns:
-        """Return a list of the outputs in a source's result, which is for one batch or for one sample."""
+        """Split a source's result, for one batch or one sample, into a list of outputs."""
         if self.count is None:
             return [data]
         if isinstance(data, Sequence) and len(data) < self.count:
@@ -164,7 +164,7 @@ class _Pass:
             raises an error.
         numbered: Iterator over pairs of an index and an item.
         starts: Number of passes that have been started, including this pass.
-        ended: The batch at which the previous pass ended, if that also ended the epoch; otherwise None.
+        ended: The batch at which the previous pass ended, if the epoch ended there, too; otherwise None.
         calls: True if each item is the result of a call of the user's function.
         items: Number of items that the pass has yielded.
         stops: Number of times that the iterator was at its end when an item was requested.
@@ -187,8 +187,8 @@ def _count_requests(given: _Pass | None) -> int:
 class IterableSource:
     """Source that reads batches or samples from an iterable.
 
-    A single call of a C function moves an item from the iterator into the list of its batch. Therefore, a keyboard
-    interrupt at any point loses no item: if the batch is requested again, it contains the same data.
+    A single call of a C function moves an item from the iterator into the batch's list. Therefore, a keyboard interrupt
+    at any point loses no item: if the batch is requested again, it contains the same data.
 
     Args:
         source: An iterable; or a factory, which is a generator function or a class that is called for each new
@@ -209,7 +209,8 @@ class IterableSource:
         self._batch, self._outputs = batch, outputs
         self._pass: _Pass | None = None
         self._drawn: tuple[object, list[tuple[int, Any]]] = None, []
-        # The pass before the batch in `_drawn` was requested, and the number of requests to the pass until then.
+        # The pass that was current when the batch in `_drawn` was first requested, and the number of items that were
+        # requested from the pass until then.
         self._before: tuple[_Pass | None, int] = None, 0
 
     def draw(self, samples: SampleRange, batch: object = None) -> Columns:
@@ -234,7 +235,7 @@ class IterableSource:
     def is_past(self, samples: SampleRange, batch: object) -> bool:
         """Return True if the error that `draw` has raised is caused by the requested batch or the iterable.
 
-        Return False if it came from outside, for example from an interrupt, so that `draw` can be called again.
+        Return False if the error came from outside, for example from an interrupt. `draw` can then be called again.
         """
         (key, drawn), (before, asked) = self._drawn, self._before
         if key is not batch:

@@ -51,7 +51,7 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
 
 
 def _set_ready(batch: TensorList, data: Any) -> None:
-    """Let users of the batch wait until the current CUDA stream has copied the source's data into the batch."""
+    """Make later uses of the batch wait until the current CUDA stream has copied the source's data into the batch."""
     stream = torch.cuda.current_stream(batch.device)
     originals = data if isinstance(data, (list, tuple)) else [data]
     if not all(isinstance(each, torch.Tensor) and each.is_cuda for each in originals):
@@ -124,7 +124,7 @@ def _join_rows(samples: Sequence[Any]) -> TensorList | None:
 
 
 def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
-    """Build a batch from arrays with one dtype and number of axes, or from copies of them; None for other samples."""
+    """Build a batch from arrays with one dtype and number of axes, or from their copies; return None for others."""
     if not samples or set(map(type, samples)) != {np.ndarray}:
         return None
     kinds = set(map(_dtype_of, samples))
@@ -154,7 +154,7 @@ def _describe(tensor: torch.Tensor) -> str:
 
 
 def _stack(samples: Sequence[Any]) -> torch.Tensor | None:
-    """Copy arrays or tensors with one shape and dtype into one dense tensor; None for other samples."""
+    """Copy arrays or tensors with one shape and dtype into one dense tensor; return None for other samples."""
     if not samples:
         return None
     first = samples[0]

@@ -165,7 +165,7 @@ class InProcess(_Positioned):
         """Draw the next batch without advancing the position."""
         outputs: tuple[TensorList, ...] = ()
         failure: Exception | None = None
-        is_repeated = batch is not None and not self._loader.data.stateful  # used if the user's function raises
+        is_repeated = batch is not None and not self._loader.data.stateful  # only used if the user's function raises
         after = {"iteration": self._iteration + 1, "sample": self._sample + batch_size}
         try:
             columns = self._loader.data.draw(self._range(batch_size), batch)

@@ -55,7 +55,7 @@ class _Listing:
 
     Args:
         root: Folder of the class folders.
-        matches: Function that returns True for the name of a file to read.
+        matches: Function that returns whether the reader reads files with a name.
         contents: Function that lists the folders and the files in a folder.
     """
 
@@ -68,7 +68,7 @@ class _Listing:
         self._takes_images = all(matches(f"a{ending}") for ending in ENDINGS)
 
     def files(self, folder: str) -> list[str]:
-        """Return the files to read in a class folder."""
+        """Return the files of a class folder that the reader reads."""
         inner, names = self._contents(os.path.join(self._root, folder))
         self.deeper.extend(os.path.join(folder, name) for name in inner)
         files = [f"{folder}{os.sep}{name}" for name in names if self._matches(name)]
@@ -84,8 +84,8 @@ def in_folders(
 
     Args:
         root: Folder of the class folders.
-        matches: Function that returns True for the name of a file to read.
-        chosen: Function that returns True for the name of a class folder; None for all folders.
+        matches: Function that returns whether the reader reads files with a name.
+        chosen: Function that returns whether a folder with a name is a class folder; None for all folders.
         remote: Connection that reads URLs; None for a local folder.
 
     Raises:
@@ -194,5 +194,5 @@ def _contents(path: str) -> tuple[list[str], list[str]]:
 
 
 def _sort_names(names: list[str]) -> list[str]:
-    plain = all(map(str.isascii, names))  # then both sort orders are equal, and the first one is faster
+    plain = all(map(str.isascii, names))  # then sorting without a key has the same result, and is faster
     return sorted(names) if plain else sorted(names, key=os.fsencode)

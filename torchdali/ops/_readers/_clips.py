@@ -28,7 +28,7 @@ ROUNDINGS = {
 
 @dataclass(frozen=True)
 class ListedVideo:
-    """A video file, its label, and the range of it to use.
+    """A video file, its label, and the range that clips are taken from.
 
     Attributes:
         path: Path of the file.
@@ -162,7 +162,7 @@ def clips(
         pad_mode: How to fill clips that reach beyond the last frame; see `codecs.video_clips`. "none" returns only
             complete clips.
         frames: True if bounds are frames instead of seconds.
-        rounding: For the start and the end of a range: True to round up, False to round down.
+        rounding: Whether to round the start of a range up, and whether to round the end up; otherwise down.
         uniform_sample: Return one clip per video: equally spaced frames from the first to the last frame.
 
     Raises:

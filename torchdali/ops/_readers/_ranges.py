@@ -1,4 +1,8 @@
-"""Read records of remote containers in byte ranges, each with one request for many records."""
+"""Read records of remote containers in byte ranges, each with one request for many records.
+
+A component is one file of a webdataset sample; in other formats, each record has one component. A run is a group of
+consecutive records that are requested together.
+"""
 
 from __future__ import annotations
 
@@ -65,16 +69,15 @@ class _RangeRun:
 class Ranges:
     """Requests remote records, run by run.
 
-    A run is a group of consecutive records. Its size is about 4 MB without shuffling or with `shuffle_window`;
-    otherwise, each record is a run. When the first record of a run is needed, all ranges of the run are requested. They
-    stay in memory until all records of the run have been read, or until other runs need the memory.
+    The size of a run is about 4 MB without shuffling or with `shuffle_window`; otherwise, each record is a run. When
+    the first record of a run is needed, all ranges of the run are requested. The ranges stay in memory until all
+    records of the run have been read, or until other runs need the memory.
 
     Args:
         remote: Connection that reads URLs.
         storages: The containers.
         files: Index of each record's container.
-        places: Offset and size of the components of each record, ``(N, components, 2)``. A component is one file of a
-            webdataset sample; in other formats, each record has one component.
+        places: Offset and size of the components of each record, ``(N, components, 2)``.
         arguments: Arguments of the reader.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Records of container files: the datasets, indices and connections of readers."""
+"""Open container files (files with many records) and their indices, and read the records."""
 
 from __future__ import annotations
 

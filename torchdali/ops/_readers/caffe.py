@@ -25,7 +25,7 @@ _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
 
 class DatabaseDataset(RecordsDataset):
-    """The values of LMDB databases, in the order of their keys.
+    """The values of LMDB databases, in the order of the keys.
 
     Args:
         path: Paths of the databases.
@@ -61,7 +61,7 @@ class DatabaseDataset(RecordsDataset):
 
 
 def _available(count: int) -> int | None:
-    """Convert a number of outputs to the value of `Operator.outputs`: None for one."""
+    """Convert a number of outputs to the value of `Operator.outputs`, which is None for one output."""
     if count < 1:
         raise RuntimeError("neither image nor label is asked for: the reader would have no output")
     return count if count > 1 else None

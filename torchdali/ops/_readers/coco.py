@@ -34,8 +34,7 @@ class COCODataset:
         annotations: Annotations of all images.
         root: Folder of the images.
         masks: Format of the masks: ``"polygons"``, ``"coordinates"``, ``"pixels"`` or "" for none. ``"coordinates"`` is
-            the deprecated form of ``"polygons"``: the start and end of a polygon's vertices count coordinates, two per
-            vertex.
+            the deprecated form of ``"polygons"``, with indices of coordinates (two per vertex) instead of vertices.
         image_ids: Return the image's id, too.
         mapped: Map large files into memory.
         files: Identity of the annotation files.
@@ -170,8 +169,7 @@ def coco(
         avoid_class_remapping: If True, labels are the category ids; otherwise positions in the file's list of
             categories, counted from 1.
         polygon_masks: Return the masks as polygons.
-        masks: Deprecated. Like ``polygon_masks``, but the start and end of a polygon's vertices count coordinates, two
-            per vertex.
+        masks: Deprecated. Like ``polygon_masks``, but with indices of coordinates (two per vertex) instead of vertices.
         pixelwise_masks: Return the masks as pixels, drawn from polygons and run-length codes.
         image_ids: Return the image's id.
 

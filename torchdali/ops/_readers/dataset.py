@@ -197,7 +197,7 @@ class _Read:
         samples: list[Any] = []
         if _reads_several(self.dataset):
             seed_sample(epochs[0], records[0])
-            with contextlib.suppress(Exception):  # then, the records are read one by one, to find the one that raises
+            with contextlib.suppress(Exception):  # then read the records one by one, to find the record that raises
                 answer = self.dataset.__getitems__(records)
                 samples = [] if isinstance(answer, Mapping) else list(answer)
         if len(samples) == len(records):
@@ -282,8 +282,8 @@ class _RecordBatch:
 
     @cached_property
     def _rows(self) -> list[Row | Exception]:
-        # Several threads request rows of a batch, and all wait here. Two threads may unpack the result simultaneously.
-        # The rows of both are views of the same result, so it doesn't matter whose rows are cached.
+        # Several threads wait here for rows of a batch. If two threads unpack the result simultaneously, the rows of
+        # both threads are views of the same result, so it doesn't matter whose rows are cached.
         answer = self._future.result()
         if isinstance(answer, list):
             return answer
@@ -300,7 +300,7 @@ class PythonDataset:
     Args:
         source: The dataset.
         leaves: The values to return for each sample.
-        workers: Number of worker processes; 0 for the thread.
+        workers: Number of worker processes; 0 to read in one thread.
     """
 
     def __init__(self, source: MapStyle, leaves: Sequence[NestedValue], workers: int) -> None:
@@ -416,8 +416,8 @@ def dataset(
         layouts: Layouts of the outputs.
         workers: Number of worker processes that read. ``py_start_method`` determines whether they are forked, or
             receive the dataset pickled.
-        pure: True if samples depend only on the index and on `torchdali.Shared` values. Then, worker processes of the
-            pipeline may read from copies of the dataset. Otherwise, only the main process reads.
+        pure: True if samples depend only on the index and on `torchdali.Shared` values. Then, the pipeline's worker
+            processes may read from copies of the dataset. With False, they don't read.
 
     Raises:
         TypeError: The dataset has no length or no items. While the pipeline runs: a value cannot become a tensor.

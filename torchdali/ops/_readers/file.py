@@ -76,7 +76,7 @@ class ListedFiles:
 
     def _path(self, index: int) -> str:
         path = self._paths[index]
-        if path.startswith("/") if _IS_POSIX else os.path.isabs(path):  # must be fast: holds the GIL, once per file
+        if path.startswith("/") if _IS_POSIX else os.path.isabs(path):  # must be fast: runs with the GIL for every file
             return path
         if self._remote is not None and is_url(path):
             return path

@@ -100,7 +100,7 @@ def mds(
 ) -> Annotated[Dataset, OutputCount(1)]:
     """Read samples of MDS shards, which mosaicml-streaming writes, by random access.
 
-    DALI doesn't have this reader. A call returns a dictionary with one output per column. To open a shard at a URL
+    DALI doesn't have this reader. A call returns a dictionary with one output per column. Opening a shard at a URL
     takes one small request.
 
     Args:

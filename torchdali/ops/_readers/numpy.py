@@ -1,4 +1,7 @@
-"""The reader and the decoder of NumPy's `.npy` files."""
+"""The reader and the decoder of NumPy's `.npy` files.
+
+To read a region of an array, the reader reads only a slab: the consecutive rows that contain the region.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _WINDOW = {
     "roi_shape": "shape", "rel_roi_shape": "rel_shape",
 }  # fmt: skip
 _SMALL = 1 << 18  # bytes; files up to this size are always read as a whole
-npy.HEAD = 1 << 16  # bytes of the first request for a remote file: often enough, so that no second request is needed
+npy.HEAD = 1 << 16  # bytes of the first request for a remote file; small files need no second request
 _Window = tuple[list[int], list[int], list[int]]
 _Parts = tuple[PendingBytes, ...]
 
@@ -77,7 +80,7 @@ class NumpyDataset(ListedFiles):
     def _start(self, remote: Remote, url: str) -> _Parts:
         """Start to read a remote file.
 
-        For a region, read the file's head first, and then the slab of rows that contains the region.
+        For a region, read the first bytes of the file, and then the slab.
         """
         if not is_url(url):
             return ()
@@ -104,9 +107,9 @@ class NumpyDataset(ListedFiles):
         return read_whole(self._path(index), self._remote, parts[0] if parts else None, self._mapped, self._direct)
 
     def _read_into(self, index: int, out: Tensor) -> bool:
-        """Read an array directly into `out` and return True, if that is possible.
+        """Try to read an array directly into `out`; return whether the array was read.
 
-        It is possible if the file's header equals the header of the array that was read first.
+        The file's header must equal the header of the array that was read first.
         """
         usual = self._usual
         if usual is None or self._direct:
@@ -148,13 +151,13 @@ class NumpyDataset(ListedFiles):
         array = npy.array(content)
         if self._usual is None:
             what = npy.header(content)
-            # Both are set in a single assignment, so that threads never see the bytes of one header with another's
-            # fields.
+            # Set the header's bytes and its fields in a single assignment: another thread must not see the bytes of one
+            # header with the fields of another.
             self._usual = content[: what.offset].tobytes(), what
         return array
 
     def _cut(self, index: int, region: Mapping[str, Any], parts: _Parts) -> Tensor:
-        """Return a region. Only the slab of rows around the region is read, unless it is most of the file."""
+        """Return a region. Only the slab is read, unless the slab is most of the file."""
         part = None
         if len(parts) == 2:
             part = self._take_region(*parts, region)
@@ -174,17 +177,14 @@ class NumpyDataset(ListedFiles):
     def _take_region(
         self, head: PendingBytes, content: PendingBytes, region: Mapping[str, Any]
     ) -> tuple[Tensor, _Window]:
-        """Return the slab of a remote file that contains the region, and the region's window in the slab."""
+        """Return the slab of a remote file, and the region's window in the slab."""
         what = npy.header(head.bytes())
         window = self._window(what.shape, region)
         slab = npy.slab(what, *window)
         return npy.tensor(slab.what, content.bytes()), _inside(slab, window)
 
     def _from_disk(self, path: str, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
-        """Return the slab of a local file that contains the region, and the region's window in the slab.
-
-        Return None if the whole file should be read.
-        """
+        """Return the slab of a local file, and the region's window in the slab; None to read the whole file."""
         storage = PlainFile(path)
         if storage.size <= _SMALL:
             return None

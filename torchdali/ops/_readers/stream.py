@@ -48,7 +48,7 @@ class IterableStyle:
 
     @cached_property
     def _begun(self) -> tuple[Any, list[Iterator[Any]]]:
-        """The first sample, and the iterator that yields it again; no iterator if it was read by index."""
+        """The first sample, and an iterator that begins with it; no iterator if the sample was read by index."""
         self.set_epoch(0)
         if _length(self.users_dataset) and hasattr(self.users_dataset, "__getitem__"):
             return self.users_dataset[0], []  # after an iteration here, mosaicml's stream could not be resumed
@@ -213,7 +213,7 @@ class SampleStream(BatchSource):
             self._iterator, self._passes, self._taken, self._place, self._ended = None, self._epoch, 0, 0, False
 
     def state(self) -> dict[str, Any]:
-        """Return the position after the last batch, including the state of the stream itself, if it has one."""
+        """Return the position after the last batch, including the stream's own state if the stream has one."""
         passes, taken, place = self._position if self._drawn else (self._passes, self._taken, self._place)
         return {
             "epoch": self._epoch, "sample": self._sample, "passes": passes, "taken": taken,
@@ -269,10 +269,10 @@ def stream(
 ) -> Annotated[BatchSource, OutputCount(1)]:
     """Read samples from a stream: a dataset that is iterated instead of indexed.
 
-    DALI doesn't have this operator. Supported streams are iterable PyTorch datasets: mosaicml's or litdata's
+    DALI doesn't have this operator. Examples of streams are PyTorch's `IterableDataset`, mosaicml's or litdata's
     `StreamingDataset`, a Hugging Face `IterableDataset`, a `webdataset.WebDataset`, or a `torchdali.TarStream`. To read
-    in worker processes, pass a PyTorch `DataLoader` over one of these with ``batch_size=None``. Values become tensors
-    as in `readers.dataset`. For speed, let the stream return encoded images, and decode them in the pipeline.
+    in worker processes, pass a PyTorch `DataLoader` over a stream with ``batch_size=None``. Values become tensors as in
+    `readers.dataset`. For speed, let the stream return encoded images, and decode the images in the pipeline.
 
     The stream itself shuffles, and divides samples among ranks. If it has ``state_dict()`` and ``load_state_dict()``,
     its position is part of the pipeline's state. Otherwise, the earlier samples are read again when training resumes.
@@ -283,9 +283,9 @@ def stream(
             sample.
         columns: Keys of the dictionaries to return, in this order; all keys by default.
         layouts: Layouts of the outputs.
-        epoch_size: Number of samples in an epoch on this rank, so that all ranks have equally many batches. The stream
-            is repeated as needed, and each epoch continues where the previous epoch stopped. By default, an epoch ends
-            with the stream.
+        epoch_size: Number of samples in an epoch on this rank; set it if all ranks need equally many batches. The
+            stream is repeated as needed, and each epoch continues where the previous epoch stopped. By default, an
+            epoch ends with the stream.
 
     Returns:
         The values of each sample; for dictionaries, a dictionary of outputs.

@@ -26,7 +26,7 @@ Extract = Callable[[Bytes, "format.FeatureValue | None"], Tensor]
 
 
 class TFRecordDataset(RecordsDataset):
-    """Records of TFRecord files, of which some features are extracted.
+    """Features of the records of TFRecord files.
 
     Args:
         storages: The files.
@@ -61,10 +61,7 @@ class TFRecordDataset(RecordsDataset):
         return tuple(take(record, value) for take, value in zip(self._extract, values, strict=True))
 
     def lacks(self, index: int, output: int) -> str:
-        """Return a message if the record lacks a feature whose default is a scalar that doesn't fit into the batch.
-
-        Otherwise, return an empty string.
-        """
+        """Return a message if the record lacks a feature and the scalar default doesn't fit into the batch; else ""."""
         name, feature = list(self._features.items())[output]
         default = self.read(index)[output]
         if feature.kind == "string" or default.ndim or (feature.fixed and not feature.shape):
@@ -116,7 +113,7 @@ def tfrecord(
             another dtype or more values than its shape, or should become several strings.
     """
     if verify:
-        format.masked_crc32c(b"")  # so that a missing package is an error here, not a bad sample
+        format.masked_crc32c(b"")  # if the package is missing, raise the error here instead of for each record
     containers = open_containers("tfrecord", path, index_path, use_o_direct, options)
     offsets = record_offsets(containers, format.parse_index, format.scan, format.index_text)
     storages = [each.storage for each in containers]

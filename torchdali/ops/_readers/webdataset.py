@@ -320,11 +320,7 @@ def _check_extensions(
     groups: Sequence[frozenset[str]],
     policy: str,
 ) -> None:
-    """Warn if no file of an archive has a requested extension.
-
-    Raises:
-        RuntimeError: In the same case, if the policy isn't "empty".
-    """
+    """If no file of an archive has a requested extension, warn (policy "empty") or raise RuntimeError."""
     if not samples or any(offset != MISSING for row in rows for offset, _ in row):
         return
     there = sorted({extension for sample in samples for extension, *_ in sample})
