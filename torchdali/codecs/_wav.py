@@ -177,8 +177,8 @@ def parse(encoded: Array) -> Wav | None:
 def lacks_length(encoded: Array, at: int) -> bool:
     """Return whether the length 0 of a data chunk is only a placeholder.
 
-    The length is a placeholder if samples follow instead of another chunk. A program that writes to a pipe, or that is
-    killed early, leaves the placeholder in the file.
+    The length is a placeholder if samples follow instead of another chunk. A program cannot replace the placeholder if
+    it writes to a pipe, or if it is killed early.
 
     Args:
         encoded: ``(n,)`` uint8, the bytes of the file.
