@@ -1,4 +1,4 @@
-"""The one place where tests look into a pipeline: its graph and executor, the processes and memory that work for it."""
+"""Functions that look into pipelines and loaders, or change private values, for tests that cannot use public names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 from torchdali import Pipeline
 
 __all__ = [
-    "blocks_made", "bodiless_calls", "decodes_by_hardware", "executor_of", "fused_calls", "graph_of", "memory_before",
-    "nothing_marked", "pipeline_of", "pool_of", "repeated_chunks", "server_of", "spare_of", "storage_of", "with_blocks_from", "without_alias",
+    "at_hand", "blocks_made", "bodiless_calls", "compiled", "constants_go_to", "decodes_by_hardware", "drawn", "executor_of", "fused_calls",
+    "graph_of", "lazy_opening", "memory_before", "no_lazy_image_before", "nothing_marked", "pipeline_of", "pool_of", "repeated_chunks",
+    "server_of", "small_batches", "spare_of", "storage_of", "with_blocks_from", "without_alias", "without_pauses",
 ]  # fmt: skip
 
 
