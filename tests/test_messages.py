@@ -75,7 +75,7 @@ MESSAGES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "Loader of a number": (lambda root: Loader(3), TypeError, RULE + "int$"),
     "index of a Loader": (lambda root: Loader(images())[0], TypeError, "a Loader has no index: write `for batch in loader`, or next(iter(loader)) for one batch"),
     "loop over a pipeline": (lambda root: list(images()), TypeError, "a pipeline can't be looped over: write `for batch in Loader(pipe)`, or pipe.run() for one batch"),
-    "output_layout": (lambda root: planes().run(), RuntimeError, "output_layout must be a permutation of the layout 'HWC', got 'NCHW'; use 'CHW': a batch has no axis of its own"),
+    "output_layout": (lambda root: planes().run(), RuntimeError, "output_layout must be a permutation of the layout 'HWC', got 'NCHW'; pass 'CHW': layouts have no batch axis"),
     "operator without a slash": (lambda root: without_slash(), TypeError, "invert: 'image' must be an input, as in invert(image, /), or an argument, as in invert(image, /, *, image)"),
     "DataLoader of a class": (lambda root: DataLoader(ImageFolder), TypeError, "dataset must be a dataset, got the class ImageFolder: write ImageFolder(...)"),
     "DataLoader of a generator": (lambda root: DataLoader(i for i in range(3)), TypeError, "dataset must have `__len__` and `__getitem__`, got a generator: write a class under torch.utils.data.IterableDataset"),

@@ -47,14 +47,14 @@ BYTES = [np.arange(n * 3, dtype=np.uint8).reshape(n, 3) for n in (4, 5, 6)]
 Case = tuple[Callable[[Any], Any], Sequence[Array], Sequence[Array], str]
 CASES: dict[str, Case] = {
     # what is computed of the data, good samples, two that are not, a part of the reason
-    "bb_flip": (lambda d: fn.bb_flip(d, vertical=1), GOOD, [boxes(3).reshape(4, 3)] * 2, "4 numbers each, not 3 (sample"),
+    "bb_flip": (lambda d: fn.bb_flip(d, vertical=1), GOOD, [boxes(3).reshape(4, 3)] * 2, "4 numbers each, got 3 (sample"),
     "coord_flip": (fn.coord_flip, PAIRS, [np.ones(4, np.float32), np.ones(0, np.float32)], "1 to 3 coordinates"),
     "coord_transform": (
         lambda d: fn.coord_transform(d, M=[1, 2, 0, 1]),
         [np.ones((2, 2), np.float32), np.full((2, 2), 3, np.float32), np.zeros((2, 2), np.float32)],
         [np.ones((2, 3), np.float32), np.ones((2, 5), np.float32)], "cannot form a matrix",
     ),
-    "random_bbox_crop": (lambda d: fn.random_bbox_crop(d, num_attempts=3), GOOD, [boxes(2) + 1, boxes(2) - 1], "is out of"),
+    "random_bbox_crop": (lambda d: fn.random_bbox_crop(d, num_attempts=3), GOOD, [boxes(2) + 1, boxes(2) - 1], "must be in"),
     "bbox_paste": (lambda d: fn.bbox_paste(d, ratio=2.0), GOOD, [boxes(3).reshape(4, 3)] * 2, "4 numbers"),
     "bbox_rotate": (
         lambda d: fn.bbox_rotate(d, np.zeros(2, np.int32), angle=30.0, input_shape=[20, 30]),
@@ -68,7 +68,7 @@ CASES: dict[str, Case] = {
         lambda d: fn.roi_random_crop(d, crop_shape=[5, 5], roi_start=[0, 0], roi_shape=[6, 6]),
         WINDOWS, [np.ones((8, 4)), np.ones((3, 8))], "bigger than the input shape",
     ),
-    "_any_pixel": (fn.segmentation.random_mask_pixel, MASKS, [MASKS[0][:, :0], MASKS[0][:0]], "cannot choose a pixel"),
+    "_any_pixel": (fn.segmentation.random_mask_pixel, MASKS, [MASKS[0][:, :0], MASKS[0][:0]], "at least one pixel"),
     "segmentation.select_masks": (
         lambda d: fn.segmentation.select_masks(d, POLYGONS, POINTS),
         IDS, [np.array([1, 1], np.int32), np.array([4], np.int32)], "",
@@ -89,11 +89,11 @@ CASES: dict[str, Case] = {
     ),
     "random.normal": (
         lambda d: fn.random.normal(shape=d), [np.array([n, 2], np.int32) for n in (3, 1, 4)],
-        [np.array([-1, 2], np.int32), np.array([2, -5], np.int32)], "negative extent",
+        [np.array([-1, 2], np.int32), np.array([2, -5], np.int32)], "must not be negative",
     ),
     "zeros": (
         lambda d: fn.zeros(shape=d), [np.array([n, 2], np.int32) for n in (3, 1, 4)],
-        [np.array([-1, 2], np.int32), np.array([2, -5], np.int32)], "negative extent",
+        [np.array([-1, 2], np.int32), np.array([2, -5], np.int32)], "must not be negative",
     ),
     "pad": (
         lambda d: fn.pad(np.ones(3, np.float32), align=d), [np.array([n], np.int32) for n in (2, 4, 5)],
@@ -274,7 +274,7 @@ def test_a_wrong_argument_fails_the_batch(wrong: str, policy: str) -> None:
 
 def test_samples_that_do_not_fit_together_fail_the_batch() -> None:
     pipe = make(fn.coord_flip, [[np.ones((2, n), np.float32) for n in (2, 2, 3)]] * 9, bad_samples="skip")
-    with pytest.raises(RuntimeError, match="the last axis of sample 2 has 3 numbers"):
+    with pytest.raises(RuntimeError, match="in all samples, got 3 in sample 2"):
         pipe.run()
     assert pipe.bad_sample_report() == []
     pipe.close()

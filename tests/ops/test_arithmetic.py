@@ -480,7 +480,7 @@ def test_threads_of_torch_stay_as_set() -> None:
 
 
 def test_shapes_that_do_not_match() -> None:
-    with pytest.raises(RuntimeError, match="2 x 3 x 4 and 2 x 3 x 3, cannot be broadcast"):
+    with pytest.raises(RuntimeError, match="broadcastable, got 2 x 3 x 4 and 2 x 3 x 3"):
         torchdali.graph.nodes.apply("add", torch.ones(2, 3, 4), torch.ones(2, 3, 3))
 
 

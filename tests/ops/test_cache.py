@@ -487,7 +487,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda root: fn.cache(_doubled_in_tests.operator.function(images_of(root)), path=root / "kept"),
         "'_doubled_in_tests' is declared outside torchdali",
     ),
-    "nowhere": (lambda root: fn.cache(images_of(root)), "say where samples are kept"),
+    "nowhere": (lambda root: fn.cache(images_of(root)), "to cache in memory, or path="),
     "size": (lambda root: fn.cache(images_of(root), bytes="much"), "a size must be .*'much'"),
     "no bytes": (lambda root: fn.cache(images_of(root), bytes=0), "a size must be .*got 0"),
 }

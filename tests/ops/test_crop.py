@@ -286,7 +286,7 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("crop_mirror_normalize", {"mean": [1, 2]}, "channels"),
     ("crop_mirror_normalize", {"mean": [1, 2, 3], "std": [1, 2]}, "channels"),
     ("crop_mirror_normalize", {"output_layout": "CHWF"}, "permutation"),
-    ("crop_mirror_normalize", {"dtype": torch.int32}, "output type"),
+    ("crop_mirror_normalize", {"dtype": torch.int32}, "dtype must be"),
     ("crop_mirror_normalize", {"out_of_bounds_policy": "pad", "fill_values": [1, 2]}, "fill values"),
 ]
 

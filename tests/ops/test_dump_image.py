@@ -67,11 +67,11 @@ def test_a_later_batch_overwrites(folder):
 @pytest.mark.parametrize(
     ("sample", "arguments", "message"),
     [
-        (image(4, 5, 2), {}, "not torch.uint8"),
-        (image(4, 5), {}, "not torch.uint8"),
-        (image(2, 4, 5, 3), {}, "not torch.uint8"),
+        (image(4, 5, 2), {}, "got torch.uint8"),
+        (image(4, 5), {}, "got torch.uint8"),
+        (image(2, 4, 5, 3), {}, "got torch.uint8"),
         (image(4, 5, 3).astype(np.int16), {}, "int16"),
-        (image(0, 5, 3), {}, "without pixels"),
+        (image(0, 5, 3), {}, "must not be empty"),
         (image(4, 5, 3), {"input_layout": "CHW"}, "input_layout"),
         (image(4, 5, 3), {"suffix": "no/folder"}, "cannot write"),
     ],

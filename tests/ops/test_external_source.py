@@ -276,7 +276,7 @@ def test_what_is_no_tuple_of_outputs(data: Any, error: type[Exception]) -> None:
     pipe = pipeline(source(lambda i: data, num_outputs=2))
     with pytest.raises(error) as caught:
         pipe.run()
-    assert f"returned {type(data).__name__}, and num_outputs is 2: return a tuple" in str(
+    assert f"must return a tuple of num_outputs=2 values, got {type(data).__name__}" in str(
         caught.value
     )
 

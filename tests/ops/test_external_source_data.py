@@ -215,7 +215,7 @@ def test_declarations_that_fit() -> None:
 
 
 CHANGES: list[tuple[str, Any, str]] = [
-    ("type", [np.float32(1)], "another type than in the batch before: int32, now float"),
+    ("type", [np.float32(1)], "another type than in the previous batch: int32, now float"),
     ("axes", [np.zeros(1, np.int32)], "another number of dimensions .*: 0, now 1"),
     ("layout", TensorListCPU(np.zeros((1, 2), np.int32), layout="X"), "another number of dimensions .*: 0, now 1"),
 ]

@@ -264,7 +264,7 @@ def test_each_axis_is_smoothed_by_its_own_window() -> None:
 
 @pytest.mark.parametrize("argument", [{"window_size": 33}, {"smoothing_size": [3, 33]}])
 def test_windows_of_the_laplacian_have_a_limit(argument: dict[str, Any]) -> None:
-    with pytest.raises(RuntimeError, match="is 33; it must be an odd number"):
+    with pytest.raises(RuntimeError, match=r"must be an odd number from .*, got 33"):
         fn.laplacian(torch.zeros(4, 5), **argument)
 
 

@@ -75,16 +75,16 @@ DATA = compressed(np.arange(9, dtype=np.uint8))
 
 
 @pytest.mark.parametrize("data, arguments, match", [
-    (DATA, {"shape": [10]}, "9 bytes, and its shape 10"),
+    (DATA, {"shape": [10]}, "must have 10 bytes, as its shape says, got 9"),
     (DATA, {"shape": [8]}, "cannot decompress"),
     (DATA[:5], {"shape": [9]}, "cannot decompress"),
     (DATA[None], {"shape": [9]}, "one dimension"),
-    (DATA, {"shape": [-1]}, "a chunk has 0 to"),
-    (DATA, {"shape": [1 << 30]}, "LZ4 makes 1 of"),
+    (DATA, {"shape": [-1]}, "a chunk of 0 to"),
+    (DATA, {"shape": [1 << 30]}, "LZ4 compresses at most"),
     (DATA, {"shape": [9], "algorithm": "ZIP"}, "'ZIP'"),
     (DATA, {"shape": [9], "chunk_sizes": [99]}, "from byte 0 to 99"),
     (DATA, {"shape": [9], "chunk_offsets": [-1]}, "from byte -1"),
-    (DATA, {"shape": [9], "chunk_offsets": [0], "chunk_sizes": [1, 2]}, "they must match"),
+    (DATA, {"shape": [9], "chunk_offsets": [0], "chunk_sizes": [1, 2]}, "must have equal lengths, got 1 and 2"),
 ])  # fmt: skip
 def test_refusals(data: Any, arguments: dict[str, Any], match: str) -> None:
     with pytest.raises(RuntimeError, match=match):

@@ -24,7 +24,7 @@ def test_a_slice_may_be_empty() -> None:
 
 @pytest.mark.parametrize(("anchor", "shape"), [([1.0], [2.0, 3.0]), ([1.0, 2.0], [2.0]), ([1.0, 2.0, 3.0], [1.0, 1.0, 1.0])])
 def test_erase_wants_an_anchor_and_an_extent_for_each_axis(anchor: list[float], shape: list[float]) -> None:
-    with pytest.raises(RuntimeError, match="anchors and"):
+    with pytest.raises(RuntimeError, match="one value per axis and region"):
         fn.erase(IMAGE, anchor=anchor, shape=shape, axes=[0, 1])
 
 

@@ -136,12 +136,12 @@ def frames(root: Path, folders: dict[str, list[int]], shape: tuple[int, ...] = (
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"sequence_length": 3}, "no folder has frames enough"),
-        ({"sequence_length": 0}, "sequence_length is 0"),
-        ({"sequence_length": 1, "step": 0}, "step is 0"),
-        ({"sequence_length": 1, "stride": -1}, "stride is -1"),
-        ({"sequence_length": 1, "image_type": types.YCbCr}, "not YCbCr"),
-        ({"sequence_length": 2}, "the frames of a sequence have one shape"),
+        ({"sequence_length": 3}, "no folder has enough frames"),
+        ({"sequence_length": 0}, "sequence_length must be positive, got 0"),
+        ({"sequence_length": 1, "step": 0}, "step must be positive, got 0"),
+        ({"sequence_length": 1, "stride": -1}, "stride must be positive, got -1"),
+        ({"sequence_length": 1, "image_type": types.YCbCr}, "got YCbCr"),
+        ({"sequence_length": 2}, "the frames of a sequence must have the same shape"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -72,16 +72,16 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: fn.warp_affine(IMAGE, matrix=[1, 0, 0, 0, 1, 0], size=[400_000, 400_000]),
         "the canvas would be",
     ),
-    "three sizes": (lambda: fn.random_resized_crop(IMAGE, size=[4, 4, 4]), "a height and a width"),
-    "a negative size": (lambda: fn.random_resized_crop(IMAGE, size=[-1, 4]), "none negative"),
+    "three sizes": (lambda: fn.random_resized_crop(IMAGE, size=[4, 4, 4]), "a non-negative height and width"),
+    "a negative size": (lambda: fn.random_resized_crop(IMAGE, size=[-1, 4]), "a non-negative height and width"),
     "an area that is no number": (
         lambda: fn.random_resized_crop(IMAGE, size=[4, 4], random_area=[NAN, 1.0]),
         "must be ranges",
     ),
-    "more than all pixels": (lambda: fn.noise.salt_and_pepper(IMAGE, prob=2.0), "prob is 2.0"),
+    "more than all pixels": (lambda: fn.noise.salt_and_pepper(IMAGE, prob=2.0), "prob must be between 0 and 1, got 2.0"),
     "a share that is no number": (
         lambda: fn.noise.salt_and_pepper(IMAGE, salt_vs_pepper=NAN),
-        "salt_vs_pepper is nan",
+        "salt_vs_pepper must be between 0 and 1, got nan",
     ),
     "a chance that is no number": (
         lambda: fn.random.choice(3, p=[NAN, 0.5, 0.5]),

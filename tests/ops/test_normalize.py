@@ -72,8 +72,8 @@ def test_an_array_for_each_sample():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"mean": OF_CHANNELS, "stddev": OF_PLACES}, "different shapes"),
-        ({"mean": np.float32([1, 2, 3])}, "as many axes as the data, 3"),
+        ({"mean": OF_CHANNELS, "stddev": OF_PLACES}, "must have the same shape"),
+        ({"mean": np.float32([1, 2, 3])}, "must have 3 axes like the data"),
         ({"mean": np.ones((2, 1, 1), np.float32)}, r"must be a number or have the shape \[4, 1, 1\]"),
         ({"mean": OF_CHANNELS, "axes": [0]}, r"\[1, 5, 3\]"),
     ],

@@ -288,7 +288,7 @@ def test_random_mask_pixel_refuses(mask: Any) -> None:
 
 
 def test_threshold_and_value_exclude_each_other() -> None:
-    with pytest.raises(RuntimeError, match="give one of them"):
+    with pytest.raises(RuntimeError, match="pass only one of"):
         fn.segmentation.random_mask_pixel(torch.from_numpy(MAP), threshold=0.0, value=1)
 
 

@@ -168,12 +168,12 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("slice", {"start": [5], "rel_start": [0.1]}, "mutually exclusive"),
     ("slice", {"end": [5], "shape": [1]}, "mutually exclusive"),
     ("slice", {"start": [1], "axes": [3]}, "out of range"),
-    ("slice", {"start": [1], "axes": [0, -1]}, "more than once"),
+    ("slice", {"start": [1], "axes": [0, -1]}, "must not repeat"),
     ("slice", {"start": [1, 2, 3]}, "but got 3 values"),
     ("pad", {"align": [0]}, "positive"),
-    ("pad", {"axes": [0], "axis_names": "W"}, "exclude"),
+    ("pad", {"axes": [0], "axis_names": "W"}, "passed together"),
     ("pad", {"axis_names": "Q"}, "layout"),
-    ("erase", {"axes": [0], "anchor": [1, 2], "shape": [1]}, "anchors"),
+    ("erase", {"axes": [0], "anchor": [1, 2], "shape": [1]}, "one value per axis and region"),
     ("erase", {"axes": [1], "anchor": [1], "shape": [1]}, "out of range"),
 ]
 

@@ -287,7 +287,7 @@ DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "a dataset": (
         lambda x: fn.external_source(torch.utils.data.TensorDataset(torch.zeros(3))),
         TypeError,
-        "without parameters; of a dataset make a function of a SampleInfo",
+        "for a dataset, pass a function of a SampleInfo",
     ),
 }
 
@@ -375,11 +375,11 @@ CALLED: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "a tensor of a Python function": (
         lambda x: fn.python_function(x, function=torch.tensor),
-        "must return NumPy arrays, not Tensor; fn.torch_python_function is for tensors",
+        "must return NumPy arrays, got Tensor; use fn.torch_python_function for tensors",
     ),
     "a list of a Python function": (
         lambda x: fn.python_function(x, function=lambda image: {1: 2}),
-        "must return NumPy arrays, not dict$",
+        "must return NumPy arrays, got dict$",
     ),
 }
 
@@ -601,7 +601,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         KeyError,
         "sources here: images",
     ),
-    "pictures without a class": (_pictures_without_a_class, RuntimeError, "without a folder, 2 here, give files or file_list"),
+    "pictures without a class": (_pictures_without_a_class, RuntimeError, "outside of class folders (2 here), pass files or file_list"),
     "a definition that is not converted": (
         lambda: pipeline_def(do_not_convert(lambda: fn.constant(idata=1))),
         ValueError,
@@ -641,8 +641,8 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "pass one name for each",
     ),
     "batches of two sizes": (lambda: _run(_of_two_sizes), RuntimeError, "All sources must give as many samples"),
-    "a sum of two shapes": (lambda: _run(lambda: _image() + _gray()[:4]), RuntimeError, "one shape by resize, crop or pad"),
-    "a stack of two shapes": (lambda: _run(lambda: fn.stack(_image(), _gray())), RuntimeError, "by resize, crop or pad"),
+    "a sum of two shapes": (lambda: _run(lambda: _image() + _gray()[:4]), RuntimeError, "crop or pad images to one shape"),
+    "a stack of two shapes": (lambda: _run(lambda: fn.stack(_image(), _gray())), RuntimeError, "Resize, crop or pad them first"),
     "neither size nor threads": (
         lambda: pipeline_def(lambda: fn.constant(idata=1))().run(),
         TypeError,
@@ -656,7 +656,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "colors of gray": (
         lambda: _run(lambda: fn.color_twist(_gray(), saturation=2.0)),
         ValueError,
-        "output_type=types.RGB; fn.brightness_contrast takes gray ones",
+        "output_type=types.RGB, or use fn.brightness_contrast for gray images",
     ),
     "DataLoader's workers": (lambda: Pipeline(num_workers=2), TypeError, "use num_threads"),
     "a setting": (lambda: Pipeline(batch_sise=2), TypeError, "did you mean batch_size?"),

@@ -280,7 +280,7 @@ def _wrong_sizes(folder: Path) -> None:
 
 
 DAMAGE = {
-    "cut": (_cut, "its head doesn't fit index.json"), "index": (_without_shards, r"index\.json is damaged"),
+    "cut": (_cut, "its header doesn't match index.json"), "index": (_without_shards, r"index\.json is damaged"),
     "sizes": (_wrong_sizes, "cannot read the sample .*its columns must have"),
 }  # fmt: skip
 

@@ -35,9 +35,9 @@ CASES: dict[str, tuple[list[bytes], dict[str, Any], Any]] = {
 }  # fmt: skip
 WRONG: dict[str, tuple[list[bytes], dict[str, Any], str]] = {
     "a label too many": ([ENCODED, proto(2, [7])], {"label_type": 1, "num_labels": 5}, "not in 0 to 4"),
-    "a weight too few": ([ENCODED, proto(2, [1, 2]), proto(1, [0.5])], {"label_type": 3, "num_labels": 5}, "2 labels have 1 weights"),
+    "a weight too few": ([ENCODED, proto(2, [1, 2]), proto(1, [0.5])], {"label_type": 3, "num_labels": 5}, "2 labels and 1 weights"),
     "no label": ([ENCODED], {}, "fewer tensors"),
-    "a box of three": ([ENCODED, proto(2, [1, 2, 3])], {"label_type": 4, "bbox": True}, "four numbers"),
+    "a box of three": ([ENCODED, proto(2, [1, 2, 3])], {"label_type": 4, "bbox": True}, "four int32 numbers"),
     "bytes that are no image": ([proto(3, b"abc", (2, 2, 1)), LABEL], {}, "expected an image of shape"),
 }  # fmt: skip
 

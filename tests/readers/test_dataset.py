@@ -335,7 +335,7 @@ def test_what_is_delivered_may_be_changed() -> None:
     ([], {}, RuntimeError, "empty"),
     ([{"a": 1}], {"columns": ["b"]}, RuntimeError, r"no \['b'\], but \['a'\]"),
     ([1], {"columns": ["b"]}, RuntimeError, "samples must be dictionaries"),
-    ([1], {"layouts": ["", ""]}, RuntimeError, "2 layouts for 1 outputs"),
+    ([1], {"layouts": ["", ""]}, RuntimeError, "must have 1 values, one for each output, got 2"),
     (torch.utils.data.Subset([1, 2], []), {}, RuntimeError, "a Subset, is empty"),
     (torch.utils.data.TensorDataset(torch.zeros(0, 3)), {}, RuntimeError, "a TensorDataset, is empty"),
     ([1], {"workers": -1}, RuntimeError, "workers=-1"),
@@ -345,13 +345,13 @@ def test_refusals(dataset: Any, arguments: dict[str, Any], error: type[Exception
         build(dataset, **arguments).build()
 
 
-@pytest.mark.parametrize("dataset, match", [([1, None], "got NoneType"), ([(1, 2), (1,)], "has 1 values"), ([np.array("a")], "none of numbers")])
+@pytest.mark.parametrize("dataset, match", [([1, None], "got NoneType"), ([(1, 2), (1,)], "got 1"), ([np.array("a")], "numeric dtype")])
 def test_samples_that_are_no_tensors(dataset: Any, match: str) -> None:
     with build(dataset, batch_size=2) as pipe, pytest.raises((TypeError, RuntimeError), match=match):
         pipe.run()
 
 
-REMEDY = "Let the dataset return a number, an array of numbers, an image, text or bytes instead, or omit it"
+REMEDY = "Return a number, an array of numbers, an image, text or bytes instead, or omit the value"
 
 
 @pytest.mark.parametrize("value, reason", [
@@ -363,15 +363,15 @@ REMEDY = "Let the dataset return a number, an array of numbers, an image, text o
     (np.array(["a", "bb"]), "an array of the type <U2"),
     (np.array([b"a", 1], object), "an array of the type object"),
     (np.zeros(2, "M8[D]"), "an array of the type datetime64"),
-    (torch.eye(3).to_sparse(), "it is sparse, and its to_dense()"),
+    (torch.eye(3).to_sparse(), "the tensor is sparse; call its to_dense()"),
 ])  # fmt: skip
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_value_that_is_no_tensor_is_named(value: Any, reason: str, workers: int) -> None:
     for sample, name, remedy in (
-        ((1, value), "value 1 of the sample", "or omit it$"),
+        ((1, value), "value 1 of the sample", "or omit the value$"),
         ({"n": 1, "word": value}, "the value 'word' of the sample", "or omit it, as columns=.* without 'word' does$"),
         ((1, {"words": {"first": value}}), "the value '1.words.first' of the sample", "or omit it, as columns"),
-        (value, "the sample", "or omit it$"),
+        (value, "the sample", "or omit the value$"),
     ):
         with build([sample] * 3, workers=workers) as pipe, pytest.raises(PipelineError) as said:
             pipe.run()

@@ -183,7 +183,7 @@ def test_a_checkpoint_continues_when_the_data_has_moved(sources: list[dict[str, 
 
 
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
-    "no reader": (lambda s: WeightedReader(fn.resize), TypeError, "must be of readers of fn"),
+    "no reader": (lambda s: WeightedReader(fn.resize), TypeError, "must be readers such as fn.readers.file"),
     "two shares": (lambda s: weighted(s[0], repeat=2, choose=1), ValueError, "pass one of"),
     "negative": (lambda s: weighted(s[0], repeat=-1), ValueError, "repeat must be above 0, got -1"),
     "shuffling": (lambda s: weighted({**s[0], "random_shuffle": True}), ValueError, "random_shuffle must be passed to fn.readers.mixture"),

@@ -187,7 +187,7 @@ def test_nothing_of_the_next_epoch_is_read_before_it_is_wanted(options: dict[str
 
 
 def test_a_window_is_for_containers(server: ObjectServer) -> None:
-    with pytest.raises(ValueError, match="shuffle_window is for containers"):
+    with pytest.raises(ValueError, match="shuffle_window is only for containers"):
         fn.readers.file.body(files=[f"{server.url}/0.tar"], random_shuffle=True, shuffle_window="1MB")
     for options in ({"shuffle_window": "much"}, {"io_ahead": -1}):
         with pytest.raises(ValueError, match="a size must be"):

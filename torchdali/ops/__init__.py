@@ -125,7 +125,10 @@ class OperatorClass:
             raise TypeError(f"ops.{self.operator.class_name}() got multiple values for {twice[0]}")
         if len(values) > len(names):
             allowed = f"at most {', '.join(names)}" if names else "none"
-            raise TypeError(f"ops.{self.operator.class_name}() takes its arguments by name; by position {allowed}")
+            raise TypeError(
+                f"ops.{self.operator.class_name}() got too many positional arguments: it accepts "
+                f"{allowed}; pass the other arguments by name"
+            )
         return placed
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
@@ -138,7 +141,7 @@ class OperatorClass:
         twice = [name for name in values if self._arguments.get(name) is not None]
         if twice:
             raise ValueError(
-                f"ops.{self.operator.class_name}: the argument {twice[0]!r} was given when the operator was made"
+                f"ops.{self.operator.class_name}: the argument {twice[0]!r} was already passed to the constructor"
             )
         return self.operator.function(*inputs, **{**self._arguments, **values})
 

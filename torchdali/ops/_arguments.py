@@ -51,7 +51,7 @@ def indices(axes: Sequence[int], ndim: int) -> list[int]:
             raise RuntimeError(f"axis {axis} out of range. Expected range is [{-ndim}, {ndim - 1}] for a {ndim}D input")
     result = [int(axis) % ndim for axis in axes]
     if len(set(result)) < len(result):
-        raise RuntimeError(f"an axis occurs more than once in {list(axes)}")
+        raise RuntimeError(f"axes must not repeat, got {list(axes)}")
     return result
 
 
@@ -63,7 +63,7 @@ def axes_by_name(names: str, layout: str, ndim: int) -> list[int]:
     """
     missing = [name for name in names if name not in layout]
     if missing:
-        raise RuntimeError(f"axis {missing[0]!r} is not in the layout {layout!r} of the {ndim}D input")
+        raise RuntimeError(f"axis {missing[0]!r} isn't in the layout {layout!r} of the {ndim}D input")
     return [layout.index(name) for name in names] if names else list(range(ndim))
 
 

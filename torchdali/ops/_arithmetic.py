@@ -128,8 +128,8 @@ def _check_shapes(operands: tuple[Tensor, ...]) -> None:
     except RuntimeError:
         shapes = " and ".join(" x ".join(map(str, x.shape)) for x in operands)
         raise RuntimeError(
-            f"the shapes of the operands, {shapes}, cannot be broadcast: counted from the last axis, extents are "
-            "equal or one of them is 1. Bring images to one shape by resize, crop or pad"
+            f"the operands' shapes must be broadcastable, got {shapes}. Counted from the last axis, extents must be "
+            f"equal or 1. Resize, crop or pad images to one shape first"
         ) from None
 
 
@@ -138,7 +138,7 @@ def _check_shapes(operands: tuple[Tensor, ...]) -> None:
 
 def _record(name: str, operands: tuple[Any, ...]) -> Any:
     if len(operands) != arithmetic.ARITY[name]:
-        raise TypeError(f"{name!r} takes {arithmetic.ARITY[name]} operands, not {len(operands)}")
+        raise TypeError(f"{name!r} takes {arithmetic.ARITY[name]} operands, got {len(operands)}")
     recorded = nodes.current() is not None or any(isinstance(o, DataNode) for o in operands)
     for i, operand in enumerate(operands):
         _check_nesting(name, i, operand)
@@ -158,8 +158,8 @@ def _check_nesting(name: str, index: int, operand: Any) -> None:
     if isinstance(operand, (list, tuple)) and any(isinstance(o, DataNode) for o in operand):
         raise TypeError(
             f"input {index} of operator `{arithmetic.SYMBOLS.get(name, name)}` must be a node, a number, an array "
-            f"or a types.Constant. Got a `{type(operand).__name__}` with nested DataNode; fn.stack makes one node "
-            "of several."
+            f"or a types.Constant. Got a `{type(operand).__name__}` with nested DataNode; fn.stack combines several "
+            f"nodes into one."
         )
 
 
@@ -212,7 +212,9 @@ def _input(operand: Any, recorded: bool) -> Any:
             return operand
         if hasattr(operand, "__array__"):
             return _input(np.asarray(operand), recorded)
-        raise TypeError(f"an operand is a node, a number, an array or a types.Constant, not {type(operand).__name__}")
+        raise TypeError(
+            f"an operand must be a node, a number, an array or a types.Constant, got {type(operand).__name__}"
+        )
     if recorded:
         return types.Constant(operand)
     return operand if isinstance(operand, Tensor) else torch.from_numpy(np.asarray(operand))

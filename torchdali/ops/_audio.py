@@ -63,9 +63,9 @@ def audio(
         MissingExtraError: the format needs soundfile or av, which is not installed.
     """
     if data.ndim != 1:
-        raise RuntimeError(f"encoded data has one dimension, not {data.ndim}: is it decoded already?")
+        raise RuntimeError(f"encoded data must have one dimension, got {data.ndim}. Is the data already decoded?")
     if dtype not in _DECODED:
-        raise RuntimeError(f"unsupported output type: {dtype}; it is float32, int16 or int32")
+        raise RuntimeError(f"dtype must be float32, int16 or int32, got {dtype}")
     if sample_rate:
         _check_quality(quality)
     samples, rate = decode(data, sample_rate, downmix, dtype, quality)
@@ -117,41 +117,43 @@ def audio_resample(
     """
     _check_quality(quality)
     if data.ndim not in (1, 2):
-        raise RuntimeError(f"audio_resample: (samples,) or (samples, channels), not {data.ndim} axes")
+        raise RuntimeError(
+            f"audio_resample: the input must have the shape (samples,) or (samples, channels), got {data.ndim} axes"
+        )
     kind = dtype or data.dtype
     if kind not in _RESAMPLED or data.dtype not in _RESAMPLED:
         wrong = kind if kind not in _RESAMPLED else data.dtype
-        raise RuntimeError(f"unsupported type: {wrong}; integers of up to 32 bits, or float32")
+        raise RuntimeError(f"audio_resample: dtypes must be integers of up to 32 bits or float32, got {wrong}")
     before, after, length = _ratio(len(data), in_rate, out_rate, scale, out_length)
     if length and not len(data):
-        raise RuntimeError(f"audio_resample: out_length={length}, and the input is empty")
+        raise RuntimeError(f"audio_resample: out_length must be 0 for an empty input, got {length}")
     return convert(resample(on_scale_of(data, kind), before, after, length, quality), kind)
 
 
 def _check_quality(quality: float) -> None:
     if not 0 <= quality <= 100:
-        raise RuntimeError(f"quality={quality}: it is in 0 to 100")
+        raise RuntimeError(f"quality must be between 0 and 100, got {quality}")
 
 
 def _ratio(samples: int, in_rate: Any, out_rate: Any, scale: Any, out_length: Any) -> tuple[float, float, int]:
     """Return the input's rate, the output's rate, and the number of output samples."""
     ways = [in_rate is not None or out_rate is not None, scale is not None, out_length is not None]
     if sum(ways) > 1:
-        raise RuntimeError("audio_resample: give the rates, scale or out_length, not several of them")
+        raise RuntimeError("audio_resample: pass only one of: in_rate and out_rate, scale, or out_length")
     if not any(ways):
-        raise RuntimeError("audio_resample: give scale, out_length, or in_rate and out_rate")
+        raise RuntimeError("audio_resample: pass scale, out_length, or in_rate and out_rate")
     if out_length is not None:
         if out_length < 0:
-            raise RuntimeError(f"out_length={out_length}: it is not negative")
+            raise RuntimeError(f"out_length must not be negative, got {out_length}")
         return float(samples or 1), float(out_length or 1), int(out_length)
     if scale is not None:
         if scale < 0:
-            raise RuntimeError(f"scale={scale}: it is not negative")
+            raise RuntimeError(f"scale must not be negative, got {scale}")
         return _scale_rates(samples, 1.0, float(np.float32(scale)))
     if in_rate is None or out_rate is None:
-        raise RuntimeError("audio_resample: in_rate and out_rate belong together")
+        raise RuntimeError("audio_resample: in_rate and out_rate must be passed together")
     if in_rate <= 0 or out_rate < 0:
-        raise RuntimeError(f"in_rate={in_rate}, out_rate={out_rate}: rates are positive")
+        raise RuntimeError(f"in_rate must be positive and out_rate must not be negative, got {in_rate} and {out_rate}")
     return _scale_rates(samples, float(np.float32(in_rate)), float(np.float32(out_rate)))
 
 

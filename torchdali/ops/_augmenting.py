@@ -82,7 +82,7 @@ def _contrast_around_mean(image: Bytes, /, *, factor: PerSample[float]) -> Bytes
 
 def _check_rgb(image: Tensor) -> None:
     if image.shape[-1] != 3:
-        raise ValueError(f"contrast takes RGB images of 3 channels, not {image.shape[-1]}")
+        raise ValueError(f"contrast: images must be RGB with 3 channels, got {image.shape[-1]}")
 
 
 @chunk(_contrast_around_mean, takes=("factor",), only_on_devices=True)

@@ -123,7 +123,9 @@ def random_bbox_crop(
     axes = rows.shape[1] // 2
     fixed = crop_shape is not None
     if fixed and (scaling is not _ONE or aspect_ratio is not _ONE or input_shape is None):
-        raise batch_level(RuntimeError("crop_shape needs input_shape, and excludes scaling and aspect_ratio"))
+        raise batch_level(
+            RuntimeError("crop_shape must be passed with input_shape, and without scaling and aspect_ratio")
+        )
     rules = _rules(
         axes, tuple(thresholds), allow_no_crop and not fixed, tuple(scaling), tuple(aspect_ratio), num_attempts,
         total_num_attempts, threshold_type, all_boxes_above_threshold, bbox_prune_threshold,
@@ -179,7 +181,7 @@ def _rows(boxes: TensorList) -> tuple[Tensor, Sequence[int]]:
     if kind != torch.float32 or rows.ndim != 2 or rows.shape[1] not in (4, 6):
         shapes = boxes.shape()
         shape = next((s for s in shapes if len(s) != 2 or s[1] != shapes[0][-1]), shapes[0])
-        raise RuntimeError(f"boxes are float32 (N, 4) or (N, 6), not {kind} {shape}")
+        raise RuntimeError(f"boxes must be float32 (N, 4) or (N, 6), got {kind} {shape}")
     return rows, counts
 
 
@@ -189,15 +191,19 @@ def _rules(
     attempts: int, total: int, kind: str, every: bool, prune: float | None,
 ) -> kernel.Rules:  # fmt: skip
     if not thresholds or not all(0 <= threshold <= 1 for threshold in thresholds):
-        raise batch_level(RuntimeError(f"thresholds must be in [0, 1], at least one of them, not {list(thresholds)}"))
+        raise batch_level(RuntimeError(f"thresholds must be one or more values in [0, 1], got {list(thresholds)}"))
     if prune is not None and not 0 <= prune <= 1:
-        raise batch_level(RuntimeError(f"bbox_prune_threshold must be in [0, 1], not {prune}"))
+        raise batch_level(RuntimeError(f"bbox_prune_threshold must be in [0, 1], got {prune}"))
     if kind not in _THRESHOLDS:
-        raise batch_level(RuntimeError(f"unknown threshold_type {kind!r}: it is 'iou' or 'overlap'"))
+        raise batch_level(RuntimeError(f"threshold_type must be 'iou' or 'overlap', got {kind!r}"))
     if attempts < 1 or (total < 1 and total != -1):
-        raise batch_level(RuntimeError(f"num_attempts {attempts} and total_num_attempts {total} must be positive"))
+        raise batch_level(
+            RuntimeError(f"num_attempts and total_num_attempts must be positive, got {attempts} and {total}")
+        )
     if len(scaling) != 2 or not 0 <= scaling[0] <= scaling[1]:
-        raise batch_level(RuntimeError(f"scaling must be a range [least, greatest], not negative: {list(scaling)}"))
+        raise batch_level(
+            RuntimeError(f"scaling must be a range [low, high] with 0 <= low <= high, got {list(scaling)}")
+        )
     return kernel.Rules(
         thresholds, no_crop, (scaling[0], scaling[1]), _ratios(axes, ratio), attempts,
         None if total == -1 else total, kind == "overlap", every, prune=prune,
@@ -207,7 +213,9 @@ def _rules(
 def _ratios(axes: int, values: Sequence[float]) -> tuple[tuple[int, int, float, float], ...]:
     if len(values) not in (2, 6) or not all(0 <= a <= b for a, b in zip(values[::2], values[1::2], strict=True)):
         raise batch_level(
-            RuntimeError(f"aspect_ratio must be a range [least, greatest], or three, not negative: {list(values)}")
+            RuntimeError(
+                f"aspect_ratio must be one or three ranges [low, high] with 0 <= low <= high, got {list(values)}"
+            )
         )
     pairs = list(itertools.combinations(range(axes), 2))
     ranges = list(zip(values[::2], values[1::2], strict=True))[: len(pairs)] * (1 if len(values) == 6 else len(pairs))
@@ -220,7 +228,12 @@ def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
     if not isinstance(ltrb, UnsetFlag):
         raise batch_level(RuntimeError("ltrb and bbox_layout cannot be used together; ltrb is deprecated"))
     if sorted(layout) not in (sorted("xyz"[:axes] + ends[:axes]) for ends in ("XYZ", "WHD")):
-        raise batch_level(RuntimeError(f"unknown bbox_layout {layout!r} for boxes of {axes} dimensions"))
+        raise batch_level(
+            RuntimeError(
+                f"bbox_layout must be a permutation of 'xyXY' or 'xyWH' (3-D: 'xyzXYZ' or "
+                f"'xyzWHD'), got {layout!r} for {axes}-D boxes"
+            )
+        )
     return layout
 
 
@@ -246,7 +259,7 @@ class _NumberOrder:
         high = low + high if self._sized else high
         if len(boxes) and not (_within(low) and _within(high)):
             inside = ((low >= 0) & (low <= 1) & (high >= 0) & (high <= 1)).all(axis=1)
-            raise RuntimeError(f"box {boxes[~inside][0].tolist()} is out of [0, 1]")
+            raise RuntimeError(f"boxes must be in [0, 1], got {boxes[~inside][0].tolist()}")
         return low, high
 
     def back(self, corners: tuple[Array, Array]) -> Array:
@@ -282,11 +295,11 @@ def _checked_extents(name: str, rows: Sequence[tuple[int, ...]] | None, layout: 
     names = "WHD"[:axes]
     layout = names if layout is None else layout
     if sorted(layout) != sorted(names):
-        raise batch_level(RuntimeError(f"shape_layout must be a permutation of {names}, not {layout!r}"))
+        raise batch_level(RuntimeError(f"shape_layout must be a permutation of {names}, got {layout!r}"))
     if rows is None:
         return None
     if any(len(row) != axes for row in rows) or any(n < (name == "input_shape") for row in rows for n in row):
-        raise RuntimeError(f"{name} must be {axes} extents, in the order {layout}, not {list(rows[0])}")
+        raise RuntimeError(f"{name} must have {axes} extents in the order {layout}, got {list(rows[0])}")
     return np.array(rows)[:, [layout.index(n) for n in names]]
 
 
@@ -324,7 +337,7 @@ def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
         if known == counts:
             return rows
     if any(there < count for there, count in zip(known, counts, strict=True)):
-        raise RuntimeError("there are fewer labels than boxes")
+        raise RuntimeError("random_bbox_crop: each box must have a label, got fewer labels than boxes")
     return torch.cat([sample[:count] for sample, count in zip(labels.samples(), counts, strict=True)])
 
 
@@ -365,7 +378,7 @@ def ssd_random_crop(
         return [], [], []
     rows, counts = _rows(boxes)
     if rows.shape[1] != 4:
-        raise RuntimeError(f"boxes are (N, 4), not {boxes.shape()[0]}")
+        raise RuntimeError(f"boxes must have the shape (N, 4), got {boxes.shape()[0]}")
     numbers = rows.numpy()
     known = kernel.Boxes(numbers[:, :2], numbers[:, 2:], counts)
     rules = kernel.Rules(_SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, insist=True)

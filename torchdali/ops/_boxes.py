@@ -35,11 +35,16 @@ class _Known:
         stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
     ) -> None:
         if not 0 <= criteria <= 1:
-            raise RuntimeError(f"criteria must be in [0, 1], not {criteria}")
+            raise RuntimeError(f"criteria must be in [0, 1], got {criteria}")
         if len(means) != 4 or len(stds) != 4 or 0 in stds:
-            raise RuntimeError(f"means {list(means)} and stds {list(stds)} are 4 numbers each, the stds not 0")
+            raise RuntimeError(
+                f"means and stds must have 4 numbers each, and stds must not contain 0, got "
+                f"{list(means)} and {list(stds)}"
+            )
         if not anchors or len(anchors) % 4:
-            raise RuntimeError(f"anchors must be a multiple of 4 numbers, at least 4, not {len(anchors)}")
+            raise RuntimeError(
+                f"anchors must have 4 numbers per anchor and at least one anchor, got {len(anchors)} numbers"
+            )
         self.criteria, self.offset, self.scale = criteria, offset, scale
         corners = torch.tensor(anchors, dtype=torch.float32, device=device).reshape(-1, 4)
         self.anchors, own = Anchors(corners), center_size(corners)
@@ -173,8 +178,8 @@ def _to_center_size(boxes: Array) -> Array:
 
 def _check_boxes(boxes: Tensor, labels: Tensor) -> None:
     if boxes.numel() and (boxes.ndim != 2 or boxes.shape[1] != 4):
-        raise RuntimeError(f"boxes are (N, 4), not {tuple(boxes.shape)}")
+        raise RuntimeError(f"boxes must have the shape (N, 4), got {tuple(boxes.shape)}")
     if labels.dtype != torch.int32 or labels.numel() < boxes.numel() // 4:
         raise RuntimeError(
-            f"labels are int32, one per box, not {labels.dtype} {tuple(labels.shape)} for {len(boxes)} boxes"
+            f"labels must be int32, one per box, got {labels.dtype} {tuple(labels.shape)} for {len(boxes)} boxes"
         )

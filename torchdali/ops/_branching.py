@@ -33,7 +33,7 @@ def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNod
     """
     tracer = nodes.current()
     if tracer is None:
-        raise RuntimeError("`split` works while a pipeline is being defined")
+        raise RuntimeError("`split` must be called while a pipeline is being defined")
     _check(predicate, "split")
     outer, value, parts = tracer.scope, as_node(input), []
     inside = max(outer, nodes.scope_of(value), nodes.scope_of(predicate), key=len)
@@ -97,7 +97,7 @@ def validate_logical(input: Any, /, *, expression_name: str, expression_side: st
 
 def _check(predicate: Any, name: str) -> None:
     if not isinstance(predicate, DataNode):
-        raise RuntimeError(f"the predicate of `{name}` is a node with one scalar per sample, not {predicate!r}")
+        raise RuntimeError(f"the predicate of `{name}` must be a node with one scalar per sample, got {predicate!r}")
     if predicate.device != "cpu":
         raise ValueError(
             f"Invalid device \"gpu\" for argument 'predicate' of operator 'fn._conditional.{name}': {predicate} must "

@@ -16,7 +16,7 @@ __all__ = ["ByteSize", "CachePlace", "cache", "cache_in"]
 
 def _check(arguments: Mapping[str, Any]) -> None:
     if arguments["bytes"] is None and arguments["path"] is None:
-        raise ValueError("say where samples are kept: bytes='8GB' for memory, path='/fast/disk' for a folder")
+        raise ValueError("cache: pass bytes='8GB' to cache in memory, or path='/fast/disk' to cache in a folder")
 
 
 def _count(arguments: Mapping[str, Any]) -> int | None:

@@ -208,8 +208,8 @@ def _twist_batch(
 def _check_rgb(image: Tensor) -> None:
     if image.shape[-1] != 3:
         raise ValueError(
-            f"the color operators take RGB images of 3 channels, not {image.shape[-1]}: decode with "
-            "output_type=types.RGB; fn.brightness_contrast takes gray ones"
+            f"images must be RGB with 3 channels, got {image.shape[-1]}. Decode with output_type=types.RGB, or use "
+            f"fn.brightness_contrast for gray images"
         )
 
 
@@ -360,7 +360,7 @@ def color_space_conversion(
     source, target = image_type.name, output_type.name
     channels = 1 if source == "GRAY" else 3
     if image.shape[-1] != channels:
-        raise RuntimeError(f"images of type {source} have {channels} channels, not {image.shape[-1]}")
+        raise RuntimeError(f"images of type {source} must have {channels} channels, got {image.shape[-1]}")
     if source == target:
         return place_result(image, out)
     if {source, target} == {"RGB", "BGR"}:

@@ -40,7 +40,7 @@ def Compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
         raise ValueError("Compose needs at least one operator")
     for each in op_list:
         if not callable(each):
-            raise TypeError(f"Compose takes operators, not {type(each).__name__}")
+            raise TypeError(f"Compose takes operators, got {type(each).__name__}")
     return op_list[0] if len(op_list) == 1 else _Composition(op_list)
 
 

@@ -64,7 +64,7 @@ class _Chooser:
             if self._kind not in (None, kind):
                 assert self._kind is not None
                 raise RuntimeError(
-                    f"{what}: both branches must give one dtype and one number of dimensions, here they give "
+                    f"{what}: both branches must return the same dtype and number of dimensions, got "
                     f"{_describe(*self._kind)} and {_describe(*kind)}"
                 )
             self._kind = kind
@@ -122,7 +122,7 @@ def _cases_batch(index: Tensor, a: Arguments) -> Tensor:
 
 def _cases(index: Tensor, count: int) -> Tensor:
     if index.ndim != 1:
-        raise RuntimeError(f"the number of a branch is a scalar (0D), not of {index.ndim - 1} dimensions")
+        raise RuntimeError(f"the index of a branch must be a scalar (0D), got {index.ndim - 1} dimensions")
     whole = index.ceil() if index.is_floating_point() else index
     return whole.to(torch.int32).clamp_(0, count - 1)
 
@@ -131,7 +131,7 @@ def _cases(index: Tensor, count: int) -> Tensor:
 def _not(value: Data, /) -> Data:
     """Return True if a scalar is 0."""
     if value.ndim:
-        raise RuntimeError(f"`not` takes a scalar (0D), not {value.ndim} dimensions")
+        raise RuntimeError(f"the operand of `not` must be a scalar (0D), got {value.ndim} dimensions")
     return value == 0
 
 
@@ -145,7 +145,7 @@ def _logical(value: Data, /, *, expression: str, side: str) -> Data:
     if value.ndim or value.dtype != torch.bool:
         kind = str(value.dtype).removeprefix("torch.")
         raise RuntimeError(
-            f"the {side} operand of `{expression}` must be a bool scalar (0D), not {kind} of {value.ndim} "
-            "dimensions; compare it with something"
+            f"the {side} operand of `{expression}` must be a bool scalar (0D), got {kind} of {value.ndim} "
+            f"dimensions. Compare the operand with a value, for example `x > 0`"
         )
     return value

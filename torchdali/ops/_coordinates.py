@@ -77,7 +77,7 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
         size: Number of coordinates of a point.
     """
     if mt is not None and (m is not None or t is not None):
-        raise batch_level(RuntimeError("MT holds the matrix and the translation: give MT alone, or M and T"))
+        raise batch_level(RuntimeError("pass either MT (matrix and translation), or M and T"))
     columns = size + (mt is not None)
     numbers = mt if mt is not None else m
     if numbers is None:
@@ -91,7 +91,7 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
     moved = np.zeros((1, 1), np.float32) if t is None else t
     moved = moved if mt is None else matrix[:, :, -1]
     if moved.shape[1] not in (1, matrix.shape[1]):
-        raise RuntimeError(f"T has {moved.shape[1]} elements: it takes {matrix.shape[1]}, or one for all")
+        raise RuntimeError(f"T must have {matrix.shape[1]} elements, or one for all axes, got {moved.shape[1]}")
     if moved.shape[1] < matrix.shape[1]:
         moved = np.broadcast_to(moved, (len(moved), matrix.shape[1]))
     return [matrix[:, :, :size].transpose(0, 2, 1), moved]
@@ -137,18 +137,18 @@ def _each(name: str, value: Any, columns: int) -> Array | None:
 
 def _check_columns(name: str, count: int, columns: int) -> None:
     if count != columns:
-        raise RuntimeError(f"{name} is a matrix of {columns} columns for these points, not of {count}")
+        raise RuntimeError(f"{name} must be a matrix with {columns} columns for these points, got {count}")
 
 
 def _check_points(ndim: int, points: Tensor, dtype: torch.dtype) -> None:
     point_type = points.dtype
     if points.numel() and point_type not in _POINT_TYPES:
         supported = ", ".join(str(kind).removeprefix("torch.") for kind in _POINT_TYPES)
-        raise RuntimeError(f"coord_transform: unsupported input type: {point_type}; it takes {supported}")
+        raise RuntimeError(f"coord_transform: unsupported input type: {point_type}; supported types: {supported}")
     if ndim < 2:
         raise RuntimeError("coord_transform expects an input with at least 2 dimensions")
     if dtype not in (point_type, torch.float32):
-        raise RuntimeError(f"dtype must be the input's, which is {point_type}, or float32; not {dtype}")
+        raise RuntimeError(f"dtype must be the input's ({point_type}) or float32, got {dtype}")
 
 
 @operator
@@ -247,7 +247,7 @@ def coord_flip(
         return points
     size = width_of(points)
     if not 1 <= size <= 3:
-        raise RuntimeError(f"points have 1 to 3 coordinates, not {size}")
+        raise RuntimeError(f"points must have 1 to 3 coordinates, got {size}")
     names = layout or "xyz"[:size]
     for name in "xyz"[:size]:
         if name not in names:
@@ -397,7 +397,7 @@ def _check_size_type(size: Any) -> None:
     """Raise an error if the dtype of per-sample canvas sizes isn't supported; DALI supports the same dtypes."""
     kind = size.dtype if isinstance(size, Column) else None
     if kind is not None and kind not in _SIZE_TYPES:
-        raise batch_level(RuntimeError(f"size is int32, int64, uint32 or float32, not {kind}"))
+        raise batch_level(RuntimeError(f"size must be int32, int64, uint32 or float32, got {kind}"))
 
 
 def _labels(labels: TensorList, boxes: Sequence[int]) -> Tensor:
@@ -409,11 +409,13 @@ def _labels(labels: TensorList, boxes: Sequence[int]) -> Tensor:
     """
     for shape in labels.shape():
         if len(shape) > 2 or tuple(shape[1:]) not in ((), (1,)):
-            raise RuntimeError(f"labels are [N] or [N, 1], not of shape {tuple(shape)}")
+            raise RuntimeError(f"labels must have the shape [N] or [N, 1], got {tuple(shape)}")
     rows, counts = rows_of(labels)
     for i, (there, count) in enumerate(zip(counts, boxes, strict=True)):
         if there != count:
-            raise RuntimeError(f"sample {i} has {count} boxes and {there} labels")
+            raise RuntimeError(
+                f"labels must have one value per box, got {count} boxes and {there} labels in sample {i}"
+            )
     return rows
 
 
@@ -424,7 +426,7 @@ def _turn(angle: float, shape: Sequence[int], size: Sequence[float], layout: str
     canvas: Sequence[float] = (height, width)
     if size:
         if len(size) != 2:
-            raise RuntimeError(f"size is a height and a width, not {size}")
+            raise RuntimeError(f"size must be a height and a width, got {size}")
         canvas = [round_half_away_number(v) for v in size]
     elif not keep_size:
         canvas = affine.rotated_size(turned, (height, width))
@@ -445,7 +447,7 @@ def _check_boxes(mode: str, layout: str, threshold: float) -> None:
 
 def _image_size(shape: Sequence[int], layout: str) -> tuple[int, int]:
     if "H" not in layout or "W" not in layout or max(map(layout.index, "HW")) >= len(shape):
-        raise RuntimeError(f"input_shape {list(shape)} does not fit shape_layout {layout!r}")
+        raise RuntimeError(f"input_shape must have the axes H and W of shape_layout {layout!r}, got {list(shape)}")
     return int(shape[layout.index("H")]), int(shape[layout.index("W")])
 
 
@@ -463,7 +465,7 @@ def _rotate_boxes(
         threshold: Minimum share of a box's area that must be on the canvas to keep the box.
     """
     if boxes.dim() != 2 or boxes.shape[1] != 4:
-        raise RuntimeError(f"boxes are (N, 4), not {(*boxes.shape[1:],)} in each sample")
+        raise RuntimeError(f"boxes must have the shape (N, 4) in each sample, got {(*boxes.shape[1:],)}")
     cos, sin, image, canvas = turns[:, :1], turns[:, 1:2], turns[:, 2:4], turns[:, 4:]
     scale = image if normalized else torch.ones_like(image)
     low, high = boxes[:, :2] * scale, boxes[:, 2:] * scale

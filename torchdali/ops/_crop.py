@@ -147,10 +147,10 @@ def _window_sizes(crop: tuple[float, ...] | None, d: float, h: float, w: float) 
         if not d is h is w is _WHOLE:
             raise RuntimeError("crop cannot be combined with crop_h, crop_w and crop_d")
         if not 2 <= len(crop) <= 3:
-            raise RuntimeError(f"crop has 2 elements (H, W) or 3 (D, H, W), not {len(crop)}")
+            raise RuntimeError(f"crop must have 2 elements (H, W) or 3 (D, H, W), got {len(crop)}")
         return crop[::-1]
     if (h is _WHOLE) != (w is _WHOLE) or (w is _WHOLE and d is not _WHOLE):
-        raise RuntimeError("crop_h and crop_w, and crop_d if it is given, must be given together")
+        raise RuntimeError("crop_h and crop_w must be passed together, and crop_d only with both of them")
     return w, h, d
 
 
@@ -252,7 +252,7 @@ def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int
     """Return the permutation from the input layout to the output layout, and its inverse."""
     target = output_layout or layout
     if sorted(layout) != sorted(target):
-        hint = f"; use {target[1:]!r}: a batch has no axis of its own" if sorted(target[1:]) == sorted(layout) else ""
+        hint = f"; pass {target[1:]!r}: layouts have no batch axis" if sorted(target[1:]) == sorted(layout) else ""
         raise RuntimeError(f"output_layout must be a permutation of the layout {layout!r}, got {target!r}{hint}")
     return tuple(map(layout.index, target)), tuple(map(target.index, layout))
 
@@ -336,7 +336,7 @@ def crop_mirror_normalize(
             neither one value nor one per channel.
     """
     if dtype not in _NORMALIZED:
-        raise RuntimeError(f"unsupported output type: {dtype}; it is float32, float16, uint8 or int8")
+        raise RuntimeError(f"dtype must be float32, float16, uint8 or int8, got {dtype}")
     forth, back = _orders(layout, output_layout)
     policy = out_of_bounds(out_of_bounds_policy, borders=False)
     inside, extents, part = meet(data, *crop_window(data.shape, layout, **window), policy)

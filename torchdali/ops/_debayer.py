@@ -74,11 +74,13 @@ def debayer(
 def _one_channel(image: Tensor, layout: str) -> Tensor:
     if layout.endswith("C"):
         if image.shape[-1] != 1:
-            raise RuntimeError(f"debayer: images of one channel, not {image.shape[-1]}; sequences have the layout FHW")
+            raise RuntimeError(
+                f"debayer: images must have one channel, got {image.shape[-1]}. Sequences must have the layout FHW"
+            )
         image = image.squeeze(-1)
     height, width = image.shape[-2:]
     if height % 2 or width % 2 or not height * width:
-        raise RuntimeError(f"debayer: height and width must be even and not 0: {height} x {width}")
+        raise RuntimeError(f"debayer: height and width must be even and positive, got {height} x {width}")
     return image
 
 
@@ -87,7 +89,7 @@ def _position(value: Any) -> tuple[int, int]:
     if len(position) == 1:
         position *= 2
     if len(position) != 2 or any(place not in (0, 1) for place in position):
-        raise RuntimeError(f"debayer: blue_position is a row and a column in a 2x2 cell, not {value}")
+        raise RuntimeError(f"debayer: blue_position must be a row and a column in a 2x2 cell, got {value}")
     return position[0], position[1]
 
 
@@ -103,12 +105,12 @@ def _kernel(algorithm: str, image: Tensor) -> str:
     """
     if algorithm == _OF_ACCELERATORS:
         if image.device.type == "cpu":
-            raise RuntimeError(f"debayer: {algorithm} runs on accelerators only")
+            raise RuntimeError(f"debayer: {algorithm} runs only on accelerators")
         return "bilinear"
     name = _ALGORITHMS.get(algorithm)
     if name is None:
         known = ", ".join((*_ALGORITHMS, _OF_ACCELERATORS))
-        raise RuntimeError(f"debayer: unknown algorithm {algorithm!r}; one of {known}")
+        raise RuntimeError(f"debayer: algorithm must be one of {known}, got {algorithm!r}")
     if name == "vng" and image.dtype != torch.uint8:
-        raise RuntimeError(f"debayer: {algorithm} takes uint8, not {image.dtype}")
+        raise RuntimeError(f"debayer: {algorithm} needs uint8 images, got {image.dtype}")
     return name

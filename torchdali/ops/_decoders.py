@@ -266,7 +266,7 @@ def peek_image_shape(
         RuntimeError: the dtype is unsupported, the data has several axes, or its format is unknown.
     """
     if data.ndim != 1:
-        raise RuntimeError(f"encoded data has one dimension, not {data.ndim}: is it decoded already?")
+        raise RuntimeError(f"encoded data must have one dimension, got {data.ndim}. Is the data already decoded?")
     _check(dtype, _SHAPE_DTYPES)
     shape = peek_shape(data, image_type=image_type.name, adjust_orientation=adjust_orientation)
     return torch.tensor(shape, dtype=dtype)
@@ -314,7 +314,7 @@ def _decode(
 def _check(dtype: torch.dtype, allowed: tuple[torch.dtype, ...]) -> None:
     if dtype not in allowed:
         names = ", ".join(str(kind).removeprefix("torch.") for kind in allowed)
-        raise RuntimeError(f"unsupported output type: {dtype}; it is one of {names}")
+        raise RuntimeError(f"dtype must be one of {names}, got {dtype}")
 
 
 def _decode_window(

@@ -34,7 +34,7 @@ def dump_image(data: Batch, /, *, input_layout: str = "HWC", suffix: str = "") -
         RuntimeError: the dtype, shape or layout is not supported, an image has no pixels, or a file can't be written.
     """
     if input_layout != "HWC":
-        raise RuntimeError(f"dump_image: input_layout is 'HWC', not {input_layout!r}")
+        raise RuntimeError(f"dump_image: input_layout must be 'HWC', got {input_layout!r}")
     for i, image in enumerate(data.samples()):
         _check(image)
         _write(f"{i}-{suffix}-0.ppm", image.cpu())
@@ -43,9 +43,11 @@ def dump_image(data: Batch, /, *, input_layout: str = "HWC", suffix: str = "") -
 
 def _check(image: torch.Tensor) -> None:
     if image.dtype != torch.uint8 or image.dim() != 3 or image.shape[-1] not in (1, 3):
-        raise RuntimeError(f"dump_image: uint8 images (H, W, 1) or (H, W, 3), not {image.dtype} {tuple(image.shape)}")
+        raise RuntimeError(
+            f"dump_image: images must be uint8 (H, W, 1) or (H, W, 3), got {image.dtype} {tuple(image.shape)}"
+        )
     if not image.numel():
-        raise RuntimeError(f"dump_image: an image without pixels, of shape {tuple(image.shape)}")
+        raise RuntimeError(f"dump_image: the image must not be empty, got the shape {tuple(image.shape)}")
 
 
 def _write(name: str, image: torch.Tensor) -> None:

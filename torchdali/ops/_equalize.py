@@ -41,7 +41,7 @@ def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equaliz
     source, target = _channel_last(image, layout), _channel_last(result, layout)
     channels = source.shape[-1]
     if not 1 <= channels <= _CHANNELS:
-        raise RuntimeError(f"equalize: from 1 to {_CHANNELS} channels, not {channels}")
+        raise RuntimeError(f"equalize: images must have 1 to {_CHANNELS} channels, got {channels}")
     check_not_empty(source.shape[-3:-1], image.shape, "equalize")
     histogram.equalize(source, target)
     return result
@@ -103,9 +103,9 @@ def clahe(
 
 def _check_clahe(image: Tensor, tiles_x: int, tiles_y: int) -> None:
     if image.dtype != torch.uint8:
-        raise ValueError(f"clahe: uint8 images, not {image.dtype}")
+        raise ValueError(f"clahe: images must be uint8, got {image.dtype}")
     if image.shape[-1] not in (1, 3):
-        raise ValueError(f"clahe: images of 1 or 3 channels, not {image.shape[-1]}")
+        raise ValueError(f"clahe: images must have 1 or 3 channels, got {image.shape[-1]}")
     check_not_empty(image.shape, image.shape, "clahe")
     if tiles_x < 1 or tiles_y < 1:
-        raise RuntimeError(f"clahe: tiles_x ({tiles_x}) and tiles_y ({tiles_y}) must be positive")
+        raise RuntimeError(f"clahe: tiles_x and tiles_y must be positive, got {tiles_x} and {tiles_y}")

@@ -144,7 +144,7 @@ def _relative(
 ) -> tuple[bool, bool, bool]:
     """Return three bools: anchors are relative, shapes are relative, anchors are centers."""
     if normalized and (normalized_anchor or normalized_shape):
-        raise RuntimeError("normalized excludes normalized_anchor and normalized_shape")
+        raise RuntimeError("normalized cannot be combined with normalized_anchor and normalized_shape")
     return normalized or normalized_anchor, normalized or normalized_shape, centered_anchor
 
 
@@ -192,7 +192,10 @@ def _spans(
     """
     anchor = anchor or (0.0,) * len(shape)
     if len(anchor) != len(shape) or len(shape) % len(lengths):
-        raise RuntimeError(f"{len(anchor)} anchors and {len(shape)} extents for {len(lengths)} axes")
+        raise RuntimeError(
+            f"erase: anchor and shape must have one value per axis and region, got {len(anchor)} and "
+            f"{len(shape)} values for {len(lengths)} axes"
+        )
     spans = []
     for i, (start, extent) in enumerate(zip(anchor, shape, strict=True)):
         start, extent = single(start), single(extent)

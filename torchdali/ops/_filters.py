@@ -75,7 +75,7 @@ def _check_axes(layout: str) -> None:
 
 def _result_type(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
     if dtype not in (None, x.dtype, torch.float32):
-        raise RuntimeError(f"dtype: the input's own ({x.dtype}) or float32, not {dtype}")
+        raise RuntimeError(f"dtype must be the input's ({x.dtype}) or float32, got {dtype}")
     return dtype or x.dtype
 
 
@@ -146,7 +146,7 @@ def _finish(x: Tensor, source: torch.dtype, dtype: torch.dtype, out: Tensor | No
 
 def _gaussian(sigma: float, window: int, axis: int) -> tuple[float, ...]:
     if not sigma and not window:
-        raise RuntimeError(f"gaussian_blur: give sigma, window_size or both; both are 0 (axis {axis})")
+        raise RuntimeError(f"gaussian_blur: sigma or window_size must be positive, got 0 for both on axis {axis}")
     for name, value in (("sigma", sigma), ("window_size", window)):
         if value < 0:
             raise RuntimeError(f"gaussian_blur: `{name}` must not be negative, got {value:g} for axis {axis}")
@@ -236,7 +236,7 @@ def _check_windows(sizes: Sequence[int], place: int) -> None:
         name, least = ("window_size", 3) if number == place else ("smoothing_size", 1)
         if not least <= size <= _LAPLACIAN_LIMIT or size % 2 == 0:
             raise RuntimeError(
-                f"laplacian: {name} is {size}; it must be an odd number from {least} to {_LAPLACIAN_LIMIT}"
+                f"laplacian: {name} must be an odd number from {least} to {_LAPLACIAN_LIMIT}, got {size}"
             )
 
 
@@ -283,14 +283,14 @@ def filter(
 def _anchor(shape: Sequence[int], axes: Sequence[int], sizes: Sequence[int], anchor: Any, mode: str) -> list[int]:
     """Return the anchor: the position in the window that is aligned with the output pixel, one index per axis."""
     if mode not in _FILTER_MODES:
-        raise RuntimeError(f"filter: mode {mode!r}: it is 'same' or 'valid'")
+        raise RuntimeError(f"filter: mode must be 'same' or 'valid', got {mode!r}")
     places = [
         size // 2 if place == -1 else int(place)
         for place, size in zip(match_axes("anchor", anchor, len(sizes)), sizes, strict=True)
     ]
     if mode == "valid" and any(shape[a] < n for a, n in zip(axes, sizes, strict=True)):
         raise RuntimeError(
-            f"filter: the window {list(sizes)} is larger than the image {list(shape)}; mode 'valid' has no pixel for it"
+            f"filter: with mode 'valid', the window must fit into the image {list(shape)}, got {list(sizes)}"
         )
     if any(not 0 <= place < size for place, size in zip(places, sizes, strict=True)):
         raise RuntimeError(f"filter: the anchor must be within the window {list(sizes)}, got {places}")
@@ -328,7 +328,7 @@ def median_blur(
 def _odd(window_size: Any, axes: int) -> list[int]:
     sizes = [int(size) for size in match_axes("window_size", window_size, axes)]
     if any(size % 2 == 0 or size < 1 for size in sizes):
-        raise RuntimeError(f"median_blur: window sizes must be odd, not {sizes}")
+        raise RuntimeError(f"median_blur: window sizes must be odd, got {sizes}")
     return sizes
 
 

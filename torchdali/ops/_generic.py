@@ -142,7 +142,7 @@ def constant(
             doesn't fit the shape.
     """
     if (fdata is None) == (idata is None):
-        raise RuntimeError("constant: give either fdata or idata")
+        raise RuntimeError("constant: pass either fdata or idata")
     values = tuple(fdata if fdata is not None else idata or ())
     kind = dtype or (torch.float32 if fdata is not None else torch.int32)
     extents = (len(values),) if shape is None else tuple(shape)
@@ -158,7 +158,7 @@ def constant(
 @functools.lru_cache(maxsize=256)
 def _constant(values: tuple[float, ...], dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor:
     if len(values) not in (1, math.prod(shape)):
-        raise RuntimeError(f"constant: {len(values)} values do not fit the shape {list(shape)}")
+        raise RuntimeError(f"constant: the values must fill the shape {list(shape)}, got {len(values)} values")
     tensor = torch.tensor([convert_number(value, dtype) for value in values], dtype=dtype)
     return tensor.expand(math.prod(shape)).reshape(shape)
 
@@ -299,7 +299,7 @@ def _extents(shape: Any) -> tuple[int, ...]:
     sizes = [] if shape is None else shape if isinstance(shape, list) else [shape]
     extents = tuple(map(int, sizes))
     if min(extents, default=0) < 0:
-        raise RuntimeError(f"shape has a negative extent: {list(extents)}")
+        raise RuntimeError(f"shape must not be negative, got {list(extents)}")
     return extents
 
 
@@ -343,16 +343,16 @@ _AT_ONCE = 1 << 18  # maximum bytes per sample for copying a batch in one call
 
 def _single(index: Any) -> int:
     if isinstance(index, list):
-        raise RuntimeError(f"indices must be one number per sample (0D), not {index}")
+        raise RuntimeError(f"indices must be one number per sample (0D), got {index}")
     return int(index)
 
 
 def _check_indices(order: Sequence[int], size: int) -> None:
     if len(order) != size:
-        raise RuntimeError(f"there are {len(order)} indices for a batch of {size} samples")
+        raise RuntimeError(f"indices must have one value per sample, got {len(order)} values for {size} samples")
     for at, index in enumerate(order):
         if not 0 <= index < size:
-            raise RuntimeError(f"indices[{at}] = {index} is not a sample of a batch of {size} samples")
+            raise RuntimeError(f"indices[{at}] must be a sample's index in a batch of {size} samples, got {index}")
 
 
 @operator(over="batch", layout="", marks=("anywhere",))
@@ -368,7 +368,7 @@ def get_property(data: Batch, /, *, key: Annotated[str, one_of(_PROPERTIES)]) ->
         RuntimeError: the key is unknown.
     """
     if key not in _PROPERTIES:
-        raise RuntimeError(f"unknown property {key!r}: it is 'source_info' or 'layout'")
+        raise RuntimeError(f"unknown property {key!r}; expected 'source_info' or 'layout'")
     texts = per_sample(data.layout(), len(data)) if key == "layout" else data.source_infos
     return [_bytes(text) for text in texts or [""] * len(data)]
 
@@ -400,5 +400,5 @@ def extents_of(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     """
     if dtype not in _SHAPE_TYPES:
         names = ", ".join(str(kind).removeprefix("torch.") for kind in _SHAPE_TYPES)
-        raise RuntimeError(f"unsupported type for a shape: {dtype}; it is one of {names}")
+        raise RuntimeError(f"dtype of a shape must be one of {names}, got {dtype}")
     return torch.tensor(shape, dtype=dtype)

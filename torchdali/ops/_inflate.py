@@ -61,19 +61,20 @@ def inflating(
     """
     if algorithm.upper() != "LZ4":
         raise RuntimeError(
-            f"Unknown inflate algorithm was specified for `algorithm` argument: {algorithm!r}; LZ4 is known"
+            f"Unknown inflate algorithm was specified for `algorithm` argument: {algorithm!r}; pass 'LZ4'"
         )
     if data.ndim != 1:
-        raise RuntimeError(f"compressed data has one dimension, not {data.ndim}")
+        raise RuntimeError(f"compressed data must have one dimension, got {data.ndim}")
     size = math.prod(shape) * dtype.itemsize
     if min(shape, default=0) < 0 or size > _LARGEST:
-        raise RuntimeError(f"shape={shape}: a chunk has 0 to {_LARGEST} bytes")
+        raise RuntimeError(f"shape must describe a chunk of 0 to {_LARGEST} bytes, got {shape}")
     content = data.cpu().contiguous().numpy()
     bounds = _bounds(len(content), chunk_offsets, chunk_sizes)
     chunked = chunk_offsets is not None or chunk_sizes is not None
     if size * len(bounds) > max(_MOST, len(content) * _BEST):
         raise RuntimeError(
-            f"{len(content)} bytes cannot be {len(bounds)} chunks of the shape {shape}: LZ4 makes 1 of {_BEST} at best"
+            f"{len(content)} bytes cannot be {len(bounds)} chunks of the shape {shape}: LZ4 compresses at most "
+            f"{_BEST}:1"
         )
     whole = np.empty((len(bounds), size), np.uint8)
     for row, (begin, end) in zip(whole, bounds, strict=True):
@@ -128,12 +129,16 @@ def _bounds(count: int, offsets: list[int] | None, sizes: list[int] | None) -> l
     else:
         begins = offsets
         if sizes is not None and len(sizes) != len(offsets):
-            raise RuntimeError(f"{len(offsets)} chunk_offsets and {len(sizes)} chunk_sizes: they must match")
+            raise RuntimeError(
+                f"chunk_offsets and chunk_sizes must have equal lengths, got {len(offsets)} and {len(sizes)}"
+            )
         ends = [*offsets[1:], count] if sizes is None else [o + s for o, s in zip(offsets, sizes, strict=True)]
     bounds = list(zip(begins, ends, strict=True))
     for begin, end in bounds:
         if not 0 <= begin <= end <= count:
-            raise RuntimeError(f"a chunk from byte {begin} to {end} of an input of {count} bytes")
+            raise RuntimeError(
+                f"chunks must be inside the input of {count} bytes, got a chunk from byte {begin} to {end}"
+            )
     return bounds
 
 
@@ -147,5 +152,5 @@ def _decompress(data: bytes, size: int) -> bytes:
     except (block.LZ4BlockError, ValueError, MemoryError) as error:
         raise RuntimeError(f"cannot decompress {len(data)} bytes to {size}: {error}{describe_content(data)}") from None
     if len(content) != size:
-        raise RuntimeError(f"the chunk has {len(content)} bytes, and its shape {size}")
+        raise RuntimeError(f"a decompressed chunk must have {size} bytes, as its shape says, got {len(content)}")
     return content

@@ -34,6 +34,6 @@ def read(filepaths: Path, /, *, dont_use_mmap: bool = False, use_o_direct: bool 
         RuntimeError: the path isn't 1D, the file can't be read, or the file is empty and ``dont_use_mmap`` is False.
     """
     if filepaths.ndim != 1:
-        raise RuntimeError(f"a path is 1D text, not {filepaths.ndim}D")
+        raise RuntimeError(f"a path must be 1D text, got {filepaths.ndim}D")
     path = os.fsdecode(bytes(filepaths.numpy()).partition(b"\0")[0])
     return read_file(path.removeprefix("file://"), mapped=not dont_use_mmap, direct=use_o_direct)

@@ -34,7 +34,7 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
         RuntimeError: the dtype or number of channels is not supported, or an image has no pixels.
     """
     if image.shape[-1] != 3:
-        raise RuntimeError(f"jpeg_compression_distortion takes RGB images of 3 channels, not {image.shape[-1]}")
+        raise RuntimeError(f"jpeg_compression_distortion: images must be RGB with 3 channels, got {image.shape[-1]}")
     quality = min(max(int(quality), 1), 100)
     if image.device.type != "cpu" or torch.compiler.is_compiling():
         return distort(image, quality)

@@ -29,7 +29,7 @@ Filtered = Annotated[Tensor, Takes((), (*_INTEGERS, torch.float32, torch.float64
 
 def _check_reference(arguments: Mapping[str, Any]) -> None:
     if arguments["reference"] == 0:
-        raise RuntimeError("`reference` argument can't be zero: leave it out for the sample's maximum")
+        raise RuntimeError("`reference` argument can't be zero. Omit the argument to use the sample's maximum")
 
 
 @operator(check=_check_reference)
@@ -97,14 +97,16 @@ def nonsilent_region(
         RuntimeError: the signal has more than one axis or an unsupported dtype, or a length or power isn't positive.
     """
     if data.ndim != 1:
-        raise RuntimeError(f"nonsilent_region: one dimension, not {data.ndim}")
+        raise RuntimeError(f"nonsilent_region: the input must have one dimension, got {data.ndim}")
     if window_length <= 0:
-        raise RuntimeError(f"window_length={window_length}: it is positive")
+        raise RuntimeError(f"window_length must be positive, got {window_length}")
     sums_floats = data.dtype.is_floating_point  # DALI's sums of integers are exact, so it ignores `reset_interval`
     if sums_floats and reset_interval != -1 and (reset_interval <= 0 or reset_interval % window_length):
-        raise RuntimeError(f"reset_interval={reset_interval}: -1, or a multiple of window_length={window_length}")
+        raise RuntimeError(
+            f"reset_interval must be -1 or a multiple of window_length={window_length}, got {reset_interval}"
+        )
     if reference_power is not None and reference_power <= 0:
-        raise RuntimeError(f"`reference_power` has to be positive, not {reference_power}")
+        raise RuntimeError(f"`reference_power` must be positive, got {reference_power}")
     begin, length = levels.nonsilent(data, window_length, cutoff_db, reference_power)
     return _scalar(begin, data), _scalar(length, data)
 
@@ -135,8 +137,8 @@ def preemphasis_filter(
         RuntimeError: the border or the dtype is unsupported.
     """
     if border not in _PREEMPHASIS_BORDERS:
-        raise RuntimeError(f"border={border!r} is not supported: it is 'clamp', 'reflect' or 'zero'")
+        raise RuntimeError(f"border must be 'clamp', 'reflect' or 'zero', got {border!r}")
     if dtype not in (*_INTEGERS, torch.float32, torch.float64):
-        raise RuntimeError(f"Unsupported output type: {dtype}; integers, float32 or float64")
+        raise RuntimeError(f"dtype must be an integer type, float32 or float64, got {dtype}")
     wide = data if data.dtype.is_floating_point else data.to(torch.float32)
     return convert(levels.preemphasis(wide, preemph_coeff, border), dtype)

@@ -86,7 +86,7 @@ def multi_paste(
         if absolute[name] is not None and relative[name] is not None:
             raise batch_level(RuntimeError(f"{name} and {name}_rel cannot be specified together"))
     if in_ids is not None and others:
-        raise RuntimeError(f"with in_ids there is exactly one input, not {1 + len(others)}")
+        raise RuntimeError(f"in_ids needs exactly one input, got {1 + len(others)}")
     inputs = [images, *others]
     _check_inputs(inputs)
     request = inputs, dtype, _places(absolute, relative), in_ids, output_size
@@ -199,8 +199,7 @@ def _common_size(columns: Sequence[Sequence[Tensor]]) -> tuple[int, int]:
     if len(sizes) > 1:
         raise batch_level(
             RuntimeError(
-                "if the `output_size` is not specified, all the input samples must have the same shape. "
-                f"They have {sizes}"
+                f"if the `output_size` is not specified, all the input samples must have the same shape. Got {sizes}"
             )
         )
     return sizes[0] if sizes else (0, 0)
@@ -210,7 +209,7 @@ def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> t
     first = sources[0].shape if sources else own.shape
     if len(size) < 2 or min(size) < 0:
         raise RuntimeError(
-            f"the `output_size` must be non-negative, height and width; not {list(size)} (sample {sample})"
+            f"the `output_size` must be a non-negative height and width, got {list(size)} (sample {sample})"
         )
     check_pixels(size, f"the canvas of sample {sample}")
     if len({s.shape[:-3] for s in sources}) > 1:
@@ -218,7 +217,7 @@ def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> t
     channels = sorted({s.shape[-1] for s in sources})
     if len(channels) > 1:
         raise RuntimeError(
-            f"all regions pasted into given output sample must have the same number of channels, not {channels} "
+            f"all regions pasted into given output sample must have the same number of channels, got {channels} "
             f"(sample {sample})"
         )
     return (*first[:-3], int(size[0]), int(size[1]), first[-1])
@@ -248,7 +247,7 @@ def _compose(canvas: Any, sources: Sequence[Any], places: Places) -> None:
         _paste_all(canvas, sources, places)
         return
     if canvas.ndim != 4:
-        raise RuntimeError("images without frames have one (regions, 2) table for each argument")
+        raise RuntimeError("for images without frames, each argument must be one table of shape (regions, 2)")
     for f in range(len(canvas)):
         now = {k: _of_frame(k, v, f, len(canvas)) for k, v in places.items()}
         _paste_all(canvas[f], [s[f] for s in sources], now)
@@ -294,8 +293,8 @@ def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[
     ):
         if not all(0 <= a <= a + e <= n for a, e, n in zip(anchor, extent, bounds, strict=True)):
             raise RuntimeError(
-                f"The pasted region must be within {where}: the region at index {k}, of shape {extent}, at {anchor} "
-                f"of {tuple(bounds)}, is not"
+                f"The pasted region must be within {where} of shape {tuple(bounds)}, got shape {extent} at {anchor} "
+                f"for the region at index {k}"
             )
     return iter((start, target, extent))
 
@@ -306,7 +305,9 @@ def _check_table(name: str, place: tuple[Any, bool] | None, regions: int) -> Non
         return
     shape: tuple[int, ...] = np.shape(place[0])
     if shape != (regions, 2) and (regions or shape[:1] != (0,)):
-        raise RuntimeError(f"unexpected shape for argument `{name}`: {shape}; it is (regions, 2), ({regions}, 2) here")
+        raise RuntimeError(
+            f"unexpected shape for argument `{name}`: {shape}; expected (regions, 2), here ({regions}, 2)"
+        )
 
 
 def _pair(place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole: Any) -> tuple[int, int] | None:
@@ -319,7 +320,7 @@ def _pair(place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole:
     if not relative:
         return int(y), int(x)
     if not (0 <= y <= 1 and 0 <= x <= 1):
-        raise RuntimeError(f"relative values must be floats in [0, 1] range, not {[y, x]}, for the region at index {k}")
+        raise RuntimeError(f"relative values must be floats in [0, 1] range, got {[y, x]}, for the region at index {k}")
     return whole(_single_precision(y, lengths[0])), whole(_single_precision(x, lengths[1]))
 
 
@@ -384,15 +385,15 @@ def _plan(
     chosen = np.arange(len(shapes)).reshape(-1, count).T if ids is None else _table(ids, 2)
     chosen = np.broadcast_to(chosen, (count, chosen.shape[1])).astype(np.int64)
     if chosen.min(initial=0) < 0:
-        raise ValueError("no sample with this index")
+        raise ValueError("in_ids must not be negative")
     inside = np.array([shape[-3:-1] for shape in shapes])[chosen]
     sizes = inside[:, 0] if size is None else _table(size, 2, 2).astype(np.int64)
     if size is None and len({shape[-3:-1] for shape in shapes}) > 1:
-        raise ValueError("images of several sizes")
+        raise ValueError("without output_size, images must have the same size")
     if sizes.ndim != 2 or (sizes.size and sizes.min() < 0) or not inside.size:
-        raise ValueError("no canvas of this size")
+        raise ValueError("output_size must be a non-negative height and width, and the input must not be empty")
     if sizes.prod(-1).max(initial=0) > limits.pixels:
-        raise ValueError("too large a canvas")
+        raise ValueError("the canvas is too large")
     sizes = np.broadcast_to(sizes, (count, 2))
     tables = {
         name: None if place is None else (_each(_table(place[0], 3, 2), inside.shape[1]), place[1])
@@ -413,12 +414,12 @@ def _table(value: Any, ndim: int, last: int = 0) -> Array:
     if rows.ndim == 1 and not (last and ndim == 2):
         return rows.reshape(-1, *[1] * (ndim - 1))
     if rows.ndim != ndim or last not in (0, rows.shape[-1]):
-        raise ValueError(f"not {ndim} axes, or not {last} numbers")
+        raise ValueError(f"a table must have {ndim} axes and {last} numbers per row")
     return rows
 
 
 def _each(table: Array, count: int) -> Array:
     """Return the values of the first `count` regions; raise ValueError for another number of values."""
     if table.shape[1] != count and table.shape[2] > 1:
-        raise ValueError("not as many values as regions")
+        raise ValueError("the number of values must match the number of regions")
     return table[:, :count]

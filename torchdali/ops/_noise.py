@@ -149,7 +149,7 @@ def _salt_and_pepper_on_device(data: TensorList, a: Arguments) -> Any:
 
 def _check_share(name: str, share: float) -> None:
     if not 0 <= share <= 1:
-        raise RuntimeError(f"{name} is {share}; it must be a share from 0 to 1")
+        raise RuntimeError(f"{name} must be between 0 and 1, got {share}")
 
 
 def _darkest(dtype: torch.dtype) -> float:

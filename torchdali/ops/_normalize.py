@@ -190,12 +190,14 @@ def _reduced_axes(
         firsts = [per_sample(each, 1)[0] if isinstance(each, Column) else each for each in numbers]
         shapes = {tuple(np.shape(first)) for first in firsts if first is not None and np.size(first) > 1}
         if len(shapes) > 1:
-            raise RuntimeError(f"mean and stddev have different shapes, {' and '.join(map(str, sorted(shapes)))}")
+            raise RuntimeError(
+                f"mean and stddev must have the same shape, got {' and '.join(map(str, sorted(shapes)))}"
+            )
         for shape in shapes:
             if len(shape) != ndim:
                 raise RuntimeError(
-                    f"mean or stddev has the shape {shape}; without axes it has as many axes as the data, {ndim}, and "
-                    "an extent of 1 where they are taken together"
+                    f"without axes, mean and stddev must have {ndim} axes like the data, with extent 1 on each "
+                    f"reduced axis, got the shape {shape}"
                 )
             return tuple(i for i, extent in enumerate(shape) if extent == 1)
     return resolve_axes(axes, axis_names, layout, ndim)
@@ -215,7 +217,7 @@ def _broadcast_given(value: Any, x: Tensor, where: tuple[int, ...], name: str) -
     tensor = tensor.reshape(()) if tensor.numel() == 1 else tensor
     shape = [1 if i in where else extent for i, extent in enumerate(x.shape)]
     if tensor.ndim and list(tensor.shape) != shape:
-        raise RuntimeError(f"{name} has the shape {list(tensor.shape)}; it must be a number or have the shape {shape}")
+        raise RuntimeError(f"{name} must be a number or have the shape {shape}, got {list(tensor.shape)}")
     return tensor.to(x.device)
 
 

@@ -59,11 +59,16 @@ def optical_flow(
     """
     iterations = {0.0: 8, 0.5: 5, 1.0: 3}.get(preset)
     if iterations is None or output_grid not in (1, 2, 4) or hint_grid not in (1, 2, 4, 8):
-        raise RuntimeError(f"preset {preset}, output_grid {output_grid} or hint_grid {hint_grid} is not supported")
+        raise RuntimeError(
+            f"preset must be 0, 0.5 or 1, output_grid must be 1, 2 or 4, and hint_grid must be 1, 2, "
+            f"4 or 8, got {preset}, {output_grid} and {hint_grid}"
+        )
     if len(frames) < 2:
-        raise RuntimeError("optical flow is between frames: a sequence has at least two")
+        raise RuntimeError("optical_flow: a sequence must have at least two frames")
     if (hints is not None) != enable_external_hints:
-        raise RuntimeError("external hints are a second input with enable_external_hints=True, or neither")
+        raise RuntimeError(
+            "optical_flow: the second input (hints) and enable_external_hints=True must be passed together"
+        )
     images = _gray(frames, image_type)
     start = None if hints is None else _spread(hints, hint_grid, images)
     if not enable_temporal_hints:
@@ -83,9 +88,9 @@ def _gray(frames: Tensor, kind: types.DALIImageType) -> Tensor:
     """Convert frames to luma ``(F, 1, H, W)`` in [0, 1]."""
     channels = 1 if kind == types.DALIImageType.GRAY else 3
     if kind not in (types.DALIImageType.RGB, types.DALIImageType.BGR, types.DALIImageType.GRAY):
-        raise RuntimeError(f"image_type is RGB, BGR or GRAY, not {kind}")
+        raise RuntimeError(f"image_type must be RGB, BGR or GRAY, got {kind}")
     if frames.shape[-1] != channels:
-        raise RuntimeError(f"{kind.name} frames have {channels} channels, not {frames.shape[-1]}")
+        raise RuntimeError(f"{kind.name} frames must have {channels} channels, got {frames.shape[-1]}")
     values = frames.movedim(-1, 1).to(torch.float32) / 255
     if channels == 1:
         return values
@@ -98,7 +103,7 @@ def _spread(hints: Tensor, grid: int, images: Tensor) -> Tensor:
     height, width = images.shape[-2:]
     expected = (len(images) - 1, -(-height // grid), -(-width // grid), 2)
     if hints.shape != expected:
-        raise RuntimeError(f"hints are {expected}, not {tuple(hints.shape)}")
+        raise RuntimeError(f"hints must have the shape {expected}, got {tuple(hints.shape)}")
     wide = hints.to(torch.float32).movedim(-1, 1).repeat_interleave(grid, 2).repeat_interleave(grid, 3)
     return wide[..., :height, :width]
 

@@ -53,7 +53,7 @@ def pad(
             an argument doesn't have one value per axis.
     """
     if axes is not None and axis_names is not None:
-        raise batch_level(RuntimeError("axes and axis_names exclude each other"))
+        raise batch_level(RuntimeError("axes and axis_names cannot be passed together"))
     if not len(data):
         return data
     old_shapes, ndim, count = [tuple(extents) for extents in data.shape()], data.ndim(), len(data)
@@ -119,7 +119,7 @@ def _grown(extents: Sequence[int], axes: Sequence[int], largest: Sequence[int], 
     grown = list(extents)
     for axis, least, step in zip(axes, minima, steps, strict=True):
         if step <= 0:
-            raise RuntimeError(f"align must be positive, not {step}")
+            raise RuntimeError(f"align must be positive, got {step}")
         extent = max(grown[axis], int(least) if least > 0 else largest[axis])
         grown[axis] = -(-extent // int(step)) * int(step)
     if grown != list(extents):

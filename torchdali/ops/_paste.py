@@ -67,11 +67,11 @@ def _spot(
 ) -> tuple[int, int, int, int]:
     """Return height and width of the canvas, and the image's y and x position on the canvas."""
     if ratio < 1:
-        raise RuntimeError(f"ratio of less than 1 is not supported, not {ratio}")
+        raise RuntimeError(f"ratio of less than 1 is not supported, got {ratio}")
     if not (0 <= paste_x <= 1 and 0 <= paste_y <= 1):
-        raise RuntimeError(f"paste_x and paste_y must be in range [0, 1], not {paste_x} and {paste_y}")
+        raise RuntimeError(f"paste_x and paste_y must be in range [0, 1], got {paste_x} and {paste_y}")
     if min_canvas_size < 0:
-        raise RuntimeError(f"min_canvas_size_ of less than 0 is not supported: min_canvas_size={min_canvas_size}")
+        raise RuntimeError(f"min_canvas_size_ of less than 0 is not supported, got min_canvas_size={min_canvas_size}")
     rows, columns = (max(int(ratio * n), int(min_canvas_size)) for n in sides)
     check_pixels((rows, columns), "the canvas")
     return rows, columns, int(paste_y * (rows - sides[0])), int(paste_x * (columns - sides[1]))
@@ -83,7 +83,7 @@ def _colors(values: Sequence[int], channels: int) -> list[int]:
     if len(set(colors)) == 1:
         return colors[:1]
     if len(colors) != channels:
-        raise RuntimeError(f"fill_value expects a single value or {channels} values, not {len(colors)}")
+        raise RuntimeError(f"fill_value must have a single value or {channels} values, got {len(colors)}")
     return colors
 
 
@@ -151,7 +151,7 @@ def grid_mask(
         RuntimeError: ``tile`` isn't positive.
     """
     if tile <= 0:
-        raise RuntimeError(f"tile must be positive, not {tile}")
+        raise RuntimeError(f"tile must be positive, got {tile}")
     if layout == "HW":
         return masked(image[..., None], tile, ratio, angle, shift_x, shift_y)[..., 0]
     return masked(image, tile, ratio, angle, shift_x, shift_y)

@@ -48,13 +48,13 @@ Picture = Annotated[Tensor, Takes(("HW", "HWC", "FHWC", "CHW", "FCHW"), _REAL, c
 
 def _mode(interp: DALIInterpType) -> str:
     if interp not in _MODES:
-        raise RuntimeError(f"interpolation is INTERP_NN, INTERP_LINEAR or INTERP_CUBIC, not {interp.name}")
+        raise RuntimeError(f"interp_type must be INTERP_NN, INTERP_LINEAR or INTERP_CUBIC, got {interp.name}")
     return _MODES[interp]
 
 
 def _check_origin(origin: str) -> None:
     if origin not in _ORIGINS:
-        raise ValueError(f"pixel_origin={origin!r}: it is 'corner' or 'center'")
+        raise ValueError(f"pixel_origin must be 'corner' or 'center', got {origin!r}")
 
 
 @operator(name="experimental.warp_perspective")
@@ -104,7 +104,7 @@ def warp_perspective(
     check_not_empty(image.shape[-3:-1], image.shape, "warp_perspective")
     fill = _check_arguments(pixel_origin, border_mode, fill_value, image.shape[-1])
     if matrix_input is not None and len(matrix):
-        raise RuntimeError("the matrix is given twice: as an input, and as the argument `matrix`")
+        raise RuntimeError("pass the matrix either as an input or as the argument `matrix`, not both")
     frame_matrices = matrices(matrix if matrix_input is None else matrix_input.tolist(), 3, 3)
     maps = [_between_centers(m, inverse_map, pixel_origin) for m in frame_matrices]
     target, mode = canvas(size, image.shape[-3:-1]), _mode(interp_type)
@@ -119,9 +119,9 @@ def _check_arguments(origin: str, border: str, fill: list[float], channels: int)
     """Check arguments of `warp_perspective`, and return the fill values."""
     _check_origin(origin)
     if border not in BORDERS:
-        raise ValueError(f"border_mode={border!r}: it is one of {', '.join(BORDERS)}")
+        raise ValueError(f"border_mode must be one of {', '.join(BORDERS)}, got {border!r}")
     if len(fill) not in (0, 1, channels):
-        raise RuntimeError(f"fill_value has one value or {channels}, not {len(fill)}")
+        raise RuntimeError(f"fill_value must have one value or {channels}, got {len(fill)}")
     return fill or [0.0]
 
 
@@ -186,7 +186,7 @@ def remap(
     _check_origin(pixel_origin)
     check_not_empty(image.shape[-3:-1], image.shape, "remap")
     if mapx.shape != mapy.shape:
-        raise RuntimeError(f"mapx and mapy must have the same shape, not {(*mapx.shape,)} and {(*mapy.shape,)}")
+        raise RuntimeError(f"mapx and mapy must have the same shape, got {(*mapx.shape,)} and {(*mapy.shape,)}")
     x, y = (_plane(m, image) - (0.5 if pixel_origin == "corner" else 0.0) for m in (mapx, mapy))
     mode = _mode(interp)
     if x.dim() == 2:
@@ -200,5 +200,8 @@ def _plane(plane: Tensor, image: Tensor) -> Tensor:
     if plane.dim() == 3 + each and plane.shape[-1] == 1:
         plane = plane.squeeze(-1)
     if plane.dim() != 2 + each:
-        raise RuntimeError(f"maps of shape {(*plane.shape,)} do not fit an image of shape {(*image.shape,)}")
+        raise RuntimeError(
+            f"maps must be 2-D, or have one 2-D map per frame, got shape {(*plane.shape,)} for an "
+            f"image of shape {(*image.shape,)}"
+        )
     return plane.to(torch.float32).nan_to_num(nan=-(2.0**30))

@@ -61,14 +61,14 @@ class Space:
         else:
             functions = [table := getattr(t._augmentation_space, "__func__", None)]
         if type(bins) is not int or bins > 1000 or not all(map(_is_torchvisions, functions)):
-            raise ValueError("the operations must be torchvision's own functions, of at most 1000 magnitudes")
+            raise ValueError("the operations must be torchvision's own functions with at most 1000 magnitudes")
         space = cls(table, bins, type(t).__name__ != "TrivialAugmentWide")
         space._check()
         return space
 
     def _check(self) -> None:
         if not self.names:
-            raise ValueError("there must be an operation")
+            raise ValueError("the policy must have at least one operation")
         for name in self.names:
             magnitudes, _ = self.magnitudes(name, (1, 1))
             if (name not in _COLORS and name not in _MOVES) or not all(map(math.isfinite, magnitudes)):

@@ -49,7 +49,8 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
     if len(output_layouts) > count:
         raise batch_level(
             RuntimeError(
-                f"the length of `output_layouts`, {len(output_layouts)}, is greater than the number of outputs, {count}"
+                f"`output_layouts` must have at most one layout per output, got {len(output_layouts)} layouts for "
+                f"{count} outputs"
             )
         )
     return tuple(layout or "" for layout in output_layouts)
@@ -210,8 +211,8 @@ def _check_all_are_done(function: Callable[..., Any], columns: Sequence[Sequence
         same = [one is other for one, other in zip(result, column, strict=True)]
         if not same[0] and all(same[1:]):
             raise RuntimeError(
-                f"{_name(function)} changed the first of {len(column)} samples only; a transform of torchvision does "
-                "so with a list: batch_processing=False calls it once per sample"
+                f"{_name(function)} changed only the first of {len(column)} samples, as torchvision's transforms do "
+                f"with a list. Pass batch_processing=False to call the function once per sample"
             )
 
 
@@ -245,7 +246,7 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, 
         hint = "; the function must return a tuple" if not isinstance(result, tuple) else ""
         raise RuntimeError(f"unexpected number of outputs of {_name(function)}: got {count}, expected {outputs}{hint}")
     if result[0] is None:
-        raise RuntimeError(f"{_name(function)} returned None, and {outputs} outputs were expected")
+        raise RuntimeError(f"{_name(function)} must return {outputs} outputs, got None")
     return result
 
 
@@ -285,8 +286,8 @@ def _array(sample: torch.Tensor) -> Any:
 def _from_array(value: Any) -> torch.Tensor:
     if not isinstance(value, np.ndarray):
         raise RuntimeError(
-            f"a Python function must return NumPy arrays, not {type(value).__name__}"
-            + ("; fn.torch_python_function is for tensors" * isinstance(value, torch.Tensor))
+            f"a Python function must return NumPy arrays, got {type(value).__name__}"
+            + ("; use fn.torch_python_function for tensors" * isinstance(value, torch.Tensor))
         )
     value = np.ascontiguousarray(value).reshape(value.shape)
     return torch.from_numpy(value if value.flags.writeable else value.copy())
@@ -294,7 +295,7 @@ def _from_array(value: Any) -> torch.Tensor:
 
 def _from_tensor(value: Any) -> torch.Tensor:
     if not isinstance(value, torch.Tensor):
-        raise RuntimeError(f"a torch function must return tensors, not {type(value).__name__}")
+        raise RuntimeError(f"a torch function must return tensors, got {type(value).__name__}")
     return value.detach().contiguous()
 
 
@@ -306,4 +307,4 @@ def _from_capsule(value: Any) -> torch.Tensor:
     try:
         return torch.utils.dlpack.from_dlpack(value)
     except Exception as error:
-        raise RuntimeError(f"the function must return DLPack tensors, not {type(value).__name__}: {error}") from None
+        raise RuntimeError(f"the function must return DLPack tensors, got {type(value).__name__}: {error}") from None

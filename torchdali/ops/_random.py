@@ -296,7 +296,7 @@ def _check_dtype(dtype: torch.dtype, allowed: Sequence[torch.dtype]) -> torch.dt
     if dtype not in allowed:
         names = ", ".join(str(a).removeprefix("torch.") for a in allowed)
         raise batch_level(
-            RuntimeError(f"data type {str(dtype).removeprefix('torch.')} is not supported; it is one of {names}")
+            RuntimeError(f"data type {str(dtype).removeprefix('torch.')} isn't supported; pass one of {names}")
         )
     return dtype
 
@@ -321,7 +321,7 @@ def _column(value: Any, size: int) -> Numbers:
         return np.array([[value]], np.float64)
     column = np.asarray(value, np.float64)
     if column.size != size:
-        raise RuntimeError(f"a parameter is one number per sample, not of shape {column.shape[1:]}")
+        raise RuntimeError(f"a parameter must be one number per sample, got the shape {column.shape[1:]}")
     return column.reshape(size, 1)
 
 
@@ -338,9 +338,7 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
     """
     if like is not None:
         if shape is not None:
-            raise batch_level(
-                RuntimeError('the shape is given twice, by the argument "shape" and by the input: leave one out')
-            )
+            raise batch_level(RuntimeError('pass the shape either as the argument "shape" or as an input, not both'))
         return list(like.shape())
     if shape is None:
         return [()] * size
@@ -348,7 +346,7 @@ def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]
     shapes = [tuple(map(int, s if isinstance(s, list) else [s])) for s in values]
     for extents in shapes:
         if min(extents, default=0) < 0:
-            error = RuntimeError(f"shape has a negative extent: {list(extents)}")
+            error = RuntimeError(f"shape must not be negative, got {list(extents)}")
             raise error if isinstance(shape, Column) else batch_level(error)
     return shapes if isinstance(shape, Column) else shapes * size
 
@@ -361,7 +359,7 @@ def _between(ends: Sequence[list[float]], dtype: torch.dtype) -> Compute:
     for pair in ends:
         if len(pair) != 2 or not pair[0] < pair[1]:
             shown = f"[{', '.join(f'{end:g}' for end in pair)})" if np.ndim(pair) == 1 else pair
-            raise RuntimeError(f"invalid range {shown}. It is [low, high) with low < high.")
+            raise RuntimeError(f"invalid range {shown}. A range must be [low, high) with low < high.")
     bounds = np.asarray(ends, np.float64).reshape(-1, 2)
     if dtype.is_floating_point:
         kind = np.float32 if dtype == torch.float32 else np.float64
@@ -414,7 +412,7 @@ def _among(values: Sequence[list[float]]) -> Compute:
     """Return the function that maps numbers in [0, 1) to values of lists: one list per sample or one for all."""
     lengths = np.asarray([[len(v)] for v in values], np.int64).reshape(-1, 1)
     if not lengths.all():
-        raise RuntimeError("values is empty: there is nothing to draw from")
+        raise RuntimeError("values must not be empty")
     table = np.zeros((len(values), lengths.max(initial=0)))
     for row, items in zip(table, values, strict=True):
         row[: len(items)] = items
@@ -479,9 +477,7 @@ def _pick(elements: Numbers, draws: Numbers, shape: Shape, chances: Sequence[flo
     """
     is_list = elements.ndim > 1
     if not is_list and elements.dtype.kind not in "iu":
-        raise RuntimeError(
-            f"data type {elements.dtype} is not supported for 0D inputs: a number to draw below is an integer"
-        )
+        raise RuntimeError(f"data type {elements.dtype} is not supported for 0D inputs: a 0D input must be an integer")
     limits = np.full((len(elements), 1), elements.shape[1]) if is_list else elements[:, None]
     if limits.size and (least := int(limits.min())) <= 0:
         raise RuntimeError(f"expected positive number of elements for sampling, got: {least}")
@@ -512,6 +508,6 @@ def _ends(chances: tuple[float, ...]) -> Numbers:
         raise RuntimeError(f"probabilities must be between 0 and 1, got {list(chances)}")
     ends = np.cumsum(chances)
     if abs(ends[-1] - 1) >= 1e-4:
-        raise RuntimeError(f"the probabilities add up to {ends[-1]:g}, which should be 1")
+        raise RuntimeError(f"the probabilities must add up to 1, got {ends[-1]:g}")
     shares: Numbers = ends / ends[-1]
     return shares

@@ -60,7 +60,7 @@ def random_crop_generator(
         RuntimeError: the input isn't the shape of an image, or a range is empty.
     """
     if len(shape) and shape.torch_dtype not in _SHAPE_TYPES:
-        raise RuntimeError(f"unsupported type: the shape of an image is integers, not {shape.dtype}")
+        raise RuntimeError(f"the shape of an image must be integers, got {shape.dtype}")
     sides, size = _sides(shape), len(shape)
     if is_empty := bool(size and sides.min() <= 0):
         empty = (sides <= 0).any(0)
@@ -82,7 +82,7 @@ def _sides(shape: TensorList) -> Array:
     dense = shape.dense()
     for one in shape.shape() if dense is None else [dense.shape[1:]]:
         if len(one) != 1 or one[0] not in (2, 3):
-            raise RuntimeError(f"the shape of an image has 2 or 3 values (HW or HWC), not {list(one)}")
+            raise RuntimeError(f"the shape of an image must have 2 or 3 values (HW or HWC), got {list(one)}")
     if dense is not None:
         sides: Array = dense.cpu().numpy()[:, :2].T.astype(np.int64)
         return sides

@@ -73,7 +73,7 @@ def sum(
     """
     result = total(data, *reduced_axes(layout, data.ndim, **where))
     if dtype is not None and data.dtype.is_floating_point and dtype != data.dtype:
-        raise RuntimeError(f"reductions.sum of {data.dtype} cannot be {dtype}")
+        raise RuntimeError(f"reductions.sum of {data.dtype} doesn't support the dtype {dtype}")
     return result if dtype is None else result.view(_signed_dtype(result.dtype)).to(dtype)
 
 

@@ -84,7 +84,7 @@ def _checked_shape(
 ) -> list[int]:
     if all(value is None for value in (shape_input, layout, rel_shape, shape, src_dims)):
         raise batch_level(
-            RuntimeError("reshape has nothing to do: give a shape, rel_shape, src_dims, a layout or a second input")
+            RuntimeError("reshape needs at least one of: a shape, rel_shape, src_dims, a layout or a second input")
         )
     extents = _fill_extent(_extents(old, shape_input, rel_shape, shape, src_dims), old, math.prod(old))
     if layout and len(layout) != len(extents):
@@ -95,12 +95,10 @@ def _checked_shape(
 def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any) -> list[int]:
     """Return the new extents; one of them may be negative, for an extent to be computed."""
     if sum(value is not None for value in (shape_input, rel_shape, shape)) > 1:
-        raise RuntimeError(
-            "the new shape is given more than once: keep one of `shape`, `rel_shape` and the second input"
-        )
+        raise RuntimeError("pass only one of `shape`, `rel_shape` and the second input")
     if shape_input is not None:
         if shape_input.dtype.is_floating_point or shape_input.ndim != 1:
-            raise RuntimeError("the input that gives the shape must be 1D integers")
+            raise RuntimeError("the input `shape` must be 1D integers")
         shape = shape_input.tolist()
     if src_dims is not None:
         _check_sources(old, src_dims)
@@ -120,8 +118,8 @@ def _sources(old: Sequence[int], rel_shape: Any, src_dims: Any) -> list[int]:
     if src_dims is None:
         if count is not None and any(factor >= 0 for factor in as_list(rel_shape)[len(old) :]):
             raise RuntimeError(
-                f"`rel_shape` has more elements ({count}) than there are dimensions in the input ({len(old)}). With "
-                "src_dims, -1 adds one."
+                f"`rel_shape` has more elements ({count}) than there are dimensions in the input ({len(old)}). To "
+                f"add a dimension, pass -1 in src_dims."
             )
         return [*old, *[1] * ((count or 0) - len(old))][:count]
     axes = [int(axis) for axis in as_list(src_dims)]
@@ -134,8 +132,8 @@ def _check_sources(old: Sequence[int], src_dims: Any) -> None:
     for i, axis in enumerate(as_list(src_dims)):
         if not -1 <= axis < len(old):
             raise RuntimeError(
-                f"`src_dims[{i}] == {axis:g}` is out of bounds: there are the axes 0 to {len(old) - 1} in the input, "
-                "and -1 adds one"
+                f"`src_dims[{i}] == {axis:g}` is out of bounds; expected an axis of the input from 0 to "
+                f"{len(old) - 1}, or -1 to add an axis"
             )
 
 
@@ -148,14 +146,16 @@ def _fill_extent(new: list[int], old: Sequence[int], volume: int) -> list[int]:
     if free:
         if not known:
             raise RuntimeError(
-                f"dimension {free[0]} cannot be inferred, as the others have no elements: the input has the shape "
+                f"dimension {free[0]} cannot be inferred, because the others have no elements: the input has the shape "
                 f"{list(old)}"
             )
         new = [*new]
         new[free[0]] = volume // known
         known *= new[free[0]]
     if known != volume:
-        raise RuntimeError(f"the shape {new} has {known} elements, and the input, {list(old)}, has {volume}")
+        raise RuntimeError(
+            f"the new shape {new} must have as many elements as the input's shape {list(old)}, got {known} for {volume}"
+        )
     return new
 
 
@@ -197,7 +197,9 @@ def reinterpret(
     if shape_input is None and shape is None and rel_shape is None:
         new = _in_elements(new, data.dtype, kind)
     if data.nbytes % kind.itemsize:
-        raise RuntimeError(f"{data.nbytes} bytes are not a whole number of {kind.itemsize}-byte elements")
+        raise RuntimeError(
+            f"the input must be a whole number of {kind.itemsize}-byte elements, got {data.nbytes} bytes"
+        )
     extents = _fill_extent(new, old, data.nbytes // kind.itemsize)
     if layout and len(layout) != len(extents):
         raise RuntimeError(f"requested layout {layout!r} is not compatible with a {len(extents)}D shape")
@@ -214,7 +216,7 @@ def _in_elements(extents: list[int], old: torch.dtype, new: torch.dtype) -> list
         return extents
     size = extents[-1] * old.itemsize
     if size % new.itemsize:
-        raise RuntimeError(f"the last extent is {size} bytes, no whole number of elements of {new.itemsize} bytes")
+        raise RuntimeError(f"the last axis must be a whole number of {new.itemsize}-byte elements, got {size} bytes")
     return [*extents[:-1], size // new.itemsize]
 
 

@@ -97,7 +97,7 @@ def resampling(
         temp_buffer_hint: Accepted for compatibility with DALI, without effect.
     """
     if dtype is not None and dtype not in (x.dtype, torch.float32):
-        raise ValueError(f"dtype: the input's own ({x.dtype}) or float32, not {dtype}")
+        raise ValueError(f"dtype must be the input's ({x.dtype}) or float32, got {dtype}")
     axes = axes_of(
         x.shape[x.dim() - 1 - len(size) : -1], size, roi, antialias, interp_type, mag_filter, min_filter
     )  # fmt: skip
@@ -424,7 +424,7 @@ def _random_resized_crop_on_device(data: TensorList, a: Arguments) -> Any:
 def height_width(size: list[int]) -> tuple[int, int]:
     """Return ``(H, W)`` from a list ``[H, W]``, or from a list with one value for both."""
     if not 1 <= len(size) <= 2 or min(size) < 0:
-        raise RuntimeError(f"size is a height and a width, or one value for both, none negative; not {list(size)}")
+        raise RuntimeError(f"size must be a non-negative height and width, or one value for both, got {list(size)}")
     return size[0], size[-1]
 
 
@@ -610,7 +610,7 @@ def tensor_resize(
         IndexError: an axis doesn't exist.
     """
     if (sizes is None) == (scales is None):
-        raise RuntimeError("give either sizes or scales")
+        raise RuntimeError("pass either sizes or scales")
     chosen = resolve_axes(axes, axis_names, layout, data.dim())
     lengths = list(data.shape)
     if scales is not None:
@@ -632,7 +632,7 @@ def tensor_resize(
 def _each(values: Sequence[float], name: str, axes: Sequence[int]) -> Sequence[float]:
     """Return one value per axis; a single value is repeated."""
     if len(values) not in (1, len(axes)):
-        raise RuntimeError(f"{name} expects a single value or a list of {len(axes)} elements, not {len(values)}")
+        raise RuntimeError(f"{name} must be a single value or a list of {len(axes)} elements, got {len(values)}")
     return values if len(values) == len(axes) else [values[0]] * len(axes)
 
 

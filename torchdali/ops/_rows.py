@@ -35,7 +35,10 @@ def width_of(batch: TensorList) -> int:
     widths = [sample.shape[-1] for sample in batch.samples()]
     for i, width in enumerate(widths):
         if width != widths[0]:
-            raise RuntimeError(f"the last axis of sample {i} has {width} numbers, but sample 0 has {widths[0]}")
+            raise RuntimeError(
+                f"the last axis must have the same length in all samples, got {width} in sample {i} "
+                f"and {widths[0]} in sample 0"
+            )
     return widths[0]
 
 
@@ -80,11 +83,11 @@ class BatchRows:
 
     def __init__(self, batch: TensorList, width: int) -> None:
         if batch.torch_dtype != torch.float32:
-            raise RuntimeError(f"points and boxes are float32, not {batch.dtype}")
+            raise RuntimeError(f"points and boxes must be float32, got {batch.dtype}")
         self._layout, self._whole = batch.layout(), batch.dense()
         for i, shape in enumerate(batch.shape() if self._whole is None else [self._whole.shape]):
             if shape[-1] % width:
-                raise RuntimeError(f"boxes have {width} numbers each, not {shape[-1]} (sample {i})")
+                raise RuntimeError(f"boxes must have {width} numbers each, got {shape[-1]} (sample {i})")
         if self._whole is not None:
             self.rows = self._whole.reshape(-1, width)
             return

@@ -115,10 +115,10 @@ def _any_pixel(
 
 def _check_pixels(shapes: Sequence[Sequence[int]], threshold: Any, value: Any) -> None:
     if value is not None and not isinstance(threshold, UnsetFloat):
-        raise batch_level(RuntimeError("``value`` and ``threshold`` each say which pixels count: give one of them"))
+        raise batch_level(RuntimeError("pass only one of ``value`` and ``threshold``"))
     for shape in shapes:
         if not math.prod(shape) or not len(shape):
-            raise RuntimeError(f"cannot choose a pixel in a mask of shape {tuple(shape)}")
+            raise RuntimeError(f"a mask must have at least one pixel, got the shape {tuple(shape)}")
 
 
 # ---------------------------------------------------------------- random_object_bbox
@@ -238,11 +238,11 @@ def _object_box(
 
 def _check_choice(ndim: int, form: str, k_largest: int | None) -> None:
     if not 1 <= ndim <= 6:
-        raise RuntimeError(f"a label map has 1 to 6 dimensions, not {ndim}")
+        raise RuntimeError(f"a label map must have 1 to 6 dimensions, got {ndim}")
     if form not in _BOX_FORMATS:
-        raise RuntimeError(f'invalid output format: "{form}"; it is "anchor_shape", "start_end" or "box"')
+        raise RuntimeError(f'invalid output format: "{form}"; expected "anchor_shape", "start_end" or "box"')
     if k_largest is not None and k_largest < 1:
-        raise RuntimeError(f"``k_largest`` must be at least 1; got {k_largest}")
+        raise RuntimeError(f"``k_largest`` must be at least 1, got {k_largest}")
 
 
 def _wrap_label(label: int) -> int:
@@ -267,8 +267,8 @@ def _weights(background: int, classes: Any, class_weights: Any) -> tuple[int, di
             background = min(labels) - 1
     if len(labels) != len(weights) or min(weights, default=0.0) < 0:
         raise RuntimeError(
-            "the shapes of ``classes`` and ``class_weights`` must match, and no weight may be negative: "
-            f"{labels} and {weights}"
+            f"the shapes of ``classes`` and ``class_weights`` must match, and no weight may be negative, got {labels} "
+            f"and {weights}"
         )
     if background in labels:
         raise RuntimeError(f"class label {background} coincides with background label, and is one of the classes")
@@ -380,7 +380,7 @@ def select_masks(
     counts, lengths = [], []
     for ids, known, array in zip(mask_ids.tolist(), polygons.tolist(), points, strict=True):
         if len(set(ids)) < len(ids):
-            raise RuntimeError(f"mask_ids must not repeat: {ids}")
+            raise RuntimeError(f"mask_ids must not repeat, got {ids}")
         own = _ranges(ids, known, len(array))
         ranges += own
         names += range(len(ids)) if reindex_masks else ids
@@ -422,12 +422,12 @@ def _number_vertices(
 def _check_polygons(ids: TensorList, polygons: TensorList, vertices: TensorList) -> None:
     for one, shape, points in zip(ids.shape(), polygons.shape(), vertices.shape(), strict=True):
         if len(one) != 1 or len(points) != 2:
-            raise RuntimeError(f"mask_ids are 1D and vertices 2D, not {len(one)}D and {len(points)}D")
+            raise RuntimeError(f"mask_ids must be 1D and vertices 2D, got {len(one)}D and {len(points)}D")
         if len(shape) != 2 or shape[1] != 3:
-            raise RuntimeError(f"polygons are int32 (N, 3), not {tuple(shape)}")
+            raise RuntimeError(f"polygons must be int32 (N, 3), got {tuple(shape)}")
     for what, batch in (("mask_ids", ids), ("polygons", polygons)):
         if batch.torch_dtype != torch.int32:
-            raise RuntimeError(f"{what} are int32, not {batch.dtype}")
+            raise RuntimeError(f"{what} must be int32, got {batch.dtype}")
 
 
 def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple[int, int]]:
@@ -446,7 +446,7 @@ def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple
     for mask, start, end in polygons:
         if mask in masks:
             if not 0 <= start <= end <= count:
-                raise RuntimeError(f"mask {mask} has the vertices [{start}, {end}), but there are [0, {count})")
+                raise RuntimeError(f"the vertices of mask {mask} must be in [0, {count}), got [{start}, {end})")
             ranges[mask] = start, end
     missing = masks - ranges.keys()
     if missing:

@@ -131,7 +131,7 @@ def _check_sequence(shape: Sequence[int], layout: str) -> None:
             f'got data with layout = "{layout}"'
         )
     if len(shape) < 2:
-        raise RuntimeError(f"a sequence has at least two dimensions, frames and elements, not {len(shape)}")
+        raise RuntimeError(f"a sequence must have at least two dimensions, frames and elements, got {len(shape)}")
 
 
 @operator(over="batch", separable=True, marks=("view",))
@@ -150,7 +150,7 @@ def per_frame(data: Batch, /, *, replace: bool = False) -> BatchOutput:
         raise RuntimeError("data without axes cannot have one value per frame")
     layout = data.layout()
     if layout and layout[0] != "F" and not replace:
-        raise RuntimeError(f"the layout of values per frame starts with 'F', unlike {layout!r}")
+        raise RuntimeError(f"the layout of values per frame must start with 'F', got {layout!r}")
     marked = type(data)(data)
     marked.set_layout("F" + (layout[1:] or "*" * (data.ndim() - 1)))
     return marked

@@ -28,7 +28,7 @@ def _stack_layout(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     if name is None:
         return ""
     if len(name) != 1:
-        raise batch_level(RuntimeError(f"axis_name is one character, not {name!r}"))
+        raise batch_level(RuntimeError(f"axis_name must be one character, got {name!r}"))
     at = axis if axis >= 0 else len(layout) + 1 + axis
     return f"{layout[:at]}{name}{layout[at:]}"
 
@@ -71,12 +71,12 @@ def _new_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout:
     _check_alike(parts)
     if any(part.shape != parts[0].shape for part in parts):
         raise RuntimeError(
-            f"stack takes inputs of one shape, not {_shapes(parts)}: bring them to one, by resize, crop or pad"
+            f"stack: the inputs must have the same shape, got {_shapes(parts)}. Resize, crop or pad them first"
         )
     if axis_name is not None and ndim and not layout:
-        raise batch_level(RuntimeError("axis_name needs an input with a layout, or without axes"))
+        raise batch_level(RuntimeError("axis_name needs an input that has a layout or no axes"))
     if not -ndim <= axis <= ndim:
-        raise batch_level(RuntimeError(f"axis {axis} is out of range: it is from {-ndim} to {ndim} for {ndim}D data"))
+        raise batch_level(RuntimeError(f"axis must be between {-ndim} and {ndim} for {ndim}D data, got {axis}"))
     return axis if axis >= 0 else ndim + 1 + axis
 
 
@@ -122,14 +122,12 @@ def _old_axis(parts: Sequence[Tensor], axis: int, axis_name: str | None, layout:
     _check_alike(parts)
     if axis_name is not None:
         if axis:
-            raise batch_level(RuntimeError("axis and axis_name cannot be given together"))
+            raise batch_level(RuntimeError("axis and axis_name cannot be passed together"))
         axis = layout.find(axis_name)
         if axis < 0 or len(axis_name) != 1:
             raise batch_level(RuntimeError(f"the layout {layout!r} has no axis {axis_name!r}"))
     if not -ndim <= axis < ndim:
-        raise batch_level(
-            RuntimeError(f"axis {axis} is out of range: it is from {-ndim} to {ndim - 1} for {ndim}D data")
-        )
+        raise batch_level(RuntimeError(f"axis must be between {-ndim} and {ndim - 1} for {ndim}D data, got {axis}"))
     return axis % ndim
 
 
@@ -138,7 +136,7 @@ def _check_alike(parts: Sequence[Tensor]) -> None:
     for part in parts:
         if part.dtype != first.dtype or part.ndim != first.ndim:
             kinds = ", ".join(f"{str(p.dtype).removeprefix('torch.')} {p.ndim}D" for p in parts)
-            raise batch_level(RuntimeError(f"the inputs must have one type and number of axes, not {kinds}"))
+            raise batch_level(RuntimeError(f"the inputs must have the same dtype and number of axes, got {kinds}"))
 
 
 def _shapes(parts: Sequence[Tensor]) -> str:
@@ -158,7 +156,12 @@ def _expand_layout(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
     if not axes:
         return layout
     if names and len(names) != len(axes):
-        raise batch_level(RuntimeError(f"{len(names)} names {names!r} do not fit {len(axes)} new axes"))
+        raise batch_level(
+            RuntimeError(
+                f"new_axis_names must have one character per new axis, got {len(names)} in "
+                f"{names!r} for {len(axes)} new axes"
+            )
+        )
     for axis, name in sorted(zip(axes, names or "", strict=False)):
         layout = layout[:axis] + name + layout[axis:]
     return layout if names else ""
@@ -188,14 +191,18 @@ def _expand_batch(data: Tensor, a: Arguments) -> Tensor:
 
 def _expand(data: Tensor, axes: list[int], names: str, layout: str, first: int) -> Tensor:
     if names and not layout and data.ndim > first:
-        raise batch_level(RuntimeError("new_axis_names needs an input with a layout, or without axes"))
+        raise batch_level(RuntimeError("new_axis_names needs an input that has a layout or no axes"))
     if names and len(names) != len(axes):
-        raise batch_level(RuntimeError(f"{len(names)} new_axis_names for {len(axes)} axes"))
+        raise batch_level(
+            RuntimeError(f"new_axis_names must have one character per new axis, got {len(names)} for {len(axes)} axes")
+        )
     if len(set(axes)) != len(axes) or min(axes, default=0) < 0:
-        raise batch_level(RuntimeError(f"axes {axes} must be different and not negative"))
+        raise batch_level(RuntimeError(f"axes must be different and not negative, got {axes}"))
     for axis in sorted(axes):
         if axis + first > data.ndim:
-            raise batch_level(RuntimeError(f"axes {axes} are too far for {data.ndim - first}D data"))
+            raise batch_level(
+                RuntimeError(f"axes must be positions in the output, got {axes} for {data.ndim - first}D data")
+            )
         data = data.unsqueeze(axis + first)
     return data
 
@@ -320,5 +327,7 @@ def _permutation(ndim: int, perm: tuple[int, ...], output_layout: str | None = N
     if sorted(perm) != list(range(ndim)):
         raise batch_level(RuntimeError(f"perm must be a permutation of {ndim} axes, got {list(perm)}"))
     if output_layout is not None and len(output_layout) != ndim:
-        raise batch_level(RuntimeError(f"the layout {output_layout!r} does not fit {ndim}D data"))
+        raise batch_level(
+            RuntimeError(f"output_layout must have one character per axis of {ndim}D data, got {output_layout!r}")
+        )
     return perm

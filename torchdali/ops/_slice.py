@@ -72,7 +72,7 @@ def slice_window(
     if axes is _AXES:
         which = axes_by_name(axis_names, layout, len(extents))
     elif axis_names is not _NAMES:
-        raise RuntimeError("axes and axis_names exclude each other")
+        raise RuntimeError("axes and axis_names cannot be passed together")
     else:
         which = indices(as_list(axes), len(extents))
     lengths = [extents[axis] for axis in which]
@@ -199,7 +199,7 @@ def _round_bounds(spans: Spans) -> tuple[list[int], list[int]]:
     starts, extents = [], []
     for start, end in spans:
         if end < start:
-            raise RuntimeError(f"the end of a slice is before its start: start={start}, end={end}")
+            raise RuntimeError(f"the end of a slice must not be before its start, got start={start}, end={end}")
         first = round_half_away_number(start)
         starts.append(first)
         extents.append(round_half_away_number(end) - first)
@@ -216,16 +216,18 @@ def _numbers(
             values.
     """
     if extent is None:
-        raise RuntimeError("slice takes the inputs anchor and shape, or neither")
+        raise RuntimeError("slice: pass both inputs, anchor and shape, or neither")
     _check_ends(arguments)
     if arguments:
-        raise RuntimeError(f"slice takes either the inputs anchor and shape, or {', '.join(arguments)}")
+        raise RuntimeError(f"slice: pass either the inputs anchor and shape, or {', '.join(arguments)}, not both")
     if anchor.dtype != extent.dtype:
-        raise RuntimeError(f"anchor and shape differ in type: {anchor.dtype} and {extent.dtype}")
+        raise RuntimeError(f"anchor and shape must have the same dtype, got {anchor.dtype} and {extent.dtype}")
     if anchor.dtype not in (torch.float32, torch.int32, torch.int64):
         raise RuntimeError(f"unsupported type of anchor and shape: {anchor.dtype}")
     if not anchor.numel() == extent.numel() == count:
-        raise RuntimeError(f"anchor and shape have {anchor.numel()} and {extent.numel()} values for {count} axes")
+        raise RuntimeError(
+            f"anchor and shape must have one value for each of {count} axes, got {anchor.numel()} and {extent.numel()}"
+        )
     return anchor.reshape(-1).tolist(), extent.reshape(-1).tolist()
 
 
@@ -253,7 +255,7 @@ def _spans_of_arguments(arguments: dict[str, Any], lengths: Sequence[int]) -> Sp
     _check_ends(arguments)
     for size in [*arguments.get("shape", ()), *arguments.get("rel_shape", ())]:
         if size < 0:
-            raise RuntimeError(f"the shape of a slice is negative: {size}")
+            raise RuntimeError(f"the shape of a slice must not be negative, got {size}")
     return [
         _span({name: values[i] for name, values in arguments.items() if values}, length)
         for i, length in enumerate(lengths)

@@ -49,7 +49,7 @@ def power_spectrum(data: Floats, /, *, axis: int = -1, nfft: int | None = None, 
         RuntimeError: ``power`` is neither 1 nor 2, the data isn't float32, or the axis doesn't exist or is empty.
     """
     if power not in (1, 2):
-        raise RuntimeError(f"power={power}: it is 1 (moduli) or 2 (squares)")
+        raise RuntimeError(f"power must be 1 (moduli) or 2 (squares), got {power}")
     if not 0 <= (axis if axis >= 0 else data.ndim - 1) < data.ndim:
         raise RuntimeError(f"axis={axis} is out of bounds [0, {data.ndim})")
     axis = axis if axis >= 0 else -1
@@ -100,10 +100,10 @@ def spectrogram(
     size = window_length if nfft is None else nfft
     _check_windows(window_length, window_step, size, power, layout)
     if window_fn and len(window_fn) != window_length:
-        raise RuntimeError(f"window_fn has {len(window_fn)} values, not window_length={window_length}")
+        raise RuntimeError(f"window_fn must have window_length={window_length} values, got {len(window_fn)}")
     signal = _one_dimension(data)
     if not number_of_windows(len(signal), window_length, window_step, center_windows):
-        raise RuntimeError(f"Signal is too short: {len(signal)} samples, a window has {window_length}")
+        raise RuntimeError(f"Signal is too short: got {len(signal)} samples, a window needs {window_length}")
     spectrum = transform_windows(
         signal, np.array(window_fn, np.float32) if window_fn else hann(window_length), size, window_step, power,
         centered=center_windows, reflected=reflect_padding,
@@ -146,22 +146,22 @@ def _arrays(data: Sequence[Tensor]) -> list[Array]:
 
 def _check_windows(length: int, step: int, size: int, power: int, layout: str) -> None:
     if length <= 0 or step <= 0:
-        raise RuntimeError(f"window_length={length}, window_step={step}: they are positive")
+        raise RuntimeError(f"window_length and window_step must be positive, got {length} and {step}")
     if size < length:
-        raise RuntimeError(f"nfft={size}: it is not less than window_length={length}")
+        raise RuntimeError(f"nfft must be at least window_length={length}, got {size}")
     if power not in (1, 2):
-        raise RuntimeError(f"power={power}: it is 1 (moduli) or 2 (squares)")
+        raise RuntimeError(f"power must be 1 (moduli) or 2 (squares), got {power}")
     if layout not in _LAYOUTS:
-        raise RuntimeError(f"layout={layout!r}: it is 'ft' or 'tf'")
+        raise RuntimeError(f"layout must be 'ft' or 'tf', got {layout!r}")
 
 
 def _one_dimension(data: Tensor) -> Tensor:
     if data.ndim == 1 and len(data):
         return data
     if not data.numel():
-        raise RuntimeError(f"Spectrogram does not support empty (0-volume) samples: shape {tuple(data.shape)}")
+        raise RuntimeError(f"Spectrogram does not support empty (0-volume) samples, got shape {tuple(data.shape)}")
     if data.numel() != max(data.shape, default=1):
-        raise RuntimeError(f"spectrogram: one signal, not data of shape {tuple(data.shape)}")
+        raise RuntimeError(f"spectrogram: the input must be one signal, got shape {tuple(data.shape)}")
     return data.reshape(-1)
 
 
@@ -202,7 +202,7 @@ def mel_filter_bank(
     _check_bank(freq_low, high, mel_formula, nfilter, sample_rate)
     axis = layout.find("f") if layout else max(data.ndim - 2, 0)
     if not 0 <= axis < data.ndim:
-        raise RuntimeError(f"mel_filter_bank: no axis 'f' in the layout {layout!r}")
+        raise RuntimeError(f"mel_filter_bank: the layout must have an axis 'f', got {layout!r}")
     if not data.shape[axis]:
         return data.new_zeros((*data.shape[:axis], nfilter, *data.shape[axis + 1 :]))
     filters = mel_filters(data.shape[axis], nfilter, sample_rate, freq_low, high, mel_formula, normalize, data.device)
@@ -243,11 +243,13 @@ def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[i
 
 def _check_bank(low: float, high: float, formula: str, filters: int, rate: float) -> None:
     if formula not in FORMULAS:
-        raise RuntimeError(f"mel_formula={formula!r}: it is one of {', '.join(map(repr, FORMULAS))}")
+        raise RuntimeError(f"mel_formula must be one of {', '.join(map(repr, FORMULAS))}, got {formula!r}")
     if filters <= 0 or rate <= 0:
-        raise RuntimeError(f"nfilter={filters}, sample_rate={rate}: they are positive")
+        raise RuntimeError(f"nfilter and sample_rate must be positive, got {filters} and {rate}")
     if not 0 <= low < high <= rate:
-        raise RuntimeError(f"freq_low={low}, freq_high={high}: 0 <= freq_low < freq_high <= sample_rate={rate}")
+        raise RuntimeError(
+            f"freq_low and freq_high must satisfy 0 <= freq_low < freq_high <= sample_rate={rate}, got {low} and {high}"
+        )
 
 
 @operator
@@ -283,7 +285,7 @@ def mfcc(
     if normalize and dct_type == 1:
         raise RuntimeError("Ortho-normalization is not supported for DCT type I")
     if n_mfcc <= 0:
-        raise RuntimeError(f"n_mfcc={n_mfcc}: it is positive")
+        raise RuntimeError(f"n_mfcc must be positive, got {n_mfcc}")
     size = _axis_size(data, axis, dct_type)
     count = min(n_mfcc, size)
     if not size:
@@ -309,7 +311,7 @@ def _axis_size(data: Tensor, axis: int, kind: int) -> int:
     if axis >= data.ndim:
         raise RuntimeError(f"Axis {axis} is out of bounds [0,{data.ndim})")
     if data.ndim < 2:
-        raise RuntimeError("mfcc: two dimensions or more, not 1")
+        raise RuntimeError("mfcc: the input must have at least two dimensions, got 1")
     if kind == 1 and data.shape[axis] < 2:
-        raise RuntimeError("mfcc: type I needs two values or more")
+        raise RuntimeError("mfcc: type I needs at least two values")
     return data.shape[axis]

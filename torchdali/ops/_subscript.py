@@ -79,9 +79,9 @@ def _record(data: Any, index: Any) -> Any:
     items = [_item(part, positions) for part in parts]
     names = [item.name for item in items if isinstance(item, New)]
     if any(names) and not all(names):
-        raise ValueError("either all new axes have a name or none has")
+        raise ValueError("pass a name for all new axes or for none")
     if sum(isinstance(item, Rest) for item in items) > 1:
-        raise IndexError("an index can have one `...` only")
+        raise IndexError("an index can have only one `...`")
     if not items:
         return data
     return lookup("_subscript")(data, index=_write(items), **positions)
@@ -103,9 +103,9 @@ def _axis_name(name: str | None) -> str:
     if name is None:
         return ""
     if not isinstance(name, str):
-        raise TypeError(f"the name of an axis is a character, not {type(name).__name__}")
+        raise TypeError(f"the name of an axis must be a character, got {type(name).__name__}")
     if len(name) != 1:
-        raise ValueError(f"the name of an axis is one character, not {name!r}")
+        raise ValueError(f"the name of an axis must be one character, got {name!r}")
     return name
 
 
@@ -114,13 +114,13 @@ def _position(part: Any, convert: Callable[[Any], int], positions: dict[str, Any
         return None
     if isinstance(part, (DataNode, TensorList)):
         if len(positions) == _MOST:
-            raise ValueError(f"an index can have {_MOST} positions that are given per sample")
+            raise ValueError(f"an index can have at most {_MOST} per-sample positions")
         positions[name := f"n{len(positions)}"] = part
         return name
     try:
         return int(part) if isinstance(part, types.ScalarConstant) else convert(part)
     except (TypeError, ValueError):
-        raise TypeError(f"an index is an integer, a range, newaxis or a node, not {part!r}") from None
+        raise TypeError(f"an index must be an integer, a range, newaxis or a node, got {part!r}") from None
 
 
 # ---------------------------------------------------------------- as text
@@ -230,7 +230,7 @@ def _subscript(data: Tensor, index: str, positions: dict[str, Any], layout: str,
             data = _element(data, axis, _number(item.place, positions))
         elif isinstance(item, New):
             if item.name and not layout and data.ndim > axis:
-                raise batch_level(RuntimeError("to name new axes, the data need a layout"))
+                raise batch_level(RuntimeError("to name new axes, the data must have a layout"))
             data, axis = data.unsqueeze(axis), axis + 1
         elif isinstance(item, Range):
             if item != _WHOLE:
@@ -245,7 +245,7 @@ def _number(position: Position, positions: dict[str, Any]) -> Any:
     number = positions[position]
     if type(number) is not int:
         what = "an array" if isinstance(number, list) else repr(number)
-        raise batch_level(RuntimeError(f"an index given per sample must be an integer without axes, not {what}"))
+        raise batch_level(RuntimeError(f"a per-sample index must be an integer without axes, got {what}"))
     return number
 
 

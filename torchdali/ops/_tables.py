@@ -65,9 +65,9 @@ def one_hot(
     whole, layout, ndim = data.dense(), data.layout(), data.ndim()
     _check_types(data.torch_dtype, dtype)
     if not -1 <= axis <= ndim:
-        raise RuntimeError(f"axis {axis} is out of range: it is from -1 to {ndim}")
+        raise RuntimeError(f"axis must be between -1 and {ndim}, got {axis}")
     if num_classes < 0:
-        raise batch_level(RuntimeError(f"num_classes cannot be negative: {num_classes}"))
+        raise batch_level(RuntimeError(f"num_classes must not be negative, got {num_classes}"))
     samples = [] if whole is not None else data.samples()
     if axis == -1:
         if whole is not None and whole.numel() == len(whole):
@@ -92,9 +92,9 @@ def _encoded_layout(layout: str, ndim: int, axis: int, name: str | None) -> str:
     if name is None:
         return ""
     if len(name) != 1:
-        raise batch_level(RuntimeError(f"axis_name is one character, not {name!r}"))
+        raise batch_level(RuntimeError(f"axis_name must be one character, got {name!r}"))
     if len(layout) != ndim:
-        raise RuntimeError(f"axis_name needs an input with a layout of {ndim} axes, not {layout!r}")
+        raise RuntimeError(f"axis_name needs an input with a layout of {ndim} axes, got {layout!r}")
     at = axis if axis >= 0 else ndim
     return layout[:at] + name + layout[at:]
 
@@ -225,9 +225,9 @@ def _table(
     Its dtype is signed if PyTorch can't index the unsigned dtype.
     """
     if len(keys) != len(values):
-        raise RuntimeError(f"{len(keys)} keys need as many values, not {len(values)}")
+        raise RuntimeError(f"keys and values must have equal lengths, got {len(keys)} and {len(values)}")
     if not all(0 <= key < _KEYS for key in keys):
-        raise RuntimeError(f"keys are from 0 to {_KEYS - 1}")
+        raise RuntimeError(f"keys must be between 0 and {_KEYS - 1}")
     table = torch.full((_KEYS + 1,), default, dtype=torch.float32)
     for key, value in zip(keys, values, strict=True):
         table[key] = value

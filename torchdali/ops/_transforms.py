@@ -67,7 +67,7 @@ class _ArgumentRows:
             return np.concatenate(rows), [len(part) for part in parts]
         whole = value.rows(np.float64)
         if not axes and whole.size != len(whole):
-            raise RuntimeError(f"an argument is one number per sample, not of shape {whole.shape[1:]}")
+            raise RuntimeError(f"an argument must be one number per sample, got the shape {whole.shape[1:]}")
         return whole.reshape(len(whole), *[-1 if len(whole) else 1] * axes), None
 
     def _matrices(self, batch: TensorList) -> tuple[Array, list[int] | None]:
@@ -77,7 +77,7 @@ class _ArgumentRows:
             return np.zeros((0, 2, 3)), None
         shape = tuple(shapes[0][-2:])
         if any(len(s) < 2 or tuple(s[-2:]) != shape or shape[1] != shape[0] + 1 for s in shapes):
-            raise RuntimeError(f"a transform is a matrix (n, n + 1), of the same n in all samples, not {shape}")
+            raise RuntimeError(f"a transform must be a matrix (n, n + 1), with the same n in all samples, got {shape}")
         if len(shapes[0]) == 2:
             return batch.stack().numpy().astype(np.float64), None
         samples = batch.samples()
@@ -104,7 +104,7 @@ class _ArgumentRows:
         """
         rows = self._values[name]
         if rows.shape[1] not in (1, length):
-            raise RuntimeError(f"{name} has {rows.shape[1]} elements instead of {length}")
+            raise RuntimeError(f"{name} must have {length} elements, got {rows.shape[1]}")
         return rows if rows.shape[1] == length else np.broadcast_to(rows, (len(rows), length))
 
     def output(self, rows: Array) -> TensorList:
@@ -137,7 +137,8 @@ def _check_frames(frame_counts: Mapping[str, list[int]]) -> None:
                 )
             raise RuntimeError(
                 f"the sample {sample} of tensor {name} contains {there} per-frame parameters, but there are "
-                f"{count} frames in the corresponding sample of {first}. Give one for each, or one for all."
+                f"{count} frames in the corresponding sample of {first}. Pass one for each frame, or one for all "
+                f"frames."
             )
 
 
@@ -303,17 +304,17 @@ def shear(
             6.
     """
     if (shear is None) == (angles is None):
-        raise batch_level(RuntimeError("one and only one of the arguments is expected: shear or angles"))
+        raise batch_level(RuntimeError("pass exactly one of shear and angles"))
     values = angles if shear is None else shear
     if isinstance(values, Column) and not values.per_frame:
         table = values.rows(np.float64).shape[1:]
         if len(table) > 1 and table not in ((2, 1), (3, 2)):
-            raise RuntimeError(f"the factors are a table (2, 1) or (3, 2), not {table}")
+            raise RuntimeError(f"the factors must be a table of shape (2, 1) or (3, 2), got {table}")
     both = {"shear": (shear, 1), "angles": (angles, 1), "center": (center, 1)}
     rows = _ArgumentRows(size, [mtx], both)
     factors = rows["shear"] if "shear" in rows else np.tan(np.radians(rows["angles"]))
     if factors.shape[1] not in (2, 6):
-        raise RuntimeError(f"shear has D * (D - 1) elements, 2 or 6, not {factors.shape[1]}")
+        raise RuntimeError(f"shear must have D * (D - 1) elements, 2 or 6, got {factors.shape[1]}")
     n = 2 if factors.shape[1] == 2 else 3
     linear = np.ones((len(factors), n, n))
     linear[:, ~np.eye(n, dtype=bool)] = factors
@@ -390,7 +391,7 @@ def combine(
     steps = rows.inputs[::-1] if reverse_order else rows.inputs
     if any(s.shape[1:] != steps[0].shape[1:] for s in steps):
         shapes = ", ".join(str(list(s.shape[1:])) for s in steps)
-        raise RuntimeError(f"the transforms to combine differ in shape: {shapes}")
+        raise RuntimeError(f"the transforms to combine must have the same shape, got {shapes}")
     total = steps[0]
     for step in steps[1:]:
         total = _compose(step, total)

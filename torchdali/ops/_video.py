@@ -74,7 +74,7 @@ def video(
         MissingExtraError: ``av`` isn't installed.
     """
     if encoded.ndim != 1:
-        raise RuntimeError(f"encoded data has one dimension, not {encoded.ndim}: is it decoded already?")
+        raise RuntimeError(f"encoded data must have one dimension, got {encoded.ndim}. Is the data already decoded?")
     if not len(encoded):
         raise RuntimeError("decoders.video does not support empty input")
     _check(frames, start_frame, end_frame, sequence_length, stride)
@@ -104,16 +104,16 @@ def _check(frames: Any, start: Any, end: Any, length: Any, stride: Any) -> None:
     if length is not None and end is not None:
         raise RuntimeError("Cannot specify both `sequence_length` and `end_frame` arguments")
     if length is not None and length < 0:
-        raise RuntimeError(f"sequence_length={length}: it is not negative")
+        raise RuntimeError(f"sequence_length must not be negative, got {length}")
     if stride is not None and stride < 1:
-        raise RuntimeError(f"stride={stride}: it is positive")
+        raise RuntimeError(f"stride must be positive, got {stride}")
 
 
 def _range(count: int, start: int, end: int | None, length: int | None, stride: int) -> list[int]:
     if not 0 <= start < count:
         raise RuntimeError(f"start_frame={start} is out of bounds [0, {count})")
     if end is not None and end <= start:
-        raise RuntimeError(f"end_frame={end}: it is greater than start_frame={start}")
+        raise RuntimeError(f"end_frame must be greater than start_frame={start}, got {end}")
     if length is not None:
         return list(range(start, start + length * stride, stride))
     return list(range(start, count if end is None else end, stride))

@@ -52,10 +52,10 @@ class VideoInput(BatchSource):
         """
         samples = data.samples() if isinstance(data, TensorList) else list(data)
         if len(samples) != 1:
-            raise RuntimeError(f"inputs.video is fed one video at a time, not {len(samples)}")
+            raise RuntimeError(f"inputs.video takes one video at a time, got {len(samples)}")
         encoded = torch.as_tensor(np.array(samples[0])).reshape(-1)
         if encoded.dtype != torch.uint8:
-            raise RuntimeError(f"encoded videos are uint8, not {encoded.dtype}")
+            raise RuntimeError(f"encoded videos must be uint8, got {encoded.dtype}")
         self._fed.append(encoded)
         self._changed.put(None)
 
@@ -144,8 +144,8 @@ def video_input(
         DecodeError: the video cannot be decoded.
     """
     if last_sequence_policy not in _POLICIES:
-        raise RuntimeError(f"last_sequence_policy={last_sequence_policy!r}: 'partial' or 'pad'")
+        raise RuntimeError(f"last_sequence_policy must be 'partial' or 'pad', got {last_sequence_policy!r}")
     if sequence_length < 1:
-        raise RuntimeError(f"sequence_length={sequence_length}: it is positive")
+        raise RuntimeError(f"sequence_length must be positive, got {sequence_length}")
     padded = last_sequence_policy == "pad"
     return VideoInput(sequence_length, padded=padded, blocking=blocking, upright=adjust_orientation)

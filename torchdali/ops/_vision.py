@@ -195,7 +195,7 @@ def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] =
         return data
     count = data.shape[-1]
     if count not in (1, 3, 4):
-        raise RuntimeError(f"gray of an image of {count} channels: it takes 1, 3 or 4")
+        raise RuntimeError(f"gray: images must have 1, 3 or 4 channels, got {count}")
     luma = data if count == 1 else _luma(data[..., :3])
     result = luma.expand(*luma.shape[:-1], channels or min(count, 3))
     if not channels and count == 4:
@@ -236,7 +236,7 @@ def vision_color(
     """
     count = data.shape[-1]
     if count not in (1, 3, 4):
-        raise RuntimeError(f"color jitter of an image of {count} channels: it takes 1, 3 or 4")
+        raise RuntimeError(f"color: images must have 1, 3 or 4 channels, got {count}")
     rgb = data[..., :3].contiguous()
     if count == 1:
         result: Tensor = brightness_contrast.body(rgb, brightness=brightness, contrast=contrast)

@@ -53,14 +53,14 @@ def is_linear(interp_type: DALIInterpType) -> bool:
         RuntimeError: the interpolation is neither linear nor nearest-neighbor.
     """
     if interp_type not in (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR):
-        raise RuntimeError(f"only nearest and linear interpolation is supported, not {interp_type.name}")
+        raise RuntimeError(f"only nearest and linear interpolation is supported, got {interp_type.name}")
     return interp_type == DALIInterpType.INTERP_LINEAR
 
 
 def _check_dtype(source: torch.dtype, dtype: torch.dtype | None) -> None:
     allowed = {source, torch.float32} | ({torch.uint8} if source != torch.float32 else set(_REAL))
     if dtype is not None and dtype not in allowed:
-        raise RuntimeError(f"dtype: {source} cannot become {dtype} while it is warped")
+        raise RuntimeError(f"dtype {dtype} isn't supported for {source} images")
 
 
 def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
@@ -72,10 +72,10 @@ def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
     if not size:
         return list(lengths)
     if len(size) != len(lengths):
-        raise RuntimeError(f"size has one value for each of {len(lengths)} spatial axes, not {len(size)}")
+        raise RuntimeError(f"size must have one value for each of {len(lengths)} spatial axes, got {len(size)}")
     rounded = [round_half_away_number(s) for s in size]
     if min(rounded) <= 0:
-        raise RuntimeError(f"size must be positive, not {size}")
+        raise RuntimeError(f"size must be positive, got {size}")
     check_pixels(rounded, "the canvas")
     return rounded
 
@@ -103,9 +103,9 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
         value = value[0]
         width = len(value)
     if width not in (columns, size):
-        raise RuntimeError(f"matrix must have {columns} columns ({rows} x {columns}), not {width}")
+        raise RuntimeError(f"matrix must have {columns} columns ({rows} x {columns}), got {width}")
     if not flat or len(flat) % size:
-        raise RuntimeError(f"matrix must have {size} elements ({rows} x {columns}), not {len(flat)}")
+        raise RuntimeError(f"matrix must have {size} elements ({rows} x {columns}), got {len(flat)}")
     return [
         [flat[start + r * columns : start + (r + 1) * columns] for r in range(rows)]
         for start in range(0, len(flat), size)
@@ -238,7 +238,7 @@ def _rotations(angle: Any, axis: Any, dims: int) -> list[list[list[float]]]:
         raise RuntimeError("axis is required to rotate volumes")
     flat = list(numbers(axis))
     if not flat or len(flat) % 3:
-        raise RuntimeError(f"axis has 3 elements (x, y, z), not {len(flat)}")
+        raise RuntimeError(f"axis must have 3 elements (x, y, z), got {len(flat)}")
     axes = [flat[i : i + 3] for i in range(0, len(flat), 3)]
     angles = angles * len(axes) if len(angles) == 1 else angles
     axes = axes * len(angles) if len(axes) == 1 else axes

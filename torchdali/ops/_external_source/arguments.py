@@ -41,7 +41,9 @@ def check_arguments(arguments: Mapping[str, Any], hint: int | None) -> None:
     if not arguments["parallel"]:
         for name, value in (("prefetch_queue_depth", depth), ("bytes_per_sample_hint", hint)):
             if value is not None:
-                raise ValueError(f"The argument `{name}` is valid only for parallel external sources: parallel=True")
+                raise ValueError(
+                    f"The argument `{name}` is valid only for parallel external sources; pass parallel=True"
+                )
     elif arguments["no_copy"] is False:
         raise ValueError(
             "The argument ``no_copy`` cannot be specified to False with parallel=True: workers share memory"
@@ -61,11 +63,11 @@ def check_arguments(arguments: Mapping[str, Any], hint: int | None) -> None:
 
 def _check_fed(arguments: Mapping[str, Any]) -> None:
     if arguments["cycle"]:
-        raise ValueError("`cycle` argument is only valid for iterable `source`, and there is no source")
+        raise ValueError("`cycle` argument is only valid for iterable `source`; pass a `source`")
     if arguments["num_outputs"] is not None:
         raise ValueError(
-            "``num_outputs`` needs a ``source``, which gives several values a batch: for data that is fed, make one "
-            "external_source for each input"
+            "``num_outputs`` needs a ``source`` that returns several values per batch. To feed data, create one "
+            "external_source per input"
         )
     if arguments["parallel"]:
         raise ValueError("parallel=True needs a source that the workers can call")
@@ -75,19 +77,19 @@ def _check_iterable(arguments: Mapping[str, Any]) -> None:
     source, cycle = arguments["source"], arguments["cycle"]
     if not isinstance(cycle, (bool, str, type(None))) or cycle not in CYCLES:
         raise ValueError(
-            f"Invalid value {cycle!r} for the argument `cycle`: it is False, None or 'no'; True or 'quiet'; or 'raise'"
+            f"Invalid value {cycle!r} for the argument `cycle`; expected False, None, 'no', True, 'quiet' or 'raise'"
         )
     if inspect.isgenerator(source) and CYCLES[cycle] != "no":
         raise TypeError(
-            "Cannot cycle through a generator object, which cannot start anew: if a generator function made it, "
-            "pass that function instead as `source`."
+            "Cannot cycle through a generator object, which cannot start again. If a generator function created the "
+            "object, pass that function instead as `source`."
         )
     if is_factory(source):
         inspect.signature(source).bind()  # TypeError if it needs arguments
     if arguments["parallel"] and not arguments["batch"]:
         kind = "a generator function" if inspect.isgeneratorfunction(source) else "an iterable"
         raise TypeError(
-            f"Parallel external source with {kind} must be run in a batch mode: specify batch=True, and yield batches"
+            f"Parallel external source with {kind} must be run in a batch mode: pass batch=True, and yield batches"
         )
 
 
@@ -95,12 +97,12 @@ def _check_callable(arguments: Mapping[str, Any]) -> None:
     informed = takes_position(arguments["source"])
     if arguments["cycle"] is not None:
         raise ValueError(
-            "`cycle` is for a `source` that is iterable, and this one is a callable: it says itself when an epoch ends"
+            "`cycle` needs an iterable `source`, got a callable. A callable ends an epoch by raising StopIteration"
         )
     if arguments["parallel"] and not informed:
         raise TypeError(
             "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one "
-            "argument: a SampleInfo with batch=False; otherwise the number of the batch, or a BatchInfo with "
+            "argument: a SampleInfo with batch=False; otherwise the index of the batch, or a BatchInfo with "
             "batch_info=True. Got a callable that does not accept arguments instead."
         )
 
@@ -127,8 +129,8 @@ def takes_position(source: Any) -> bool:
     if not callable(source):
         indexed = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         raise TypeError(
-            f"`source` is a {type(source).__name__}: give a callable, an iterable, or a generator function without "
-            f"parameters" + ("; of a dataset make a function of a SampleInfo, with batch=False" * indexed)
+            f"`source` must be a callable, an iterable, or a generator function without parameters, got a "
+            f"{type(source).__name__}" + ("; for a dataset, pass a function of a SampleInfo and batch=False" * indexed)
         )
     try:
         parameters = list(inspect.signature(source).parameters.values())
@@ -161,7 +163,7 @@ def _each(value: Any, count: int | None) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * size
     if count is None:
-        raise TypeError(f"external_source: the list {value!r} is for several outputs; give num_outputs, or one value")
+        raise TypeError(f"external_source: the list {value!r} needs num_outputs; pass num_outputs, or one value")
     return [*value, *[None] * size][:size]
 
 
@@ -185,7 +187,7 @@ def expected_outputs(dtype: Any, ndim: Any, layout: Any, count: int | None) -> l
     for kind, axes, names in each:
         if axes is not None and index(axes) < 0:
             raise RuntimeError(
-                f"Incorrect number of dimensions ({axes}): ndim is 0 for numbers and at least 1 for tensors"
+                f"Incorrect number of dimensions ({axes}): ndim must be 0 for numbers and at least 1 for tensors"
             )
         if axes is not None and names and len(names) != axes:
             raise RuntimeError(

@@ -86,14 +86,14 @@ class Outputs:
         if self.count is None:
             return [data]
         if isinstance(data, Sequence) and len(data) < self.count:
-            raise IndexError(f"the source returned {len(data)} outputs, and num_outputs is {self.count}")
+            raise IndexError(f"the source must return num_outputs={self.count} values, got {len(data)}")
         try:
             return [data[k] for k in range(self.count)]
         except (TypeError, IndexError, KeyError) as error:
             hint = f"; {OF_DATA_SET}" if isinstance(data, Mapping) else ""
             raise type(error)(
-                f"the source returned {type(data).__name__}, and num_outputs is {self.count}: "
-                f"return a tuple of as many, in a source of batches one batch an output{hint}"
+                f"the source must return a tuple of num_outputs={self.count} values, got {type(data).__name__}. A "
+                f"source of batches returns one batch per output{hint}"
             ) from None
 
     def transpose(self, rows: Sequence[Any]) -> Columns:

@@ -41,7 +41,7 @@ def to_batch(data: Any, layout: str = "", *, copy: bool = True) -> TensorList:
     else:
         tensor = _tensor(data, "batch", copy)
         if tensor.dim() == 0:
-            raise IndexError("a 0-dimensional array has no first dimension to be the batch")
+            raise IndexError("a batch must have at least one dimension, got a 0-dimensional array")
         batch = TensorList.from_dense(tensor)
     if batch.device.type == "cuda":
         _set_ready(batch, data)
@@ -180,7 +180,7 @@ def _check_supported(tensor: torch.Tensor) -> torch.Tensor:
     try:
         from_torch_dtype(tensor.dtype)
     except TypeError as error:
-        raise RuntimeError(f"data of the type {tensor.dtype} are not supported: {error}") from error
+        raise RuntimeError(f"data of the type {tensor.dtype} isn't supported: {error}") from error
     return tensor
 
 
@@ -225,7 +225,7 @@ def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor
     try:
         tensor = torch.from_numpy(array.copy() if copy or not array.flags.writeable else array)
     except (TypeError, ValueError) as error:
-        raise RuntimeError(f"data of the type {array.dtype} are not supported: {error}") from error
+        raise RuntimeError(f"data of the type {array.dtype} isn't supported: {error}") from error
     return _check_supported(tensor)
 
 
@@ -269,9 +269,9 @@ _EXPECTED = (
     'ExternalSource: Expected data with layout: "{}" and got: "{}"',
 )
 _CHANGED = (
-    "ExternalSource got data of another type than in the batch before: {}, now {}",
-    "ExternalSource got data with another number of dimensions than in the batch before: {}, now {}",
-    'ExternalSource got data with another layout than in the batch before: "{}", now "{}"',
+    "ExternalSource got data of another type than in the previous batch: {}, now {}",
+    "ExternalSource got data with another number of dimensions than in the previous batch: {}, now {}",
+    'ExternalSource got data with another layout than in the previous batch: "{}", now "{}"',
 )
 
 

@@ -93,7 +93,7 @@ class _Positioned(BatchSource):
         """
         for name, value in state.items():
             if type(value) is not int or value < 0:
-                raise ValueError(f"{name!r} of a source is {value!r}")
+                raise ValueError(f"{name!r} of a source must be an integer of at least 0, got {value!r}")
         self._epoch, self._iteration = state["epoch"], state["iteration"]
         self._sample = state["sample"]
         self._go_to(Position(state.get("items", 0), state.get("stops", 0), state.get("starts", 0)))

@@ -37,7 +37,7 @@ def name_filter(argument: str, patterns: Iterable[str], case_sensitive: bool) ->
     """
     folded = [pattern if case_sensitive else pattern.lower() for pattern in patterns]
     if not folded:
-        raise RuntimeError(f"{argument} is empty: no name would match")
+        raise RuntimeError(f"{argument} must not be empty: no name would match")
     # There may be millions of names, so patterns like "*.jpg" are tested with `str.endswith`, which is faster.
     endings = tuple(p[1:] for p in folded if _IS_ENDING(p))
     others = [fnmatch.translate(p) for p in folded if not _IS_ENDING(p)]
@@ -105,8 +105,8 @@ def in_folders(
     if not paths:
         count = sum(map(bool, map(matches, loose)))
         raise RuntimeError(
-            f"no files found in {shown(root)!r}: it has {len(folders)} class folders, and none has a file whose "
-            f"name matches file_filters; for files without a folder, {count} here, give files or file_list"
+            f"no files found in {shown(root)!r}: none of its {len(folders)} class folders has a file whose name "
+            f"matches file_filters. For files outside of class folders ({count} here), pass files or file_list"
             f"{_splits(root, listing.deeper)}"
         )
     warn_of_classes(root, folders, list(map(len, lists)), "pass dir_filters=['[!.]*'] to skip hidden folders")
@@ -159,7 +159,7 @@ def _warn_of_files(root: str, listing: _Listing) -> None:
     deeper, others = listing.deeper, listing.others
     if deeper:
         warn(
-            f"{shown(root)}: {len(deeper)} folders are inside class folders, {min(deeper)!r} the first; the reader "
+            f"{shown(root)}: {len(deeper)} folders are inside class folders, for example {min(deeper)!r}; the reader "
             f"skips their files"
         )
     if others:

@@ -74,14 +74,14 @@ def find_videos(
             names and labels differ.
     """
     if sum(map(bool, (names, root, listed))) != 1:
-        raise RuntimeError("give exactly one of filenames, file_root and file_list")
+        raise RuntimeError("pass exactly one of filenames, file_root and file_list")
     local_only(filenames=names, file_root=root, file_list=listed)
     if listed:
         return _list_videos(listed), True
     if root:
         return _in_folders(root), True
     if labels is not None and len(labels) != len(names):
-        raise RuntimeError(f"{len(names)} filenames and {len(labels)} labels: they must match")
+        raise RuntimeError(f"labels must have one value per file, got {len(names)} filenames and {len(labels)} labels")
     numbers = [0] * len(names) if labels is None else labels
     return [ListedVideo(*pair) for pair in zip(names, numbers, strict=True)], labels is not None
 
@@ -108,7 +108,7 @@ def _list_videos(path: str) -> list[ListedVideo]:
         raise RuntimeError(f"cannot read the file_list {path!r}: {str(error).rpartition(': ')[2]}") from None
     entries = [_entry(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
     if not entries:
-        raise RuntimeError(f"the file_list {path!r} names no files")
+        raise RuntimeError(f"the file_list {path!r} lists no files")
     folder = os.path.dirname(path)
     return [ListedVideo(_beside(folder, v.path), v.label, v.start, v.end) for v in entries]
 
@@ -135,7 +135,7 @@ def _entry(path: str, number: int, line: str) -> ListedVideo:
             f"{path!r}, line {number}: expected a path, a label and at most two bounds, found {line.strip()!r}"
         ) from None
     if video.label < 0 or len(bounds) > 2:
-        raise RuntimeError(f"{path!r}, line {number}: a label from 0, and at most two bounds")
+        raise RuntimeError(f"{path!r}, line {number}: expected a label of at least 0, and at most two bounds")
     return video
 
 
@@ -177,7 +177,7 @@ def clips(
             left_out += 1
             if left_out == len(videos):
                 raise RuntimeError(f"none of the videos can be opened: {error}") from error
-            warn(f"left out: {error}")
+            warn(f"skipped: {error}")
             continue
         start, end = _bounds(video, index, frames, rounding)
         if uniform_sample:

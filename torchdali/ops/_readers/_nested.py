@@ -146,7 +146,7 @@ def chosen(leaves: Sequence[NestedValue], columns: Sequence[str]) -> list[Nested
     groups = [[leaf for leaf in leaves if f"{leaf.name}.".startswith(f"{name}.")] for name in columns]
     missing = [name for name, those in zip(columns, groups, strict=True) if not those]
     if missing:
-        raise RuntimeError(f"columns: samples have no {missing}, but {[leaf.name for leaf in leaves]}")
+        raise RuntimeError(f"columns must be among {[leaf.name for leaf in leaves]}, got {missing}")
     return [leaf for those in groups for leaf in those]
 
 

@@ -198,7 +198,7 @@ def open_containers(
     if not paths:
         raise RuntimeError("no files specified: path is empty")
     if mapped and direct:
-        raise RuntimeError("use_o_direct goes with dont_use_mmap=True: a mapped file is not read")
+        raise RuntimeError("use_o_direct needs dont_use_mmap=True")
     remote = open_remote([*paths, *(index_paths or ())], options)
 
     def open_indexed(path: str, index: str = "", shard: ManifestShard | None = None) -> Indexed:
@@ -211,7 +211,8 @@ def open_containers(
         calls = [functools.partial(open_indexed, path, index_paths[0], manifest.shard(path)) for path in paths]
     elif index_paths and len(index_paths) != len(paths):
         raise RuntimeError(
-            f"index_path has {len(index_paths)} files for {len(paths)} of data: give one for each, in the same order"
+            f"index_path must have one index per file, in the same order, got {len(index_paths)} index files for "
+            f"{len(paths)} files"
         )
     else:
         calls = [
@@ -242,8 +243,8 @@ def local_only(**arguments: str | Sequence[str] | None) -> None:
         for path in [value] if isinstance(value, str) else value or ():
             if is_url(path):
                 raise RuntimeError(
-                    f"{name}: {shown(path)!r} is an URL, and this reader takes files of this machine: download "
-                    "it first (URLs are for readers.file, numpy, webdataset, tfrecord and mxnet)"
+                    f"{name}: this reader reads only local files, got the URL {shown(path)!r}. Download the file "
+                    f"first (readers.file, numpy, webdataset, tfrecord and mxnet support URLs)"
                 )
 
 
@@ -284,9 +285,12 @@ def parse_records(
     if text is not None:
         return parse(text, path, storage)
     if path and is_url(path):
-        warn(f"the index {shown(path)} does not exist: {storage.path} is read instead. Write it with `torchdali index`")
+        warn(
+            f"the index {shown(path)} does not exist, so the reader scans {storage.path} instead. Create the index "
+            f"with `torchdali index`"
+        )
     elif path:
-        warn(f"the index {shown(path)} does not exist, so it is built from {storage.path}")
+        warn(f"the index {shown(path)} does not exist, so the reader builds it from {storage.path}")
     records = list(scan(storage))
     if path and not is_url(path):
         write_text(path, describe(records))

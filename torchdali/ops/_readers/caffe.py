@@ -63,7 +63,7 @@ class DatabaseDataset(RecordsDataset):
 def _available(count: int) -> int | None:
     """Convert a number of outputs to the value of `Operator.outputs`, which is None for one output."""
     if count < 1:
-        raise RuntimeError("neither image nor label is asked for: the reader would have no output")
+        raise RuntimeError("image_available or label_available must be True, otherwise the reader has no output")
     return count if count > 1 else None
 
 
@@ -155,9 +155,11 @@ def caffe2(
             is damaged, or its tensors don't match the arguments.
     """
     if not _SINGLE <= label_type <= _NONE:
-        raise RuntimeError(f"unsupported label type {label_type}: it is 0 to 4")
+        raise RuntimeError(f"label_type must be between 0 and 4, got {label_type}")
     if additional_inputs < 0 or num_labels < 1:
-        raise RuntimeError(f"additional_inputs={additional_inputs}, num_labels={num_labels}: too small")
+        raise RuntimeError(
+            f"additional_inputs must be at least 0 and num_labels at least 1, got {additional_inputs} and {num_labels}"
+        )
 
     def parse(record: Bytes) -> tuple[Tensor, ...]:
         data = record.data
@@ -175,13 +177,13 @@ def caffe2(
 
 def _next(left: list[format.Proto]) -> format.Proto:
     if not left:
-        raise ValueError("it has fewer tensors than the arguments say")
+        raise ValueError("the record has fewer tensors than the arguments require")
     return left.pop()
 
 
 def _image(record: Bytes, proto: format.Proto) -> Tensor:
     if proto.dtype not in (format.STRING, format.BYTE) or proto.content is None:
-        raise ValueError(f"a tensor of the type {proto.dtype} where an image should be")
+        raise ValueError(f"expected an image, found a tensor of type {proto.dtype}")
     begin, end = proto.content
     pixels = torch.from_numpy(record[begin:end])
     if proto.dtype == format.STRING:
@@ -194,17 +196,17 @@ def _image(record: Bytes, proto: format.Proto) -> Tensor:
 def _labels(data: memoryview, left: list[format.Proto], kind: int, count: int) -> list[Tensor]:
     numbers = format.proto_numbers(data, _next(left))
     if kind == _SINGLE and len(numbers) != 1:
-        raise ValueError(f"{len(numbers)} labels where there should be one")
+        raise ValueError(f"expected one label, found {len(numbers)}")
     if kind in (_SINGLE, _DENSE):
         return [torch.from_numpy(numbers)]
     if numbers.dtype != np.int32:
-        raise ValueError("labels of float32 where they should be int32")
+        raise ValueError("labels must be int32, got float32")
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
-        raise ValueError(f"labels {numbers.tolist()} are not in 0 to {count - 1}: see num_labels")
+        raise ValueError(f"labels must be between 0 and {count - 1} (num_labels - 1), got {numbers.tolist()}")
     if kind == _WEIGHTED:
         weights = format.proto_numbers(data, _next(left)).astype(np.float32)
         if len(weights) != len(numbers):
-            raise ValueError(f"{len(numbers)} labels have {len(weights)} weights")
+            raise ValueError(f"expected one weight per label, found {len(numbers)} labels and {len(weights)} weights")
         return [torch.from_numpy(numbers), torch.from_numpy(weights)]
     dense = np.zeros(count, np.int32)
     dense[numbers] = 1
@@ -214,5 +216,5 @@ def _labels(data: memoryview, left: list[format.Proto], kind: int, count: int) -
 def _box(data: memoryview, proto: format.Proto) -> Tensor:
     box = format.proto_numbers(data, proto)
     if box.dtype != np.int32 or len(box) != 4:
-        raise ValueError(f"a box is four numbers of int32, not {len(box)} of {box.dtype}")
+        raise ValueError(f"a box must have four int32 numbers, got {len(box)} of {box.dtype}")
     return torch.from_numpy(box)

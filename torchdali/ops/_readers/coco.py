@@ -194,7 +194,7 @@ def coco(
         raise RuntimeError("pixelwise_masks and polygon_masks are mutually exclusive")
     if save_preprocessed_annotations != bool(save_preprocessed_annotations_dir):
         raise RuntimeError(
-            "save_preprocessed_annotations and save_preprocessed_annotations_dir should be provided together"
+            "save_preprocessed_annotations and save_preprocessed_annotations_dir must be passed together"
         )
     local_only(file_root=file_root, annotations_file=annotations_file)
     polygons = polygon_masks or masks
@@ -218,12 +218,12 @@ def coco(
 
 def _check(root: str | None, annotations: str, saved: str, arguments: Mapping[str, Any]) -> None:
     if root is None:
-        raise RuntimeError("file_root, the folder of the images, is required")
+        raise RuntimeError("file_root, the folder of the images, must be passed")
     if not annotations and not saved:
-        raise RuntimeError("either annotations_file or preprocessed_annotations must be provided")
+        raise RuntimeError("annotations_file or preprocessed_annotations must be passed")
     if saved:
         for name, value in arguments.items():
             if value:
                 raise RuntimeError(
-                    f"{name} is not supported with preprocessed_annotations: they are as they were saved"
+                    f"{name} cannot be combined with preprocessed_annotations: the reader uses them as they were saved"
                 )

@@ -72,13 +72,13 @@ def as_tensor(value: Any) -> Tensor:
 
 def _of_tensor(value: Tensor) -> Tensor:
     if value.layout != torch.strided:
-        raise TypeError("it is sparse, and its to_dense() is a plain tensor")
+        raise TypeError("the tensor is sparse; call its to_dense() first")
     return value.detach().cpu()
 
 
 def _of_array(array: Any) -> Tensor:
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"an array of the type {array.dtype} is none of numbers")
+        raise TypeError(f"an array must have a numeric dtype, got {array.dtype}")
     native = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
     return torch.from_numpy(native if native.flags.writeable else native.copy())
 
@@ -111,8 +111,8 @@ class MapStyle:
     def __init__(self, dataset: Any) -> None:
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             raise TypeError(
-                f"dataset: a {type(dataset).__name__} must have len() and items by index; pass an iterable "
-                "to fn.external_source instead"
+                f"dataset must have len() and indexing, got a {type(dataset).__name__}; pass an iterable to "
+                f"fn.external_source instead"
             )
         self.users_dataset = _disable_decoding(dataset)
 
@@ -213,7 +213,9 @@ class _Read:
             sample = samples[index]
             count = len(sample) if isinstance(sample, tuple) else None
             if count != self._count:
-                raise RuntimeError(f"the sample has {count or 1} values, and the first one {self._count or 1}")
+                raise RuntimeError(
+                    f"the sample must have {self._count or 1} values like the first sample, got {count or 1}"
+                )
             return tuple([value_of(leaf, sample) for leaf in self._leaves])
         except Exception as error:
             return error
@@ -248,10 +250,10 @@ def value_of(leaf: NestedValue, sample: Any) -> Tensor:
         reason = f"the sample doesn't have it ({type(cause).__name__}: {reason})"
     elif isinstance(cause, (TypeError, ValueError)):
         kind = TypeError if isinstance(cause, TypeError) else ValueError
-    remedy = f", as columns=[...] without {leaf.name!r} does" if leaf.is_named else ""
+    remedy = f": pass columns=[...] without {leaf.name!r}" if leaf.is_named else ""
     raise kind(
-        f"{leaf.title} cannot become a tensor: {reason}. Let the dataset return a number, an array of numbers, an "
-        f"image, text or bytes instead, or omit it{remedy}"
+        f"{leaf.title} cannot become a tensor: {reason}. Return a number, an array of numbers, an image, text or "
+        f"bytes instead, or omit the value{remedy}"
     ) from cause
 
 
@@ -426,7 +428,7 @@ def dataset(
     """
     leaves = dataset.leaves(columns)
     if workers < 0:
-        raise RuntimeError(f"workers={workers}: a number of processes, 0 for none")
+        raise RuntimeError(f"workers must be a number of processes or 0, got {workers}")
     if layouts and len(layouts) != len(leaves):
-        raise RuntimeError(f"{len(layouts)} layouts for {len(leaves)} outputs")
+        raise RuntimeError(f"layouts must have {len(leaves)} values, one for each output, got {len(layouts)}")
     return PythonDataset(dataset, leaves, workers)

@@ -47,7 +47,7 @@ class ListedFiles:
             raise RuntimeError(f"no files found in {shown(root)!r}" if root else "no files found")
         self._paths, self._folder, self._remote = paths, os.path.join(root, ""), remote
         if remote is not None and remote.options.shuffle_window is not None:
-            raise ValueError("shuffle_window is for containers: single files have no neighbors, so leave it out")
+            raise ValueError("shuffle_window is only for containers; omit it for single files")
         self.bytes_ahead = 0 if remote is None else int(remote.options.io_ahead)
 
     @property
@@ -287,20 +287,20 @@ def file(
 
 def _check(root: str | None, files: list[str] | None, labels: list[int] | None, listed: str | None) -> None:
     if files is not None and listed is not None:
-        raise RuntimeError("give either files or file_list, not both")
+        raise RuntimeError("pass either files or file_list, not both")
     if files is None and listed is None and root is None:
-        raise RuntimeError("give file_root, files or file_list")
+        raise RuntimeError("pass file_root, files or file_list")
     for file in files or ():
         if "*" in file and not is_url(file) and not os.path.exists(os.path.join(root or "", file)):
             raise RuntimeError(
                 f"no such file: {file!r}; pass patterns as file_filters with file_root, or files=glob.glob(...)"
             )
     if labels is not None and files is None:
-        raise RuntimeError("labels go with files")
+        raise RuntimeError("labels must be passed together with files")
     if labels is not None and files is not None and len(labels) != len(files):
-        raise RuntimeError(f"there are {len(files)} files, but {len(labels)} labels")
+        raise RuntimeError(f"labels must have one value per file, got {len(files)} files and {len(labels)} labels")
     if files is not None and not files:
-        raise RuntimeError("the list of files is empty")
+        raise RuntimeError("the list of files must not be empty")
 
 
 # ---------------------------------------------------------------- lists
@@ -318,7 +318,7 @@ def _read_list(path: str) -> tuple[list[str], list[int]]:
         raise RuntimeError(f"cannot read the file_list {shown(path)!r}: {reason}") from None
     entries = [_entry(path, number, line) for number, line in lines]
     if not entries:
-        raise RuntimeError(f"no files found: the file_list {shown(path)!r} names none")
+        raise RuntimeError(f"no files found: the file_list {shown(path)!r} lists no files")
     return [name for name, _ in entries], [label for _, label in entries]
 
 

@@ -92,7 +92,7 @@ class FitsDataset(ListedFiles):
     def _image(self, units: Any, number: int) -> Tensor:
         unit = _unit(units, number)
         if not unit.is_image:
-            raise ValueError(f"Only IMAGE_HDUs are supported, and HDU {number} is a table")
+            raise ValueError(f"Only IMAGE_HDUs are supported, got a table in HDU {number}")
         pixels = unit.data
         if pixels is None:
             raise ValueError(f"NAXIS of HDU {number} has to be greater than 0: it has no image")
@@ -116,17 +116,17 @@ def _check_header(header: Any) -> None:
     tile = [header.get(f"ZTILE{axis}", 1) for axis in range(1, len(extents) + 1)]
     tile[0] = header.get("ZTILE1", extents[0])
     if not all(isinstance(n, int) and n > 0 for n in extents + tile):
-        raise ValueError(f"a compressed image of {extents} pixels in tiles of {tile}")
+        raise ValueError(f"a compressed image and its tiles must have positive extents, got {extents} and {tile}")
     tiles = math.prod(-(-n // of) for n, of in zip(extents, tile, strict=True))
     if tiles != header["NAXIS2"]:
-        raise ValueError(f"{header['NAXIS2']} tiles where the image has {tiles}")
+        raise ValueError(f"the image must have {tiles} tiles, got {header['NAXIS2']}")
     if not str(header["ZCMPTYPE"]).startswith("RICE"):
         return
     names = [value for key, value in header.items() if key.startswith("ZNAME")]
     values = [value for key, value in header.items() if key.startswith("ZVAL")]
     settings = {"BLOCKSIZE": 32, "BYTEPIX": 4, **dict(zip(names, values, strict=True))}
     if settings["BLOCKSIZE"] not in (16, 32) or settings["BYTEPIX"] not in (4, *_SMALL.get(bits, ())):
-        raise ValueError(f"pixels of {bits} bits, compressed with {settings}")
+        raise ValueError(f"unsupported compression of {bits}-bit pixels: {settings}")
 
 
 def _check_tiles(table: Any) -> None:
@@ -152,7 +152,7 @@ def _check_tiles(table: Any) -> None:
             stored = content[2:10].astype(np.uint8).tobytes()
             fits = sorted(np.frombuffer(stored.ljust(8, b"\0"), ">i4").tolist()) == sides
         if not fits:
-            raise ValueError(f"the tile {place} is not of the size of its part of the image")
+            raise ValueError(f"the size of the tile {place} must match its region of the image")
 
 
 @reader(
@@ -192,7 +192,7 @@ def fits(
         MissingExtraError: astropy is not installed.
     """
     if min(hdu_indices, default=0) < 1:
-        raise RuntimeError(f"hdu_indices={hdu_indices}: illegal HDU number; they count from 1")
+        raise RuntimeError(f"hdu_indices must be at least 1, got {hdu_indices}")
     if dtypes and len(dtypes) != len(hdu_indices):
         raise RuntimeError(
             f"Number of extensions does not match the number of provided types: {len(hdu_indices)} and {len(dtypes)}"

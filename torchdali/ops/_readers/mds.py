@@ -81,8 +81,9 @@ def _parser(name: str, encoding: str) -> Callable[[Bytes], Tensor]:
     if kind == "ndarray" and len(form) == 2 and form[0] in _NUMBERS:
         return partial(_numbers, _NUMBERS[form[0]], tuple(map(int, form[1].split(","))))
     raise RuntimeError(
-        f"column {name!r} has the encoding {encoding!r}; readers.mds takes bytes, str, json, jpeg, png, numbers, and "
-        "ndarray with dtype and shape. Leave it out (columns=), or use fn.readers.stream with a StreamingDataset"
+        f"column {name!r} has the encoding {encoding!r}; readers.mds supports bytes, str, json, jpeg, png, numbers, "
+        "and ndarray with dtype and shape. Omit the column with columns=, or use fn.readers.stream with a "
+        "StreamingDataset"
     )
 
 
@@ -163,6 +164,6 @@ def _open_shard(path: str, size: int, count: int, remote: Remote | None) -> tupl
         or starts[-1] > size
     ):
         raise RuntimeError(
-            f"{storage.path} is damaged: its head doesn't fit index.json ({count} samples, {size} bytes)"
+            f"{storage.path} is damaged: its header doesn't match index.json ({count} samples, {size} bytes)"
         )
     return storage, np.stack([starts[:-1], np.diff(starts)], 1)

@@ -56,7 +56,7 @@ class WeightedReader:
     ) -> None:  # fmt: skip
         operator = getattr(reader, "operator", None)
         if not isinstance(operator, Operator) or operator.kind != "reader":
-            raise TypeError(f"a mixture must be of readers of fn, such as fn.readers.file, got {reader!r}")
+            raise TypeError(f"the sources of a mixture must be readers such as fn.readers.file, got {reader!r}")
         weight = Weight(proportion, repeat, choose)
         weight.check()
         misplaced = arguments.keys() & (LoaderOptions.__dataclass_fields__.keys() - {"dont_use_mmap"})
@@ -65,7 +65,7 @@ class WeightedReader:
                 f"{', '.join(sorted(misplaced))} must be passed to fn.readers.mixture, not to one of its readers"
             )
         if arguments.get("workers"):
-            raise ValueError("workers must be 0 in a mixture: its readers read in the threads of the pipeline")
+            raise ValueError("workers must be 0 in a mixture: its readers run in the pipeline's threads")
         parts: tuple[dict[str, Any], dict[str, Any]] = {}, {}
         for name, value in bind(operator, [], arguments).constants.items():
             of_places = name in operator.schema.paths or name in RemoteOptions.__dataclass_fields__
@@ -170,7 +170,7 @@ def _first(arguments: Mapping[str, Any]) -> WeightedReader:
     first: WeightedReader = sources[0]
     counts = [each.operator.count_outputs(each.constants) for each in sources]
     if len(set(counts)) > 1:
-        raise ValueError(f"the sources of a mixture must have equally many outputs, got {counts}")
+        raise ValueError(f"the sources of a mixture must have the same number of outputs, got {counts}")
     return first
 
 
@@ -243,7 +243,7 @@ def mixture(
     shared = {"random_shuffle": shuffles, "seed": options.get("seed")}
     datasets = [each.operator.body(**{**each.constants, **shared}) for each in sources]
     if shuffles and not stratified and any(map(_reads_in_runs, datasets)):
-        raise ValueError("tables and shuffle_window need stratified=True: otherwise records are taken from everywhere")
+        raise ValueError("tables and shuffle_window need stratified=True")
     counts = epoch_counts([len(each) for each in datasets], [each.weight for each in sources], epoch_size)
     seed = 0 if options.get("seed") in (None, -1) or not stratified else int(options["seed"])
     order = LoaderOptions(random_shuffle=shuffles)

@@ -41,7 +41,7 @@ class NemoDataset:
         self, entries: Sequence[Recording], decoding: Mapping[str, Any], rate: bool, text: bool, index: bool
     ) -> None:  # fmt: skip
         if not entries:
-            raise RuntimeError("no files found: the manifests name no recording within the limits")
+            raise RuntimeError("no files found: the manifests list no recording within the limits")
         self._entries, self._decoding = entries, dict(decoding)
         self._rate, self._text, self._index = rate, text, index
 
@@ -140,9 +140,9 @@ def nemo_asr(
     if not manifest_filepaths:
         raise RuntimeError("manifest_filepaths can not be empty")
     if dtype not in (torch.float32, torch.int16, torch.int32):
-        raise RuntimeError(f"dtype={dtype}: samples are delivered as float, int16 or int32")
+        raise RuntimeError(f"dtype must be float, int16 or int32, got {dtype}")
     if not 0 <= quality <= 100:
-        raise RuntimeError(f"quality={quality}: the quality of resampling is from 0 to 100")
+        raise RuntimeError(f"quality must be between 0 and 100, got {quality}")
     entries = [e for path in manifest_filepaths for e in read_manifest(path, min_duration, max_duration)]
     local_only(audio_filepath=[entry.path for entry in entries])
     decoding = {

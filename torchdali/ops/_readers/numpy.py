@@ -267,7 +267,7 @@ def numpy(
     """
     mapped = not options.get("dont_use_mmap", False)
     if mapped and use_o_direct:
-        raise RuntimeError("use_o_direct goes with dont_use_mmap=True: a mapped file is not read")
+        raise RuntimeError("use_o_direct needs dont_use_mmap=True")
     bounds = {
         "roi_start": roi_start, "rel_roi_start": rel_roi_start, "roi_end": roi_end, "rel_roi_end": rel_roi_end,
         "roi_shape": roi_shape, "rel_roi_shape": rel_roi_shape,
@@ -306,7 +306,7 @@ def listed_files(
         RuntimeError: No argument selects files, two arguments exclude each other, or a folder or list cannot be read.
     """
     if files is not None and listed is not None:
-        raise RuntimeError("give either files or file_list, not both")
+        raise RuntimeError("pass either files or file_list, not both")
     try:
         if files is not None:
             return root or "", files
@@ -314,7 +314,7 @@ def listed_files(
             names = [line.strip() for line in read_text(listed).split("\n") if line.strip()]
             return os.path.dirname(listed) if root is None else root, names
         if root is None:
-            raise RuntimeError("give file_root, files or file_list")
+            raise RuntimeError("pass file_root, files or file_list")
         if remote is not None:
             return root, fnmatch.filter(remote.contents(root)[1], pattern)
         names = [entry.name for entry in os.scandir(root) if not entry.is_dir()]
@@ -344,5 +344,7 @@ def decode_numpy(data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dt
     except ValueError as error:
         raise RuntimeError(f"cannot decode an array: {error}") from None
     if what.offset + array.numel() * array.element_size() != data.numel():
-        raise RuntimeError(f"an array of the shape {tuple(array.shape)} in {data.numel()} bytes: there are too many")
+        raise RuntimeError(
+            f"too many bytes for an array of shape {tuple(array.shape)}, got {data.numel()} with the header"
+        )
     return (array if dtype is None else convert(array, dtype)).contiguous()

@@ -36,7 +36,7 @@ class SequenceDataset:
 
     def __init__(self, sequences: Sequence[Sequence[str]], image_type: str = "RGB", mapped: bool = True) -> None:
         if not sequences:
-            raise RuntimeError("no folder has frames enough for a sequence")
+            raise RuntimeError("no folder has enough frames for a sequence")
         self._sequences, self._image_type, self._mapped = sequences, image_type, mapped
 
     def __len__(self) -> int:
@@ -63,8 +63,8 @@ class SequenceDataset:
         for path, frame in zip(paths, frames, strict=True):
             if frame.shape != frames[0].shape:
                 raise RuntimeError(
-                    f"the frames of a sequence have one shape: {path} has {tuple(frame.shape)}, and the first one "
-                    f"{tuple(frames[0].shape)}"
+                    f"the frames of a sequence must have the same shape: {path} has {tuple(frame.shape)}, and the "
+                    f"first frame has {tuple(frames[0].shape)}"
                 )
         return (torch.stack(frames),)
 
@@ -103,9 +103,9 @@ def sequence(
     """
     for name, value in (("sequence_length", sequence_length), ("step", step), ("stride", stride)):
         if value < 1:
-            raise RuntimeError(f"{name} is {value}; it must be positive")
+            raise RuntimeError(f"{name} must be positive, got {value}")
     if image_type == DALIImageType.YCbCr:
-        raise RuntimeError("image_type: RGB, BGR, GRAY or ANY_DATA, not YCbCr")
+        raise RuntimeError("image_type must be RGB, BGR, GRAY or ANY_DATA, got YCbCr")
     extent = (sequence_length - 1) * stride + 1
     sequences = [
         frames[start : start + extent : stride]

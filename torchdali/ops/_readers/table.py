@@ -120,7 +120,7 @@ def _arrow_groups(storage: ByteStorage, columns: Sequence[str]) -> tuple[list[_G
     Hugging Face writes Arrow streams.
     """
     if not isinstance(storage, MappedFile):
-        raise RuntimeError(f"Arrow files are mapped into memory: download {storage.path} first, or write parquet")
+        raise RuntimeError(f"Arrow files must be local, got {storage.path}. Download the file first, or use Parquet")
     arrow, ipc = _pyarrow("pyarrow"), _pyarrow("pyarrow.ipc")
     buffer = arrow.py_buffer(storage.bytes)
     is_file = storage.read(0, min(6, storage.size)).tobytes() == b"ARROW1"
@@ -173,7 +173,9 @@ def _tensor(name: str, scalar: Any) -> Tensor:
             return torch.from_numpy(value)
     if isinstance(value, (bool, int, float)):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
-    raise TypeError(f"column {name!r}: a value of type {scalar.type} can't become a tensor; leave it out (columns=)")
+    raise TypeError(
+        f"column {name!r}: a value of type {scalar.type} can't become a tensor; omit the column with columns="
+    )
 
 
 class TableDataset:

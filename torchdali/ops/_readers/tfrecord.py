@@ -131,7 +131,7 @@ def _extractor(name: str, feature: Feature) -> Extract:
 
 def _check_kind(name: str, feature: Feature, value: format.FeatureValue) -> None:
     if value.kind != feature.kind:
-        raise ValueError(f"the feature {name!r} is of {value.kind}, not of {feature.kind}")
+        raise ValueError(f"the feature {name!r} must be {feature.kind}, got {value.kind}")
 
 
 def _string_extractor(name: str, feature: Feature) -> Extract:
@@ -174,7 +174,8 @@ def _fit_shape(name: str, feature: Feature, values: Any, count: int) -> Any:
     if not feature.fixed:
         if count == 0 or len(values) % count:
             raise ValueError(
-                f"the feature {name!r} has {len(values)} values, no multiple of the partial shape {list(feature.shape)}"
+                f"the number of values of the feature {name!r} must be a multiple of the partial shape "
+                f"{list(feature.shape)}, got {len(values)}"
             )
         return values
     if len(values) > count:

@@ -55,7 +55,7 @@ class VideoDataset:
         finish: Callable[..., Tensor] | None = None,
     ) -> None:
         if not clips:
-            raise RuntimeError("no video has frames enough for a sequence")
+            raise RuntimeError("no video has enough frames for a sequence")
         self._clips, self._fill, self._files = clips, fill, files
         self._labels, self._numbers, self._times, self._finish = labels, numbers, times, finish
 
@@ -159,13 +159,13 @@ def selection(
 
 def _check(length: int, step: int, stride: int, numbers: str, kind: DALIImageType, mode: str) -> None:
     if length < 1 or stride < 1 or not step:
-        raise RuntimeError(f"sequence_length={length}, stride={stride}, step={step}: they are positive")
+        raise RuntimeError(f"sequence_length, stride and step must be positive, got {length}, {stride} and {step}")
     if numbers not in _NUMBERS:
-        raise RuntimeError(f"enable_frame_num={numbers!r}: it is one of {', '.join(_NUMBERS)}")
+        raise RuntimeError(f"enable_frame_num must be one of {', '.join(_NUMBERS)}, got {numbers!r}")
     if kind not in (DALIImageType.RGB, DALIImageType.YCbCr):
-        raise RuntimeError(f"image_type: RGB or YCbCr, not {kind.name}")
+        raise RuntimeError(f"image_type must be RGB or YCbCr, got {kind.name}")
     if mode not in PAD_MODES:
-        raise RuntimeError(f"Invalid pad_mode: {mode!r}; it is one of {', '.join(PAD_MODES)}")
+        raise RuntimeError(f"Invalid pad_mode: {mode!r}; expected one of {', '.join(PAD_MODES)}")
 
 
 def _dataset(
@@ -230,9 +230,11 @@ def experimental_video(
         MissingExtraError: av is not installed.
     """
     if file_list_format not in _BOUNDS:
-        raise RuntimeError(f"Invalid file_list_format: {file_list_format!r}")
+        raise RuntimeError(f"Invalid file_list_format: {file_list_format!r}; expected one of {', '.join(_BOUNDS)}")
     if file_list_rounding not in ROUNDINGS:
-        raise RuntimeError(f"Invalid file_list_rounding: {file_list_rounding!r}")
+        raise RuntimeError(
+            f"Invalid file_list_rounding: {file_list_rounding!r}; expected one of {', '.join(ROUNDINGS)}"
+        )
     return _dataset(
         arguments, fill_frame(fill_value), pad_mode, frames=file_list_format == "frames",
         rounding=ROUNDINGS[file_list_rounding], uniform_sample=uniform_sample,
@@ -269,9 +271,9 @@ def legacy_options(
 def _legacy(arguments: Mapping[str, Any], finish: Callable[..., Tensor] | None = None) -> VideoDataset:
     kind, normalized = arguments.get("dtype", torch.uint8), arguments.get("normalized", False)
     if kind not in (torch.uint8, torch.float32):
-        raise RuntimeError(f"dtype: uint8 or float32, not {kind}")
+        raise RuntimeError(f"dtype must be uint8 or float32, got {kind}")
     if arguments.get("channels", 3) != 3:
-        raise RuntimeError(f"channels={arguments['channels']}: frames have 3")
+        raise RuntimeError(f"channels must be 3, got {arguments['channels']}")
 
     def convert_frames(frames: Tensor, **varying: Any) -> Tensor:
         frames = frames if finish is None else finish(frames, **varying)

@@ -196,7 +196,7 @@ def webdataset(
     policy = _policy(missing_component_behavior)
     types = _checked_dtypes(dtypes, len(ext))
     if not ext:
-        raise RuntimeError("ext is empty: there would be no outputs")
+        raise RuntimeError("ext must not be empty, otherwise the reader has no outputs")
     if not paths:
         raise RuntimeError("No webdataset archives provided: paths is empty")
     if index_paths and len(index_paths) != len(paths) and not (len(index_paths) == 1 and is_manifest(index_paths[0])):
@@ -223,7 +223,7 @@ def _policy(behavior: str) -> str:
     policy = behavior.lower() or "empty"
     if policy not in _POLICIES:
         raise RuntimeError(
-            f"Invalid value for missing_component_behavior: {behavior!r}; it is one of 'empty', 'skip', 'error'"
+            f"Invalid value for missing_component_behavior: {behavior!r}; expected 'empty', 'skip' or 'error'"
         )
     return policy
 
@@ -291,7 +291,8 @@ def _places(
             raise RuntimeError(_underful(storage, sample, row, groups))
     if ambiguous:
         warn(
-            f"in {storage.path} several components of a sample match the outputs {sorted(ambiguous)}: the first counts"
+            f"in {storage.path} several components of a sample match the outputs {sorted(ambiguous)}; the reader "
+            f"uses the first"
         )
     _check_extensions(storage, samples, rows, groups, policy)
     _warn_of_torn_samples(storage, samples)
@@ -309,7 +310,7 @@ def _underful(
     there = ", ".join(extension for extension, *_ in sample)
     return (
         f"Underful sample detected in {storage.path} at offset {sample[0][1]}: outputs {missing} are missing. The "
-        f"sample {tar.split_name(sample[0][3])[0]!r} has {there}, and not {extensions}"
+        f"sample {tar.split_name(sample[0][3])[0]!r} has {there}, but not {extensions}"
     )
 
 
