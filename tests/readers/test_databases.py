@@ -34,7 +34,7 @@ CASES: dict[str, tuple[list[bytes], dict[str, Any], Any]] = {
     "box and more": ([ENCODED, LABEL, proto(2, [9]), proto(2, [1, 2, 3, 4])], {"additional_inputs": 1, "bbox": True}, [[5], [9], [1, 2, 3, 4]]),
 }  # fmt: skip
 WRONG: dict[str, tuple[list[bytes], dict[str, Any], str]] = {
-    "a label too many": ([ENCODED, proto(2, [7])], {"label_type": 1, "num_labels": 5}, "not in 0 to 4"),
+    "a label too many": ([ENCODED, proto(2, [7])], {"label_type": 1, "num_labels": 5}, "between 0 and 4"),
     "a weight too few": ([ENCODED, proto(2, [1, 2]), proto(1, [0.5])], {"label_type": 3, "num_labels": 5}, "2 labels and 1 weights"),
     "no label": ([ENCODED], {}, "fewer tensors"),
     "a box of three": ([ENCODED, proto(2, [1, 2, 3])], {"label_type": 4, "bbox": True}, "four int32 numbers"),

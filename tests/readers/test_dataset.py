@@ -333,12 +333,12 @@ def test_what_is_delivered_may_be_changed() -> None:
 @pytest.mark.parametrize("dataset, arguments, error, match", [
     (iter([1]), {}, TypeError, r"must have len\(\)"),
     ([], {}, RuntimeError, "empty"),
-    ([{"a": 1}], {"columns": ["b"]}, RuntimeError, r"no \['b'\], but \['a'\]"),
+    ([{"a": 1}], {"columns": ["b"]}, RuntimeError, r"columns must be among \['a'\], got \['b'\]"),
     ([1], {"columns": ["b"]}, RuntimeError, "samples must be dictionaries"),
     ([1], {"layouts": ["", ""]}, RuntimeError, "must have 1 values, one for each output, got 2"),
     (torch.utils.data.Subset([1, 2], []), {}, RuntimeError, "a Subset, is empty"),
     (torch.utils.data.TensorDataset(torch.zeros(0, 3)), {}, RuntimeError, "a TensorDataset, is empty"),
-    ([1], {"workers": -1}, RuntimeError, "workers=-1"),
+    ([1], {"workers": -1}, RuntimeError, "workers must be .*, got -1"),
 ])  # fmt: skip
 def test_refusals(dataset: Any, arguments: dict[str, Any], error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
@@ -360,16 +360,16 @@ REMEDY = "Return a number, an array of numbers, an image, text or bytes instead,
     ([b"a", b"b"], "invalid data type 'bytes'"),
     (["a", "b"], "too many dimensions 'str'"),
     ([[1], [1, 2]], "expected sequence of length 1"),
-    (np.array(["a", "bb"]), "an array of the type <U2"),
-    (np.array([b"a", 1], object), "an array of the type object"),
-    (np.zeros(2, "M8[D]"), "an array of the type datetime64"),
+    (np.array(["a", "bb"]), "a numeric dtype, got <U2"),
+    (np.array([b"a", 1], object), "a numeric dtype, got object"),
+    (np.zeros(2, "M8[D]"), "a numeric dtype, got datetime64"),
     (torch.eye(3).to_sparse(), "the tensor is sparse; call its to_dense()"),
 ])  # fmt: skip
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_value_that_is_no_tensor_is_named(value: Any, reason: str, workers: int) -> None:
     for sample, name, remedy in (
         ((1, value), "value 1 of the sample", "or omit the value$"),
-        ({"n": 1, "word": value}, "the value 'word' of the sample", "or omit it, as columns=.* without 'word' does$"),
+        ({"n": 1, "word": value}, "the value 'word' of the sample", "or omit the value: pass columns=.* without 'word'$"),
         ((1, {"words": {"first": value}}), "the value '1.words.first' of the sample", "or omit it, as columns"),
         (value, "the sample", "or omit the value$"),
     ):
@@ -548,7 +548,7 @@ def test_columns_of_nested_samples() -> None:
 
     with pipe(["objects.category"]) as one, pipe(["objects"]) as all_:
         assert [len(built.run()) for built in (one, all_)] == [1, 2]
-    with pytest.raises(RuntimeError, match=r"no \['objects.label'\], but \['id', 'objects.bbox', 'objects.category'\]"):
+    with pytest.raises(RuntimeError, match=r"among \['id', 'objects.bbox', 'objects.category'\], got \['objects.label'\]"):
         pipe(["objects.label"]).build()
 
 

@@ -190,7 +190,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "workers": (lambda s: weighted({**s[2], "workers": 2}), ValueError, "workers must be 0 in a mixture"),
     "unknown argument": (lambda s: weighted({**s[0], "flies": 1}), Exception, "flies"),
     "no list": (lambda s: mixed(s, [])(), TypeError, "must be a list of torchdali.WeightedReader"),
-    "outputs": (lambda s: mixed([s[0], s[3]], [{}, {}])(), ValueError, "equally many outputs, got \\[1, 2\\]"),
+    "outputs": (lambda s: mixed([s[0], s[3]], [{}, {}])(), ValueError, "the same number of outputs, got \\[1, 2\\]"),
     "other shuffling": (lambda s: mixed(s, [{}], shuffle_after_epoch=True)().build(), RuntimeError, "shuffle_after_epoch must be False"),
     "some proportions": (lambda s: mixed(s, [{"proportion": 1}, {}])().build(), RuntimeError, "all must have one"),
     "size": (lambda s: mixed(s, [{}, {}], epoch_size=9)().build(), RuntimeError, "epoch_size goes with proportions"),

@@ -64,7 +64,7 @@ def test_an_index_of_another_archive(tmp_path: Path) -> None:
 
 def test_torn_samples_are_named(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", [("a.jpg", b"1"), ("b.jpg", b"2"), ("a.cls", b"3"), ("b.cls", b"4")])
-    with pytest.raises(RuntimeError, match=r"The sample 'a' has jpg, and not cls"):
+    with pytest.raises(RuntimeError, match=r"The sample 'a' has jpg, but not cls"):
         read(paths=path, ext=["jpg", "cls"], missing_component_behavior="error")
 
 

@@ -115,7 +115,7 @@ def sequence(
     return SequenceDataset(sequences, image_type.name, not options.get("dont_use_mmap", False))
 
 
-deprecate(sequence, "external_source, or a reader of videos")
+deprecate(sequence, "external_source, or a video reader")
 
 
 def _folders(root: str) -> list[list[str]]:
