@@ -338,7 +338,7 @@ def test_what_is_delivered_may_be_changed() -> None:
     ([1], {"layouts": ["", ""]}, RuntimeError, "must have 1 values, one for each output, got 2"),
     (torch.utils.data.Subset([1, 2], []), {}, RuntimeError, "a Subset, is empty"),
     (torch.utils.data.TensorDataset(torch.zeros(0, 3)), {}, RuntimeError, "a TensorDataset, is empty"),
-    ([1], {"workers": -1}, RuntimeError, "workers must be .*, got -1"),
+    ([1], {"workers": -1}, RuntimeError, r"workers must be .*, got -1"),
 ])  # fmt: skip
 def test_refusals(dataset: Any, arguments: dict[str, Any], error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
@@ -370,7 +370,7 @@ def test_a_value_that_is_no_tensor_is_named(value: Any, reason: str, workers: in
     for sample, name, remedy in (
         ((1, value), "value 1 of the sample", "or omit the value$"),
         ({"n": 1, "word": value}, "the value 'word' of the sample", "or omit the value: pass columns=.* without 'word'$"),
-        ((1, {"words": {"first": value}}), "the value '1.words.first' of the sample", "or omit it, as columns"),
+        ((1, {"words": {"first": value}}), "the value '1.words.first' of the sample", "or omit the value: pass columns"),
         (value, "the sample", "or omit the value$"),
     ):
         with build([sample] * 3, workers=workers) as pipe, pytest.raises(PipelineError) as said:
