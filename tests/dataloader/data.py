@@ -14,7 +14,7 @@ from torch.utils.data import ConcatDataset, Dataset, IterableDataset, Subset, Te
 from torchvision.datasets.folder import default_loader
 
 COUNT = 10  # samples of each data set
-LAZY = "images are decoded by torchdali, as far as your transforms need them"  # a note of a loader
+LAZY = "torchdali decodes the images, only as far as your transforms need them"  # a note of a loader
 
 
 def is_lazy(image: Any) -> bool:
