@@ -61,7 +61,7 @@ def _both(limit: Limit) -> tuple[float, float]:
 def given_arguments(
     augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any
 ) -> dict[str, Any]:
-    """Return the arguments that at least one augmentation of a suite accepts, to pass them to the suite."""
+    """Return those arguments that at least one augmentation of a suite accepts."""
     arguments = {"shape": shape, "fill_value": fill_value, "interp_type": interp_type}
     if shape is None:
         del arguments["shape"]

@@ -46,8 +46,9 @@ def auto_augment(
     Args:
         data: Images ``HWC`` or videos ``FHWC``, uint8.
         policy_name: ``"image_net"``, ``"reduced_image_net"``, ``"reduced_cifar10"`` or ``"svhn"``.
-        shape: Height and width of the samples; further extents are ignored. If it is passed, translations are relative
-            to the shape, otherwise in pixels. Must be None for ``"reduced_image_net"``, which has no translations.
+        shape: Height and width of the samples; further extents are ignored. If you pass a shape, translations are
+            relative to the shape, otherwise in pixels. Must be None for ``"reduced_image_net"``, which has no
+            translations.
         fill_value: Value of pixels outside the image; None repeats the edge.
         interp_type: Interpolation of warps; linear if None.
         max_translate_abs: Largest translation in pixels: one number, or two numbers for y and x. None means 250.

@@ -46,8 +46,8 @@ def rand_augment(
         n: Number of augmentations, applied one after the other.
         m: Magnitude bin, from 0 to ``num_magnitude_bins - 1``.
         num_magnitude_bins: Number of magnitude bins of each augmentation.
-        shape: Height and width of the samples; further extents are ignored. If it is passed, translations are relative
-            to the shape, otherwise in pixels.
+        shape: Height and width of the samples; further extents are ignored. If you pass a shape, translations are
+            relative to the shape, otherwise in pixels.
         fill_value: Value of pixels outside the image; None repeats the edge.
         interp_type: Interpolation of warps; linear if None.
         max_translate_abs: Largest translation in pixels: one number, or two numbers for y and x. None means 100.
@@ -56,7 +56,7 @@ def rand_augment(
         seed: Seed of the random numbers.
         monotonic_mag: If True, a greater bin means a stronger change for all augmentations. If False, `brightness`,
             `contrast`, `color`, `sharpness`, `posterize` and `solarize` have AutoAugment's magnitudes.
-        excluded: Names of augmentations to exclude.
+        excluded: Names of augmentations that are not used.
 
     Raises:
         ValueError: an argument is out of range, or contradicts another argument.

@@ -35,15 +35,15 @@ def trivial_augment_wide(
     Args:
         data: Images ``HWC`` or videos ``FHWC``, uint8.
         num_magnitude_bins: Number of magnitude bins of each augmentation.
-        shape: Height and width of the samples; further extents are ignored. If it is passed, translations are relative
-            to the shape, otherwise in pixels.
+        shape: Height and width of the samples; further extents are ignored. If you pass a shape, translations are
+            relative to the shape, otherwise in pixels.
         fill_value: Value of pixels outside the image; None repeats the edge.
         interp_type: Interpolation of warps; linear if None.
         max_translate_abs: Largest translation in pixels: one number, or two numbers for y and x. None means 32.
         max_translate_rel: Largest translation as a fraction of ``shape``: one number, or two numbers for y and x. None
             means 1.
         seed: Seed of the random numbers.
-        excluded: Names of augmentations to exclude.
+        excluded: Names of augmentations that are not used.
 
     Raises:
         ValueError: an argument is out of range, or contradicts another argument.

@@ -54,12 +54,12 @@ class DebugNode(DataNode):
 
 @dataclass(frozen=True)
 class _RecordedCall:
-    """An operator's call in a run of the function. It must have the same form in every run.
+    """An operator's call in a run of the function. The call must have the same form in every run.
 
     Attributes:
         operator: The operator.
         inputs: For each input, True if it is a batch.
-        arguments: For each argument, by name, True if it has one value per sample.
+        arguments: For each argument's name, True if the argument has one value per sample.
     """
 
     operator: Operator
@@ -279,7 +279,7 @@ class DebugRun(Executor):
                 return deliver(batch.values, outputs)
 
     def compute(self, node: Node) -> None:
-        """Compute the operator of a node and store its results in the batch."""
+        """Compute the operator of a node and store the results in the batch."""
         batch, started = self._batch, time.perf_counter()
         if node.operator.kind in ("reader", "source"):
             results = self._next(node)
@@ -299,7 +299,7 @@ class DebugRun(Executor):
         return BatchRng(random_key(self.settings.seed, node), *self._batch.draw.sample_keys())
 
     def _next(self, node: Node) -> Sequence[TensorList]:
-        """Return the outputs of a reader or source for the current batch. Open it if this is its first call."""
+        """Return the outputs of a reader or source for the current batch. The first call opens the reader or source."""
         if self._used == len(self._opened):
             source = (self._open_reader if node.operator.kind == "reader" else self._open_source)(node)
             for data in self._fed.pop(node.name, ()):
@@ -346,7 +346,7 @@ class DebugRun(Executor):
         others, self._labels[node] = batch.spare, str(len(self._labels))
         batch.spare = others if prepared is None else {**others, node: prepared}
         self.sources = {**self.sources, node: source}
-        if prepared is not None and prepared.is_repeated:  # the other sources already hold the next batch's data
+        if prepared is not None and prepared.is_repeated:  # the next batch uses the other sources' data instead
             self._restore_readers(self._before)
             self._prepared = dict(others)
         try:

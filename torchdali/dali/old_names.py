@@ -30,7 +30,7 @@ class _Renamed:
 
 
 class _Derived:
-    """Descriptor that computes an attribute, like a `property`. A program may replace it by assigning a value."""
+    """Descriptor that computes an attribute, like a `property`. A program may assign a value to the attribute."""
 
     def __init__(self, derive: Callable[[Any], Any]) -> None:
         self._derive = derive
@@ -178,7 +178,7 @@ class IteratorOldNames:
 
     @property
     def _counter(self: Any) -> int:
-        """Number of samples of this epoch so far. After an epoch, this includes the samples that the policy drops."""
+        """Number of samples of this epoch so far. At the end of an epoch, this includes dropped samples."""
         epochs = self._epochs
         return int(epochs.position + (epochs.dropped * epochs.batch_size if self._over else 0))
 

@@ -159,7 +159,7 @@ def compile_transforms(transform: Any, channels: int = 3) -> Compiled:
 
 
 def augmentations(transform: Any) -> ImageTransforms:
-    """Compile transforms for the argument `augment`. They run between the random crop and the normalization.
+    """Compile transforms for the argument `augment`, which run between the random crop and the normalization.
 
     Raises:
         TypeError: a transform isn't supported.

@@ -34,7 +34,7 @@ _OF_TORCH = (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRand
 def is_of_torch(sampler: Any) -> bool:
     """Return True for PyTorch's own samplers, tuples and ranges.
 
-    Their indices depend only on their generators' states, so the indices can be drawn at any time.
+    The indices depend only on the states of the samplers' generators, so the indices can be drawn at any time.
     """
     if type(sampler) is BatchSampler:
         return is_of_torch(sampler.sampler)

@@ -25,8 +25,7 @@ class AcceleratedIterator(CountingIterator):
     """Iterator that gets indices from PyTorch's sampler, and batches from an engine's threads.
 
     An exception such as a keyboard interrupt may end `__next__` at any instruction. The next call then closes the
-    engine, and requests all undelivered batches from a new engine. In requests, a batch is identified by its number,
-    which is its index in the epoch.
+    engine, and requests all undelivered batches from a new engine. The number of a batch is its index in the epoch.
 
     Args:
         plan: The loader's plan, which opens the engine.
@@ -228,7 +227,7 @@ class AcceleratedIterator(CountingIterator):
             close_abandoned(engine)
 
     def _release(self) -> None:
-        """Give the engine back to the loader, for later loops; close it if an exception has interrupted it."""
+        """Give the engine back to the loader, for later loops; after an exception, close the engine instead."""
         engine, self._engine = self._engine, None
         if engine is None or engine.process != process():
             return

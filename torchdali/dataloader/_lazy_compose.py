@@ -135,9 +135,9 @@ def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _FusedTransfo
 
 
 def _kind_after(t: Any, kind: Any) -> Any:
-    """Return the class of the image after a transform; `kind` is its class before the transform.
+    """Return the class of an image after a transform, from the class before the transform.
 
-    None means the class of the input, because no transform has changed it so far.
+    None means that no transform has changed the class so far.
     """
     name = name_of(t)
     if name == "ToImage":

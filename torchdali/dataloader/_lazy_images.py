@@ -236,7 +236,7 @@ class LazyJpeg(LazyImage, JpegImageFile):
         return super()._defer(modes)
 
     def _read(self) -> None:
-        """Read the file and close it, as Pillow does when it decodes; do nothing if Pillow must decode it now."""
+        """Read the file and close it, as Pillow does when it decodes; do nothing if Pillow must decode now."""
         fp, tile = self.fp, self.tile
         if fp is None or tile != [("jpeg", (0, 0, *self._size), 0, (self._mode, ""))] or self.decoderconfig:
             return
@@ -297,7 +297,7 @@ class JpegData:
 
     Attributes:
         size: Height and width.
-        lock: Lock that a thread holds while it decodes this file or converts its images to Pillow's class.
+        lock: Lock that a thread holds while it decodes this file or converts the file's images to Pillow's class.
     """
 
     def __init__(self, data: bytearray, source: ImageSource, size: tuple[int, int]) -> None:

@@ -328,7 +328,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return "\n".join(lines)
 
     def stats(self) -> LoaderStats:
-        """Return the duration of the last loop, and the time it waited for data. Print the result for a table."""
+        """Return the duration of the last loop, and its waiting time for data. Print the result for a table."""
         plan, pipeline = plan_of(self), self._pipeline()
         if pipeline is None or plan.leaves is None:
             return LoaderStats.of(self._progress, plan.notes, None, self._skipped.lines)

@@ -54,7 +54,7 @@ _VALUES = (
 
 
 class ChangedError(Exception):
-    """Error for code or an attribute that the user changed and that samples depend on. The message names it."""
+    """Error for code or an attribute that the user changed and that samples depend on. The message has its name."""
 
 
 class _Checked:

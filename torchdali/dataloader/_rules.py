@@ -1,8 +1,8 @@
 """Rules that translate torchvision's transforms into torchdali's own steps.
 
-A rule is a function that returns the steps with the same result as a transform. It raises an error if a value of the
-transform has an unsupported type, or if torchvision itself would raise an error for the value. Only torchvision's own
-classes have rules, both in `transforms` and in `transforms.v2`.
+A rule is a function that returns the steps with the same result as a transform. The rule raises an error if a value of
+the transform has an unsupported type, or if torchvision itself would raise an error for the value. Only torchvision's
+own classes have rules, both in `transforms` and in `transforms.v2`.
 
 A rule also depends on the *form* of the transform's input, which may be a PIL image, a uint8 tensor, a float tensor
 from 0 to 1, or a normalized float tensor.

@@ -1,6 +1,4 @@
-"""Subclasses of PyTorch's iterators. Only this module uses private names of PyTorch's loader.
-
-It supports the versions 2.6 to 2.14 of PyTorch.
+"""Subclasses of PyTorch's iterators. Only this module uses private names of PyTorch's loader (2.6 to 2.14).
 
 Functions are imported from `torch.utils.data._utils`. The subclasses of PyTorch's iterators override
 `_next_data`, `_next_index`, `_process_data`, `_reset` and `_shutdown_workers`, and use the attributes

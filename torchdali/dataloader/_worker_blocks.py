@@ -82,7 +82,7 @@ class BlockCollate:
     """Collate function like PyTorch's `default_collate`, but large tensors are written to reusable blocks."""
 
     def __init__(self, received: ReceivedBlocks) -> None:
-        # This reference keeps the object alive as long as PyTorch's iterator refers to its collate function.
+        # This reference keeps `received` alive as long as PyTorch's iterator refers to this collate function.
         self._received: ReceivedBlocks | None = received
         self._in_use, self._key = received.in_use, received.key
         self._blocks: dict[int, Tensor] = {}

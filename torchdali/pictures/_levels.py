@@ -41,8 +41,8 @@ def levels(images: Sequence[torch.Tensor], normalization: Normalization | None =
 
     Args:
         images: The images, each ``(..., H, W, C)``.
-        normalization: Normalization of the images. It is undone for floats, which are then not stretched to their
-            smallest and largest value.
+        normalization: Normalization of the images. For floats, the normalization is undone, and the values aren't
+            stretched to the range of the batch.
     """
     if all(image.dtype == torch.uint8 for image in images):
         return [image.numpy() for image in images]
@@ -79,7 +79,7 @@ def _scale_levels(image: torch.Tensor, low: float, high: float) -> Array:
 
 
 def to_color(pixels: Array) -> Array:
-    """Convert any number of channels to ``(..., 3)``: one channel is gray; from four on, the first three are used."""
+    """Convert any number of channels to ``(..., 3)``: one channel is gray; of four or more, the first three count."""
     channels = pixels.shape[-1]
     if channels == 1:
         return np.broadcast_to(pixels, (*pixels.shape[:-1], 3))

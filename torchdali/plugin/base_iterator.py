@@ -74,8 +74,8 @@ class BaseIterator(IteratorOldNames):
 
     Args:
         pipelines: One pipeline, or several pipelines whose batches are delivered together.
-        size: Number of samples in an epoch. If it is negative, the epoch ends when the source ends. It can't be
-            combined with `reader_name`.
+        size: Number of samples in an epoch; if negative, the epoch ends when the source ends. You can't pass both
+            `size` and `reader_name`.
         reader_name: Name of the reader whose size, shards and padding determine the epoch.
         auto_reset: True or "yes" to begin the next epoch automatically. With False, "no" or None, call `reset` or begin
             a new ``for`` loop.
@@ -531,7 +531,7 @@ class BaseIterator(IteratorOldNames):
         return pipe.share_next(number)
 
     def _restart(self, pipe: Pipeline) -> None:
-        """Begin the next epoch of a pipeline if it is at the end of an epoch."""
+        """Begin the next epoch of a pipeline if the pipeline is at the end of an epoch."""
         with self._driving():
             pipe.reset()
             if self._ever_scheduled and pipe.empty():

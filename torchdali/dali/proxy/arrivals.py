@@ -1,11 +1,11 @@
-"""Change PyTorch's iterator over workers' results, so that it soon notices dead, suspended and stuck workers.
+"""Let PyTorch's iterator over workers' results soon notice dead, suspended and stuck workers.
 
 PyTorch notices the death of a worker by a signal, but Python handles signals only in the main thread. In other threads,
 PyTorch checks the workers only after five seconds, or after the loader's ``timeout``. At the end of a loop, PyTorch
 waits five seconds for each stuck worker, one after the other. If a worker is suspended while it sends a result, PyTorch
 waits forever, even with a ``timeout``.
 
-The methods that this module overrides aren't public. If PyTorch doesn't have one of them, PyTorch's own code runs.
+The methods that this module overrides aren't public. If PyTorch lacks one of the methods, PyTorch's own code runs.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class _Watching(_Torchs or object):  # type: ignore[misc]
             _end(self._workers)
 
     def _told_later(self, worker_id: int) -> bool:
-        """Return True if PyTorch hasn't asked all later workers to end yet."""
+        """Return True if PyTorch has yet to ask a later worker to end."""
         later = self._workers_status[worker_id + 1 :]
         return bool(later) if self._persistent_workers else any(later)
 

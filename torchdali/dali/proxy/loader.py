@@ -73,7 +73,7 @@ class _EpochIterator:
     """Iterator over the batches of one epoch, in order. The pipeline processes some batches ahead.
 
     The user's thread calls this iterator, which calls PyTorch's iterator in the same thread. Therefore, errors,
-    timeouts, dead workers and Ctrl-C have the same effect as in PyTorch. An error is raised when its batch is due.
+    timeouts, dead workers and Ctrl-C have the same effect as in PyTorch. A batch's error is raised in the batch's turn.
 
     If a loop ends early, the number of batches that the pipeline has started depends on the time at which the workers'
     batches arrived. Therefore, the random numbers of the next epoch are not reproducible, unless the server is

@@ -29,7 +29,7 @@ _servers: weakref.WeakValueDictionary[str, DALIServer] = weakref.WeakValueDictio
 
 
 class _PipelineRun:
-    """A run of the pipeline for one batch, with its outputs or its error as soon as it has ended."""
+    """A run of the pipeline for one batch; after its end, with the outputs or the error."""
 
     def __init__(self, server: DALIServer, ref: DALIPipelineRunRef) -> None:
         self.server, self.ref = server, ref

@@ -1,10 +1,10 @@
 """Loops whose body is recorded in its first iteration, and computed ahead for the following iterations.
 
-The first iteration runs like a loop without capture, and the operations that it records are the *template*. For the
-later iterations, up to `_AHEAD` of them ahead of the loop's body, the template is applied to the iteration's own data.
-When the body then makes the same calls, the calls return the results that were computed ahead. The next loop over the
-same data begins with the template of the previous loop. If its first iteration makes other calls, these calls become
-the new template.
+The first iteration runs like a loop without capture, and the operations that it records are the *template*. For each
+later iteration, the template is applied to the iteration's own data and computed, up to `_AHEAD` iterations before the
+loop reaches the iteration. When the body then makes the same calls, the calls return the computed results. The next
+loop over the same data begins with the template of the previous loop. If the first iteration of the next loop makes
+other calls, these calls become the new template.
 
 The thread that runs the loop starts iterations. The first thread that requests a result waits for the result's
 iteration, and for all iterations that were started before it.

@@ -61,7 +61,7 @@ class OperationEngine:
             work.deliver(outputs)
 
     def begin(self, results: Sequence[OperationResult], runners: dict[Any, StructureRunner]) -> Callable[[], None]:
-        """Begin to compute results; return a function that waits for them and sets them.
+        """Begin to compute results; return a function that waits for the results and sets them.
 
         Other results are not set, even if they are referenced, because another thread may change the references at any
         moment. The caller must call the returned functions in the order in which they were returned, from any thread.

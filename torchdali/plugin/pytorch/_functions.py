@@ -55,7 +55,7 @@ def as_operator(
     """Create an operator from a function that processes one sample.
 
     Unlike `torch_python_function`, the operator calls the function in several threads at the same time, for different
-    samples. The function must be thread-safe and must not have a state. If it draws random numbers, they are not
+    samples. The function must be thread-safe and must not have a state. Random numbers that the function draws are not
     reproducible.
 
     Args:

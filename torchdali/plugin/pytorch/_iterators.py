@@ -70,7 +70,7 @@ class DALIGenericIterator(_NamedOutputs):
     Args:
         pipelines: One pipeline, or several pipelines whose batches are delivered together.
         output_map: Names of the pipeline's outputs, in order.
-        size: Number of samples in an epoch. If it is -1, the epoch ends when the source ends. It can't be combined with
+        size: Number of samples in an epoch; if -1, the epoch ends when the source ends. You can't pass both `size` and
             `reader_name`.
         reader_name: Name of the reader whose size, shards and padding determine the epoch.
         auto_reset: True or "yes" to begin the next epoch automatically, without a call of `reset`.

@@ -7,8 +7,8 @@ The classes of this module:
 
 - `_ListIterator` is a DALI-compatible iterator over padded readers, with `LastBatchPolicy.PARTIAL` or ``DROP``.
   It counts epochs, shards and batches, and divides the last batches of an epoch so that no rank has an empty batch.
-- `Loader` builds a `_ListIterator` on first use. It builds another one if it is used in another process, on another
-  rank or in another worker.
+- `Loader` builds a `_ListIterator` on first use, and another one on the first use in another process, on another rank
+  or in another worker.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class _StartCounter:
         return following - 1
 
     def go_to(self, epoch: int) -> None:
-        """Set the epoch of the current workers. The workers that are started next begin the epoch after it."""
+        """Set the epoch of the current workers. The workers that are started next begin the following epoch."""
         self._keep(epoch + 1)
 
     @staticmethod

@@ -44,8 +44,8 @@ class Compose:
     The first call in each process builds the pipeline, so that a `Compose` may be pickled and forked. Several threads
     may call a `Compose`; their calls run one after the other.
 
-    If you call a `Compose` with a node while you define a pipeline, it adds the transforms to that pipeline. The node's
-    images must have the layout ``HWC``.
+    If you call a `Compose` with a node while you define a pipeline, the transforms are added to that pipeline. The
+    node's images must have the layout ``HWC``.
 
     Args:
         op_list: The transforms.
