@@ -96,11 +96,7 @@ class Flac(NamedTuple):
 
 
 def parse_flac(encoded: Array) -> Flac | None:
-    """Read the description of a FLAC file; return None for unusual files, or if PyAV is not installed.
-
-    Args:
-        encoded: ``(n,)`` uint8, the bytes of the file.
-    """
+    """Read the description of a FLAC file; return None for unusual files, or if PyAV is not installed."""
     return _parse_stream_info(encoded) if _av() is not None else None
 
 

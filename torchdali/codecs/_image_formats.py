@@ -145,7 +145,6 @@ def _from_inks(pixels: Tensor, adobe: bool, most: int = 255) -> Tensor:
     The light of an ink is the amount that it transmits.
 
     Args:
-        pixels: ``(H, W, 4)``.
         adobe: True if the values are light, as Adobe stores them; False if they are ink.
         most: The largest value (full scale).
     """
@@ -318,8 +317,6 @@ def _pillow(
     """Decode with a Pillow plugin, called directly: without format detection, and without warnings about the size.
 
     Args:
-        plugin: Name of the plugin.
-        data: The encoded file.
         header: Header of the file; its size must match Pillow's.
         unpack: Pillow's raw mode, which selects the bytes of each value.
         opaque: Drop the alpha channel of RGBA images.

@@ -200,7 +200,6 @@ def jpeg_orientation(view: memoryview, exif: int) -> int:
     """Return the EXIF orientation of a JPEG.
 
     Args:
-        view: The encoded JPEG.
         exif: Offset of the EXIF block that `jpeg_frame` found, or 0.
     """
     if not exif:

@@ -126,11 +126,7 @@ _ENOUGH = 3  # other bytes rarely look like this number of consecutive blocks wi
 
 
 def _silent(head: bytes) -> bytes:
-    """Return the smallest block with the same form as another block: without a checksum, with the lowest bit rate.
-
-    Args:
-        head: The first bytes of the other block.
-    """
+    """Return the smallest block with the same form as another block: without a checksum, with the lowest bit rate."""
     header = bytes((head[0], head[1] | 1, 0x10 | head[2] & 0x0C, head[3]))
     block = _block(header)
     return header if block is None else header.ljust(block.size, b"\0")

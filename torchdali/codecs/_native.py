@@ -90,7 +90,6 @@ class JpegSource(NamedTuple):
     """An encoded JPEG or decoded pixels in memory.
 
     Attributes:
-        address: Address of the data.
         length: Size of the data in bytes.
         height: Height before any rotation.
         width: Width before any rotation.
@@ -367,7 +366,6 @@ class Parts:
         """Decode the library's windows, and copy the engine's files.
 
         Args:
-            options: Options of the decoder.
             pixels: Address for the decoded pixels.
             copies: Address for the file copies.
 

@@ -19,7 +19,6 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
     """Decode to ``(H, W, C)``, with the dtype and channels of the file; colors are RGB.
 
     Args:
-        view: The encoded image.
         purpose: Name of the format, for errors.
 
     Raises:
@@ -45,7 +44,6 @@ def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool =
     """Decode to gray ``(H, W, 1)`` or RGB ``(H, W, 3)``; return None if OpenCV is missing, too old, or fails.
 
     Args:
-        encoded: The encoded image.
         gray: Decode to gray; otherwise to RGB.
         deep: Return 16-bit images as uint16. If False, the result is always uint8.
     """

@@ -183,7 +183,6 @@ def _data(encoded: Array, at: int, form: str, included: int, wanted: bytes = b"d
     """Return the offset of a chunk's data; None if the chunk is missing.
 
     Args:
-        encoded: Bytes of the file.
         at: Offset of the first chunk.
         form: `struct` format of the start of a chunk: name and length.
         included: Number of bytes at the start of a chunk that the length includes.

@@ -68,10 +68,7 @@ def decode_rows(
     Args:
         view: A JPEG of one or three channels.
         frame: Offset of the frame header; see `jpeg_frame`.
-        height: Height of the image.
         bottom: End (exclusive) of the rows.
-        fast: See `decode_whole`.
-        fancy: See `decode_whole`.
     """
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
@@ -94,10 +91,8 @@ def decode_scaled(
     Args:
         view: A JPEG of one or three channels.
         frame: Offset of the frame header; see `jpeg_frame`.
-        height: Height of the image.
         bottom: End (exclusive) of the rows, counted at full size.
         scale: 2, 4 or 8; the result has ``ceil(n / scale)`` rows and columns.
-        fast: See `decode_whole`.
 
     Returns:
         ``(rows, columns, 3)`` RGB; None if another library must decode the image.

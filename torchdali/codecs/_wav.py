@@ -140,9 +140,6 @@ def parse_words(files: Sequence[Array]) -> tuple[int, list[int], list[Array]] | 
 def parse(encoded: Array) -> Wav | None:
     """Read the header of a WAV file.
 
-    Args:
-        encoded: ``(n,)`` uint8, the bytes of the file.
-
     Returns:
         The header; None for files that are not WAV, or have another codec.
     """
@@ -181,7 +178,6 @@ def lacks_length(encoded: Array, at: int) -> bool:
     it writes to a pipe, or if it is killed early.
 
     Args:
-        encoded: ``(n,)`` uint8, the bytes of the file.
         at: Offset after the length.
     """
     if len(encoded) < at + 8:

@@ -77,12 +77,10 @@ def decode(
 def decode_several(
     buffers: Sequence[Tensor] | Sequence[Array], downmix: bool, dtype: torch.dtype, empty: Empty
 ) -> tuple[Tensor, list[int], list[int]] | None:
-    """Decode several WAV and FLAC files with equal numbers of channels in one call.
+    """Decode several WAV and FLAC files with equal numbers of channels in one call; see `decode`.
 
     Args:
         buffers: ``(n,)`` uint8 each; arrays must be contiguous and writable.
-        downmix: See `decode`.
-        dtype: See `decode`.
         empty: Function that returns memory for the samples.
 
     Returns:
@@ -156,17 +154,12 @@ def decode_part(
     dtype: torch.dtype = torch.float32,
     quality: float = 50.0,
 ) -> tuple[Tensor, int]:
-    """Decode a part of an audio file; see `decode`.
+    """Decode a part of an audio file; see `decode` for the other arguments.
 
     Args:
-        buffer: See `decode`.
         offset: Start of the part in seconds; if negative, the start of the file.
         duration: Length of the part in seconds; at the end of the file, the part is shorter. If negative, the part
             extends to the end.
-        sample_rate: See `decode`.
-        downmix: See `decode`.
-        dtype: See `decode`.
-        quality: See `decode`.
 
     Returns:
         The samples, and the rate of the file in Hz.

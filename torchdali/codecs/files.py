@@ -27,7 +27,6 @@ def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor
     """Read a file to a 1-D uint8 tensor; thread-safe.
 
     Args:
-        path: Path of the file.
         mapped: Map a file of 8 MiB or more into memory if possible; smaller files are read.
         direct: If not ``mapped``, bypass the system's file cache if the file system supports this.
 
@@ -130,7 +129,6 @@ def read_after(path: str, head: bytes, out: Tensor) -> bool:
     """Read a file into a tensor if the file begins with expected bytes.
 
     Args:
-        path: Path of the file.
         head: Expected first bytes of the file.
         out: Tensor for the bytes after `head`; contiguous.
 
@@ -173,7 +171,6 @@ def read_cached(paths: Iterable[str], block: Callable[[int], Tensor]) -> Filled 
     """Read files that are in the system's file cache.
 
     Args:
-        paths: Paths of the files.
         block: Function that returns a block of memory with at least the requested number of bytes.
 
     Returns:

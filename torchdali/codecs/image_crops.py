@@ -64,18 +64,9 @@ def decode_crop(
     fancy: bool = True,
     header: ImageHeader | None = None,
 ) -> Tensor:
-    """Decode a window; the result equals a slice of `decode`'s result.
+    """Decode a window of the upright image; the result equals a slice of `decode`'s result.
 
-    Args:
-        data: Encoded bytes; see `decode`.
-        y: Top of the window in the upright image.
-        x: Left side of the window.
-        h: Height of the window.
-        w: Width of the window.
-        adjust_orientation: Turn the image according to its EXIF block.
-        fast: See `decode`.
-        fancy: See `decode`.
-        header: Header of the data; None to read it.
+    `adjust_orientation`, `fast` and `fancy` are arguments of `decode`. Pass `header` if the header was already read.
 
     Returns:
         ``(h, w, 3)`` uint8 RGB, contiguous or a view of the whole image.
@@ -115,23 +106,15 @@ def decode_scaled_crop(
     fast: bool = False,
     header: ImageHeader | None = None,
 ) -> ScaledCrop:
-    """Decode a window that is going to be resized, at a reduced size that isn't smaller than the target.
+    """Decode a window of the upright image at a reduced size, but not below the size to which it will be resized.
 
     A reduced image isn't exact: libjpeg renders only the lower frequencies. The result's window is widened to multiples
     of 8 pixels in the stored image. Images are decoded at full size if they aren't JPEGs, if they have four channels,
     or if neither simplejpeg nor Pillow can reduce them.
 
     Args:
-        data: Encoded bytes; see `decode`.
-        y: Top of the window in the upright image.
-        x: Left side of the window.
-        h: Height of the window.
-        w: Width of the window.
         target_h: Height to which the caller will resize the window.
         target_w: Width to which the caller will resize the window.
-        adjust_orientation: Turn the image according to its EXIF block.
-        fast: See `decode`.
-        header: Header of the data; None to read it.
 
     Raises:
         DecodeError: The image cannot be decoded; see `decode`.
@@ -169,14 +152,7 @@ def decode_upper(
     fast: bool = False,
     header: ImageHeader | None = None,
 ) -> Tensor:
-    """Decode at least the rows above `bottom`; these rows equal `decode`'s result.
-
-    Args:
-        data: See `decode_crop`.
-        bottom: End (exclusive) of the rows in the upright image.
-        adjust_orientation: See `decode_crop`.
-        fast: See `decode_crop`.
-        header: See `decode_crop`.
+    """Decode at least the rows of the upright image above `bottom`; these rows equal `decode`'s result.
 
     Returns:
         ``(bottom or more, W, 3)`` uint8 RGB, contiguous; valid until the thread decodes the next image.

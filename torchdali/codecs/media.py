@@ -38,9 +38,6 @@ _LARGEST, _FREE, _PER_BYTE = (1 << 30) // 3, FREE_VALUES // 3, MAX_VALUES_PER_BY
 def pyav(purpose: str) -> Any:
     """Import and return the module of PyAV.
 
-    Args:
-        purpose: Description of the task, for the error.
-
     Raises:
         MissingExtraError: PyAV is not installed.
     """
@@ -76,7 +73,6 @@ def open_media(av: Any, source: str | Tensor) -> Media:
     """Open a video or audio file.
 
     Args:
-        av: The module of PyAV.
         source: Path of the file, or its content ``(n,)`` uint8.
 
     Raises:

@@ -55,9 +55,6 @@ def window(top: int, left: int, size: Size, border: str, fill: Levels) -> bytes:
     """Return a step that cuts a window, which may reach outside the image.
 
     Args:
-        top: Top of the window.
-        left: Left side of the window.
-        size: Height and width of the window.
         border: torchvision's name of the padding mode for pixels outside the image.
         fill: Color of the pixels outside the image if `border` is "constant".
     """
@@ -94,7 +91,6 @@ def affine(size: Size, matrix: Sequence[float], name: str, fill: Levels) -> byte
     Args:
         size: Height and width of the result.
         matrix: Transform from a position in the result to a position in the source image.
-        name: Name of the filter.
         fill: Color of the pixels outside the source image.
     """
     kind = _AFFINE if len(matrix) == 6 else _PERSPECTIVE
@@ -111,7 +107,6 @@ def rotation(
         angle: Angle in degrees, counterclockwise.
         expand: Enlarge the result so that it contains the whole rotated image.
         center: Center of the rotation, x and y; None for the center of the image.
-        name: Name of the filter.
         fill: Color of the pixels outside the image.
     """
     height, width = size

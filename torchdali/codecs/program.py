@@ -108,8 +108,6 @@ class ImageProgram(NamedTuple):
         Return None if the result was already resized, or if the program cannot match Pillow.
 
         Args:
-            height: New height.
-            width: New width.
             name: Name of the Pillow filter.
             of_tensor: Resize as PyTorch resizes tensors: the width first, with 16-bit weights.
         """

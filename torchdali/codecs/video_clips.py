@@ -34,7 +34,6 @@ def pad_frames(frames: Sequence[int], end: int, mode: str) -> list[int]:
     As in DALI, reflection may go back to the first frame of the file, even if the clip's range starts later.
 
     Args:
-        frames: Frame indices.
         end: End of the range (exclusive).
         mode: One of `PAD_MODES`. With "none", indices beyond the end are removed.
 
@@ -82,7 +81,6 @@ def read_clip(decoder: VideoDecoder, frames: Sequence[int], fill: Tensor, out: T
     """Read frames of a video.
 
     Args:
-        decoder: The open video.
         frames: Frame indices; -1 for a frame with the fill value.
         fill: The fill value, ``(3,)`` uint8.
         out: Tensor to write the frames to; None for a new tensor.

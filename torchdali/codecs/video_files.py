@@ -38,12 +38,7 @@ def _index_file(path: str, size: int, changed: int) -> VideoIndex:
 class VideoFiles:
     """Open decoders of video files; each is used by one thread at a time.
 
-    The most recently used decoders stay open.
-
-    Args:
-        color: See `VideoDecoder`.
-        fast: See `VideoDecoder`.
-        upright: See `VideoDecoder`.
+    The most recently used decoders stay open. The arguments are options of `VideoDecoder`.
     """
 
     def __init__(self, color: str = "RGB", fast: bool = False, upright: bool = False) -> None:

@@ -79,7 +79,6 @@ def encode(content: bytes, shorter: int | None, format: str | None, quality: int
     """Encode an image again, to shrink it or to convert it to another format.
 
     Args:
-        content: The encoded image.
         shorter: Shrink larger images so that their shorter side has this number of pixels; None keeps all sizes.
         format: One of `FORMATS`; None to encode only shrunk images: photos as JPEG, other images as PNG.
         quality: Quality of JPEG and WebP.

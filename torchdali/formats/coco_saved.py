@@ -55,7 +55,6 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
     """Read saved annotations.
 
     Args:
-        folder: Folder of the tables.
         polygons: Read the polygons, too.
         ids: Read the ids of the images, too. They may not have been saved.
 

@@ -71,7 +71,6 @@ class DiskCache:
         """Return bytes of a key's string; None if the string is missing or damaged.
 
         Args:
-            key: The key.
             start: Offset of the returned bytes in the string.
             count: Number of returned bytes; None for all bytes from `start` on.
         """

@@ -31,7 +31,6 @@ class LmdbEntry(NamedTuple):
     """A key, and the position of its value.
 
     Attributes:
-        key: The key.
         offset: Offset of the value in the file.
         size: Size of the value in bytes.
     """
@@ -91,10 +90,7 @@ def _walk(storage: ByteStorage, size: int, number: int, depth: int, unread: Iter
     """Yield the entries of a subtree.
 
     Args:
-        storage: The database.
-        size: Size of a page in bytes.
         number: Number of the subtree's root page.
-        depth: Depth of the subtree.
         unread: Iterator with one item per page of the file. Each visited page consumes an item; if none remains, the
             pages form a cycle.
     """

@@ -47,7 +47,6 @@ class Manifest:
 
     Args:
         kind: Format of the containers: ``"webdataset"``, ``"tfrecord"`` or ``"mxnet"``.
-        shards: Shards by file name.
         path: Path of the file that the manifest was read from, for error messages.
     """
 

@@ -17,7 +17,7 @@ __all__ = [
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _FIXED = {FIXED64: 8, FIXED32: 4}
-_LONGEST = 10  # bytes of a varint
+_LONGEST = 10  # maximum number of bytes of a varint (a number of variable length)
 
 Buffer = memoryview
 Field = tuple[int, int, int, int]

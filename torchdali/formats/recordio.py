@@ -155,9 +155,6 @@ def write_image(file: BinaryIO, data: bytes, labels: Sequence[float], number: in
     """Write an image with one or more labels; return the number of written bytes.
 
     Args:
-        file: The RecordIO file.
-        data: The encoded image.
-        labels: The labels.
         number: The ``id`` of the record.
     """
     if len(labels) == 1:

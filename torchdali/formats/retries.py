@@ -51,7 +51,6 @@ def repeat(
     """Send a request until it succeeds.
 
     Args:
-        request: Function that sends the request.
         deadline: Number of seconds after which a failed request is not sent again.
         retries: Maximum number of repetitions; None for any number.
         longest: Maximum number of seconds between two attempts, unless the server requests more.

@@ -194,7 +194,7 @@ class SampleStore:
 
     def _take(self, block: bytes) -> None:
         """Add the entries in a block of the index."""
-        count, end = len(block) // _LENGTH, os.fstat(self._data).st_size  # a sample is written before its entry
+        count, end = len(block) // _LENGTH, os.fstat(self._data).st_size  # the entries' samples are already written
         self._read_to += count * _LENGTH
         if block.count(0) == len(block):  # zeros: a hole in the file
             return
@@ -268,8 +268,9 @@ class MemoryStore(SampleStore):
 class DiskStore(SampleStore):
     """A store in two files of a folder, which several processes of a user may use at the same time.
 
+    The folder is created if it doesn't exist.
+
     Args:
-        folder: Path of the folder; created if it does not exist.
         stem: Start of the files' names.
         limit: Maximum size of the data in bytes. None allows all free space, except a tenth of the disk.
 

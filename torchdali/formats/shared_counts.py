@@ -21,7 +21,7 @@ DescriptorPlace = tuple[str, str]
 
 
 class SharedCounts:
-    """Counters that threads and processes share. The value of a counter is the sum of all processes' counts.
+    """Counters 0 to 6 that threads and processes share. A counter's value is the sum of all processes' counts.
 
     Each process has its own row, and adds only to this row, so no process waits for another.
 
@@ -51,12 +51,7 @@ class SharedCounts:
             return cls()
 
     def add(self, number: int, amount: int = 1) -> None:
-        """Add an amount to a counter.
-
-        Args:
-            number: Index of the counter, 0 to 6.
-            amount: The amount.
-        """
+        """Add an amount to the counter with an index."""
         with self._lock:  # only this process writes to its row, but with several threads
             if self._process != os.getpid():  # the first call, or the first call after a fork
                 self._row, self._process = self._own_row(), os.getpid()
@@ -76,22 +71,15 @@ class SharedCounts:
         return _ROWS - 1
 
     def total(self, number: int) -> int:
-        """Return the value of a counter: the sum of all processes' counts.
-
-        Args:
-            number: Index of the counter, 0 to 6.
-        """
+        """Return the value of the counter with an index."""
         return sum(self._numbers[number + 1 :: _NUMBERS].tolist())
 
 
 def anonymous_descriptor(size: int) -> int:
-    """Create an unnamed file; return its descriptor.
+    """Create an unnamed file of `size` bytes; return its descriptor.
 
     The file is in memory if the system supports this; otherwise it is in the folder for temporary files. Pages that are
     never written use no memory.
-
-    Args:
-        size: Size of the file in bytes.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(f"torchdali-{secrets.token_hex(8)}")

@@ -28,7 +28,7 @@ PATIENCE = 3.0  # seconds to wait for a lock
 _SHORTEST, _LONGEST = 0.0002, 0.002  # seconds between two attempts
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 _PLAIN: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_CAREFUL = _PLAIN | _NO_LINK | getattr(os, "O_NONBLOCK", 0)  # don't wait for a pipe's writer
+_CAREFUL = _PLAIN | _NO_LINK | getattr(os, "O_NONBLOCK", 0)  # opening a pipe doesn't wait for a writer
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN | _NO_LINK
 
 
@@ -36,7 +36,6 @@ def open_folder(path: str, *, own: bool) -> int:
     """Open a folder; create it if it doesn't exist, with access only for this user.
 
     Args:
-        path: Path of the folder.
         own: True if torchdali chose the folder's name, not the user. The folder must then belong to this user, and must
             not be a link.
 
@@ -60,9 +59,7 @@ def open_own(name: str, flags: int, folder: int) -> int:
     """Open a regular file of this user, or create a file that only this user may read.
 
     Args:
-        name: Name of the file in the folder.
         flags: Flags of `os.open`.
-        folder: Descriptor of the folder.
 
     Returns:
         A descriptor of the file.
@@ -152,8 +149,6 @@ def write_whole(
 
     Args:
         name: Name of the file in `folder`; a path if `folder` is None.
-        pieces: Content of the file.
-        folder: Descriptor of the folder.
         mode: Permissions. None keeps the permissions of the old file if it belongs to this user; otherwise the umask
             determines them.
         lasting: Wait until the data is on the disk.

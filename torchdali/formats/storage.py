@@ -55,11 +55,7 @@ class ByteStorage(Protocol):
 
 
 class MappedFile:
-    """A file that is mapped into memory; `read` returns views of this memory.
-
-    Args:
-        path: Path of the file.
-    """
+    """A file that is mapped into memory; `read` returns views of this memory."""
 
     def __init__(self, path: str) -> None:
         self._status = _status(path)
@@ -146,7 +142,6 @@ class PlainFile:
     """A file that is read with ordinary read calls; each `read` returns new memory.
 
     Args:
-        path: Path of the file.
         direct: Bypass the system's file cache if the file system supports this.
     """
 
@@ -227,13 +222,9 @@ def open_storage(
 
 
 def read_text(path: str, remote: Remote | None = None) -> str:
-    r"""Return the content of a small text file, for example an index.
+    r"""Return the content of a small text file, for example an index; `path` may be a URL.
 
     A byte order mark is removed, and line ends become ``\n``.
-
-    Args:
-        path: Path of the file, or its URL.
-        remote: Connection that reads URLs.
 
     Raises:
         RuntimeError: The file cannot be read, or is not a text file in an ASCII-compatible encoding.

@@ -94,8 +94,6 @@ def open_system(url: str, limits: RequestLimits, renewed: bool = False) -> Any:
     """Open the file system of a URL.
 
     Args:
-        url: URL of an object.
-        limits: Limits on requests.
         renewed: Read the credentials again instead of reusing an open file system.
     """
     scheme = _OBSTORE.get(url.partition("://")[0])
@@ -165,8 +163,6 @@ def get(
     """Read a range or a whole object with one request.
 
     Args:
-        system: The file system.
-        path: Path of the object.
         start: Offset of the range.
         count: Number of bytes; None for the whole object.
         version: The version to read; None for any version.

@@ -64,7 +64,6 @@ def header_number(field: bytes, at: int) -> int:
     """Read a number, which is written in octal digits or in GNU's base 256.
 
     Args:
-        field: The bytes of the number.
         at: Offset of the header, for the error.
     """
     if field[0] & 0x80:
@@ -104,8 +103,6 @@ def sparse_of_records(storage: ByteStorage, records: Records, data: int, length:
     """Read the map of a file from its pax header, in the versions 0.0, 0.1 and 1.0.
 
     Args:
-        storage: Storage of the archive.
-        records: Keys and values of the pax header.
         data: Offset of the file's content.
         length: Length of the content.
 

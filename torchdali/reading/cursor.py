@@ -53,7 +53,6 @@ class RecordOrder:
     """An order of records, computed only for the requested positions.
 
     Args:
-        length: Number of records.
         at: Function that returns the records at some positions.
     """
 
@@ -72,8 +71,6 @@ class RecordOrder:
         """Return the records of a range of positions as an order.
 
         Args:
-            start: First position.
-            stop: Position after the last.
             order: Function that permutes the positions of the range, counted from `start`; None keeps them.
         """
 
@@ -99,11 +96,7 @@ class RecordOrder:
         return RecordOrder(size, at)._at_hand(size)
 
     def _at_hand(self, size: int) -> RecordOrder:
-        """Store the order in an array, unless it was derived from an order of more than `_LONG` records.
-
-        Args:
-            size: Length of the order from which this one was derived.
-        """
+        """Store the order in an array, unless it was derived from an order of `size` > `_LONG` records."""
         return self if size > _LONG else RecordOrder(self._length, self[:].__getitem__)
 
 

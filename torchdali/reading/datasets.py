@@ -85,9 +85,7 @@ def read_row(read: Read, copied: Collection[int] = (), **arguments: Any) -> Sequ
     """Read a record.
 
     Args:
-        read: The function that reads the record.
         copied: Indices of the outputs that must be copied.
-        arguments: Arguments of `read`.
 
     Raises:
         TypeError: The result is a single tensor or array; its first axis would be mistaken for the outputs.
@@ -111,7 +109,6 @@ class RecordNames(Sequence[str]):
 
     Args:
         name: Function that returns the name of a record.
-        records: Indices of the records.
     """
 
     def __init__(self, name: Callable[[int], str], records: Indices) -> None:
@@ -156,9 +153,7 @@ class WholeFiles(Sequence[Read]):
     Code that can read several files in one call uses the attribute `paths` instead of the functions.
 
     Args:
-        records: Indices of the records.
         name: Function that returns the path of a record.
-        read: The dataset's `read`, for a single record.
     """
 
     def __init__(self, records: Sequence[int], name: Callable[[int], str], read: Read) -> None:
@@ -187,7 +182,7 @@ def start_reads(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> 
 
     Each function returns the outputs of its record: it waits for a read that was started, or reads the record itself.
     """
-    # Runs in the thread that schedules batches. The threads that compute batches call the returned functions.
+    # The scheduler thread calls this function. The threads that compute batches call the returned functions.
     read_many = getattr(dataset, "read_many", None)
     reads: Sequence[Read] | None = None if read_many is None else read_many(records, epochs)
     return [functools.partial(dataset.read, record) for record in records] if reads is None else reads

@@ -39,13 +39,7 @@ def list_identity(dataset: Any) -> bytes | None:
 
 
 def compare(reader: str, saved: Any, own: str | None) -> None:
-    """Warn if a saved digest differs from a reader's digest; do nothing if one of them is None.
-
-    Args:
-        reader: Name of the reader, for the message.
-        saved: The saved digest.
-        own: The reader's digest.
-    """
+    """Warn if a saved digest differs from a reader's digest; do nothing if one of them is None."""
     if saved is not None and own is not None and saved != own:
         warn(
             f"reader {reader!r} has other files than when the checkpoint was saved, or the same files in another "

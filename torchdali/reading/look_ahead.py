@@ -35,10 +35,7 @@ class LookAhead:
         """Return the functions that read the records of a batch, and start to read the batches after it.
 
         Args:
-            dataset: The reader's dataset.
             cursor: The reader's cursor, positioned after the batch.
-            keys: Keys of the batch.
-            batch_size: Number of samples in a batch.
         """
         if self._queue and np.array_equal(self._queue[0][0], keys.records):
             reads = self._queue.popleft()[1]

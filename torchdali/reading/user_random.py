@@ -53,11 +53,7 @@ def seed_sample(*key: int) -> None:
 
 
 class TracedDraws:
-    """Detects random numbers that a function under `pipeline_def` draws while it is traced.
-
-    Args:
-        function: Name of the function.
-    """
+    """Detects random numbers that a function under `pipeline_def` draws while it is traced."""
 
     def __init__(self, function: str) -> None:
         self._function = function

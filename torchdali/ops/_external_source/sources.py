@@ -308,7 +308,6 @@ class FedByUser(_Positioned):
     """Source that delivers the data that the user passes to `Pipeline.feed_input`.
 
     Args:
-        expected: Expected dtype and number of axes.
         layout: Layout of a sample if `feed_input` is called without a layout; "" for the data's own layout.
         repeat_last: True to deliver the last batch again if no new batch was fed.
         blocking: True to wait for data; False to raise IndexError if no batch was fed.
@@ -333,7 +332,6 @@ class FedByUser(_Positioned):
         """Add one batch to the queue. The user's thread calls this method.
 
         Args:
-            data: The batch; see `convert`.
             layout: Layout of a sample; None for the layout from the constructor.
             cuda_stream: CUDA stream on which the data is computed.
         """

@@ -54,8 +54,7 @@ class _Listing:
     """Collects the files in class folders.
 
     Args:
-        root: Folder of the class folders.
-        matches: Function that returns whether the reader reads files with a name.
+        matches: Function that returns whether the reader reads files with this name.
         contents: Function that lists the folders and the files in a folder.
     """
 
@@ -83,9 +82,8 @@ def in_folders(
     """Return the files of all class folders, the label of each file, and the names of the class folders.
 
     Args:
-        root: Folder of the class folders.
-        matches: Function that returns whether the reader reads files with a name.
-        chosen: Function that returns whether a folder with a name is a class folder; None for all folders.
+        matches: Function that returns whether the reader reads files with this name.
+        chosen: Function that returns whether a folder with this name is a class folder; None for all folders.
         remote: Connection that reads URLs; None for a local folder.
 
     Raises:
@@ -115,12 +113,7 @@ def in_folders(
 
 
 def _splits(root: str, deeper: Sequence[str]) -> str:
-    """Return advice for the error if `root` contains training and validation sets instead of class folders.
-
-    Args:
-        root: Folder of the class folders.
-        deeper: Folders inside the class folders.
-    """
+    """Return advice for the error if `root` contains training and validation sets instead of class folders."""
     if not deeper:
         return ""
     first = os.path.join(shown(root), os.path.dirname(min(deeper)))
@@ -134,8 +127,6 @@ def warn_of_classes(root: str, folders: Sequence[str], counts: Sequence[int], cu
     """Warn about hidden class folders, and about class folders without files: as in DALI, they count as classes.
 
     Args:
-        root: Folder of the class folders, for the message.
-        folders: Names of the class folders, in the order of the labels.
         counts: Number of files in each folder.
         cure: Advice for hidden folders.
     """

@@ -64,7 +64,6 @@ def find_videos(
     """Return the files that a reader's arguments select, and whether the files have labels.
 
     Args:
-        names: Paths of the files.
         labels: Labels of `names`; None without labels.
         root: Folder that contains one folder of videos per class.
         listed: Path of a list of files.
@@ -155,8 +154,6 @@ def clips(
     A file that cannot be opened is skipped with a warning.
 
     Args:
-        videos: The files.
-        length: Number of frames in a clip.
         step: Number of frames from the start of a clip to the start of the next clip.
         stride: Number of frames from one frame of a clip to the next frame.
         pad_mode: How to fill clips that reach beyond the last frame; see `codecs.video_clips`. "none" returns only

@@ -107,8 +107,6 @@ def _of_feature(feature: Any, path: Path, axes: tuple[int, ...]) -> Iterator[Nes
     """Yield the values in a feature.
 
     Args:
-        feature: A feature of a Hugging Face dataset.
-        path: Path of the feature.
         axes: Lengths of the lists that contain the feature, from the outermost; 0 for any length.
     """
     inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)

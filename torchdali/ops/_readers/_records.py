@@ -83,7 +83,6 @@ class RecordsDataset:
         """Return the outputs of a record.
 
         Args:
-            index: Index of the record.
             part: A pending read of the record; None to read the record now.
 
         Raises:
@@ -154,7 +153,6 @@ def open_remote(paths: Sequence[str | None], options: Mapping[str, Any]) -> Remo
     """Return a connection that reads URLs; None if no path is a URL.
 
     Args:
-        paths: Paths and URLs.
         options: Arguments of the reader, including the fields of `RemoteOptions`.
     """
     if not any(path is not None and is_url(path) for path in paths):
@@ -185,9 +183,7 @@ def open_containers(
 
     Args:
         kind: Name of the container format in manifests.
-        paths: Paths of the containers, or their URLs.
         index_paths: One path per container, or the path of a single manifest.
-        direct: Bypass the system's file cache.
         options: Arguments of the reader, including the fields of `RemoteOptions`.
 
     Raises:
@@ -276,7 +272,6 @@ def parse_records(
     If an index doesn't exist, it is created, unless its path is a URL.
 
     Args:
-        container: The container.
         parse: Function that parses an index; called with its text, its path and the container.
         scan: Function that yields the records of a container.
         describe: Function that converts records to the text of an index.

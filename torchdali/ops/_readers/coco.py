@@ -32,7 +32,6 @@ class COCODataset:
 
     Args:
         annotations: Annotations of all images.
-        root: Folder of the images.
         masks: Format of the masks: ``"polygons"``, ``"coordinates"``, ``"pixels"`` or "" for none. ``"coordinates"`` is
             the deprecated form of ``"polygons"``, with indices of coordinates (two per vertex) instead of vertices.
         image_ids: Return the image's id, too.

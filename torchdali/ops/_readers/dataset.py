@@ -184,7 +184,6 @@ class _Read:
     """A function that reads records of a dataset, in this process or in a worker process.
 
     Args:
-        dataset: The dataset.
         leaves: The values to return for each sample.
         count: Length of each sample if samples are tuples; otherwise None.
     """
@@ -300,7 +299,6 @@ class PythonDataset:
     """Records of a dataset that are read ahead of the pipeline, by one thread or by worker processes.
 
     Args:
-        source: The dataset.
         leaves: The values to return for each sample.
         workers: Number of worker processes; 0 to read in one thread.
     """

@@ -140,7 +140,6 @@ class FileDataset(ListedFiles):
         """Return the bytes of a file.
 
         Args:
-            index: Index of the record.
             part: A pending read of the file; None to read the file now.
         """
         try:
@@ -182,8 +181,6 @@ def read_whole(
     """Return the bytes of a whole file.
 
     Args:
-        path: Path or URL of the file.
-        remote: Connection that reads URLs; None if all files are local.
         part: A pending read of the file at the URL; None to request the file now.
         mapped: Map a large local file into memory.
         direct: If not ``mapped``, bypass the system's file cache.

@@ -35,12 +35,10 @@ class MDSDataset(RecordsDataset):
     """Samples of MDS shards.
 
     Args:
-        storages: The shards.
         offsets: Offset and size of the samples of each shard; see `RecordsDataset`.
         fields: Size of each column in bytes; None if the size differs from sample to sample.
         parsers: For each output, the index of its column, and the function that converts the column's bytes to a
             tensor.
-        arguments: Arguments of the reader.
     """
 
     wrong = "cannot read the sample"

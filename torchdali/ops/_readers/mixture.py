@@ -93,7 +93,6 @@ class MixedDataset:
     """The records of several datasets, with indices that continue from one dataset to the next.
 
     Args:
-        datasets: The readers' datasets.
         labels: For each dataset, True if its last output comes from its `metadata`.
         mixture: Determines the records of each epoch.
         draws_shuffled: True if the mixture itself shuffles the records.

@@ -27,7 +27,6 @@ class NemoDataset:
     """Recordings, with sample rate, text and index if requested.
 
     Args:
-        entries: The recordings.
         decoding: Arguments of `codecs.audio.decode_part`.
         rate: Return the sample rate.
         text: Return the text.

@@ -45,7 +45,6 @@ class NumpyDataset(ListedFiles):
     """Arrays in files, or a region of each array.
 
     Args:
-        paths: Paths of the files.
         root: Folder that relative paths start from.
         region: Arguments of the region, named as in `slice_window`; empty for whole arrays.
         axes: Axes of the region; empty for all axes.
@@ -126,9 +125,8 @@ class NumpyDataset(ListedFiles):
         """Return an array, or its region.
 
         Args:
-            index: Index of the record.
             out: Memory for the result.
-            parts: Pending reads of a remote file: the whole file; or its head and the slab that contains the region.
+            parts: Pending reads of a remote file: the whole file; or the file's first bytes, and the slab.
             varying: Arguments of the region with one value per sample.
 
         Raises:

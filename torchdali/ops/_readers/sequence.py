@@ -27,7 +27,6 @@ class SequenceDataset:
 
     Args:
         sequences: For each record, the paths of the frames.
-        image_type: Name of the color space in `DALIImageType`.
         mapped: Map the files into memory; otherwise read them with ordinary read calls.
 
     Raises:

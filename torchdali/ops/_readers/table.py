@@ -182,10 +182,8 @@ class TableDataset:
     """Rows of files, which are read row group by row group.
 
     Args:
-        paths: Paths of the files.
         groups: Row groups of all files, in the files' order.
         columns: Columns that become outputs.
-        arguments: Arguments of the reader.
         remote: Connection that reads URLs; None if all files are local.
     """
 
@@ -247,7 +245,6 @@ class TableDataset:
         """Return the values of a row.
 
         Args:
-            index: Index of the row.
             rows: The row's pending group; None to request the group now.
             place: Index of the row in the group.
         """
@@ -269,7 +266,6 @@ class LanceDataset:
 
     Args:
         path: Path or URL of the dataset. pylance itself reads URLs.
-        columns: Columns that become outputs.
     """
 
     def __init__(self, path: str, columns: Sequence[str]) -> None:

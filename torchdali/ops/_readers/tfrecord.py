@@ -29,11 +29,8 @@ class TFRecordDataset(RecordsDataset):
     """Features of the records of TFRecord files.
 
     Args:
-        storages: The files.
-        offsets: Offset and size of the records of each file; see `RecordsDataset`.
         features: The features to extract, by name.
         verify: Verify both checksums of each record that is read.
-        arguments: Arguments of the reader.
     """
 
     def __init__(

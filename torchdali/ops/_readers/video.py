@@ -76,7 +76,6 @@ class VideoDataset:
         """Return the frames ``(F, H, W, C)``, and the requested metadata: label, frame numbers, times.
 
         Args:
-            index: Index of the clip.
             varying: Arguments of ``finish`` with one value per sample.
         """
         clip = self._clips[index]

@@ -41,13 +41,10 @@ class WebDataset:
     """Samples of webdataset archives. Each file of a sample is a component.
 
     Args:
-        storages: The archives.
         files: Index of each sample's archive.
         places: Offset and size of each output's component, ``(N, outputs, 2)``; an offset of -1 for a missing
             component.
-        dtypes: Dtypes of the outputs.
         names: File names of the components: all outputs of the first sample, then of the second sample, and so on.
-        arguments: Arguments of the reader.
     """
 
     def __init__(
@@ -101,7 +98,6 @@ class WebDataset:
         """Return the components of a sample.
 
         Args:
-            index: Index of the sample.
             pending: Pending reads, one per component, with None for a missing component. If `pending` itself is None,
                 the components are read now.
 
