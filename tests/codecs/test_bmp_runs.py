@@ -192,7 +192,7 @@ def test_rows_from_the_top() -> None:
 
 @pytest.mark.parametrize("bits, compression", [(4, 1), (8, 2), (1, 1)])
 def test_run_lengths_of_other_bits(bits: int, compression: int) -> None:
-    with pytest.raises(DecodeError, match=r"run lengths of [48] bits in an image of [148]"):
+    with pytest.raises(DecodeError, match=r"must have [48] bits per pixel, got [148]"):
         decoded(bmp(b"\2\7" + END, (1, 2), bits, compression=compression))
 
 

@@ -285,7 +285,7 @@ def test_errors_say_what_it_is(name):
 
 
 def test_a_video_without_sound(tmp_path):
-    with pytest.raises(DecodeError, match=r"audio \(MP4\): it contains no audio stream"):
+    with pytest.raises(DecodeError, match=r"audio \(MP4\): the file contains no audio stream"):
         decoded(np.fromfile(make(tmp_path, "h264.mp4"), np.uint8))
 
 

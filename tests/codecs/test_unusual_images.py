@@ -115,7 +115,7 @@ REFUSED = {
     "mask": (tiff(GRAY, 4), r"photometric 4 \(mask\)"),
     "Lab of 16 bits": (tiff(RGB16, 8, tags={259: [34712]}), r"photometric 8 \(Lab\)"),
     "24 bits": (tiff(RGB16.astype(np.uint32), 2, bits=24), r"samples of 24 bits.*disagree on the byte order"),
-    "strips": (tiff(RGB, 2, tags={273: [16]}), "1 strips or tiles, and not 3"),
+    "strips": (tiff(RGB, 2, tags={273: [16]}), "must have 3 strips or tiles, got 1"),
     "beyond": (tiff(RGB, 2, deflate=True, tags={273: [16, 99999, 16]}), "the data ends before the image does"),
     "tag": (tiff(RGB, 2)[:-30], "tag 273 is beyond the end of the file"),
 }

@@ -42,7 +42,7 @@ MORE: dict[str, str] = {
 NOT_HERE = {"cache", "dump_image", "experimental.resize"}  # reads files, writes one, needs a GPU
 # What an operator may say beside that there are no pixels: the image is too small for what was asked, or of another type.
 REFUSED = (
-    r"has no pixels|can't be placed|cannot be a JPEG|must fit into the image|bigger than the input|is out of bounds for sample|"
+    r"has no pixels|can't be placed|a JPEG image must have|must fit into the image|bigger than the input|is out of bounds for sample|"
     r"unsupported input type|uint8 images"
 )
 

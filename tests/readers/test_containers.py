@@ -169,7 +169,7 @@ def test_files_of_a_run_that_was_killed_are_removed(images: Path, tmp_path: Path
 
 def test_another_pack_in_the_folder(images: Path, tmp_path: Path) -> None:
     pack(str(images), str(tmp_path / "out"))
-    with pytest.raises(RuntimeError, match="other options"):
+    with pytest.raises(RuntimeError, match="same source and options"):
         pack(str(images), str(tmp_path / "out"), PackOptions(quality=50))
     (tmp_path / "out/pack.json").write_text("{")
     with pytest.raises(RuntimeError, match=r"pack\.json is damaged"):
@@ -182,7 +182,7 @@ def test_damaged_images(images: Path, tmp_path: Path) -> None:
         pack(str(images), str(tmp_path / "a"), PackOptions(shorter=30))
     report = pack(str(images), str(tmp_path / "b"), PackOptions(shorter=30, skip=True))
     assert report.samples == COUNT - 1 and re.search(r"03\.jpg", report.skipped[0])
-    assert "left out: class1/03.jpg" in str(report)
+    assert "skipped: class1/03.jpg" in str(report)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_nothing_is_left(images: Path, tmp_path: Path, capsys: pytest.CaptureFix
         path.write_bytes(b"rubbish")
     command = ["pack", str(images), str(tmp_path / "out"), "--skip", "--to", to]
     assert cli.main(command) == 1
-    assert f"no sample of {images} can be packed: all {COUNT} failed, the first one: class0/00.jpg: " in capsys.readouterr().err
+    assert f"no sample of {images} can be packed: all {COUNT} failed. The first error: class0/00.jpg: " in capsys.readouterr().err
     assert os.listdir(tmp_path / "out") == ["classes.txt"]
     for path, content in contents.items():
         path.write_bytes(content)
@@ -400,7 +400,7 @@ def test_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = tmp_path / "a.idx"
         assert path.read_text()
         assert cli.main(["index", kind, str(tmp_path / name)]) == 1
-        assert "exists already" in capsys.readouterr().err
+        assert "already exists" in capsys.readouterr().err
         assert index(kind, str(tmp_path / name), force=True)[0] == str(path)
         path.unlink()
 
@@ -408,7 +408,7 @@ def test_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("kind, pattern", [("tfrecord", r"\*\.tfrecord"), ("webdataset", r"\*\.tar"), ("mxnet", r"\*\.rec")])
 def test_an_index_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, pattern: str) -> None:
     assert cli.main(["index", kind, str(tmp_path)]) == 1
-    assert re.search(rf"{tmp_path} is a folder, .*: give the files, as {tmp_path}/{pattern}$", capsys.readouterr().err.strip())
+    assert re.search(rf"{tmp_path} must be a file, .*: pass the files, for example {tmp_path}/{pattern}$", capsys.readouterr().err.strip())
 
 
 # ---------------------------------------------------------------- checking
@@ -498,7 +498,7 @@ def test_sparse_members_are_packed_as_whole_files(sparse: Path, images: Path, tm
 def test_check_reads_sparse_members_and_names_links(sparse: Path) -> None:
     problems, counts = check([str(sparse)])
     assert counts["samples"] == 2
-    assert [each.message for each in problems] == ["readers leave out 'c.jpg', a symbolic link to 'a.jpg'"]
+    assert [each.message for each in problems] == ["readers skip 'c.jpg', a symbolic link to 'a.jpg'"]
 
 
 def test_the_command_that_makes_an_index_refuses_sparse_members(sparse: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -184,7 +184,7 @@ def test_a_checkpoint_continues_when_the_data_has_moved(sources: list[dict[str, 
 
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "no reader": (lambda s: WeightedReader(fn.resize), TypeError, "must be readers such as fn.readers.file"),
-    "two shares": (lambda s: weighted(s[0], repeat=2, choose=1), ValueError, "pass one of"),
+    "two shares": (lambda s: weighted(s[0], repeat=2, choose=1), ValueError, "only one of"),
     "negative": (lambda s: weighted(s[0], repeat=-1), ValueError, "repeat must be above 0, got -1"),
     "shuffling": (lambda s: weighted({**s[0], "random_shuffle": True}), ValueError, "random_shuffle must be passed to fn.readers.mixture"),
     "workers": (lambda s: weighted({**s[2], "workers": 2}), ValueError, "workers must be 0 in a mixture"),
@@ -192,8 +192,8 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "no list": (lambda s: mixed(s, [])(), TypeError, "must be a list of torchdali.WeightedReader"),
     "outputs": (lambda s: mixed([s[0], s[3]], [{}, {}])(), ValueError, "the same number of outputs, got \\[1, 2\\]"),
     "other shuffling": (lambda s: mixed(s, [{}], shuffle_after_epoch=True)().build(), RuntimeError, "shuffle_after_epoch must be False"),
-    "some proportions": (lambda s: mixed(s, [{"proportion": 1}, {}])().build(), RuntimeError, "all must have one"),
-    "size": (lambda s: mixed(s, [{}, {}], epoch_size=9)().build(), RuntimeError, "epoch_size goes with proportions"),
+    "some proportions": (lambda s: mixed(s, [{"proportion": 1}, {}])().build(), RuntimeError, "either all sources or none"),
+    "size": (lambda s: mixed(s, [{}, {}], epoch_size=9)().build(), RuntimeError, "epoch_size can only be used with proportion"),
     "nothing": (lambda s: mixed(s, [{"proportion": 1}, {"proportion": 1e9}], epoch_size=9)().build(), RuntimeError, "at least one sample"),
 }
 

@@ -77,7 +77,7 @@ def test_long_lists_are_shortened(tmp_path: Path) -> None:
 
 def test_no_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["stats", str(tmp_path)]) == 1
-    assert "no images here" in capsys.readouterr().err
+    assert "must contain images" in capsys.readouterr().err
 
 
 def test_folders_that_surprise(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ def bmp_runs(view: memoryview, header: ImageHeader) -> Tensor | None:
     if compression not in _DEPTHS:
         return None
     if depth != _DEPTHS[compression]:
-        raise ValueError(f"run lengths of {_DEPTHS[compression]} bits in an image of {depth}")
+        raise ValueError(f"an image with this compression must have {_DEPTHS[compression]} bits per pixel, got {depth}")
     runs = _PaletteRuns(np.frombuffer(view, np.uint8)[start:], (header.height, header.width), halves=depth == 4)
     runs.read()
     rows = runs.rows if lines < 0 else runs.rows[::-1]

@@ -64,7 +64,7 @@ def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
             for frame in packet.decode():
                 form = form or _form(frame)
                 if _form(frame) != form:
-                    raise ValueError("its rate or its number of channels changes")
+                    raise ValueError("the sample rate and the number of channels must not change")
                 yield frame
             if packet.size:
                 packets, end, largest = packets + 1, (packet.pos or 0) + packet.size, max(largest, packet.size)
@@ -72,13 +72,13 @@ def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
         if size - end > 2 * largest:
             raise
     if form is None or packets < _count_packets(container, stream):
-        raise ValueError("truncated, or damaged at its end: there are fewer samples than the file lists")
+        raise ValueError("truncated, or damaged at its end: the file lists more samples than it contains")
 
 
 def _stream(container: Any) -> Any:
     stream = container.streams.best("audio")
     if stream is None or stream.codec_context is None:
-        raise ValueError("it contains no audio stream that can be decoded")
+        raise ValueError("the file contains no audio stream that can be decoded")
     stream.thread_type, stream.codec_context.thread_count = "NONE", 1
     stream.codec_context.options = dict(_STRICT)
     return stream

@@ -75,7 +75,7 @@ class Flac(NamedTuple):
             # FFmpeg decodes all blocks of a packet. So all data can be passed as one packet, without a parser.
             blocks = context.decode(av.Packet(self.data))
         except (av.FFmpegError, ValueError):
-            raise DecodeError(f"FLAC of {self.bits} bits: damaged, or of a kind that FFmpeg does not know") from None
+            raise DecodeError(f"FLAC of {self.bits} bits: damaged, or a variant that FFmpeg doesn't support") from None
         counts = [block.samples for block in blocks]
         form = kind, self.channels, self.rate
         if sum(counts) not in self._expected_shape() or any(_form(block) != form for block in blocks):

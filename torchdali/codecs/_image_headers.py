@@ -81,7 +81,7 @@ def encoded_view(data: Tensor) -> memoryview:
         ValueError: The tensor is not contiguous uint8, or has the shape of an image.
     """
     if data.dtype != torch.uint8 or not data.is_contiguous():
-        raise ValueError(f"encoded data must be contiguous uint8, not {data.dtype} of strides {data.stride()}")
+        raise ValueError(f"encoded data must be contiguous uint8, got {data.dtype} with strides {data.stride()}")
     if data.dim() != 1:
         data = flat(data)  # not called for flat tensors: torch releases the GIL in it, and may wait to get the GIL back
     return data.numpy().data
@@ -94,7 +94,7 @@ def flat(data: Tensor) -> Tensor:
         ValueError: The tensor has the shape of an image.
     """
     if data.ndim == 3 and data.shape[-1] in (1, 3, 4) and min(data.shape[:2]) > 1:
-        raise ValueError(f"encoded data of the shape {tuple(data.shape)}{_ALREADY}")
+        raise ValueError(f"encoded data must not have the shape of an image, got {tuple(data.shape)}{_ALREADY}")
     return data.reshape(-1)
 
 

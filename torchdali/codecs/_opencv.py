@@ -33,7 +33,7 @@ def decode_opencv(view: memoryview, purpose: str) -> Tensor:
     except cv2.error as error:
         raise ValueError(str(error.err)) from error
     if pixels is None:
-        raise ValueError(f"{purpose}: damaged, or a variant that OpenCV does not know")
+        raise ValueError(f"{purpose}: damaged, or a variant that OpenCV doesn't support")
     if pixels.ndim == 2:
         return torch.from_numpy(pixels[:, :, None])
     order = [2, 1, 0, *range(3, pixels.shape[2])]

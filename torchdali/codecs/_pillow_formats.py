@@ -51,7 +51,7 @@ def decode_by_pillow(view: memoryview, header: ImageHeader) -> Array:
     """
     image = _open(view)
     if image is None:
-        raise ValueError("no format that Pillow knows")
+        raise ValueError("Pillow doesn't recognize the format")
     with image:
         if image.size != (header.width, header.height):  # only the header's size was checked against the limit
             raise ValueError("the headers contradict each other")

@@ -74,7 +74,7 @@ def _read(file: Any, dtype: np.dtype[Any]) -> Array:
     """Read as many frames as the header states, but allocate memory only for frames that exist."""
     promised = file.frames
     if not promised and file.format == "OGG":
-        raise DecodeError("no frames: the stream is empty, or its end is missing")
+        raise DecodeError("the stream has no frames: it is empty, or its end is missing")
     frames = _read_blocks(file, dtype, promised)
     # In an MP3 file, one block (group of frames) may state the number of frames. It has no audio, but may be counted.
     if len(frames) < promised - (MP3_BLOCK if file.format == "MP3" else 0):

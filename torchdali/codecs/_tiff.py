@@ -146,11 +146,11 @@ class Directory:
         else:
             across, rows, places, sizes = 1, min(self.number(278, self.height), self.height), 273, 279
         if rows < 1:
-            raise ValueError("strips or tiles without rows")
+            raise ValueError("strips or tiles must have at least one row")
         count = across * -(-self.height // rows) * (self.samples if self.planar else 1)
         offsets, lengths = self.numbers(places)[:count], self.numbers(sizes)[:count]
         if min(len(offsets), len(lengths)) < count:
-            raise ValueError(f"{min(len(offsets), len(lengths))} strips or tiles, and not {count}")
+            raise ValueError(f"the file must have {count} strips or tiles, got {min(len(offsets), len(lengths))}")
         if self.compression == 1:  # check only offsets: some uncompressed files have wrong lengths, which do no harm
             lengths = [1] * count
         if any(start + size > len(self.view) for start, size in zip(offsets, lengths, strict=True)):
@@ -170,7 +170,7 @@ def decode_tiff(view: memoryview, directory: Directory) -> Array:
         directory.check_parts()
         pixels = _pixels(directory)
         if pixels.shape != (directory.height, directory.width, directory.channels):
-            raise ValueError(f"pixels of the shape {pixels.shape}")
+            raise ValueError(f"the decoded pixels have the shape {pixels.shape}, which contradicts the header")
     except MissingExtraError:
         raise
     except Exception as error:  # for damaged data, the libraries raise exceptions of any class
@@ -181,7 +181,7 @@ def decode_tiff(view: memoryview, directory: Directory) -> Array:
 def _pixels(directory: Directory) -> Array:
     if _is_exact_in_pillow(directory):
         if directory.compression not in COMPRESSION_INFO:
-            raise ValueError("no library here knows the compression")
+            raise ValueError("no installed library supports the compression")
         with contextlib.suppress(SyntaxError):  # Pillow has no mode for this image
             return _by_pillow(directory)
     return _by_tifffile(directory)
@@ -221,7 +221,7 @@ def _by_pillow(directory: Directory) -> Array:
     _silence_libtiff()
     with _TiffImage(io.BytesIO(_with_own_directory(directory))) as image:
         if image.size != (directory.width, directory.height):
-            raise ValueError("sizes contradict each other")
+            raise ValueError("the sizes in the file contradict each other")
         pixels = pillow_pixels(image)
     if pixels.dtype == np.bool_:
         pixels = pixels * np.uint8(255)
@@ -270,7 +270,7 @@ def _colors_of(indices: Array, directory: Directory) -> Array:
     colors = np.array(directory.numbers(320), np.int64).reshape(3, -1).T
     table = np.zeros((1 << 8 * indices.itemsize, 3), np.uint16)
     if (colors >> 16).any() or len(colors) > len(table):
-        raise ValueError("the palette has more than 16 bits, or too many colors")
+        raise ValueError(f"the palette must have at most 16 bits per color and {len(table)} colors")
     table[: len(colors)] = colors
     return table[indices[:, :, 0]]
 
@@ -293,9 +293,9 @@ _NO_LOG = logging.NullHandler()  # prevents log lines on stderr, which don't nam
 def _by_tifffile(directory: Directory) -> Array:
     lab = directory.photometric == _LAB
     if directory.compression not in _BY_TIFFFILE or directory.photometric not in (0, 1, 2, 3, _LAB):
-        raise ValueError("no library knows it, or it needs memory without limit")
+        raise ValueError("no library can decode this variant in limited memory")
     if len(set(directory.depths)) > 1 or directory.form not in (1, 2, 3):
-        raise ValueError("samples of several depths, or of an unknown format")
+        raise ValueError("all samples must have the same depth and a known sample format")
     if directory.depths[0] in (24, 40, 48, 56) and directory.form != 3:
         raise ValueError("programs disagree on the byte order of these samples")
     encoded = _with_own_directory(directory)

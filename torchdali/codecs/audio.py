@@ -64,7 +64,7 @@ def decode(
         RuntimeError: The dtype is not supported.
     """
     if dtype not in _DTYPES:
-        raise RuntimeError(f"unsupported output type: {dtype}; it is float32, int16 or int32")
+        raise RuntimeError(f"unsupported output type: {dtype}; must be float32, int16 or int32")
     encoded = buffer.numpy()
     wav = parse(encoded)
     rate, channels = (wav.rate, wav.channels) if wav else (0, 0)
@@ -170,7 +170,7 @@ def decode_part(
         RuntimeError: See `decode`.
     """
     if dtype not in _DTYPES:
-        raise RuntimeError(f"unsupported output type: {dtype}; it is float32, int16 or int32")
+        raise RuntimeError(f"unsupported output type: {dtype}; must be float32, int16 or int32")
     encoded = buffer.numpy()
     wav = parse(encoded)
     if wav is not None:
@@ -194,7 +194,7 @@ def decode_part(
 def _bounds(frames: int, rate: int, offset: float, duration: float) -> tuple[int, int]:
     begin = int(offset * rate) if offset > 0 else 0
     if begin > frames:
-        raise DecodeError(f"an offset of {offset:g} s in a recording of {frames / rate:g} s")
+        raise DecodeError(f"the offset must be at most the recording's length, {frames / rate:g} s, got {offset:g} s")
     end = frames if duration < 0 else min(frames, begin + int(duration * rate))
     return begin, end
 
@@ -226,7 +226,9 @@ def _finish(
     sound = torch.from_numpy(_mix_channels(samples) if downmix else samples)
     if resampled:
         if sample_rate > _UPWARD * rate:
-            raise DecodeError(f"a sample rate of {rate} Hz, to be resampled to {sample_rate:g} Hz")
+            raise DecodeError(
+                f"the sample rate must be at most {_UPWARD} times the recording's {rate} Hz, got {sample_rate:g} Hz"
+            )
         length = resampled_length(len(sound), rate, sample_rate)
         sound = resample(sound, rate, sample_rate, length, quality)
     return from_unit(sound, dtype), rate

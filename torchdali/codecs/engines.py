@@ -40,7 +40,7 @@ SIDE = 1024
 
 _CPU_ONLY = -99999  # nvImageCodec's device number for the CPU
 _STATUS = {
-    -1: "the library can't be loaded", -2: "it lacks a function", -3: "the GPU has no engine for JPEGs",
+    -1: "the library can't be loaded", -2: "the library lacks a function", -3: "the GPU has no engine for JPEGs",
     1: "not initialized (1)", 2: "invalid parameter (2)", 3: "bad JPEG (3)", 4: "JPEG not supported (4)",
     5: "allocation failed (5)", 6: "execution failed (6)", 7: "the GPU has no JPEG engine (7)",
     8: "internal error (8)", 9: "not supported here (9)",
@@ -141,7 +141,7 @@ class NvJpeg:
             if self._engine:
                 return
             failures.append(f"{file}: {_words(code.value)}")
-        raise RuntimeError("nvJPEG: " + ("; ".join(failures) or "no library libnvjpeg was found"))
+        raise RuntimeError("nvJPEG: " + ("; ".join(failures) or "the library libnvjpeg was not found"))
 
     def __del__(self) -> None:
         if self._engine:

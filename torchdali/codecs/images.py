@@ -156,10 +156,10 @@ _DAMAGE = (
 
 def _check_choices(output_type: str, dtype: torch.dtype) -> None:
     if output_type not in OUTPUT_TYPES:
-        raise ValueError(f"unknown output type {output_type!r}: one of {', '.join(OUTPUT_TYPES)}")
+        raise ValueError(f"output_type must be one of {', '.join(OUTPUT_TYPES)}, got {output_type!r}")
     if dtype not in DTYPES:
         names = ", ".join(str(known).removeprefix("torch.") for known in DTYPES)
-        raise ValueError(f"images cannot be decoded to {dtype}: one of {names}")
+        raise ValueError(f"the dtype of decoded images must be one of {names}, got {dtype}")
 
 
 def _reason(error: BaseException) -> str:

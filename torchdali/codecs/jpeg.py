@@ -26,7 +26,7 @@ def recode(pixels: Tensor, quality: int) -> Tensor:
         RuntimeError: The image is empty, or has more than 65535 rows or columns.
     """
     if not pixels.numel() or max(pixels.shape[:2]) > 65535:
-        raise RuntimeError(f"an image of shape {tuple(pixels.shape)} cannot be a JPEG")
+        raise RuntimeError(f"a JPEG image must have 1 to 65535 rows and columns, got shape {tuple(pixels.shape)}")
     encode, decode = image_operator("encode_jpeg"), image_operator("decode_jpeg")
     if encode is None or decode is None:
         return _by_pillow(pixels, quality)

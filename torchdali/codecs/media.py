@@ -107,14 +107,14 @@ def _check_counts(file: io.FileIO | io.BytesIO) -> None:
         if name in (b"moov", b"moof"):
             for count in _COUNTS.findall(file.read(min(length, size) or size)):
                 if int.from_bytes(count, "big") > size:
-                    raise ValueError(f"it claims {int.from_bytes(count, 'big')} samples in {size} bytes")
+                    raise ValueError(f"the file claims {int.from_bytes(count, 'big')} samples in {size} bytes")
         at += max(length, 8) if length else size
 
 
 def _container(av: Any, file: io.FileIO | io.BytesIO, options: dict[str, str]) -> Any:
     # FFmpeg mistakes one in some thousand gzip files for a raw H.263 stream, depending on the time in the gzip header.
     if is_compressed(file.read(HEAD)):
-        raise ValueError("it is neither a video nor a sound")
+        raise ValueError("the file is neither video nor audio")
     _check_counts(file)
     file.seek(0)
     try:
@@ -139,7 +139,7 @@ class _UnnamedFile(io.FileIO):
 
 
 def _refuse(url: str, *rest: Any) -> NoReturn:
-    raise ValueError(f"it names another file, which is not opened: {url!r}")
+    raise ValueError(f"the file must not refer to another file, got {url!r}")
 
 
 def decoding_options(source: str | Tensor) -> dict[str, str]:
@@ -157,11 +157,11 @@ def check_frame(width: int, height: int, source: str | Tensor) -> None:
         ValueError: The frames are empty, exceed the limits, or are too large for the number of bytes in the file.
     """
     if not width * height:
-        raise ValueError(f"frames of {width} x {height}")
+        raise ValueError(f"frames must have a positive width and height, got {width} x {height}")
     if width * height > min(_FREE, limits.pixels) and width * height > (most := _most_pixels(source)):
         raise ValueError(
-            f"frames of {width} x {height} are too large: at most {most} pixels are taken (max_pixels of the pipeline, "
-            f"TORCHDALI_MAX_PIXELS; beyond {_FREE}, {_PER_BYTE} for a byte of the file)"
+            f"frames must have at most {most} pixels, got {width} x {height}. The limit is max_pixels of the "
+            f"pipeline, or TORCHDALI_MAX_PIXELS; above {_FREE} pixels, also {_PER_BYTE} pixels per byte of the file"
         )
 
 

@@ -233,7 +233,7 @@ def _stream(container: Any, source: str | Tensor) -> Any:
     """Return the stream that FFmpeg selects as the main video stream."""
     stream = container.streams.best("video")
     if stream is None or stream.codec_context is None:
-        raise ValueError("it contains no video stream that can be decoded")
+        raise ValueError("the file contains no video stream that can be decoded")
     stream.thread_type = "NONE"
     stream.codec_context.thread_count = 1
     # Make detected damage an error; by default, a decoder fills the gaps with earlier content.
@@ -368,7 +368,7 @@ class VideoDecoder:
         self._is_damaged = True
         name = self._source if isinstance(self._source, str) else "video"
         seconds = self._index.seconds(number)
-        raise DecodeError(f"{name}: frame {number} at {seconds:.3f} s is damaged, or refers to a frame that is")
+        raise DecodeError(f"{name}: frame {number} at {seconds:.3f} s is damaged, or depends on a damaged frame")
 
     def _ways(self, number: int) -> Iterator[Callable[[], None]]:
         """Yield functions that move the decoder to positions before the frame, the nearest position first."""

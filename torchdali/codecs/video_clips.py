@@ -44,7 +44,7 @@ def pad_frames(frames: Sequence[int], end: int, mode: str) -> list[int]:
         RuntimeError: The mode is unknown.
     """
     if mode not in PAD_MODES:
-        raise RuntimeError(f"Invalid pad_mode: {mode!r}; it is one of {', '.join(PAD_MODES)}")
+        raise RuntimeError(f"Invalid pad_mode: {mode!r}; must be one of {', '.join(PAD_MODES)}")
     if mode == "none":
         return [frame for frame in frames if frame < end]
     return [_replacement_frame(frame, end, mode) for frame in frames]
@@ -71,9 +71,9 @@ def fill_frame(values: Sequence[int], channels: int = 3) -> Tensor:
         RuntimeError: The number of values is neither 1 nor the number of channels, or a value is not from 0 to 255.
     """
     if len(values) not in (1, channels):
-        raise RuntimeError(f"fill_value: one value, or {channels}, not {len(values)}")
+        raise RuntimeError(f"fill_value must have 1 or {channels} values, got {len(values)}")
     if not all(0 <= value <= 255 for value in values):
-        raise RuntimeError(f"fill_value {list(values)}: values are in 0 to 255")
+        raise RuntimeError(f"fill_value must be in 0 to 255, got {list(values)}")
     return torch.tensor(list(values) * (channels // len(values)), dtype=torch.uint8)
 
 

@@ -127,7 +127,7 @@ def _objects(remote: Remote, url: str) -> Iterator[str]:
     """Yield the URLs of all objects in a store's folder and its subfolders."""
     folders, names = remote.contents(url)
     if not folders and not names:
-        raise RuntimeError(f"there is nothing at {shown(url)}")
+        raise RuntimeError(f"no such object or folder: {shown(url)}")
     yield from (f"{url}/{name}" for name in names if not name.endswith(".idx") and name not in _WRITTEN)
     for folder in folders:
         yield from _objects(remote, f"{url}/{folder}")
@@ -229,7 +229,7 @@ def _tar(storage: ByteStorage, decode: bool) -> CheckedRecords:
         yield CheckedRecord(archive.place(offset), problem, belongs and key != last)
         last = key if belongs else last
     for offset, what in archive.left_out:
-        yield CheckedRecord(offset, f"readers leave out {what}", False)
+        yield CheckedRecord(offset, f"readers skip {what}", False)
 
 
 def _database(storage: ByteStorage, decode: bool) -> CheckedRecords:

@@ -82,10 +82,12 @@ def index(
     scan, end, text = _KINDS[kind]
     target = index_path(path, folder)
     if not force and exists(target):
-        raise RuntimeError(f"{target} exists already; --force replaces it")
+        raise RuntimeError(f"{target} already exists; pass --force to replace it")
     if os.path.isdir(path):
         pattern = os.path.join(path, f"*{_ENDING[kind]}")
-        raise RuntimeError(f"{path} is a folder, and each file gets an index of its own: give the files, as {pattern}")
+        raise RuntimeError(
+            f"{path} must be a file, got a folder. Each file gets its own index: pass the files, for example {pattern}"
+        )
     storage = open_storage(path)
     tables: list[Any] = []
     for record in scan(storage):
@@ -119,7 +121,7 @@ def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | 
     if not target.endswith(".json"):
         raise RuntimeError(f"the manifest's name must end in .json, got {shown(target)!r}")
     if len({os.path.basename(path) for path in paths}) < len(paths):
-        raise RuntimeError("the shards' names must differ in their last part")
+        raise RuntimeError("the shards must have different file names")
     done, count = 0, 0
 
     def shard(container: Indexed) -> ManifestShard:

@@ -71,12 +71,12 @@ class PackOptions:
 
     def __post_init__(self) -> None:
         if self.to not in _WRITERS:
-            raise RuntimeError(f"to={self.to!r}: it is webdataset or tfrecord")
+            raise RuntimeError(f"to must be 'webdataset' or 'tfrecord', got {self.to!r}")
         if self.format is not None and self.format not in FORMATS:
-            raise RuntimeError(f"format={self.format!r}: it is one of {', '.join(FORMATS)}")
+            raise RuntimeError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
         least = min(self.shard_size, 1 if self.shorter is None else self.shorter)
         if least < 1 or not 1 <= self.quality <= 100:
-            raise RuntimeError("shard_size and shorter are at least 1, quality is 1 to 100")
+            raise RuntimeError("shard_size and shorter must be at least 1, and quality must be 1 to 100")
 
     @property
     def encodes(self) -> bool:
@@ -121,7 +121,7 @@ class Packed:
             lines.append(f"PSNR of {len(self.psnr)} encoded images: {mean:.1f} dB, at least {least:.1f} dB")
         if self.lossless:
             lines.append(f"{self.lossless} images were encoded losslessly: they aren't photos, or format is 'raw'")
-        lines += [f"left out: {each}" for each in self.skipped]
+        lines += [f"skipped: {each}" for each in self.skipped]
         return "\n".join(lines)
 
 
@@ -173,7 +173,7 @@ def _pack(
     if not work.report.shards:
         target.remove(_PLAN)  # so that the folder can be used for another source or with other options
         count, first = len(work.report.skipped), work.report.skipped[0]
-        raise RuntimeError(f"no sample of {source} can be packed: all {count} failed, the first one: {first}")
+        raise RuntimeError(f"no sample of {source} can be packed: all {count} failed. The first error: {first}")
     return work.report
 
 
@@ -251,13 +251,13 @@ def _plan(source: SampleSource, target: _ShardFolder, options: PackOptions) -> l
         saved = json.loads(read_text(path)) if target.has(_PLAN) else None
         if saved is not None and saved["form"] != form:
             raise RuntimeError(
-                f"{shown(target.path)} has shards of another source, or with other options: give another folder, or "
-                "empty it"
+                f"{shown(target.path)} must have only shards of the same source and options. Pass another folder, or "
+                f"empty this folder"
             )
         if saved is not None:
             return [int(start) for start in saved["starts"]]
     except (ValueError, KeyError, TypeError):
-        raise RuntimeError(f"{path} is damaged: empty the folder, and pack again") from None
+        raise RuntimeError(f"{path} is damaged. Empty the folder, and pack again") from None
     starts = _starts(source.sizes() * _ratio(source, options) + 1024, options.shard_size)
     write_text(path, json.dumps({"form": form, "starts": starts}))
     if source.classes:

@@ -92,7 +92,7 @@ def open_source(path: str) -> SampleSource:
         return _folder(path)
     kinds = {_opener(file) for file in files}
     if len(kinds) > 1:
-        raise RuntimeError(f"{path} has containers of different kinds")
+        raise RuntimeError(f"{path} must have containers of only one format")
     (opener,) = kinds
     assert opener is not None
     return opener([open_storage(file) for file in files])
@@ -142,7 +142,8 @@ def _folder(path: str) -> SampleSource:
         if not str(error).startswith("no files found"):
             raise
         raise RuntimeError(
-            f"no files found to pack: {path} has neither class folders with images or sounds, nor files whose names "
+            f"no files found to pack: {path} has neither class folders with images or audio files, nor files whose "
+            f"names "
             "end in .tar, .rec or .tfrecord"
         ) from None
     count = len(dataset)
@@ -219,7 +220,9 @@ _IMAGE_KEYS, _LABEL_KEYS = ("image/encoded", "image", "jpeg"), ("image/class/lab
 def _of_features(record: Any, features: dict[str, tfrecord.FeatureValue]) -> Sample:
     image = next((features[key] for key in _IMAGE_KEYS if key in features), None)
     if image is None or image.kind != "string" or not image.strings():
-        raise ValueError(f"no feature {', '.join(_IMAGE_KEYS)} with an image; there are {', '.join(features)}")
+        raise ValueError(
+            f"a record must have an image in one of the features {', '.join(_IMAGE_KEYS)}, got {', '.join(features)}"
+        )
     begin, end = image.strings()[0]
     label = next((features[key] for key in _LABEL_KEYS if key in features), None)
     numbers = label.integers() if label is not None and label.kind == "int64" else []

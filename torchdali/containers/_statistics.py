@@ -158,7 +158,7 @@ def statistics(root: str | os.PathLike[str], threads: int = 4, progress: Progres
     names = list(_visible_files(root))
     paths = [name for name in names if name.lower().endswith(ENDINGS)]
     if not paths:
-        raise RuntimeError(f"{root}: no images here ({', '.join(sorted(ENDINGS))})")
+        raise RuntimeError(f"{root} must contain images ({', '.join(sorted(ENDINGS))})")
     summary = _Summary(root, [name for name in names if name.lower().endswith(OTHER_ENDINGS)])
     with ThreadPoolExecutor(threads) as pool:
         for first in range(0, len(paths), _AT_ONCE):

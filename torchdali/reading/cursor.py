@@ -439,23 +439,25 @@ class Cursor:
         }
         self._move(state["epoch"], state["taken"], cuts)
         if self.taken >= self._shard.length:
-            raise RuntimeError(f"The checkpoint is damaged: it has taken {self.taken} of {self._shard.length} samples.")
+            raise RuntimeError(
+                f"The checkpoint is damaged: the reader has taken {self.taken} of {self._shard.length} samples."
+            )
 
     def _check(self, state: State) -> None:
         order = self.order
         _check_form(state)
         if state["size"] != order.size:
-            raise RuntimeError(
-                f"The checkpoint is of a reader with {state['size']} records, this one has {order.size}."
-            )
+            raise RuntimeError(f"The checkpoint must be of a reader with {order.size} records, got {state['size']}.")
         if state.get("runs") != (None if order.runs is None else list(order.runs)):
-            raise RuntimeError("The checkpoint is of a reader with another shuffle_window: pass the same one.")
+            raise RuntimeError(
+                "The checkpoint belongs to a reader with another shuffle_window. Pass the same shuffle_window."
+            )
         saved = state["shard_id"], state["num_shards"]
         own = order.options.shard_id, order.options.num_shards
         if saved != own:
             raise RuntimeError(
-                f"The checkpoint is of shard {saved[0]} of {saved[1]}, this reader is shard "
-                f"{own[0]} of {own[1]}. Save and load the state of every rank; to continue with "
+                f"The checkpoint belongs to shard {saved[0]} of {saved[1]}, but this reader is shard {own[0]} of "
+                f"{own[1]}. Save and load the state of every rank; to continue with "
                 f"another number of shards, pass the states of all ranks through reshard()."
             )
 
@@ -472,13 +474,15 @@ def _check_form(state: State) -> None:
     """
     for name in _FIELDS:
         if not (_is_seed if name == "seed" else _is_count)(state.get(name)):
-            raise RuntimeError(f"The checkpoint is damaged: {name!r} of a reader is {state.get(name)!r}.")
+            raise RuntimeError(
+                f"The checkpoint is damaged: {name!r} of a reader has the invalid value {state.get(name)!r}."
+            )
     runs = state.get("runs", [1, 1])
     if not isinstance(runs, list) or len(runs) != 2 or not all(_is_count(each) and each for each in runs):
-        raise RuntimeError(f"The checkpoint is damaged: 'runs' of a reader is {runs!r}.")
+        raise RuntimeError(f"The checkpoint is damaged: 'runs' of a reader has the invalid value {runs!r}.")
     cuts = state.get("cuts")
     if not isinstance(cuts, Mapping) or not all(map(_is_cut_list, cuts.items())):
-        raise RuntimeError(f"The checkpoint is damaged: 'cuts' of a reader is {cuts!r}.")
+        raise RuntimeError(f"The checkpoint is damaged: 'cuts' of a reader has the invalid value {cuts!r}.")
 
 
 def _is_count(value: Any) -> bool:
@@ -559,7 +563,7 @@ def _all_ranks(states: Sequence[State]) -> list[State]:
         count = old[0]["num_shards"] if old else "all"
         raise ValueError(f"reshard needs one state of each of the {count} ranks, got states of ranks {ranks}.")
     if any(state["size"] != old[0]["size"] for state in old):
-        raise ValueError("The states belong to datasets of different sizes.")
+        raise ValueError("The states must belong to datasets of the same size.")
     if any(state.get("runs") != old[0].get("runs") for state in old):
-        raise ValueError("The states belong to readers with different shuffle_window.")
+        raise ValueError("The states must belong to readers with the same shuffle_window.")
     return old

@@ -100,7 +100,7 @@ def _check_row(result: Any) -> None:
     if isinstance(result, (torch.Tensor, np.ndarray)):
         raise TypeError(
             f"`read` of a dataset must return a tuple of tensors, one per output, got a {type(result).__name__} of "
-            f"shape {tuple(result.shape)}: for one output, return (tensor,)"
+            f"shape {tuple(result.shape)}. For one output, return (tensor,)"
         )
 
 
@@ -252,11 +252,11 @@ class LoaderOptions:
         self._check_shards()
         self._check_shuffling()
         if self.prefetch_queue_depth < 0:
-            raise ValueError(f"prefetch_queue_depth is {self.prefetch_queue_depth}; it must be positive.")
+            raise ValueError(f"prefetch_queue_depth must be positive, got {self.prefetch_queue_depth}.")
         if self.prefetch_queue_depth == 0:
-            raise RuntimeError("prefetch_queue_depth is 0; it must be at least 1.")
+            raise RuntimeError("prefetch_queue_depth must be at least 1, got 0.")
         if self.tensor_init_bytes < 0:
-            raise RuntimeError(f"tensor_init_bytes is {self.tensor_init_bytes}; it cannot be negative.")
+            raise RuntimeError(f"tensor_init_bytes must not be negative, got {self.tensor_init_bytes}.")
 
     def _check_shards(self) -> None:
         if self.num_shards <= self.shard_id:
@@ -265,17 +265,17 @@ class LoaderOptions:
                 f"shards are numbered from 0 to num_shards - 1."
             )
         if self.shard_id < 0:
-            raise RuntimeError(f"shard_id is {self.shard_id}; it cannot be negative.")
+            raise RuntimeError(f"shard_id must not be negative, got {self.shard_id}.")
 
     def _check_shuffling(self) -> None:
         if self.shuffle_after_epoch and self.random_shuffle:
-            raise RuntimeError("shuffle_after_epoch and random_shuffle cannot both be true: leave out one of them.")
+            raise RuntimeError("shuffle_after_epoch and random_shuffle cannot both be true: omit one of them.")
         if self.shuffle_after_epoch and self.stick_to_shard:
             raise RuntimeError(
                 "shuffle_after_epoch and stick_to_shard cannot both be true: shuffling changes the records of a shard."
             )
         if self.random_shuffle and self.initial_fill <= 0:
-            raise RuntimeError(f"initial_fill is {self.initial_fill}; it must be at least 1.")
+            raise RuntimeError(f"initial_fill must be at least 1, got {self.initial_fill}.")
         if self.shuffle_after_epoch_seed is not None and not self.shuffle_after_epoch:
             warn("shuffle_after_epoch_seed has no effect without shuffle_after_epoch=True.")
 

@@ -48,7 +48,7 @@ class Weight(NamedTuple):
         """
         given = {name: value for name, value in self._asdict().items() if value is not None}
         if len(given) > 1:
-            raise ValueError(f"pass one of proportion, repeat and choose, got {', '.join(given)}")
+            raise ValueError(f"only one of proportion, repeat and choose can be passed, got {', '.join(given)}")
         for name, value in given.items():
             if not value > 0:
                 raise ValueError(f"{name} must be above 0, got {value}")
@@ -69,14 +69,18 @@ def epoch_counts(sizes: Sequence[int], weights: Sequence[Weight], epoch_size: in
     proportions = [weight.proportion for weight in weights]
     if any(proportions):
         if not all(proportions):
-            raise ValueError("if one source has a proportion, all must have one")
+            raise ValueError("either all sources or none must have a proportion")
         counts = _apportion(sum(sizes) if epoch_size is None else epoch_size, [each or 0.0 for each in proportions])
     elif epoch_size is not None:
-        raise ValueError("epoch_size goes with proportions: the counts of repeat and choose add up to the epoch")
+        raise ValueError(
+            "epoch_size can only be used with proportion; with repeat and choose, the counts add up to the epoch size"
+        )
     else:
         counts = [w.choose or int(s * (w.repeat or 1.0)) for s, w in zip(sizes, weights, strict=True)]
     if min(counts) < 1:
-        raise ValueError(f"each source must have at least one sample in an epoch, got {counts}: raise its weight")
+        raise ValueError(
+            f"each source must have at least one sample in an epoch, got the counts {counts}. Pass a larger weight"
+        )
     return counts
 
 
