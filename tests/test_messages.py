@@ -77,8 +77,8 @@ MESSAGES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "loop over a pipeline": (lambda root: list(images()), TypeError, "a pipeline can't be looped over: write `for batch in Loader(pipe)`, or pipe.run() for one batch"),
     "output_layout": (lambda root: planes().run(), RuntimeError, "output_layout must be a permutation of the layout 'HWC', got 'NCHW'; pass 'CHW': layouts have no batch axis"),
     "operator without a slash": (lambda root: without_slash(), TypeError, "invert: 'image' must be an input, as in invert(image, /), or an argument, as in invert(image, /, *, image)"),
-    "DataLoader of a class": (lambda root: DataLoader(ImageFolder), TypeError, "dataset must be a dataset, got the class ImageFolder: write ImageFolder(...)"),
-    "DataLoader of a generator": (lambda root: DataLoader(i for i in range(3)), TypeError, "dataset must have `__len__` and `__getitem__`, got a generator: write a class under torch.utils.data.IterableDataset"),
+    "DataLoader of a class": (lambda root: DataLoader(ImageFolder), TypeError, "dataset must be a dataset, got the class ImageFolder. Write ImageFolder(...)"),
+    "DataLoader of a generator": (lambda root: DataLoader(i for i in range(3)), TypeError, "dataset must have `__len__` and `__getitem__`, got a generator. Write a subclass of torch.utils.data.IterableDataset"),
 }  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_errors(name: str, root: Path) -> None:
 
 
 def test_a_dataloader_of_a_text_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match=r"got the text 'clean', whose letters would be the samples\. For a folder of images, write") as said:
+    with pytest.warns(UserWarning, match=r"got the string 'clean', so each letter is a sample\. For a folder of images, write") as said:
         assert [*DataLoader("clean")] == [["c"], ["l"], ["e"], ["a"], ["n"]]
     assert said[0].filename == __file__
 

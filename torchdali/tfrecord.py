@@ -43,13 +43,12 @@ class Feature(NamedTuple):
 
 def _feature(fixed: bool, shape: Any, dtype: Any, default: Any) -> Feature:
     if not isinstance(shape, Sequence) or isinstance(shape, str):
-        raise TypeError(f"the shape of a feature is a list of numbers, not {shape!r}")
+        raise TypeError(f"the shape of a feature must be a list of numbers, got {shape!r}")
     if dtype not in _NAMES:
-        raise TypeError(f"the type of a feature is tfrecord.int64, string or float32, not {dtype!r}")
+        raise TypeError(f"the type of a feature must be tfrecord.int64, string or float32, got {dtype!r}")
     if not isinstance(default, _DEFAULTS[dtype]):
         raise RuntimeError(
-            f"invalid type for default value: {default!r} is a {type(default).__name__}, "
-            f"and the feature of {_NAMES[dtype]}"
+            f"invalid type for default value: must be of {_NAMES[dtype]}, got {default!r}, a {type(default).__name__}"
         )
     return Feature(fixed, tuple(int(extent) for extent in shape), int(dtype), default)
 
@@ -106,7 +105,7 @@ class Features(dict[str, Feature]):
             TypeError: The argument is not a dictionary of features.
         """
         if not isinstance(value, Mapping):
-            raise TypeError("features is a dictionary of names and tfrecord.Feature")
+            raise TypeError("features must be a dictionary of names and tfrecord.Feature")
         return cls({name: _check_feature(name, feature) for name, feature in value.items()})
 
 

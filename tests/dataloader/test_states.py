@@ -81,7 +81,7 @@ def test_the_state_of_a_broken_loop_is_that_of_its_last_batch() -> None:
 
 
 def test_a_state_of_something_else_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"must be one of torchdali.DataLoader.*snapshot_every_n_steps"):
+    with pytest.raises(ValueError, match=r"must come from torchdali.DataLoader.*snapshot_every_n_steps"):
         DataLoader(rows()).load_state_dict({"_snapshot": {}})
 
 

@@ -12,5 +12,5 @@ def test_regions_end_where_the_image_ends():
     share = np.array([[[0.25, 0.5]]]), True
     found = regions(in_anchors=anchors, out_anchors=share, shapes=None, inside=inside, outside=outside)
     assert found.tolist() == [[[3, 5, 2, 4, 5, 3]]]
-    with pytest.raises(ValueError, match="outside"):
+    with pytest.raises(ValueError, match="within the image"):
         regions(in_anchors=None, out_anchors=share, shapes=None, inside=inside, outside=outside)

@@ -77,7 +77,7 @@ def test_borders_far_outside(policy: str, length: int) -> None:
 
 
 def test_there_is_nothing_to_repeat_in_nothing() -> None:
-    with pytest.raises(RuntimeError, match="nothing to repeat"):
+    with pytest.raises(RuntimeError, match="must be positive to repeat"):
         fn.slice(line(0), axes=[0], start=[0], end=[2], out_of_bounds_policy="clamp")
 
 

@@ -176,7 +176,7 @@ def test_own_operators_may_return_one_output_in_a_tuple() -> None:
 
 
 def test_a_batch_is_on_a_device() -> None:
-    with pytest.raises(TypeError, match="make a TensorListCPU"):
+    with pytest.raises(TypeError, match="use TensorListCPU"):
         TensorList([torch.zeros(1)])
 
 
@@ -584,7 +584,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "channels first, and no layout": (
         lambda: fn.crop_mirror_normalize(torch.zeros(3, 40, 50, dtype=torch.uint8), mean=[1.0, 2.0, 3.0]),
         RuntimeError,
-        'images with channels first need the layout "CHW"',
+        'Images with channels first need the layout "CHW"',
     ),
     "the name of a checkpoint": (
         lambda: _fed(checkpoint="place.json").build(),

@@ -36,7 +36,7 @@ def test_a_batch_of_rows() -> None:
     assert batch.rows() is None and batch.dtype == types.INT8 and batch.shape()[2] == (3, 2)
     batch.reset()
     assert len(batch) == 0
-    with pytest.raises(RuntimeError, match="different shapes"):
+    with pytest.raises(RuntimeError, match="must have the same shape"):
         copy.stack()
 
 

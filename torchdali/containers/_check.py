@@ -127,7 +127,7 @@ def _objects(remote: Remote, url: str) -> Iterator[str]:
     """Yield the URLs of all objects in a store's folder and its subfolders."""
     folders, names = remote.contents(url)
     if not folders and not names:
-        raise RuntimeError(f"no such object or folder: {shown(url)}")
+        raise RuntimeError(f"no object found at {shown(url)}")
     yield from (f"{url}/{name}" for name in names if not name.endswith(".idx") and name not in _WRITTEN)
     for folder in folders:
         yield from _objects(remote, f"{url}/{folder}")

@@ -19,15 +19,15 @@ def check_dataset(dataset: Any) -> None:
         TypeError: the dataset is a class or a generator.
     """
     if isinstance(dataset, type) and not hasattr(type(dataset), "__len__"):  # an Enum has a length
-        raise TypeError(f"dataset must be a dataset, got the class {dataset.__name__}: write {dataset.__name__}(...)")
+        raise TypeError(f"dataset must be a dataset, got the class {dataset.__name__}. Write {dataset.__name__}(...)")
     if inspect.isgenerator(dataset):
         raise TypeError(
-            "dataset must have `__len__` and `__getitem__`, got a generator: write a class under "
-            "torch.utils.data.IterableDataset whose `__iter__` makes it"
+            "dataset must have `__len__` and `__getitem__`, got a generator. Write a subclass of "
+            "torch.utils.data.IterableDataset whose `__iter__` creates the generator"
         )
     if isinstance(dataset, str):
         warn(
-            f"dataset must be a dataset, got the text {dataset!r}, whose letters would be the samples. For a folder "
+            f"dataset must be a dataset, got the string {dataset!r}, so each letter is a sample. For a folder "
             f"of images, write torchvision.datasets.ImageFolder({dataset!r}, transform)"
         )
 
@@ -42,5 +42,6 @@ def check_policy(policy: str, is_iterable: bool) -> None:
         raise ValueError(f"bad_samples must be 'error' or 'skip', got {policy!r}")
     if policy == "skip" and is_iterable:
         raise ValueError(
-            "bad_samples='skip' needs a dataset with `__getitem__`, got an iterable one: skip samples in its `__iter__`"
+            "bad_samples='skip' needs a dataset with `__getitem__`, got an iterable dataset. Skip samples in its "
+            "`__iter__`"
         )

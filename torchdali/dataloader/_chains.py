@@ -174,7 +174,7 @@ def augmentations(transform: Any) -> ImageTransforms:
             rows = steps_of(t, image)
             require(channels_after(rows, 3) == 3, "the images must keep 3 channels")
         except Exception as error:
-            raise TypeError(f"{name} has no rule: {error}") from error
+            raise TypeError(f"{name} must be a supported transform: {error}") from error
         steps += rows
     return ImageTransforms(tuple(steps))
 

@@ -186,7 +186,7 @@ class Pictures:
         If the loader skips bad samples, the positions of the batch's bad samples follow the images.
         """
         if self._numbers[0] != number:
-            raise RuntimeError(f"batch {self._numbers[0]} is the next of the pipeline, not {number}")
+            raise RuntimeError(f"the next batch must be {self._numbers[0]}, got {number}")
         self._delivered += 1
         try:
             (images,) = self.pipeline.outputs()

@@ -171,5 +171,5 @@ def _decode(generator: Any, value: Any, name: str) -> Any:
             state = value
             _write(copy.deepcopy(generator), state)
     except Exception as error:
-        raise ValueError(f"the state's generator {name!r} is not a state of a {type(generator).__name__}") from error
+        raise ValueError(f"the state's generator {name!r} must be the state of a {type(generator).__name__}") from error
     return state

@@ -275,7 +275,9 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             self._late = position_of(self, state_dict)
             return
         if "torchdali" in state_dict:
-            raise ValueError("the state must be one of torchdata's StatefulDataLoader, got one of torchdali.DataLoader")
+            raise ValueError(
+                "the state must come from torchdata's StatefulDataLoader, got a state of torchdali.DataLoader"
+            )
         self._of_torchdata.load_state_dict(self, state_dict)
 
     @property

@@ -213,7 +213,7 @@ class Leaves:
                 continue
             size = len(dataset)
             if not -size <= index < size:
-                raise IndexError(f"sample {index} of a dataset of {size}")
+                raise IndexError(f"the index must be below the dataset's {size} samples, got {index}")
             index = index + size if index < 0 else index
             number = bisect.bisect_right(dataset.cumulative_sizes, index)
             index -= dataset.cumulative_sizes[number - 1] if number else 0

@@ -88,8 +88,8 @@ def position_of(loader: Any, state: Any) -> Progress:
     if not isinstance(state, Mapping) or "torchdali" not in state:
         keys = sorted(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
         raise ValueError(
-            f"the state must be one of torchdali.DataLoader.state_dict(), got {keys}. A state of torchdata belongs to "
-            "a loader with snapshot_every_n_steps, or over a dataset with a state of its own"
+            f"the state must come from torchdali.DataLoader.state_dict(), got {keys}. A state of torchdata belongs "
+            f"to a loader with snapshot_every_n_steps, or with a dataset that has its own state"
         )
     _check_fields(state)
     _check_loader(loader, state)

@@ -206,7 +206,7 @@ def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
 def _not_on_cpu(built: Function) -> Function:
     def run(*tensors: Tensor) -> Tensor:
         if all(t.device.type == "cpu" for t in tensors):
-            raise RuntimeError("unsupported type: float16; arithmetic on the CPU does not take it")
+            raise RuntimeError("unsupported type: float16; arithmetic on the CPU doesn't support float16")
         return built(*tensors)
 
     return run

@@ -81,8 +81,8 @@ def check_pixels(extents: Sequence[float], what: str) -> None:
     if not pixels <= limits.pixels:  # also true for NaN
         shown = " x ".join(f"{extent:g}" for extent in extents)
         raise RuntimeError(
-            f"{what} would be {shown} pixels; at most {limits.pixels} are allowed (max_pixels of the pipeline, "
-            "or TORCHDALI_MAX_PIXELS)"
+            f"{what} must have at most {limits.pixels} pixels (max_pixels of the pipeline, or TORCHDALI_MAX_PIXELS), "
+            f"got {shown}"
         )
 
 
@@ -97,7 +97,7 @@ def check_not_empty(lengths: Sequence[int], shape: Sequence[int], operator: str)
         RuntimeError: one of the lengths is 0.
     """
     if 0 in lengths:
-        raise RuntimeError(f"{operator}: the image has no pixels: its shape is {tuple(shape)}")
+        raise RuntimeError(f"{operator}: the image has no pixels, got shape {tuple(shape)}")
 
 
 def check_window(size: float, operator: str) -> None:
@@ -107,4 +107,4 @@ def check_window(size: float, operator: str) -> None:
         RuntimeError: the window is too wide.
     """
     if not size <= MAX_WINDOW:
-        raise RuntimeError(f"{operator}: the window would be {size:g} wide; at most {MAX_WINDOW} are allowed")
+        raise RuntimeError(f"{operator}: the window must be at most {MAX_WINDOW} wide, got {size:g}")

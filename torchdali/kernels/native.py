@@ -131,15 +131,15 @@ class Status(NamedTuple):
 def status() -> Status:
     """Return the library's status. The first call loads the library; a missing or broken library raises no error."""
     if os.environ.get("TORCHDALI_NATIVE", "1").strip().lower() in ("0", "off", "false", "no"):
-        return Status(None, "switched off by TORCHDALI_NATIVE")
+        return Status(None, "turned off by TORCHDALI_NATIVE")
     if not FILE.is_file():
         needs = f"a C compiler and libjpeg-turbo's headers ({tools()})"
-        return Status(None, f"it was not built. It needs {needs}; then: {rebuild_command()}")
+        return Status(None, f"not built. Building needs {needs}; then run: {rebuild_command()}")
     level = read_number("TORCHDALI_NATIVE_LEVEL", _BEST, 0)
     try:
         native = _load(str(FILE), level)
     except (OSError, AttributeError, ValueError) as error:
-        return Status(None, f"cannot be loaded: {error}; build it anew: {rebuild_command()}", True)
+        return Status(None, f"cannot be loaded: {error}; build it again: {rebuild_command()}", True)
     return Status(native, native.description)
 
 
@@ -151,7 +151,7 @@ def library() -> NativeLibrary | None:
 def _load(file: str, level: int) -> NativeLibrary:
     loaded = ctypes.CDLL(file)
     if (abi := loaded.tdn_abi()) != ABI:
-        raise ValueError(f"{file} has version {abi} of the interface, torchdali needs {ABI}")
+        raise ValueError(f"{file} must have interface version {ABI}, got {abi}")
     # Reading a header takes less time than releasing the GIL.
     held = ctypes.PyDLL(file)
     run, read, peek, resample = loaded.tdn_run, loaded.tdn_read, held.tdn_peek, loaded.tdn_resample
@@ -238,7 +238,7 @@ class Output:
     ) -> Output:
         """Return an output whose values are looked up in a table ``(3, 256)``."""
         if table.shape != (3, 256):
-            raise ValueError(f"the table must be (3, 256), got {tuple(table.shape)}")
+            raise ValueError(f"the table must have the shape (3, 256), got {tuple(table.shape)}")
         return cls(table.dtype, planar, channels, table.contiguous().view(torch.uint8).numpy().tobytes(), scaling)
 
     def shape(self, height: int, width: int) -> tuple[int, int, int]:

@@ -70,11 +70,13 @@ def affine(
     for values in (mean, std):
         if len(values) > 1 and len(values) not in (channels, padded):
             raise RuntimeError(
-                f"mean or std has {len(values)} values for {channels} channels; images with channels first need the "
-                'layout "CHW"'
+                f"mean and std must have 1 or {channels} values, one per channel, got {len(values)}. Images with "
+                'channels first need the layout "CHW"'
             )
     if len(mean) > 1 and len(std) > 1 and len(mean) != len(std):
-        raise RuntimeError(f"mean has {len(mean)} values, std {len(std)}: neither one nor the same")
+        raise RuntimeError(
+            f"mean and std must have the same number of values, or one value, got {len(mean)} and {len(std)}"
+        )
     count = min(max(len(mean), len(std), 1), channels)
     means = mean[:count] if len(mean) > 1 else (mean or (0.0,)) * count
     stds = std[:count] if len(std) > 1 else (std or (1.0,)) * count

@@ -35,7 +35,7 @@ def regions(
         ``(batch, regions, 6)``.
 
     Raises:
-        ValueError: a region reaches outside its image or canvas, or a fraction is not in [0, 1].
+        ValueError: a region must be within the image its image or canvas, or a fraction is not in [0, 1].
     """
     outside = outside[:, None]
     start = _pixels(in_anchors, inside, np.floor)
@@ -44,7 +44,7 @@ def regions(
     wrong = (start < 0) | (target < 0) | (extent < 0)
     wrong = wrong | (start + extent > inside) | (target + extent > outside)
     if np.count_nonzero(wrong):
-        raise ValueError("a region reaches outside")
+        raise ValueError("a region must be within the image")
     table = np.empty((*inside.shape[:2], 6), np.int64)
     table[..., 0:2], table[..., 2:4], table[..., 4:6] = start, target, extent
     return table
@@ -55,7 +55,7 @@ def _pixels(positions: Given | None, lengths: Array, whole: Any) -> Array:
         return np.zeros((1, 1, 2), np.int64)
     values, relative = positions
     if relative and values.size and not 0 <= values.min() <= values.max() <= 1:
-        raise ValueError("a share that is not in [0, 1]")
+        raise ValueError("a relative position must be in [0, 1]")
     if relative:  # in single precision, as in DALI, so that 0.3 of 10 is 3, not 3.0000001
         values = whole(values.astype(np.float32) * lengths.astype(np.float32))
     return values.astype(np.int64)

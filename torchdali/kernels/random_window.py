@@ -129,12 +129,14 @@ def _numbers(count: int) -> Array:
 def window_ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[float, float, float, float, float, float]:
     """Check the ranges, and return minimum and maximum of areas, ratios and logarithms of ratios."""
     if not (1 <= len(area) <= 2 and 1 <= len(ratio) <= 2):
-        raise RuntimeError(f"random_area {list(area)} and random_aspect_ratio {list(ratio)} have one value, or two")
+        raise RuntimeError(
+            f"random_area and random_aspect_ratio must have one or two values, got {list(area)} and {list(ratio)}"
+        )
     is_finite = all(map(math.isfinite, (*area, *ratio)))
     if not is_finite or not area[0] <= area[-1] or not 0 < ratio[0] <= ratio[-1]:
         raise RuntimeError(
-            f"random_area {list(area)} and random_aspect_ratio {list(ratio)} must be ranges [least, greatest], the "
-            "ratios positive"
+            f"random_area and random_aspect_ratio must be ranges [min, max], with positive ratios, got {list(area)} "
+            f"and {list(ratio)}"
         )
     return area[0], area[-1], ratio[0], ratio[-1], math.log(ratio[0]), math.log(ratio[-1])
 

@@ -122,8 +122,8 @@ def variance_of(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep:
     kept = [1 if i in axes else extent for i, extent in enumerate(x.shape)]
     if mean.numel() not in (1, math.prod(kept)):
         raise RuntimeError(
-            f"the mean has the shape {tuple(mean.shape)}; of an input of the shape {tuple(x.shape)}, reduced over the "
-            f"axes {list(axes)}, it is one value or has the shape {tuple(kept)}, with or without the axes of extent 1"
+            f"the mean must be one value or have the shape {tuple(kept)}, with or without the axes of extent 1, got "
+            f"{tuple(mean.shape)}. The input has the shape {tuple(x.shape)}, and is reduced over the axes {list(axes)}"
         )
     if count > ddof and is_plain(mean) and (statistics := _of_bytes(x, axes)) is not None:
         means = mean.flatten().tolist()

@@ -45,7 +45,7 @@ ROUNDINGS = ("round", "truncate")
 def check_rounding(rounding: str) -> None:
     """Raise RuntimeError for an unknown way to round the start of a window."""
     if rounding not in ROUNDINGS:
-        raise RuntimeError(f"rounding={rounding!r} is not supported: it is 'round' or 'truncate'")
+        raise RuntimeError(f"rounding must be 'round' or 'truncate', got {rounding!r}")
 
 
 def anchor(position: float, extent: int, window: int, rounding: str = "round", axis: int | None = None) -> int:
@@ -109,9 +109,7 @@ def out_of_bounds(policy: str, borders: bool = True) -> str:
     extension = _EXTENSIONS.get(policy.lower())
     if extension is None or (extension != "pad" and not borders):
         more = ", 'clamp', 'wrap', 'reflect_101', 'reflect_1001'" if borders else ""
-        raise RuntimeError(
-            f"out_of_bounds_policy={policy!r} is not supported: it is one of 'error', 'trim_to_shape', 'pad'{more}"
-        )
+        raise RuntimeError(f"out_of_bounds_policy must be one of 'error', 'trim_to_shape', 'pad'{more}, got {policy!r}")
     return extension
 
 
@@ -225,7 +223,7 @@ def _extend(x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequ
             place = torch.arange(start, start + extent, device=x.device)
             x = x.index_select(axis, _repeat_indices(place, length, policy))
         else:
-            raise RuntimeError(f"there is nothing to repeat on axis {axis}: its extent is 0")
+            raise RuntimeError(f"the extent of axis {axis} must be positive to repeat its border, got 0")
     return x
 
 
@@ -248,7 +246,7 @@ def check_fill(fill: Sequence[float], shape: Sequence[int], channel: int) -> Non
     """Raise RuntimeError unless there is at most one fill value, or one per channel."""
     if len(fill) > 1 and (channel < 0 or len(fill) != shape[channel]):
         kind = f"{shape[channel]} channels" if channel >= 0 else "data without a channel axis"
-        raise RuntimeError(f"{len(fill)} fill values for {kind}")
+        raise RuntimeError(f"the number of fill values must match the data, got {len(fill)} values for {kind}")
 
 
 def fill_tensor(

@@ -60,7 +60,8 @@ class TensorList:
         self.reset()
         if type(self) is TensorList:
             raise TypeError(
-                "a TensorList is on one device: make a TensorListCPU or a TensorListGPU (both in torchdali.tensors)"
+                "a TensorList must be created for one device: use TensorListCPU or TensorListGPU (both in "
+                "torchdali.tensors)"
             )
         if isinstance(object, type(self)):
             self._stored, self._layout = object._stored, object._layout
@@ -72,7 +73,7 @@ class TensorList:
         else:
             tensor = as_torch(object, self._kind._device)
             if tensor.dim() == 0:
-                raise RuntimeError("a 0-dimensional array has no first dimension to be the batch")
+                raise RuntimeError("an array must have at least one dimension to be a batch, got a 0-dimensional array")
             self._stored = Dense(tensor)
         if layout is not None:
             self.set_layout(layout)
@@ -228,8 +229,8 @@ class TensorList:
         if dense is None:
             if not self.is_dense_tensor():
                 raise RuntimeError(
-                    "the samples have different shapes, so that the batch is not one tensor; bring "
-                    "them to one shape (crop, resize, pad) or ask is_dense_tensor() first"
+                    "the samples must have the same shape to be one tensor. Bring them to one shape (crop, resize, "
+                    "pad), or call is_dense_tensor() first"
                 )
             self._stored = stacked = self._stored.stack()
             dense = stacked.dense
@@ -300,7 +301,7 @@ class TensorList:
     else:  # hidden from type checkers, so that they report unknown attributes
 
         def __getattr__(self, name: str) -> Any:
-            raise no_attribute(self, name, "as_tensor().torch(), where the samples have one shape, or samples()")
+            raise no_attribute(self, name, "as_tensor().torch() if the samples have one shape, or samples()")
 
     def at(self, i: int, /) -> Any:
         """Return sample `i`, counted from 0.
@@ -349,7 +350,7 @@ class TensorList:
         """
         flat, lengths = self._pack(), tuple(shape)
         if min(lengths, default=0) < 0 or math.prod(lengths) != flat.numel():
-            raise RuntimeError(f"{flat.numel()} elements do not have the shape {lengths}")
+            raise RuntimeError(f"the shape must have {flat.numel()} elements, got {lengths}")
         return tensor_of(self._kind, flat.view(lengths))
 
     def _pack(self) -> torch.Tensor:
@@ -367,7 +368,7 @@ class TensorList:
         Raises RuntimeError if the sizes differ, or if the batch has no dtype.
         """
         if self.torch_dtype is None:
-            raise RuntimeError("an empty batch without a type cannot be reinterpreted")
+            raise RuntimeError("an empty batch must have a type to be reinterpreted")
         self._stored = self._stored.reinterpret(new_type)
 
     def reset(self) -> None:
@@ -573,7 +574,7 @@ _L = TypeVar("_L", TensorListCPU, TensorListGPU)
 
 def _broadcast(kind: type[_L], sample: Any, num_samples: int) -> _L:
     if num_samples < 0:
-        raise ValueError(f"a batch cannot have {num_samples} samples")
+        raise ValueError(f"the number of samples must not be negative, got {num_samples}")
     one = kind([sample], contiguous=False)
     infos = list(one.source_infos or ()) * num_samples
     samples = one.samples() * num_samples
@@ -583,12 +584,12 @@ def _broadcast(kind: type[_L], sample: Any, num_samples: int) -> _L:
 def _exporting(objects: Sequence[Any]) -> list[Any]:
     for i, each in enumerate(objects):
         if not hasattr(each, "__dlpack__"):
-            raise TypeError(f"sample {i}, a {type(each).__name__}, has no __dlpack__")
+            raise TypeError(f"sample {i} must have `__dlpack__`, got a {type(each).__name__}")
     return list(objects)
 
 
 def _sample_index(i: Any) -> int:
     """Convert an index to an int; raise TypeError if it isn't an integer."""
     if not isinstance(i, int | np.integer):
-        raise TypeError(f"the index of a sample is an int, not a {type(i).__name__}")
+        raise TypeError(f"the index of a sample must be an int, got a {type(i).__name__}")
     return int(i)

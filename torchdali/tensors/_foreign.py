@@ -31,7 +31,7 @@ def as_torch(object: Any, device: str) -> torch.Tensor:
         what = f"a {type(object).__name__} isn't data on the {device}"
         raise TypeError(what) if device == "cpu" else RuntimeError(what)
     if not tensor.is_contiguous():
-        raise RuntimeError(f"strided data are not supported (strides {tensor.stride()}): give a copy by contiguous()")
+        raise RuntimeError(f"the data must be contiguous, got strides {tensor.stride()}. Pass a copy by contiguous()")
     try:
         from_torch_dtype(tensor.dtype)
     except TypeError as reason:
@@ -73,7 +73,7 @@ def _buffer(object: Any) -> Array | None:
 
 def _from_numpy(array: Array) -> torch.Tensor:
     if not array.flags.c_contiguous:
-        raise RuntimeError(f"strided data are not supported: strides of {array.strides} bytes")
+        raise RuntimeError(f"the data must be contiguous, got strides of {array.strides} bytes")
     try:
         to_dali_type(array.dtype)
     except TypeError as reason:
@@ -86,9 +86,9 @@ def _from_numpy(array: Array) -> torch.Tensor:
 def _address(ptr: int | ctypes.c_void_p) -> int:
     address = ptr.value or 0 if isinstance(ptr, ctypes.c_void_p) else ptr
     if not isinstance(address, int):
-        raise TypeError(f"an address is an int or a c_void_p, not a {type(ptr).__name__}")
+        raise TypeError(f"an address must be an int or a c_void_p, got a {type(ptr).__name__}")
     if address == 0:
-        raise ValueError("the address is null")
+        raise ValueError("the address must not be null")
     return address
 
 
@@ -152,7 +152,7 @@ def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
         return stream
     handle = stream if isinstance(stream, int) else getattr(stream, "ptr", None)
     if handle is None:
-        raise TypeError(f"a stream is a torch stream or its handle, not {type(stream).__name__}")
+        raise TypeError(f"a stream must be a torch stream or its handle, got a {type(stream).__name__}")
     if handle == 0:
         return torch.cuda.default_stream(device)
     return torch.cuda.ExternalStream(handle, device=device)

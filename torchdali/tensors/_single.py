@@ -127,7 +127,7 @@ class Tensor:
         Raises BufferError if `dl_device` is not the tensor's device.
         """
         if dl_device is not None and tuple(dl_device) != tuple(self.__dlpack_device__()):
-            raise BufferError(f"a tensor on {self._tensor.device} is exported to that device only")
+            raise BufferError(f"a tensor on {self._tensor.device} can only be exported to its own device")
         tensor = self._tensor.clone() if copy else self._tensor
         if stream is None or self._tensor.device.type == "cpu":
             return tensor.__dlpack__()
@@ -285,16 +285,16 @@ def checked_layout(layout: str | None, ndim: int | None) -> str:
     Raises TypeError if the layout isn't a str, and ValueError if it isn't empty and its length isn't `ndim`.
     """
     if layout is not None and not isinstance(layout, str):
-        raise TypeError(f"a layout is a str, not a {type(layout).__name__}")
+        raise TypeError(f"a layout must be a str, got a {type(layout).__name__}")
     if layout and ndim is not None and len(layout) != ndim:
-        raise ValueError(f"the layout {layout!r} names {len(layout)} axes, but there are {ndim}")
+        raise ValueError(f"the layout must name {ndim} axes, got {layout!r}")
     return layout or ""
 
 
 def reinterpret(tensor: TorchTensor, new_type: DALIDataType) -> TorchTensor:
     """Return a view of the same bytes as another dtype of the same size; RuntimeError if the sizes differ."""
     if not isinstance(new_type, DALIDataType):
-        raise TypeError(f"a type is a DALIDataType, not a {type(new_type).__name__}")
+        raise TypeError(f"a type must be a DALIDataType, got a {type(new_type).__name__}")
     dtype = None if new_type == DALIDataType.NO_TYPE else to_torch_dtype(new_type)
     if dtype is None or dtype.itemsize != tensor.dtype.itemsize:
         raise RuntimeError(

@@ -236,7 +236,7 @@ class SeparateSamples(SampleStorage):
         if self.samples():
             return super().stack()
         if self._dtype is None:
-            raise RuntimeError("an empty batch without a type is not one tensor")
+            raise RuntimeError("an empty batch must have a type to be one tensor")
         return Dense(torch.empty([0] * (1 + self.ndim()), dtype=self._dtype, device=self.device))
 
 

@@ -217,7 +217,7 @@ def to_torch_dtype(dtype: DALIDataType | torch.dtype | np.dtype[Any] | type) -> 
     try:
         return _TORCH_OF[dtype]
     except KeyError:
-        raise TypeError(f"no torch dtype holds {dtype}") from None
+        raise TypeError(f"{dtype} has no equivalent dtype in torch") from None
 
 
 def to_dali_type(framework_type: Any) -> DALIDataType:
@@ -249,7 +249,7 @@ class TensorLayout:
 
     def __init__(self, axes: str, /) -> None:
         if not isinstance(axes, str):
-            raise TypeError(f"a layout is made from a str, not from {type(axes).__name__}")
+            raise TypeError(f"a layout must be created from a str, got a {type(axes).__name__}")
         self._axes = axes
 
     def __len__(self) -> int:
@@ -283,7 +283,7 @@ class TensorLayout:
 def _axes_of(layout: object) -> str:
     if isinstance(layout, TensorLayout | str):
         return str(layout)
-    raise TypeError(f"a layout compares with a layout or a str, not with {type(layout).__name__}")
+    raise TypeError(f"a layout can only be compared with a layout or a str, got a {type(layout).__name__}")
 
 
 class SampleInfo:

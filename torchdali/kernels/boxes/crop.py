@@ -275,7 +275,7 @@ class _Thresholds:
             self._table = self._table[0][order]
             self._counts = live.sum(1)
         if not self._counts.all():
-            raise _hopeless(int(self._counts.argmin()), "whatever is drawn")
+            raise _hopeless(int(self._counts.argmin()), "for any random numbers")
 
     def draw(self, samples: Array, draws: Array) -> Array:
         """Return thresholds ``(samples, rounds)`` for random numbers of the same shape."""

@@ -97,7 +97,7 @@ def _from_rgb(target: str) -> tuple[Tensor, Tensor]:
         "GRAY": ((_GRAY,), (0,)),
     }
     if target not in rows:
-        raise ValueError(f"unknown color space {target!r}: one of {', '.join(rows)}")
+        raise ValueError(f"the color space must be one of {', '.join(rows)}, got {target!r}")
     matrix, offset = rows[target]
     return torch.tensor(matrix, dtype=torch.float64), torch.tensor(offset, dtype=torch.float64)
 

@@ -93,7 +93,7 @@ def extend(x: Tensor, axis: int, before: int, after: int, border: str = "reflect
         ValueError: the border mode is unknown.
     """
     if border not in BORDERS:
-        raise ValueError(f"border {border!r}: one of {', '.join(BORDERS)}")
+        raise ValueError(f"border must be one of {', '.join(BORDERS)}, got {border!r}")
     if not before and not after:
         return x
     length = x.shape[axis]

@@ -91,7 +91,8 @@ def resize_shape(
     ways = [targets is not None, resize_shorter is not None, resize_longer is not None]
     if sum(ways) != 1 or (size is not None and _any(resize_x, resize_y, resize_z)):
         raise RuntimeError(
-            "give the size in exactly one way: size, resize_x / resize_y / resize_z, resize_shorter or resize_longer"
+            "the size must be passed in exactly one way: size, resize_x / resize_y / resize_z, resize_shorter or "
+            "resize_longer"
         )
     if targets is None and mode is not None:
         raise RuntimeError("mode cannot be combined with resize_shorter or resize_longer")
@@ -108,7 +109,7 @@ def resize_shape(
         "the resized image",
     )
     if rounding not in ROUNDINGS:
-        raise RuntimeError(f"no rounding {rounding!r}: one of {', '.join(ROUNDINGS)}")
+        raise RuntimeError(f"the rounding must be one of {', '.join(ROUNDINGS)}, got {rounding!r}")
     fixed = _per_axis("alignment", alignment, count)
     return _round_sizes(lengths, exact, region, subpixel_scale, fixed, ROUNDINGS[rounding])
 
@@ -146,7 +147,7 @@ def _per_axis(name: str, values: Sequence[float] | float, count: int) -> list[fl
     if len(values) == 1:
         return [_f32(values[0])] * count
     if len(values) != count:
-        raise RuntimeError(f"{name}: {len(values)} values for {count} spatial axes")
+        raise RuntimeError(f"{name} must have one value per spatial axis, {count}, got {len(values)}")
     return [_f32(value) for value in values]
 
 
@@ -166,11 +167,11 @@ def _region(
     if start is None and end is None:
         return [(0.0, float(length)) for length in lengths]
     if start is None or end is None:
-        raise RuntimeError("roi_start and roi_end only work together")
+        raise RuntimeError("roi_start and roi_end must be passed together")
     lows = _per_axis("roi_start", start, len(lengths))
     highs = _per_axis("roi_end", end, len(lengths))
     if not all(map(math.isfinite, [*lows, *highs])):
-        raise RuntimeError(f"roi_start {lows} and roi_end {highs} must be finite numbers")
+        raise RuntimeError(f"roi_start and roi_end must be finite numbers, got {lows} and {highs}")
     if relative:
         lows = [_f32(low * length) for low, length in zip(lows, lengths, strict=True)]
         highs = [_f32(high * length) for high, length in zip(highs, lengths, strict=True)]
@@ -190,7 +191,7 @@ _Rule = Callable[[list[float], list[float], list[float]], list[float]]
 
 def _rule(mode: str) -> _Rule:
     if mode not in MODES:
-        raise RuntimeError(f"no mode {mode!r}: one of {', '.join(MODES)}")
+        raise RuntimeError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
     return MODES[mode]
 
 

@@ -132,9 +132,12 @@ def resize_axes(
     """
     for name in (min_filter, mag_filter):
         if name not in FILTERS:
-            raise ValueError(f"no filter {name!r}: one of {', '.join(FILTERS)}")
+            raise ValueError(f"the filter must be one of {', '.join(FILTERS)}, got {name!r}")
     if len(lengths) != len(size) or (roi is not None and len(roi) != len(size)):
-        raise ValueError(f"{len(lengths)} spatial axes, {len(size)} sizes, region {roi}")
+        raise ValueError(
+            f"size and region must have one entry for each of {len(lengths)} spatial axes, got "
+            f"{len(size)} sizes and the region {roi}"
+        )
     axes = []
     for i, (length, out) in enumerate(zip(lengths, size, strict=True)):
         low, high = roi[i] if roi is not None else (0.0, float(length))
@@ -242,8 +245,8 @@ def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int6
     start = 0 if first_pass else max(0, math.floor(min(axis.low, axis.high) - float(reach)))
     if not axis.size * 2 * reach <= MAX_TAPS:
         raise RuntimeError(
-            f"resizing {axis.high - axis.low:g} pixels to {axis.size} sees {axis.size * 2 * reach:g} pixels; at most "
-            f"{MAX_TAPS} are allowed"
+            f"resizing must read at most {MAX_TAPS} pixels, got {axis.size * 2 * reach:g} for "
+            f"{axis.high - axis.low:g} pixels resized to {axis.size}"
         )
     step = scale
     origin = _f32(axis.low - start) + (_f32(0.5) * step - _f32(0.5) - reach)

@@ -102,7 +102,7 @@ def invert(matrix: Matrix) -> list[list[float]]:
     if len(matrix) == 2:  # takes a fiftieth of the time of a library call
         (a, b, s), (c, d, t) = matrix
         if not (det := a * d - b * c):
-            raise RuntimeError(f"the matrix {[*map(list, matrix)]} cannot be inverted")
+            raise RuntimeError(f"the matrix must be invertible, got {[*map(list, matrix)]}")
         return [[d / det, -b / det, (b * t - d * s) / det], [-c / det, a / det, (c * s - a * t) / det]]
     square = torch.tensor([*map(list, matrix), [0.0, 0.0, 0.0, 1.0]], dtype=torch.float64)
     inverse: list[list[float]] = torch.linalg.inv(square)[:-1].tolist()
