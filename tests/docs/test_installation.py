@@ -121,7 +121,7 @@ def test_doctor_names_what_torchdali_cannot_do_without() -> None:
     command = f"import runpy, sys; sys.argv = ['torchdali', 'doctor']; runpy.run_path({str(ROOT / 'torchdali' / 'cli.py')!r}, run_name='__main__')"
     done = subprocess.run([sys.executable, "-S", "-c", command], capture_output=True, text=True, check=False)  # -S: nothing is installed
     assert done.returncode == 1
-    assert done.stdout == "torchdali needs what is not installed: pip install torch torchvision numpy pillow\n"
+    assert done.stdout == "torchdali needs packages that are not installed: pip install torch torchvision numpy pillow\n"
     assert not done.stderr
 
 
