@@ -24,7 +24,7 @@ PATTERNS = {
     "of which": r"\bof (?:which|whose)\b",
     "lies, stands": r"\b(?:lies?|stands?|hangs? on)\b",
     "behind, beside": r"\b(?:behind|beside|anew)\b",
-    "is no": r"\b(?:is|are|was|were) (?:no|none)\b",
+    "is no": r"\b(?:is|are|was|were) (?:no|(?-i:none))\b",
     "as it is": r"\bas (?:it|they) (?:is|are|was|were)\b",
     "is to be": r"\b(?:is|are) to be\b",
     "leaves, is left": r"\b(?:leaves|(?:is|are|was|were) left)\b",
