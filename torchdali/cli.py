@@ -384,7 +384,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
-        if options.command is _run:  # raised as if the script ran without torchdali
+        if options.command is _run:  # the interrupt is raised as in a run without torchdali
             raise
         print("interrupted", file=sys.stderr)
         return 130

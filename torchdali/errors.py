@@ -214,7 +214,7 @@ def note(error: BaseException, place: str) -> None:
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = os.path.dirname(os.__file__) + os.sep  # may be inside a ZIP file
-_FUTURES = os.path.join(_STANDARD, "concurrent", "futures") + os.sep  # its frames only wait for workers
+_FUTURES = os.path.join(_STANDARD, "concurrent", "futures") + os.sep  # these frames only wait for workers
 _SYSTEM = ("stdlib", "platstdlib", "purelib", "platlib")
 _INSTALLED = ("<frozen", _STANDARD, *(os.path.join(sysconfig.get_path(name), "") for name in _SYSTEM))
 

@@ -64,7 +64,7 @@ def _by_value(function: types.FunctionType) -> bool:
     if hasattr(function, _MARK) or module is None:
         return True
     if module.__name__ == "__main__" and not hasattr(module, "__file__"):
-        return True  # an interactive session
+        return True  # the function belongs to an interactive session
     item: Any = module
     for name in function.__qualname__.split("."):
         item = getattr(item, name, None)

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 _LIMIT = 10.0  # seconds that a thread may take to end
 _CLOCK_OF_THREAD = 6  # low bits of the ID of a Linux clock that measures one thread's CPU time
-_LAST = 1.0  # seconds that `_end` waits for threads at least, after it has closed all owners
+_LAST = 1.0  # minimum seconds that `_end` waits for threads after it has closed all owners
 _ABANDONED = 2.0  # seconds that `close_abandoned` waits until the owner is closed
 
 

@@ -59,7 +59,7 @@ def _parse_value(arguments: Sequence[str]) -> dict[str, Any]:
             raise ValueError(f"arguments of a function must be name=value, for example size=224, got {argument!r}")
         try:
             values[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):  # a text without quotes
+        except (ValueError, SyntaxError):  # the value is a text without quotes
             values[name] = text
     return values
 

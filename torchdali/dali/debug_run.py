@@ -346,7 +346,7 @@ class DebugRun(Executor):
         others, self._labels[node] = batch.spare, str(len(self._labels))
         batch.spare = others if prepared is None else {**others, node: prepared}
         self.sources = {**self.sources, node: source}
-        if prepared is not None and prepared.is_repeated:  # the next batch uses the other sources' data instead
+        if prepared is not None and prepared.is_repeated:  # this batch fails; the next one uses the other sources' data
             self._restore_readers(self._before)
             self._prepared = dict(others)
         try:

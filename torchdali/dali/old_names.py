@@ -185,7 +185,7 @@ class IteratorOldNames:
     @_counter.setter
     def _counter(self: Any, samples: int) -> None:
         if not hasattr(self, "_epochs"):
-            return  # set too early: the base class's constructor will set the position
+            return  # ignored: the base class's constructor will set the position
         if samples < self._counter and (self._over or self._epochs.finished):
             self._begin_epoch()  # the program has its own `reset`, which lowers the counter
         self._epochs.position = samples

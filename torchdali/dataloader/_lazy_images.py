@@ -337,7 +337,7 @@ class JpegData:
         return None if source.render(corner) is None else cls(data, source, (size[1], size[0]))
 
     def render(self, program: ImageProgram) -> Tensor | None:
-        """Decode the region that a program needs, and apply its operations; None if Pillow must decode the image.
+        """Decode the region that recorded operations need, and apply them; None if Pillow must decode the image.
 
         If this method is called a second time for the same file, as in multi-crop augmentation, the whole image is
         decoded once and cached. From then on, this process decodes whole images only.

@@ -139,7 +139,7 @@ class LazyOpening:
     def __exit__(self, *error: object) -> None:
         try:
             self._restore()
-        except BaseException:  # an interrupt: restore the rest, then raise it
+        except BaseException:  # after an interrupt, restore the rest first
             self._restore()
             raise
 

@@ -1,4 +1,4 @@
-"""Plans of loaders over image datasets."""
+"""Plans of loaders over image datasets: whether and how a loader is accelerated."""
 
 from __future__ import annotations
 

@@ -354,7 +354,7 @@ def _inner_functions(function: FunctionType) -> Iterator[FunctionType]:
     for cell in function.__closure__ or ():
         try:
             inner = cell.cell_contents
-        except ValueError:  # the cell is empty
+        except ValueError:  # the variable of the closure isn't assigned yet
             continue
         for each in _functions(inner):
             if isinstance(each, FunctionType):

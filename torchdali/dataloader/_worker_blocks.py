@@ -59,7 +59,7 @@ class ReceivedBlocks:
         if block is not None:
             self._blocks[place] = block
         lease = self._blocks[place].numpy().view(Lease)
-        # When the lease ends, it only appends to a queue: Python code in a finalizer could swallow an interrupt.
+        # When the batch is released, the lease only appends to a queue: Python code could swallow an interrupt.
         self._loans[place] = loan = Loan(lease, self._returned.append)
         loan.number = place[0] * self.in_use.shape[1] + place[1]
         size = dtype.itemsize * torch.Size(shape).numel()

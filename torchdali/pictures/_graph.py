@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 __all__ = ["Box", "GraphLine", "Svg", "draw_graph"]
 
 CHARACTER = 6.6  # average width of a character in a title, in pixels
-SMALL = 5.6  # the same, in the lines below the title
+SMALL = 5.6  # average width of a character in the lines below the title, in pixels
 LINE, PAD = 15, 8
 BETWEEN, BELOW = 22, 46  # distance between boxes of a layer; distance between layers
 SWEEPS = 12  # number of passes over all layers that order them

@@ -151,7 +151,7 @@ def _read(path: str | os.PathLike[str]) -> Any:
             buffer = np.empty(size + size // 4, np.uint8).view(_FileBytes)
         if file.readinto(buffer[:size]) == size:
             return buffer[:size]
-    return np.fromfile(path, np.uint8)  # not a plain file
+    return np.fromfile(path, np.uint8)  # the path isn't a plain file
 
 
 _NOTHING = np.empty(0, np.uint8).view(_FileBytes)

@@ -279,7 +279,7 @@ class Capture:
         try:
             with torch.no_grad():
                 return self._started.add(self._context.engine().begin(results, self._runners))
-        except Exception as error:  # raised at the line that requests a result
+        except Exception as error:  # the error is raised at the line that requests a result
             return self._started.add(partial(_fail, error))
 
     def _relaunch(self, ahead: deque[_Iteration]) -> None:

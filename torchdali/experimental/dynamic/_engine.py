@@ -79,7 +79,7 @@ class OperationEngine:
                     runners[key] = self._take((key,)) or self._runner(work, several=True)
                 started.append((runner := runners[key], work))
                 runner.start(work, *work.arguments())
-        except BaseException:  # drop the runners with batches that will never be taken
+        except BaseException:  # drop the runners whose batches will never be taken
             for _, work in started:
                 runners.pop(work.key, None)
             raise
@@ -91,7 +91,7 @@ class OperationEngine:
                 runner, work = started[0]
                 try:
                     work.deliver(runner.finish(work))
-                except Exception as error:  # raised after all other batches were taken from their runners
+                except Exception as error:  # the error is raised when all batches were taken from their runners
                     errors.append(error)
                 del started[0]
             if errors:

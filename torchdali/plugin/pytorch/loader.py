@@ -200,7 +200,7 @@ class _ListIterator(BaseIterator):
         left = epochs.batches - epochs.delivered if self._is_uneven else 0
         is_kept = left == 1 and kept is not None and kept[0] == epochs.epoch
         if is_kept and kept is not None and self._ends_empty and self.batch_size > 1:
-            return kept[1]  # instead of the empty batch
+            return kept[1]  # the kept values replace the empty batch
         (batch,) = outputs
         count = None if counts is None else counts[0]
         values = [self._value(i, output, count) for i, output in enumerate(batch)]
