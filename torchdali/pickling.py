@@ -30,7 +30,7 @@ def pickle_by_value(fun: F) -> F:
         TypeError: ``fun`` isn't a Python function.
     """
     if not isinstance(fun, types.FunctionType):
-        raise TypeError(f"only functions are pickled by value, not a {type(fun).__name__}")
+        raise TypeError(f"only functions can be pickled by value, got a {type(fun).__name__}")
     setattr(fun, _MARK, True)
     return fun
 

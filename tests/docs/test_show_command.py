@@ -82,7 +82,7 @@ def test_the_only_pipeline_of_a_script_for_dali(tmp_path: Path) -> None:
         ("", ["level"], "", "arguments of a function must be name=value, for example size=224, got 'level'"),
         ("", ["colour=1"], "", "unknown argument 'colour'"),
         ("", [], "second = training", "has 2 pipelines and loaders (training, second); name one, for example "),
-        (":text", [], "", "there is nothing to draw|torch|numpy"),
+        (":text", [], "", "spectrograms or audio|there is nothing to draw|torch|numpy"),
         (":needy", [], "def needy(root, size, *, mode='a'): pass", "needy needs arguments; add root=... size=... to the command"),
         (":needy", ["size=3"], "def needy(root, size): pass", "add root=... to the command"),
         (".gone", [], "", "no such file"),

@@ -269,7 +269,7 @@ def test_closing_waits_for_no_server_that_is_stopped(photos: Path) -> None:
 
 
 REFUSED = {
-    "memory": (replica_module, "has_room", lambda: False, "it gets no memory; ulimit -v"),
+    "memory": (replica_module, "has_room", lambda: False, "memory can't be allocated; check `ulimit -v`"),
     "processes": (os, "fork", lambda: refuse_fork(), "BlockingIOError"),
 }
 _FORK = os.fork
@@ -318,7 +318,7 @@ def test_processes_have_no_keyboard_and_say_so(photos: Path, how: str, monkeypat
         return lookup("_asks")(fn.decoders.image(fn.readers.file(file_root=str(photos))[0]), how=how)
 
     pipe = define(num_processes=2)
-    with pytest.raises(PipelineError, match=r"a worker process has no keyboard .* with debug=True, or num_processes=1"):
+    with pytest.raises(PipelineError, match=r"a worker process, which has no keyboard.* with debug=True, or num_processes=1"):
         pipe.run()
     pipe.close()
 
@@ -534,14 +534,14 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
     allocate = os.posix_fallocate
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(MemoryError, match=r"MiB are needed .* no room"):  # in the process of the user, or in another
+    with pytest.raises(MemoryError, match=r"cannot allocate .* MiB in .* for batches"):  # in the process of the user, or in another
         taken(fed(num_processes=2), 4)
     pipe = fed(num_processes=2)
     pipe.build()  # the replicas are copies of a process without room
     with monkeypatch.context() as patch:
         patch.setattr(os, "posix_fallocate", allocate)
         pipe.schedule_run()
-        with pytest.raises(MemoryError, match=r"MiB are needed .* no room"):
+        with pytest.raises(MemoryError, match=r"cannot allocate .* MiB in .* for batches"):
             pipe.outputs()
     pipe.close()
 

@@ -83,4 +83,4 @@ except MemoryError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
-    assert "the threads of a pipeline get no memory: ulimit -v" in done.stdout, done.stderr
+    assert "cannot allocate memory for the pipeline's threads; check `ulimit -v`" in done.stdout, done.stderr

@@ -106,7 +106,7 @@ def test_a_padded_tensor_of_a_batch() -> None:
     padded = ndd.as_tensor(batch, pad=True)
     assert padded.shape == (2, 2, 4) and float(padded.torch().sum()) == 10
     assert ndd.tensor(batch, pad=True).torch().equal(padded.torch())
-    with pytest.raises(ValueError, match="different shapes"):
+    with pytest.raises(ValueError, match="must have one shape"):
         ndd.as_tensor(batch)
 
 

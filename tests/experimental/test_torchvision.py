@@ -384,8 +384,8 @@ WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (ValueError, "positive", lambda: T.Resize(0)),
     (ValueError, "one or two", lambda: T.Resize([1, 2, 3])),
     (ValueError, "int", lambda: T.Resize(1.5)),  # type: ignore[arg-type]
-    (ValueError, "max_size is needed", lambda: T.Resize(None)),
-    (ValueError, "above the size", lambda: T.Resize(10, max_size=10)),
+    (ValueError, "max_size must be passed", lambda: T.Resize(None)),
+    (ValueError, "must be above 10, the size", lambda: T.Resize(10, max_size=10)),
     (ValueError, "shorter", lambda: T.Resize([10, 12], max_size=50)),
     (ValueError, "Pillow", lambda: T.Resize(10, 7)),
     (NotImplementedError, "BOX", lambda: T.Resize(10, T.InterpolationMode.BOX)),
@@ -424,7 +424,7 @@ WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (TypeError, r"\(C, H, W\)", lambda: T.Compose([])(TENSOR[0])),
     (ValueError, "mode CMYK", lambda: T.Compose([])(IMAGE.convert("CMYK"))),
     (RuntimeError, "larger", lambda: T.Compose([], batch_size=2)(TENSOR.repeat(3, 1, 1, 1))),
-    (RuntimeError, "without images", lambda: T.Compose([])(TENSOR[None][:0])),
+    (RuntimeError, "at least one image", lambda: T.Compose([])(TENSOR[None][:0])),
     (RuntimeError, "3 channels", lambda: T.Compose([T.Normalize([1.0, 2.0], [1.0])])(TENSOR)),
     (RuntimeError, "channels", lambda: T.Compose([T.Grayscale()])(TENSOR[:2])),
     (TypeError, "top", lambda: F.crop(TENSOR, 1.5, 2, 3, 4)),  # type: ignore[arg-type]
@@ -470,7 +470,7 @@ def test_bytes_normalized_as_if_they_were_of_0_to_1(given: Any, factor: int) -> 
 def test_one_kind_of_input() -> None:
     compose = ours.Compose([ours.Resize(8)])
     compose(IMAGE)
-    with pytest.raises(TypeError, match="called with PIL images first"):
+    with pytest.raises(TypeError, match="must be called with PIL images"):
         compose(TENSOR)
 
 
@@ -483,7 +483,7 @@ def test_a_compose_works_after_an_error() -> None:
 
 def test_a_random_size_in_a_batch() -> None:
     compose = ours.Compose([ours.RandomApply([ours.Resize(8)])], seed=1)
-    with pytest.raises(RuntimeError, match="different shapes"):
+    with pytest.raises(RuntimeError, match="images of one shape"):
         compose(TENSOR.repeat(12, 1, 1, 1))
 
 

@@ -476,9 +476,9 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "two readers": (
         lambda root: fn.cache(fn.cat(images_of(root), images_of(root)), **MEMORY),
-        "takes samples of 2 readers",
+        "is one of 2 readers before the cache",
     ),
-    "none": (lambda root: fn.cache(fn.zeros(shape=[3]), **MEMORY), "takes samples of no reader"),
+    "none": (lambda root: fn.cache(fn.zeros(shape=[3]), **MEMORY), "has no reader before it"),
     "files": (
         lambda root: fn.cache(fn.io.file.read(fn.readers.file(file_root=str(root))[0]), **MEMORY),
         "'io.file.read' reads files that the cache can't track",
@@ -647,5 +647,5 @@ def test_an_object_that_is_replaced_between_two_requests_is_not_kept(store: Obje
 def test_a_store_that_names_no_versions_is_refused(store: ObjectServer) -> None:
     store.tags = False
     for kind in ("tar", "file"):
-        with pytest.raises(RuntimeError, match="the store sends neither an ETag nor a time"):
+        with pytest.raises(RuntimeError, match="the store sends neither an ETag nor a modification time"):
             build(far(store.url, kind, {"bytes": "1MB"})).build()

@@ -394,7 +394,7 @@ def test_a_limit_on_files_is_one_error(images: Path, tmp_path: Path) -> None:
     call = f"files_of_no_size({str(images)!r}, {str(tmp_path)!r})"
     said = in_own_process("tests.ops.test_cache_in_danger", call)
     assert len(said) == 2
-    assert all("fn.cache cannot have memory that processes share" in each and "ulimit -f" in each for each in said)
+    assert all("fn.cache cannot allocate shared memory" in each and "ulimit -f" in each for each in said)
 
 
 @pytest.mark.thin(2)

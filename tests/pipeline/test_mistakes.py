@@ -280,10 +280,10 @@ DEFINING: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "iterating a shape": (
         lambda x: [extent for extent, _ in zip(x.shape, range(9), strict=False)],
         TypeError,
-        "cannot be taken apart: index it one by one",
+        "has no length and cannot be unpacked",
     ),
-    "the length of a shape": (lambda x: len(x.shape), TypeError, "index it one by one"),
-    "looking into a shape": (lambda x: 3 in x.shape, TypeError, "index it one by one"),
+    "the length of a shape": (lambda x: len(x.shape), TypeError, "index the shape, as in height"),
+    "looking into a shape": (lambda x: 3 in x.shape, TypeError, "index the shape, as in height"),
     "a dataset": (
         lambda x: fn.external_source(torch.utils.data.TensorDataset(torch.zeros(3))),
         TypeError,
@@ -640,7 +640,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         KeyError,
         "pass one name for each",
     ),
-    "batches of two sizes": (lambda: _run(_of_two_sizes), RuntimeError, "All sources must give as many samples"),
+    "batches of two sizes": (lambda: _run(_of_two_sizes), RuntimeError, "All sources must return the same number of samples per batch"),
     "a sum of two shapes": (lambda: _run(lambda: _image() + _gray()[:4]), RuntimeError, "crop or pad images to one shape"),
     "a stack of two shapes": (lambda: _run(lambda: fn.stack(_image(), _gray())), RuntimeError, "Resize, crop or pad them first"),
     "neither size nor threads": (
@@ -674,12 +674,12 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a batch as a condition": (
         lambda: bool(dynamic.as_batch([1, 2]) > 5),
         ValueError,
-        "neither true nor false",
+        "truth value of a batch is not defined",
     ),
     "an iterator's state for a pipeline": (
         lambda: _numbers().load_state_dict(_iterator().state_dict()),
         RuntimeError,
-        "give it to the iterator's",
+        "pass it to the iterator's",
     ),
     "a pipeline's state for an iterator": (
         lambda: _iterator().load_state_dict(_numbers().state_dict()),

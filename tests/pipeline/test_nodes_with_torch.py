@@ -88,7 +88,7 @@ def test_arrays_are_constants(plain: Callable[[Any], Any], array: Callable[[Any]
 
 
 def test_an_array_of_several_is_no_number() -> None:
-    with pytest.raises(RuntimeError, match=r"'horizontal' of operator 'flip'.*one value, not 2"):
+    with pytest.raises(RuntimeError, match=r"'horizontal' of operator 'flip'.*expected one value, got 2"):
         run(lambda _, image: fn.flip(image, horizontal=np.array([0, 1])))
 
 

@@ -176,7 +176,7 @@ def test_each_draws_what_is_not_delivered() -> None:
         return fn.reductions.mean(images)
 
     assert means().show(each=True, size=16).getpixel((8, 24)) == (90, 90, 90)
-    with pytest.raises(ValueError, match=r"nothing to draw here: output 0: reductions.mean: samples \(\) torch.float32"):
+    with pytest.raises(ValueError, match=r"spectrograms or audio, got output 0: reductions.mean: samples \(\) torch.float32"):
         means().show()
 
 
@@ -316,7 +316,7 @@ def test_a_loader_without_pictures_has_a_text() -> None:
         return fn.readers.dataset(dataset=list(range(10)), name="Reader")
 
     html = Loader(numbers)._repr_html_()
-    assert "<img" not in html and "10" in html and "nothing to draw" in html
+    assert "<img" not in html and "10" in html and "spectrograms or audio" in html
 
 
 def test_batches_of_the_dynamic_mode() -> None:

@@ -170,7 +170,7 @@ def test_an_error_of_the_definition_is_raised_at_once(cluster: Any) -> None:
 
 
 def test_no_room_for_actors(cluster: Any, root: str) -> None:
-    with pytest.raises(RuntimeError, match="no actor runs after 0"):
+    with pytest.raises(RuntimeError, match="no actor started within 0"):
         RayLoader(functools.partial(noisy, root), OUTPUTS, "reader", actor_options={"num_cpus": 9}, timeout=0.01)
 
 
@@ -303,7 +303,7 @@ def test_what_cannot_run_elsewhere_is_refused(cluster: Any) -> None:
     def own() -> Any:
         return fn.python_function(fn.external_source(lambda: np.zeros(BATCH)), function=lambda x: x)
 
-    with pytest.raises(RuntimeError, match=r"nothing of this pipeline can run in another process: .*python_function"):
+    with pytest.raises(RuntimeError, match=r"no stage of this pipeline can run in another process: .*python_function"):
         RayPipeline(own).build()
 
 

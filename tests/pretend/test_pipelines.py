@@ -662,10 +662,10 @@ def test_a_stream_of_another_accelerator_in_the_dynamic_mode(gpu: Accelerator) -
     other = dynamic.Stream(device_id=1)
     assert other.device_id == 1
     for given in (other, torch.cuda.Stream(1)):
-        with pytest.raises(ValueError, match="of the accelerator 1, not of 0"):
+        with pytest.raises(ValueError, match="must belong to the accelerator 0, got a stream of the accelerator 1"):
             dynamic.EvalContext(device_id=0, cuda_stream=given)
-        with pytest.raises(ValueError, match="of the accelerator 1, not of 0"):
+        with pytest.raises(ValueError, match="must belong to the accelerator 0, got a stream of the accelerator 1"):
             dynamic.set_default_stream(given, device_id=0)
     assert dynamic.EvalContext(device_id=1, cuda_stream=other).cuda_stream is other
-    with pytest.raises(TypeError, match="a stream is"):
+    with pytest.raises(TypeError, match="a stream must be"):
         dynamic.EvalContext(cuda_stream="1")

@@ -491,7 +491,7 @@ def test_pipelines_with_credentials_are_not_saved(memory: str) -> None:
         return fn.readers.webdataset(paths=[SECRET], ext=["jpg"])
 
     pipe = define()
-    with pytest.raises(RuntimeError, match="argument 'paths' has an URL with a user, a password or a query") as caught:
+    with pytest.raises(RuntimeError, match="argument 'paths' is a URL with a user, a password or a query") as caught:
         pipe.serialize()
     assert "geheim" not in str(caught.value)
 

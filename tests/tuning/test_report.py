@@ -86,7 +86,7 @@ def test_a_report_reads_from_top_to_bottom() -> None:
     )  # fmt: skip
     assert str(report).splitlines() == [
         "training: settings, and their gain over the fastest earlier settings",
-        "  num_threads=1  as it is",
+        "  num_threads=1  unchanged",
         "  num_threads=2  +73%, +-5% (2 times)",
         "  num_threads=4  cannot be used",
         "  num_threads=3  +0% (1 times)",
@@ -98,4 +98,4 @@ def test_a_report_reads_from_top_to_bottom() -> None:
         "Write: training(num_threads=2)",
     ]
     unchanged = dataclasses.replace(report, best=start, changes={}, line="")
-    assert str(unchanged).splitlines()[-1] == "Nothing to change: as it is"
+    assert str(unchanged).splitlines()[-1] == "Nothing to change: keep the settings"

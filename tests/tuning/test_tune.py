@@ -113,7 +113,7 @@ def test_sources_that_end_begin_anew() -> None:
 
     with contextlib.closing(Machine(epochs(2).factory)) as measure:
         assert measure({"num_threads": 1})
-    with contextlib.closing(Machine(epochs(0).factory)) as measure, pytest.raises(RuntimeError, match="see cycle of external_source"):
+    with contextlib.closing(Machine(epochs(0).factory)) as measure, pytest.raises(RuntimeError, match="pass cycle to external_source"):
         measure({"num_threads": 1})
 
 

@@ -169,8 +169,7 @@ def _misshapen(name: str, axes: int, shape: tuple[int, ...], sample: int | None 
         return RuntimeError(f"argument {name!r} must be one number per sample, but {value}")
     return RuntimeError(
         f"argument {name!r} must be one row of numbers per sample, but {value}: input with dimension {len(shape)} "
-        f"cannot be "
-        "converted to dimension 1"
+        "cannot be converted to dimension 1"
     )
 
 

@@ -40,12 +40,12 @@ def _check_cores(mask: str) -> list[int]:
     try:
         cores = [int(core) for core in mask.split(",")]
     except ValueError:
-        raise ValueError(f"{_MASK}={mask!r}: it must be core numbers, separated by commas") from None
+        raise ValueError(f"{_MASK} must be core numbers, separated by commas, got {mask!r}") from None
     foreign = sorted(set(cores) - os.sched_getaffinity(0))
     if foreign:
         raise RuntimeError(
-            f"{_MASK}={mask!r}: this process may not run on core {foreign[0]}; it may use "
-            f"{sorted(os.sched_getaffinity(0))}"
+            f"{_MASK} must be cores that this process may use, {sorted(os.sched_getaffinity(0))}, got core "
+            f"{foreign[0]} in {mask!r}"
         )
     return cores
 

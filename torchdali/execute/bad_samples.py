@@ -54,7 +54,7 @@ class BadSamples:
 
     def __init__(self, policy: Policy = "raise", budget: int | None = None) -> None:
         if policy not in get_args(Policy):
-            raise ValueError(f"bad_samples={policy!r}: it is 'raise', 'skip' or 'replace'")
+            raise ValueError(f"bad_samples must be 'raise', 'skip' or 'replace', got {policy!r}")
         self.policy, self.budget = policy, budget
         self.report: list[BadSample] = []
         self._lock = threading.Lock()

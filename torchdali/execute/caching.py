@@ -81,8 +81,9 @@ class KeptSamples:
         check_dataset(origin)
         if getattr(origin, "identity", None) is None or (_is_far(origin) and origin.identity(0) is None):
             raise RuntimeError(
-                f"fn.cache cannot keep samples of {reader.operator.name!r}: it does not tell which file a record is "
-                "from, or the store sends neither an ETag nor a time, so that a change of the data could not be noticed"
+                f"fn.cache cannot cache samples of {reader.operator.name!r}, because it cannot detect changes of the "
+                f"data: the reader does not report the file of each record, or the store sends neither an ETag nor a "
+                f"modification time"
             )
         if self._store is None:  # opened before worker processes start, so that they share this store
             self._store = self._open_store()
@@ -105,7 +106,7 @@ class KeptSamples:
 
     def _open_store(self) -> SampleStore:
         if os.name == "nt":
-            raise RuntimeError("fn.cache needs Linux or macOS: Windows has no locks of files as it uses them")
+            raise RuntimeError("fn.cache needs Linux or macOS: Windows does not have the file locks that it uses")
         if self._folder is not None:
             return disk_store(self._folder, self.digest.hex(), self._limit)
         assert self._limit is not None
@@ -183,8 +184,8 @@ def _counts() -> SharedCounts:
         return SharedCounts()
     except OSError as error:
         raise RuntimeError(
-            f"fn.cache cannot have memory that processes share, for its numbers of hits and misses: {error.strerror}. "
-            "A limit of the process may be too low (ulimit -f, ulimit -v, ulimit -n)"
+            f"fn.cache cannot allocate shared memory for its counts of hits and misses: {error.strerror}. Check the "
+            f"limits of the process (ulimit -f, ulimit -v, ulimit -n)"
         ) from None
 
 

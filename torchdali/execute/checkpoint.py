@@ -136,7 +136,7 @@ def decode(data: str | bytes) -> State:
         RuntimeError: `data` isn't a checkpoint of this library.
     """
     if not isinstance(data, (str, bytes)):
-        raise TypeError(f"a checkpoint is text or bytes, as checkpoint() returns it, not {type(data).__name__}")
+        raise TypeError(f"a checkpoint must be the text or bytes that checkpoint() returned, got {type(data).__name__}")
     try:
         state = json.loads(data)
     except ValueError as error:
@@ -162,16 +162,16 @@ def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
             "to a new pipeline as checkpoint="
         )
     if "version" not in state and "pipelines" in state:
-        raise RuntimeError("this is the state of an iterator: give it to the iterator's load_state_dict")
+        raise RuntimeError("the state belongs to an iterator; pass it to the iterator's load_state_dict")
     if state.get("version") != _VERSION:
         raise RuntimeError(
-            f"the checkpoint has the version {state.get('version')!r}, this torchdali reads version {_VERSION}"
+            f"the checkpoint has version {state.get('version')!r}, but this torchdali reads version {_VERSION}"
         )
     check_form(state)
     if list(state["graph"]) != list(graph):
         differing = [line for line in difflib.ndiff(state["graph"], graph) if line[0] in "+-?"]
         raise RuntimeError(
-            "the checkpoint is of a pipeline with another graph (-: in the checkpoint, +: here):\n"
+            "the checkpoint belongs to a pipeline with a different graph (-: checkpoint, +: this pipeline):\n"
             + "\n".join(line.rstrip("\n") for line in differing)
         )
 
@@ -184,7 +184,7 @@ def check_form(state: Mapping[str, Any]) -> None:
     """
     for name, (is_right, form) in _FORM.items():
         if name not in state:
-            raise RuntimeError(f"the checkpoint is damaged: it has no field {name!r}")
+            raise RuntimeError(f"the checkpoint is damaged: it lacks the field {name!r}")
         if not is_right(state[name]):
             raise RuntimeError(
                 f"the checkpoint is damaged: its field {name!r} must be {form}, got {_short(state[name])}"
@@ -262,10 +262,10 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
         check(state, old[0]["graph"])
     if any(state["sources"] for state in old):
         raise ValueError(
-            f"a pipeline with an external source ({', '.join(old[0]['sources'])}) cannot be continued by another "
-            "number of ranks: only the source knows which samples belong to which rank. Read the records with a "
-            "reader, which has shard_id and num_shards; or note the samples that are done in external_context, and "
-            "start a new pipeline whose source begins there"
+            f"a pipeline with an external source ({', '.join(old[0]['sources'])}) cannot resume with a different "
+            f"number of ranks, because only the source knows which samples belong to which rank. Read the records "
+            f"with a reader that has shard_id and num_shards. Or save the source's position in external_context, and "
+            f"start a new pipeline whose source begins at that position"
         )
     rank_of = {label: _ranks(old, label) for label in old[0]["readers"]}
     old = sorted(old, key=lambda state: max((s["shard_id"] for s in state["readers"].values()), default=0))

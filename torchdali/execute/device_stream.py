@@ -89,7 +89,7 @@ class DeviceStream:
                 raise RuntimeError(
                     f"the pipeline's device must exist, got {device}, but no CUDA-capable GPU is available. Write "
                     "device_id='cpu', or set TORCHDALI_DEVICE=cpu in the environment, to run \"gpu\" operators on the "
-                    "CPU. Write device_id=None if there are none"
+                    "CPU. Write device_id=None if the pipeline has no GPU operators"
                 )
             self.stream = self.new_stream()
             self._copies = self.stream if one_stream else self.new_stream()

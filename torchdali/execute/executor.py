@@ -111,9 +111,7 @@ class Executor:
         start: Callable[..., Any] = Starter,
     ) -> None:
         if not has_room():
-            raise MemoryError(
-                "the threads of a pipeline get no memory: ulimit -v, RLIMIT_AS or the system sets a limit"
-            )
+            raise MemoryError("cannot allocate memory for the pipeline's threads; check `ulimit -v` (RLIMIT_AS)")
         self.placing = Placing(1) if placing is None else placing
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._sees_changes = any(map(may_see_changes, nodes_of(plan.stages)))
@@ -308,8 +306,8 @@ class Executor:
         self._check_open()
         if self.sources:
             raise RuntimeError(
-                f"skip() needs a pipeline whose data come from readers alone; this one has the source "
-                f"{next(iter(self.sources)).name!r}, whose batches only it can make"
+                f"skip() needs a pipeline that gets all of its data from readers; this pipeline has the source "
+                f"{next(iter(self.sources)).name!r}, whose batches cannot be skipped"
             )
         self._skipped += count
 
@@ -432,7 +430,9 @@ class Executor:
         with self._taking.lock():
             batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
         if batch is None:
-            raise RuntimeError("the error of this batch is unknown: an interrupt has come before it was raised")
+            raise RuntimeError(
+                "the error of this batch is unknown, because an interrupt arrived before the error was raised"
+            )
         error, batch.outcome.error = batch.outcome.error, None  # because the error's frames refer to the batch
         if error is not None:
             self.taken = self.taken.release()
@@ -541,8 +541,8 @@ class Executor:
     def _check_open(self) -> None:
         if os.getpid() != self._process:
             raise RuntimeError(
-                f"this pipeline was built in process {self._process} and its threads do not exist in process "
-                f"{os.getpid()}, which was forked from it: build a pipeline in each process that runs one"
+                f"this pipeline was built in process {self._process}, and its threads do not exist in process "
+                f"{os.getpid()}, which was forked from it; build a pipeline in each process that runs one"
             )
         if self._closed:
             raise RuntimeError("the pipeline is closed")
@@ -553,8 +553,8 @@ class Executor:
     def _check_whole(self) -> None:
         if self._is_lost:
             raise RuntimeError(
-                "a source of this synchronous pipeline was interrupted while it made a batch, and may have lost it: "
-                "build the pipeline again, or continue at a state_dict()"
+                "a source of this synchronous pipeline was interrupted during a batch, and may have lost the batch; "
+                "build the pipeline again, or resume from a state_dict()"
             )
 
     # ------------------------------------------------------------ starting a batch (scheduler thread)
@@ -842,8 +842,8 @@ def _clash(sizes: Mapping[Node, int]) -> str:
     other, its_size = next((node, count) for node, count in sizes.items() if count != size)
     return (
         f'Batch size clash! The input operator "{other.name}" returned a batch size {its_size} which is different than '
-        f'{size} returned by "{first.name}". All sources must give as many samples in a batch\n  {other.where}\n  '
-        f"{first.where}"
+        f'{size} returned by "{first.name}". All sources must return the same number of samples per batch\n  '
+        f"{other.where}\n  {first.where}"
     )
 
 

@@ -132,7 +132,7 @@ class SharedFiles:
             first = address - flat.data_ptr()
             if 0 <= first < flat.numel():
                 return flat[first : first + length]
-        raise ValueError("a file is not in the memory of its batch")
+        raise ValueError("a file's address is not in the memory of its batch")
 
     def _row(self, index: int) -> Any:
         for files, parts in self._tables:

@@ -267,8 +267,8 @@ def _pickle(work: Sequence[Work | None], pickler: Any, start_method: str) -> tup
             raise self_explanatory(
                 TypeError(
                     "a source with parallel=True, or something that it holds, cannot be sent to processes started "
-                    f"by {start_method!r}: {error}. Make it in the first call, leave it out in __getstate__, or "
-                    'use py_start_method="fork"'
+                    f"by {start_method!r}: {error}. Create it in the first call, exclude it in __getstate__, or pass "
+                    'py_start_method="fork"'
                 )
             ) from error
     tool, *options = pickler if isinstance(pickler, tuple) else (pickler,)

@@ -71,7 +71,7 @@ def anonymous_file(size: int) -> int:
             "memory" if hasattr(os, "memfd_create") else f"the folder {tempfile.gettempdir()} (TMPDIR chooses another)"
         )
         raise MemoryError(
-            f"{size / 2**20:.1f} MiB are needed for batches that processes share, and {where} has no room for them: "
-            f"{error.strerror}. Use fewer or smaller batches, or num_processes=1"
+            f"cannot allocate {size / 2**20:.1f} MiB in {where} for batches that processes share: {error.strerror}. "
+            f"Use fewer or smaller batches, or num_processes=1"
         ) from None
     return descriptor

@@ -28,8 +28,8 @@ class SingleCaller:
         """
         if self._lock.locked():
             raise RuntimeError(
-                "another thread is taking a batch of this pipeline at this moment; batches have an order, so "
-                "let one thread take them, or share a lock"
+                "another thread is taking a batch of this pipeline; take batches in one thread, or protect the calls "
+                "with a lock"
             )
         return self._lock
 

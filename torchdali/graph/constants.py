@@ -60,7 +60,7 @@ class ScalarConstant:
         self.shape: list[int] = []
         chosen = _dtype_of_number(value) if dtype is None else dtype
         if chosen not in _INT_TYPES | _FLOAT_TYPES:
-            raise TypeError(f"a ScalarConstant is of a bool, integer or float type, not {chosen}")
+            raise TypeError(f"a ScalarConstant must have a bool, integer or float type, got {chosen}")
         self.dtype = DALIDataType(chosen)
         self.value: builtins.bool | int | float
         if self.dtype == BOOL:
@@ -163,7 +163,7 @@ def plain(value: Any) -> Any:
 def _number(value: Any) -> bool | int | float:
     number = value.item() if isinstance(value, _ARRAYS) else value
     if not isinstance(number, bool | int | float) or isinstance(number, Enum):
-        raise TypeError(f"a constant is a bool, an int or a float, not {type(value).__name__}")
+        raise TypeError(f"a constant must be a bool, an int or a float, got {type(value).__name__}")
     return number
 
 
@@ -266,7 +266,7 @@ def _dtype_of_array(array: Any) -> DALIDataType:
         return dtype
     dtype = _NARROWED[dtype]
     if dtype is not FLOAT and not np.array_equal(array, array.astype(to_numpy_type(dtype))):
-        raise OverflowError(f"the integers of the constant do not fit {dtype}; give a dtype")
+        raise OverflowError(f"the integers of the constant must fit into {dtype}; pass a dtype")
     return dtype
 
 

@@ -236,9 +236,9 @@ class DataNode:
                 "`@torchdali.pipeline_def` decorator, as for `and`, `or` and `not`"
             )
         raise TypeError(
-            f'"DataNode" was used in conditional context: {self} stands for a batch, whose truth value is not known '
-            f"while the graph is built. {cure}. `math.min` and `math.max` compare elements, and the operator `cast` "
-            "with dtype=types.BOOL makes booleans of them."
+            f'"DataNode" was used in conditional context: {self} represents a batch, whose truth value is not '
+            f"known while the graph is built. {cure}. `math.min` and `math.max` compare elements, and the operator "
+            "`cast` with dtype=types.BOOL converts them to booleans."
         )
 
     __iter__: ClassVar[None] = None  # so that a node isn't iterable, although it has `__getitem__`
@@ -353,8 +353,8 @@ class _Shape:
     def __iter__(self, *_: Any) -> NoReturn:
         """Raise TypeError. Without this method, Python would iterate with `__getitem__`, which never ends."""
         raise TypeError(
-            f"how many axes {self._node} has is not known while the graph is made, so that its shape cannot be taken "
-            "apart: index it one by one, as in height, width = node.shape[0], node.shape[1]"
+            f"the shape of {self._node} has no length and cannot be unpacked, because its number of axes is not known "
+            "while the graph is built; index the shape, as in height, width = node.shape[0], node.shape[1]"
         )
 
     if not TYPE_CHECKING:  # hidden from type checkers, so that they report unknown attributes
@@ -498,7 +498,7 @@ class Graph:
             if count > 1:
                 named = [node for node in nodes if node.name == name]
                 places = "".join(f"\n  {node.operator.name}: {node.where}" for node in named)
-                cure = "give each its own name="
+                cure = "pass a different name= to each"
                 if not order.keys() >= set(named):
                     cure = "one was created outside this pipeline's function; create it inside"
                 raise RuntimeError(
@@ -588,8 +588,8 @@ class Tracer:
             longer, shorter = (other, scope) if len(other) > len(scope) else (scope, other)
             if any(not a.is_same(b) for a, b in zip(longer, shorter, strict=False)):
                 raise RuntimeError(
-                    f"operator {node.title!r} takes {edge}, which has other samples of the batch than the "
-                    "rest of its inputs, as it belongs to another branch: merge the branches before"
+                    f"the inputs of operator {node.title!r} must belong to the same branch, but {edge} belongs to "
+                    f"another branch and has other samples of the batch; merge the branches first"
                 )
             scope = longer
         return scope

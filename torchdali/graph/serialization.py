@@ -63,7 +63,7 @@ def encode(value: Any) -> Json:
         return {"array": [array.dtype.str, list(np.shape(value)), content]}
     if isinstance(value, Mapping) and all(isinstance(k, str) for k in value):
         return {"dict": {k: encode(v) for k, v in value.items()}}
-    raise TypeError(f"{value!r} is a Python object of the type {type(value).__name__}, and no data")
+    raise TypeError(f"{value!r} is a Python object of type {type(value).__name__}, not plain data")
 
 
 def decode(data: Json) -> Any:
@@ -77,12 +77,12 @@ def decode(data: Json) -> Any:
     if not isinstance(data, dict):
         return data
     if len(data) != 1 or not data.keys() <= _DECODERS.keys():
-        raise ValueError(f"no saved value: {_shown(data)}")
+        raise ValueError(f"not a saved value: {_shown(data)}")
     ((kind, content),) = data.items()
     try:
         return _DECODERS[kind](content)
     except (TypeError, AttributeError, KeyError, OverflowError) as error:
-        raise ValueError(f"no saved {kind}: {_shown(content)} ({error})") from None
+        raise ValueError(f"not a saved {kind}: {_shown(content)} ({error})") from None
 
 
 def _shown(data: Json) -> str:
@@ -94,7 +94,7 @@ def _decode_array(content: Json) -> np.ndarray[Any, Any]:
     name, shape, data = content
     dtype = np.dtype(_is(name, str))
     if dtype.kind not in "biufcSU" or dtype.itemsize < 1:
-        raise ValueError(f"an array of the type {name!r} cannot be read: it holds no plain numbers or text")
+        raise ValueError(f"an array must contain numbers or text, got dtype {name!r}")
     extents = [_count(extent) for extent in _is(shape, list)]
     return np.frombuffer(_decode_bytes(data), dtype).reshape(extents).copy()
 
@@ -114,27 +114,27 @@ def _decode_enum(content: Json) -> Any:
 
 def _decode_float(content: Json) -> float:
     if content not in ("inf", "-inf", "nan"):
-        raise ValueError(f"no saved float: {_shown(content)}")
+        raise ValueError(f"not a saved float: {_shown(content)}")
     return float(content)
 
 
 def _decode_dtype(content: Json) -> torch.dtype:
     dtype = getattr(torch, _is(content, str), None)
     if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"no type of torch: {_shown(content)}")
+        raise ValueError(f"unknown torch dtype: {_shown(content)}")
     return dtypes.to_torch_dtype(dtype)
 
 
 def _is(value: Any, kind: type[T]) -> T:
     """Check that a value has exactly this type, and return it."""
     if type(value) is not kind:
-        raise ValueError(f"{_shown(value)} is not a {kind.__name__}")
+        raise ValueError(f"expected a value of type {kind.__name__}, got {_shown(value)}")
     return value
 
 
 def _count(value: Any) -> int:
     if _is(value, int) < 0:
-        raise ValueError(f"{value} is negative")
+        raise ValueError(f"a count must not be negative, got {value}")
     return int(value)
 
 
@@ -195,9 +195,9 @@ def graph_to_json(graph: Graph) -> Json:
 def _encode_argument(node: Node, name: str, value: Any) -> Json:
     if _has_secret(value):
         raise RuntimeError(
-            f"could not serialize the operator {node.operator.name!r} ({node.name}): its argument {name!r} has an URL "
-            f"with a user, a password or a query, which would be saved: let the store's package find credentials in "
-            f"the environment or in its configuration\n  {node.where}"
+            f"could not serialize the operator {node.operator.name!r} ({node.name}): its argument {name!r} is a URL "
+            f"with a user, a password or a query, which would be saved; let the store's package find the credentials "
+            f"in the environment or in its configuration\n  {node.where}"
         )
     try:
         return encode(value)
@@ -230,7 +230,7 @@ def graph_from_json(data: Json) -> Graph:
         with _reading(f"node {i} ({_shown(title)})"):
             nodes.append(_node(saved, nodes))
             if nodes[-1].name in {node.name for node in nodes[:-1]}:
-                raise ValueError("another node has its name")
+                raise ValueError("another node has the same name")
     with _reading("its outputs"):
         return Graph(tuple(nodes), tuple(_edge(at, nodes) for at in outputs))
 
@@ -246,7 +246,7 @@ def _reading(where: str) -> Iterator[None]:
 def _node(saved: Json, before: list[Node]) -> Node:
     """Read a node. Its inputs must be outputs of the nodes before it."""
     if _is(saved, dict).keys() != _KEYS:
-        raise ValueError(f"it has the fields {', '.join(saved)}, not {', '.join(sorted(_KEYS))}")
+        raise ValueError(f"expected the fields {', '.join(sorted(_KEYS))}, got {', '.join(saved)}")
     operator = _operator(_is(saved["operator"], str))
     constants = {k: _constant(operator, k, v) for k, v in _is(saved["constants"], dict).items()}
     inputs = _inputs(operator, _is(saved["inputs"], list), before)
@@ -265,7 +265,7 @@ def _node(saved: Json, before: list[Node]) -> Node:
     operator.schema.check_names({**constants, **node.per_sample})
     count = operator.count_outputs(constants, len(inputs))
     if _count(saved["outputs"]) != count:
-        raise ValueError(f"operator {operator.name!r} has {count} outputs, not {saved['outputs']}")
+        raise ValueError(f"operator {operator.name!r} has {count} outputs, got {saved['outputs']}")
     where = "cpu" if node.device == "cpu" else "gpu"
     node.outputs = tuple(DataNode(node.name, where, node, i) for i in range(count))
     return node
@@ -284,7 +284,7 @@ def _inputs(operator: Operator, saved: list[Json], nodes: list[Node]) -> tuple[D
 def _edge(at: Json, nodes: list[Node]) -> DataNode:
     node, output = map(_count, _is(at, list))
     if node >= len(nodes) or output >= len(nodes[node].outputs):
-        raise ValueError(f"node {node} has no output {output} before it")
+        raise ValueError(f"an input must be an output of an earlier node, got output {output} of node {node}")
     return nodes[node].outputs[output]
 
 
@@ -309,7 +309,7 @@ def _constant(operator: Operator, name: str, data: Json) -> Any:
 def _per_sample(operator: Operator, name: str, at: Json, nodes: list[Node]) -> DataNode:
     argument = operator.schema.arguments.get(name)
     if argument is None or argument.edge is None:
-        raise ValueError(f"operator {operator.name!r} takes no argument {_shown(name)} per sample")
+        raise ValueError(f"operator {operator.name!r} does not accept the argument {_shown(name)} per sample")
     return _edge(at, nodes)
 
 
@@ -321,7 +321,7 @@ def _source_line(line: Json) -> SourceLine:
 def _condition(saved: Json, nodes: list[Node]) -> Condition:
     at, value = _is(saved, list)
     if type(value) not in (bool, int):
-        raise ValueError(f"a condition compares with a bool or an int, not with {_shown(value)}")
+        raise ValueError(f"a condition must compare with a bool or an int, got {_shown(value)}")
     return Condition(_edge(at, nodes), value)
 
 

@@ -85,7 +85,7 @@ def values(batch: Any, count: int) -> Values:
     if isinstance(batch, np.ndarray):
         batch = torch.from_numpy(batch)
     if isinstance(batch, torch.Tensor) and not batch.ndim:
-        raise TypeError("a batch has an axis for its samples: this is a single number")
+        raise TypeError("a batch must have an axis for its samples, got a single number")
     return Values([_sample(each) for each in batch[:count]])
 
 
@@ -145,11 +145,11 @@ def show(
     """
     for name, number in (("count", count), ("columns", columns), ("size", size)):
         if number is not None and (not isinstance(number, int) or number < 1):
-            raise ValueError(f"{name}={number!r}: it is a number of 1 or more")
+            raise ValueError(f"{name} must be an int of at least 1, got {number!r}")
     if box_format not in ("ltrb", "xywh"):
-        raise ValueError(f"box_format={box_format!r}: it is 'ltrb' or 'xywh'")
+        raise ValueError(f"box_format must be 'ltrb' or 'xywh', got {box_format!r}")
     if (mean is None) != (std is None):
-        raise ValueError("mean and std go together: give both, or none")
+        raise ValueError("pass both mean and std, or neither")
     normalization = None if mean is None or std is None else Normalization(tuple(mean), tuple(std))
     batches = {name: values(each, count or COUNT) for name, each in name_batches(batch).items()}
     shown, overlays = arrange(batches)
@@ -176,7 +176,7 @@ def arrange(batches: Mapping[str, Values]) -> tuple[dict[str, Values], Overlays]
     """
     shown = {name: each for name, each in batches.items() if each.is_drawable}
     if not shown:
-        raise ValueError(f"there is nothing to draw here: {_describe(batches)}")
+        raise ValueError(f"a batch must contain images, masks, clips, spectrograms or audio, got {_describe(batches)}")
     rest = [each for name, each in batches.items() if name not in shown]
     labels = next((each for each in rest if each.are_labels and all(s.numel() == 1 for s in each.samples)), None)
     boxes = next((each for each in rest if each.are_boxes), None)

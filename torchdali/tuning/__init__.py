@@ -87,7 +87,9 @@ def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
     pipe = factory()
     for name in ("batch_size", "num_threads"):
         if getattr(pipe, name) is None:
-            raise ValueError(f"{name} must be set before a pipeline is tuned: give it to the function that makes it")
+            raise ValueError(
+                f"{name} must be set before a pipeline is tuned; pass it to the function that creates the pipeline"
+            )
     pipe.build()
     processes = processes_of(pipe)
     pipe.close()

@@ -186,7 +186,7 @@ def _next(pipe: Pipeline) -> tuple[Any, ...]:
         return pipe.run()
     except StopIteration:
         raise RuntimeError(
-            "a source of this pipeline ended, and does not begin again: see cycle of external_source"
+            "a source of this pipeline ended and does not start again; pass cycle to external_source"
         ) from None
 
 

@@ -53,7 +53,7 @@ class Report:
     def __str__(self) -> str:
         width = max(len(written(each)) for each in (self.start, *(c.settings for c in self.comparisons)))
         lines = [f"{self.name}: settings, and their gain over the fastest earlier settings"]
-        lines.append(f"  {written(self.start):<{width}}  as it is")
+        lines.append(f"  {written(self.start):<{width}}  unchanged")
         lines += [f"  {written(c.settings):<{width}}  {_gain(c)}" for c in self.comparisons]
         lines.append(f"Fastest: {written(self.best)}, {self.rate:.0f} samples/s.")
         if self.last is not None:
@@ -62,7 +62,9 @@ class Report:
         if self.scaled is not None:
             lines.append(f"With scaled_decode=True, which changes pixels slightly: {_gain(self.scaled)}.")
         lines += [textwrap.fill(each, _WIDTH, subsequent_indent="  ") for each in (self.limit, *self.notes)]
-        lines.append(f"Write: {self.line}" if self.changes else f"Nothing to change: {self.line or 'as it is'}")
+        lines.append(
+            f"Write: {self.line}" if self.changes else f"Nothing to change: {self.line or 'keep the settings'}"
+        )
         return "\n".join(lines)
 
 

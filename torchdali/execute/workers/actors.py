@@ -247,7 +247,7 @@ class _ActorStarter:
         while not any(worker.alive for worker in workers):
             if time.monotonic() > deadline:
                 self.close()
-                raise RuntimeError(f"no actor runs after {self.patience:g} s: see actor_options and timeout")
+                raise RuntimeError(f"no actor started within {self.patience:g} s; check actor_options and timeout")
             connecting = wait([worker.connection for worker in workers], _POLL)
             for worker in workers:
                 try:

@@ -40,8 +40,9 @@ def begin_worker(user: ProcessId) -> None:
 def _refuse(*_: Any, **__: Any) -> NoReturn:
     """Raise an error that explains how to use a debugger."""
     raise RuntimeError(
-        "a worker process has no keyboard for breakpoint(), pdb or input(). Debug in one process: with debug=True, or "
-        "num_processes=1 (or TORCHDALI_PROCESSES=1 in the environment), and sources without parallel=True"
+        "breakpoint(), pdb and input() do not work in a worker process, which has no keyboard. Debug in one process: "
+        "with debug=True, or num_processes=1 (or TORCHDALI_PROCESSES=1 in the environment), and sources without "
+        "parallel=True"
     )
 
 

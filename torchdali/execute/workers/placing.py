@@ -124,7 +124,7 @@ def place_elsewhere(planned: Plan, readers: Mapping[Node, ReaderState], processe
             break
         stages += 1
     if not stages:
-        raise RuntimeError(f"nothing of this pipeline can run in another process: {why}")
+        raise RuntimeError(f"no stage of this pipeline can run in another process: {why}")
     return Placing(processes, stages, why, forked=False)
 
 

@@ -213,7 +213,7 @@ class Server:
         """
         if not self._spare.alive:
             fate = self.fate() or "the server that forks worker processes is suspended"
-            raise OSError(f"{fate}, and its spare is gone: build the pipeline again")
+            raise OSError(f"{fate}, and its replacement has ended too; build the pipeline again")
         gone, self._serving, self._still = self._serving, self._spare, 0
         gone.control.close()
         if gone.alive:
@@ -228,7 +228,7 @@ class Server:
         if code is None:
             return ""
         return f"the server that forks worker processes {how_ended(code)}" + (
-            ", and says above why" if code == 1 else ""
+            "; its error is above" if code == 1 else ""
         )
 
     def _fork_spare(self, control: socket.socket) -> _Serving:

@@ -172,7 +172,9 @@ def read_first_message(worker: Worker, sizes: Mapping[int, int]) -> None:
     if not isinstance(message, Ready):
         raise NotStarted(worker.end_message(" while it started"))
     if dict(message.sizes) != sizes:
-        raise NotStarted(f"a process finds other numbers of records ({message.sizes}) than this one ({sizes})")
+        raise NotStarted(
+            f"a worker process must find as many records per reader as this process, {sizes}, got {message.sizes}"
+        )
 
 
 def _orders(placing: Placing, settings: Settings) -> list[ForkRequest]:

@@ -58,7 +58,7 @@ class Batch(LazyValue):
         if invocation_result is not None:
             return
         if tensors is None:
-            raise ValueError("a Batch is made of samples")
+            raise ValueError("a Batch needs samples; pass tensors")
         data = tensors._values() if isinstance(tensors, Batch) else _samples_of(tensors)
         self._list = list_of_samples(data, dtype, device, layout, copy)
 
@@ -150,7 +150,7 @@ class Batch(LazyValue):
         dense = values.dense()
         if dense is None:
             if copy is False:
-                raise ValueError("the samples are separate tensors: pass copy=None or copy=True")
+                raise ValueError("copy must be None or True if the samples are separate tensors, got False")
             return _stack(values, pad)
         return dense.clone() if copy else dense
 
@@ -175,8 +175,8 @@ class Batch(LazyValue):
 
     def __bool__(self) -> bool:
         raise ValueError(
-            "a batch is neither true nor false: take a sample, batch.tensors[i], or reduce it, "
-            "batch.torch().any(); `is not None` asks whether there is one"
+            "the truth value of a batch is not defined; take one sample, batch.tensors[i], reduce the batch, "
+            "batch.torch().any(), or compare it with `is not None`"
         )
 
     def __str__(self) -> str:
@@ -272,8 +272,8 @@ def _stack(values: TensorList, pad: bool) -> torch.Tensor:
     if len(set(shapes)) > 1:
         if not pad:
             raise ValueError(
-                f"the samples have different shapes ({shapes[0]}, {next(s for s in shapes if s != shapes[0])}, ...): "
-                "pad=True fills them up with zeros"
+                f"the samples must have one shape, got ({shapes[0]}, {next(s for s in shapes if s != shapes[0])}, "
+                f"...); pass pad=True to pad them with zeros"
             )
         full = [max(axis) for axis in zip(*shapes, strict=True)]
         return torch.stack([_pad(sample, full) for sample in values.samples()])

@@ -242,8 +242,8 @@ class Capture:
             assert template is not None
             missing = template.calls[self._next_call].node
             raise RuntimeError(
-                f"the body of a captured loop did not call {missing.operator.name!r}, as it did in its first "
-                f"iteration\n  {missing.where}"
+                f"the body of a captured loop must make the same calls in each iteration, but did not call "
+                f"{missing.operator.name!r}\n  {missing.where}"
             )
 
     def _computes_all(self) -> bool:
@@ -361,7 +361,8 @@ class Capture:
         try:
             if self._next_call == len(template.calls):
                 raise RuntimeError(
-                    f"the body of a captured loop called {node.operator.name!r} after all calls of its first iteration"
+                    f"the body of a captured loop must make the same calls in each iteration, got the additional "
+                    f"call {node.operator.name!r}"
                     f"\n  {node.where}"
                 )
             template.matcher.check(node, template.calls[self._next_call].node, self._now.copies)

@@ -41,7 +41,7 @@ class Checkpoint:
             KeyError: A loaded checkpoint has no state with this name.
         """
         if not (hasattr(op, "get_state") and hasattr(op, "set_state")):
-            raise TypeError(f"{type(op).__name__} has no get_state and set_state")
+            raise TypeError(f"{type(op).__name__} must have the methods get_state and set_state")
         own = next((key for key, each in self._objects.items() if each is op), None)
         if own is not None:
             if name in (None, own):
@@ -60,7 +60,10 @@ class Checkpoint:
         if entry is None:
             raise KeyError(f"the loaded checkpoint has no state of {name!r}")
         if entry["type"] != type(op).__name__:
-            raise TypeError(f"the state of {name!r} belongs to a {entry['type']}, not to a {type(op).__name__}")
+            raise TypeError(
+                f"the state of {name!r} belongs to a {entry['type']}, but the registered object is a "
+                f"{type(op).__name__}"
+            )
         op.set_state(entry["state"])
 
     def collect(self) -> None:
@@ -187,7 +190,7 @@ def _read(data: str | bytes) -> dict[str, dict[str, str]]:
     try:
         read = json.loads(data)
         if read["version"] != _VERSION:
-            raise ValueError(f"version {read['version']!r} is not {_VERSION}")
+            raise ValueError(f"version must be {_VERSION}, got {read['version']!r}")
         return {
             str(name): {"state": str(entry["state"]), "type": str(entry["type"])}
             for name, entry in read["states"].items()

@@ -49,7 +49,7 @@ class EvalContext(Scoped):
         thread_pool: ThreadPool | None = None,
     ) -> None:
         if num_threads is not None and thread_pool is not None:
-            raise ValueError("give num_threads or thread_pool, not both")
+            raise ValueError("pass num_threads or thread_pool, not both")
         self._pool = thread_pool or (None if num_threads is None else ThreadPool(num_threads))
         self._device_id, self._stream = device_id, stream_on(cuda_stream, device_id)
         self._engine: OperationEngine | None = None

@@ -57,7 +57,7 @@ def _as_torch(data: Any) -> torch.Tensor:
         return torch.utils.dlpack.from_dlpack(data)
     array = np.asarray(data)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"cannot make a tensor of {type(data).__name__}: its elements must be numbers")
+        raise TypeError(f"cannot convert a {type(data).__name__} to a tensor: its elements must be numbers")
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
     return torch.from_numpy(array)
@@ -67,7 +67,7 @@ def _of_python(data: Any) -> np.ndarray[Any, Any]:
     """Convert Python numbers to an int32, float32 or bool array. Arrays inside of lists keep their dtype."""
     array = np.asarray(data)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"cannot make a tensor of {data!r}: its elements must be numbers")
+        raise TypeError(f"cannot convert {data!r} to a tensor: its elements must be numbers")
     if _holds_arrays(data):
         return array
     if array.dtype.kind == "f":
@@ -75,7 +75,7 @@ def _of_python(data: Any) -> np.ndarray[Any, Any]:
     if array.dtype.kind in "iu":
         limits = np.iinfo(np.int32)
         if array.size and not limits.min <= array.min() <= array.max() <= limits.max:
-            raise OverflowError(f"an integer of {data!r} is out of range for int32: give a dtype")
+            raise OverflowError(f"the integers must fit into int32, got {data!r}; pass a dtype")
         return array.astype(np.int32)
     return array
 
@@ -107,7 +107,7 @@ def list_of_samples(
     elif _is_array(data):
         tensor, own = sample_of(data, dtype, copy)
         if tensor.ndim == 0:
-            raise ValueError("a batch needs a first axis; a single number has none")
+            raise ValueError("a batch must have a first axis, got a single number")
         batch = TensorList.from_dense(tensor, own[1:] if own else "")
     else:
         batch = _gather(data, dtype, copy)
@@ -132,19 +132,20 @@ def _gather(data: Iterable[Any], dtype: Any, copy: bool) -> TensorList:
     pairs = [sample_of(each, dtype, copy) for each in data]
     if not pairs:
         if dtype is None:
-            raise ValueError("the element type of a batch without samples is not known: give a dtype")
+            raise ValueError("a batch without samples needs a dtype; pass dtype")
         return TensorList.from_samples([], "", dtype=as_torch_dtype(dtype))
     first, layout = pairs[0]
     for i, (sample, _) in enumerate(pairs):
         if sample.ndim != first.ndim:
             raise ValueError(
-                f"samples of a batch have one number of axes: sample 0 has {first.ndim}, sample {i} has {sample.ndim}"
+                f"samples of a batch must have one number of axes; sample 0 has {first.ndim}, sample {i} has "
+                f"{sample.ndim}"
             )
     samples = [sample for sample, _ in pairs]
     if any(sample.dtype != first.dtype for sample in samples):
         if dtype is None and not all(isinstance(each, (int, float)) for each in data):
             kinds = sorted({str(s.dtype).removeprefix("torch.") for s in samples})
-            raise TypeError(f"samples of a batch have one element type, not {', '.join(kinds)}: give a dtype")
+            raise TypeError(f"samples of a batch must have one dtype, got {', '.join(kinds)}; pass a dtype")
         samples = [sample.to(first.dtype) for sample in samples]
     return TensorList.from_samples(samples, layout)
 
@@ -172,9 +173,7 @@ def relabel(values: TensorList, layout: str) -> TensorList:
         ValueError: The layout's length differs from the samples' number of dimensions.
     """
     if layout and len(values) and len(layout) != values.ndim():
-        raise ValueError(
-            f"the layout {layout!r} names {len(layout)} dimensions; the data has {values.ndim()} dimensions"
-        )
+        raise ValueError(f"the layout must have one letter per dimension of the data, {values.ndim()}, got {layout!r}")
     dense = values.dense()
     if dense is not None:
         return TensorList.from_dense(dense, layout)

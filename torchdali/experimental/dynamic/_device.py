@@ -33,10 +33,12 @@ class Device(Scoped):
     def __init__(self, name: str, device_id: int | None = None) -> None:
         kind, _, number = name.partition(":")
         if kind not in _ALIASES:
-            raise ValueError(f"invalid device type {kind!r}; it is one of 'cpu', 'gpu', 'cuda'")
+            raise ValueError(f"invalid device type {kind!r}; expected 'cpu', 'gpu' or 'cuda'")
         if number:
             if device_id is not None:
-                raise ValueError(f"device {name!r} has a number; do not give device_id={device_id}")
+                raise ValueError(
+                    f"device_id must not be passed with device {name!r}, which has an index, got device_id={device_id}"
+                )
             device_id = int(number)
         self.device_type = _ALIASES[kind]
         self.device_id = _checked_id(self.device_type, device_id)
@@ -90,14 +92,14 @@ DeviceLike: TypeAlias = Device | str | None
 def _checked_id(kind: str, number: int | None) -> int | None:
     if kind == "cpu":
         if number is not None:
-            raise ValueError(f"invalid device id {number} for the CPU, which has no number")
+            raise ValueError(f"invalid device id {number} for the CPU, which has no index")
         return None
     count = torch.cuda.device_count()
     if count == 0:
         raise RuntimeError("no CUDA-capable GPU was found: the device 'gpu' is not available")
     number = torch.cuda.current_device() if number is None else number
     if not 0 <= number < count:
-        raise ValueError(f"invalid device id {number}; there are {count} accelerators")
+        raise ValueError(f"invalid device id {number}; the number of accelerators is {count}")
     return number
 
 
@@ -116,7 +118,7 @@ def device(obj: Any, id: int | None = None) -> Device | None:
         return Device("cpu") if obj.type == "cpu" else Device("gpu", obj.index if id is None else id)
     if isinstance(obj, str):
         return Device(obj, id)
-    raise TypeError(f"cannot make a Device of {type(obj).__name__}")
+    raise TypeError(f"cannot convert a {type(obj).__name__} to a Device")
 
 
 def to_torch_device(place: Device) -> torch.device:

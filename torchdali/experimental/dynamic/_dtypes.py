@@ -108,7 +108,7 @@ class DType:
         try:
             return DType._by_id[DALIDataType(type_id)]
         except (KeyError, ValueError):
-            raise TypeError(f"{type_id!r} is not an element type") from None
+            raise TypeError(f"{type_id!r} is not a supported dtype") from None
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:
@@ -122,7 +122,7 @@ class DType:
         try:
             return DType.from_type_id(types.to_dali_type(numpy_type))
         except (TypeError, ValueError, KeyError):
-            raise TypeError(f"{numpy_type!r} has no element type here") from None
+            raise TypeError(f"{numpy_type!r} is not a supported dtype") from None
 
     @staticmethod
     def parse(name: str) -> DType:
@@ -133,7 +133,7 @@ class DType:
         """
         known = DType._by_name.get(name)
         if known is None:
-            raise ValueError(f"unknown type name {name!r}; one of {', '.join(DType._by_name)}")
+            raise ValueError(f"unknown dtype name {name!r}; expected one of {', '.join(DType._by_name)}")
         return known
 
 

@@ -45,7 +45,7 @@ class ExternalSource:
         dtype: Any = None,
     ) -> None:
         if cycle not in _CYCLES:
-            raise ValueError(f"cycle={cycle!r}: it is 'no', 'quiet' or 'raise'")
+            raise ValueError(f"cycle must be 'no', 'quiet' or 'raise', got {cycle!r}")
         self._cycle = _CYCLES[cycle]
         self._source, self._items = _open_source(source, self._cycle)
         self._num_outputs, self._device = num_outputs, device
@@ -62,7 +62,7 @@ class ExternalSource:
         item = self._next()
         parts = (item,) if self._num_outputs == 1 else item
         if not isinstance(parts, (tuple, list)) or len(parts) != self._num_outputs:
-            raise ValueError(f"the source gave no tuple of {self._num_outputs} outputs")
+            raise ValueError(f"the source must return a tuple of {self._num_outputs} outputs")
         outputs = tuple(self._make(part, i, batch_size) for i, part in enumerate(parts))
         return outputs[0] if self._num_outputs == 1 else outputs
 
@@ -108,9 +108,9 @@ def _open_source(source: Any, cycle: str) -> tuple[Any, Iterator[Any] | None]:
     if not callable(source) and isinstance(source, Iterable):
         return source, iter(source)
     if not callable(source):
-        raise TypeError(f"a source is a function or an iterable, not {type(source).__name__}")
+        raise TypeError(f"source must be a function or an iterable, got {type(source).__name__}")
     if cycle != "no":
-        raise ValueError("cycle is for iterables; the source is a function")
+        raise ValueError("cycle must not be passed if the source is a function; it needs an iterable")
     required = [p for p in _parameters(source) if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
     if required:
         raise ValueError("the source must be a function without parameters")
@@ -137,6 +137,6 @@ class _Restarted:
 def _each(value: Any, count: int) -> Sequence[Any]:
     if isinstance(value, (list, tuple)):
         if len(value) != count:
-            raise ValueError(f"{len(value)} values for {count} outputs")
+            raise ValueError(f"expected {count} values, one per output, got {len(value)}")
         return value
     return [value] * count

@@ -133,7 +133,7 @@ def _check(title: str, names: frozenset[str], required: list[str], arguments: Ma
 
 def _check_rng(rng: Any) -> RNG:
     if not isinstance(rng, RNG):
-        raise TypeError(f"rng is an RNG, not {type(rng).__name__}")
+        raise TypeError(f"rng must be an RNG, got {type(rng).__name__}")
     return rng
 
 

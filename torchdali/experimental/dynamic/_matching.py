@@ -166,13 +166,12 @@ class CallMatcher:
         """
         if node.operator is not expected.operator:
             raise RuntimeError(
-                f"the body of a captured loop called {node.operator.name!r} where it called "
-                f"{expected.operator.name!r} in "
-                f"its first iteration\n  {node.where}"
+                f"the body of a captured loop must make the same calls in each iteration, got {node.operator.name!r} "
+                f"in place of {expected.operator.name!r}\n  {node.where}"
             )
         if frozen(node.constants) != frozen(expected.constants):
             raise RuntimeError(
-                f"an argument of {node.operator.name!r} changed since the first iteration of a captured loop: "
+                f"the arguments of {node.operator.name!r} must be the same in each iteration of a captured loop: "
                 f"{_difference(node, expected)}\n  {node.where}"
             )
         pairs = [*zip(node.inputs, expected.inputs, strict=False)]
@@ -180,8 +179,8 @@ class CallMatcher:
         wired = len(node.inputs) == len(expected.inputs) and node.per_sample.keys() == expected.per_sample.keys()
         if not (wired and all(self._same(a, b, copies) for a, b in pairs)):
             raise RuntimeError(
-                f"an operand of {node.operator.name!r} is not the one of the first iteration of a captured loop: "
-                f"only the loop's own data may change\n  {node.where}"
+                f"the operands of {node.operator.name!r} must be the same in each iteration of a captured loop: only "
+                f"the loop's own data may change\n  {node.where}"
             )
 
     def _same(self, edge: DataNode | None, expected: DataNode | None, copies: Mapping[DataNode, DataNode]) -> bool:

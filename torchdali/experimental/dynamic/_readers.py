@@ -77,7 +77,7 @@ class Reader:
         devices = self._declared.options.devices
         if _backend is not None and _backend not in devices:
             raise ValueError(
-                f"{type(self).__name__}(_backend={_backend!r}): the reader runs on {', '.join(sorted(devices))}"
+                f"_backend of {type(self).__name__} must be one of {', '.join(sorted(devices))}, got {_backend!r}"
             )
         self.max_batch_size, self.name, self.device = max_batch_size, name, device
         constants = bind(self._declared, [], arguments).constants
@@ -128,10 +128,12 @@ class Reader:
             if known is None or known.edge is None:
                 raise TypeError(f"__call__() got an unexpected keyword argument {name!r}")
             if self._constants.get(name) is not None:
-                raise ValueError(f"{name!r} is given both in the constructor and in the call")
+                raise ValueError(f"pass {name!r} either to the constructor or to the call, not to both")
             if isinstance(value, Batch):
                 if value.batch_size != (size or 1):
-                    raise ValueError(f"{name}: a batch of {value.batch_size} samples in a call for {size or 1}")
+                    raise ValueError(
+                        f"{name} must have {size or 1} samples in this call, got a batch of {value.batch_size}"
+                    )
                 batches[name] = value._values()
             else:
                 batches[name] = as_list(value._single() if isinstance(value, LazyValue) else value, size)
@@ -186,8 +188,8 @@ class Reader:
             self._delivered = total - count + i
             if self._iterating is not token:
                 raise RuntimeError(
-                    f"another loop over this reader ({type(self).__name__}) was begun: finish one before the next, or "
-                    "make a reader for each"
+                    f"another loop over this reader ({type(self).__name__}) has started; finish each loop before you "
+                    f"start the next, or create a reader for each"
                 )
             outputs = self._outputs(self._cursor.next_batch(size or 1), size, context)
             self._delivered += 1
@@ -204,7 +206,9 @@ class Reader:
         if size is None:
             return None
         if self.max_batch_size is not None and size > self.max_batch_size:
-            raise ValueError(f"batch_size {size} is larger than the reader's max_batch_size, {self.max_batch_size}")
+            raise ValueError(
+                f"batch_size must be at most {self.max_batch_size}, the reader's max_batch_size, got {size}"
+            )
         if self._batch_size not in (None, size):
             raise ValueError(
                 f"batch_size must be {self._batch_size}, as in the previous call, got {size}; for another size "
@@ -262,7 +266,7 @@ class Reader:
         try:
             read = json.loads(str(state))
         except ValueError:
-            raise ValueError(f"{state!r} is not the state of a reader") from None
+            raise ValueError(f"state must be the state of a reader, got {state!r}") from None
         self._resumed = self._delivered = int(read.pop("delivered", 0))
         file_lists.compare(self._declared.name, read.pop("files", None), self._files)
         self._cursor.restore(read)

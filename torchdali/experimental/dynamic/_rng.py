@@ -34,7 +34,7 @@ class RNG:
 
     def __init__(self, seed: int | None = None, state: str | None = None) -> None:
         if seed is not None and state is not None:
-            raise ValueError("give seed or state, not both")
+            raise ValueError("pass seed or state, not both")
         self._seed, self._count = 0, 0
         if state is not None:
             self.set_state(state)
@@ -67,7 +67,7 @@ class RNG:
         """Set the seed and the number of draws from a `state`; raise ValueError if the string isn't a state."""
         match = _STATE.fullmatch(value) if isinstance(value, str) else None
         if match is None:
-            raise ValueError(f"{value!r} is not the state of an RNG")
+            raise ValueError(f"state must be the state of an RNG, got {value!r}")
         self._seed, self._count = int(match[1], 16), int(match[2], 16)
 
     def advance(self, n: int) -> None:

@@ -122,8 +122,10 @@ def stream_on(cuda_stream: Any, device_id: int | None) -> Stream | None:
         or isinstance(cuda_stream, (Stream, torch.cuda.Stream, int))
         or hasattr(cuda_stream, "__cuda_stream__")
     ):
-        raise TypeError(f"a stream is a Stream, one of torch's or a handle, not {cuda_stream!r}")
+        raise TypeError(f"a stream must be a Stream, a torch stream or a handle, got {cuda_stream!r}")
     result = stream(stream=cuda_stream, device_id=device_id)
     if result is not None and device_id is not None and result.device_id != device_id:
-        raise ValueError(f"the stream is of the accelerator {result.device_id}, not of {device_id}")
+        raise ValueError(
+            f"the stream must belong to the accelerator {device_id}, got a stream of the accelerator {result.device_id}"
+        )
     return result

@@ -61,7 +61,7 @@ class Tensor(LazyValue):
         elif data is not None:
             self._take(data, dtype, device, layout, copy)
         elif invocation_result is None:
-            raise ValueError("a Tensor is made of data, or of a batch and an index in it")
+            raise ValueError("a Tensor needs data, or a batch and an index_in_batch")
 
     def _take(self, data: Any, dtype: Any, place: DeviceLike, layout: str | None, copy: bool) -> None:
         plain = dtype is None and place is None and layout is None and not copy
@@ -183,13 +183,13 @@ class Tensor(LazyValue):
 
     def __index__(self) -> int:
         if self.dtype.kind.name == "float":
-            raise TypeError("only integers can be an index")
+            raise TypeError("an index must be an integer, got a float")
         return int(self.item())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Return a NumPy array that shares the tensor's memory if possible."""
         if self.device != Device.CPU:
-            raise TypeError("the tensor is on an accelerator: call cpu() first")
+            raise TypeError("the tensor must be on the CPU; call cpu() first")
         array = self._sample().detach().numpy()
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)

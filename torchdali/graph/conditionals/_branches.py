@@ -114,7 +114,7 @@ def python_only(test: Any, construct: str, inside: str = "") -> Any:
         return test
     kind = RuntimeError if construct == "return" else TypeError
     raise kind(
-        f"{test} represents a batch, each sample with a truth value of its own, and cannot be the condition of "
+        f"{test} represents a batch, and each sample has its own truth value, so it cannot be the condition of "
         + _PLAIN[construct].format(inside)
     )
 
@@ -239,7 +239,7 @@ def _trace_branch(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any
         )
     tracer = nodes.current()
     if tracer is None:
-        raise RuntimeError("`if` on a node works while a pipeline is being defined")
+        raise RuntimeError("`if` on a node works only while a pipeline is being defined")
     outer = tracer.scope
     while test.source is not None and test.source.operator.name == "_not":
         negated = test.source.inputs[0]
@@ -285,12 +285,14 @@ def _merge(test: DataNode, on_true: Any, on_false: Any, what: str) -> Any:
     if isinstance(on_true, dict) and isinstance(on_false, dict) and on_true.keys() == on_false.keys():
         return {k: _merge(test, on_true[k], on_false[k], f"{what}[{k!r}]") for k in on_true}
     if isinstance(on_true, (list, tuple, dict)) and isinstance(on_false, (list, tuple, dict)):
-        raise ValueError(f"{what} has another structure in each branch of an `if` on {test}: {on_true} and {on_false}")
+        raise ValueError(
+            f"{what} must have the same structure in both branches of an `if` on {test}, got {on_true} and {on_false}"
+        )
     number = (DataNode, bool, int, float, np.generic, np.ndarray)
     if not isinstance(on_true, number) or not isinstance(on_false, number):
         raise TypeError(
-            f"{what} is {_kind(on_true)} in one branch of an `if` on {test} and {_kind(on_false)} in the other: "
-            "only nodes, numbers, arrays, and lists or dicts of them of equal structure can be merged"
+            f"{what} must be a node, a number, an array, or a list or dict of these in both branches of an `if` on "
+            f"{test}, got {_kind(on_true)} and {_kind(on_false)}"
         )
     return lookup("_merge")(as_node(on_true), as_node(on_false), condition=test, what=what)
 

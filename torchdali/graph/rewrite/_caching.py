@@ -134,10 +134,8 @@ def _reader_of(before: Graph, cache: Node) -> Node:
         if node.operator.kind == "reader":
             readers.append(node)
     if len(readers) != 1:
-        which = "no reader" if not readers else f"{len(readers)} readers"
-        raise _refuse(
-            cache, readers[-1] if readers else cache, f"takes samples of {which}: give each one its own cache"
-        )
+        many = f"is one of {len(readers)} readers before the cache: use one cache per reader"
+        raise _refuse(cache, readers[-1] if readers else cache, many if readers else "has no reader before it: add one")
     return readers[0]
 
 

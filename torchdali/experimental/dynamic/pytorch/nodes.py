@@ -57,12 +57,14 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata has n
 
     def next(self) -> dict[str, Any]:
         """Return the next outputs by name; raise StopIteration at the end of the epoch."""
-        assert self._epoch is not None, "a node is reset before it is asked"
+        assert self._epoch is not None, "reset() must be called before next()"
         outputs = next(self._epoch)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         names = self._names or (("data", "label") if len(outputs) == 2 else ())
         if len(names) != len(outputs):
-            raise ValueError(f"the reader has {len(outputs)} outputs: give as many output_names, not {len(names)}")
+            raise ValueError(
+                f"output_names must have {len(outputs)} names, one per output of the reader, got {len(names)}"
+            )
         return dict(zip(names, outputs, strict=True))
 
     def get_state(self) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def checked_interpolation(value: Any) -> InterpolationMode:
     if type(value).__name__ == "InterpolationMode" and isinstance(value, enum.Enum):
         return InterpolationMode(value.value)
     raise ValueError(
-        f"interpolation is an InterpolationMode or Pillow's number for one ({sorted(_BY_NUMBER)}), not {value!r}"
+        f"interpolation must be an InterpolationMode or one of Pillow's numbers, {sorted(_BY_NUMBER)}, got {value!r}"
     )
 
 
@@ -65,7 +65,7 @@ def interp_type(mode: InterpolationMode) -> DALIInterpType:
     dali_filter = _FILTERS.get(mode)
     if dali_filter is None:
         names = ", ".join(each.name for each in _FILTERS)
-        raise NotImplementedError(f"interpolation {mode} is not supported: it is one of {names}")
+        raise NotImplementedError(f"interpolation must be one of {names}, got {mode}")
     return dali_filter
 
 
@@ -85,12 +85,12 @@ def checked_size(size: Any, name: str = "size") -> list[int]:
         ValueError: the sequence has another length, or an int is below 1.
     """
     if isinstance(size, bool) or not (isinstance(size, int) or _is_sequence(size)):
-        raise TypeError(f"{name} is an int or a sequence of one or two, not {type(size).__name__}")
+        raise TypeError(f"{name} must be an int or a sequence of one or two ints, got {type(size).__name__}")
     values = [size] if isinstance(size, int) else list(size)
     if len(values) not in (1, 2):
-        raise ValueError(f"{name} has one or two values, not {len(values)}: {size!r}")
+        raise ValueError(f"{name} must have one or two values, got {len(values)}: {size!r}")
     if not all(isinstance(v, int) for v in values):
-        raise TypeError(f"{name} is made of ints, not {size!r}")
+        raise TypeError(f"{name} must contain only ints, got {size!r}")
     if min(values) <= 0:
         raise ValueError(f"{name} must be positive, not {size!r}")
     return [values[0], values[-1]]
@@ -110,14 +110,14 @@ def checked_padding(padding: Any, lengths: tuple[int, ...] = (2, 4)) -> list[int
     values = [padding] if isinstance(padding, int) else padding
     counts = (1, *lengths) if isinstance(padding, int) else lengths
     if isinstance(padding, bool) or not _is_sequence(values):
-        raise TypeError(f"padding is an int or a sequence of {_either(lengths)} ints, not {padding!r}")
+        raise TypeError(f"padding must be an int or a sequence of {_either(lengths)} ints, got {padding!r}")
     if len(values) not in counts:
         error = ValueError if 1 in lengths else TypeError
-        raise error(f"padding is an int or a sequence of {_either(lengths)} ints, not {padding!r}")
+        raise error(f"padding must be an int or a sequence of {_either(lengths)} ints, got {padding!r}")
     if not all(isinstance(v, int) for v in values):
-        raise TypeError(f"padding is made of ints, not {padding!r}")
+        raise TypeError(f"padding must contain only ints, got {padding!r}")
     if min(values) < 0:
-        raise ValueError(f"padding must not be negative, and is {padding!r}")
+        raise ValueError(f"padding must not be negative, got {padding!r}")
     sides = list(values)
     return sides if len(sides) == 4 else [sides[0], sides[-1]] * 2
 
@@ -134,7 +134,7 @@ def checked_fill(fill: Any) -> list[float]:
     """
     values = [0 if fill is None else fill] if not _is_sequence(fill) else list(fill)
     if not values or not all(map(_is_number, values)):
-        raise TypeError(f"fill is a number or a sequence of numbers, not {fill!r}")
+        raise TypeError(f"fill must be a number or a sequence of numbers, got {fill!r}")
     return [float(v) for v in values]
 
 
@@ -145,7 +145,7 @@ def checked_probability(p: Any) -> float:
         ValueError: ``p`` isn't a number from 0 to 1.
     """
     if not _is_number(p) or not 0 <= p <= 1:
-        raise ValueError(f"p is a number from 0 to 1, not {p!r}")
+        raise ValueError(f"p must be a number from 0 to 1, got {p!r}")
     return float(p)
 
 
@@ -157,8 +157,8 @@ def checked_range(values: Any, name: str, error: type[Exception] = ValueError) -
         error: ``values`` isn't a sequence of two numbers.
     """
     if not _is_sequence(values) or len(values) != 2 or not all(map(_is_number, values)):
-        raise error(f"{name} is a sequence of two numbers, (min, max), not {values!r}")
+        raise error(f"{name} must be a sequence of two numbers, (min, max), got {values!r}")
     low, high = values
     if low > high:
-        raise ValueError(f"{name} is (min, max), not {values!r}")
+        raise ValueError(f"{name} must be (min, max), got {values!r}")
     return float(low), float(high)

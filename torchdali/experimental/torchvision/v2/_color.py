@@ -42,14 +42,14 @@ class Normalize(Transform):
         super().__init__(device)
         for name, values in (("mean", mean), ("std", std)):
             if not isinstance(values, Sequence) or isinstance(values, str):
-                raise TypeError(f"{name} is a sequence of numbers, not {values!r}")
+                raise TypeError(f"{name} must be a sequence of numbers, got {values!r}")
         if inplace:
             raise NotImplementedError("inplace is not supported")
         self.mean, self.std = [float(v) for v in mean], [float(v) for v in std]
         if not self.mean or not self.std:
-            raise ValueError("mean and std have at least one value")
+            raise ValueError("mean and std must have at least one value")
         if 0 in self.std:
-            raise ValueError(f"std must not be 0, and is {list(std)}")
+            raise ValueError(f"std must not be 0, got {list(std)}")
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return normalized images."""
@@ -70,7 +70,7 @@ class Grayscale(Transform):
     def __init__(self, num_output_channels: int = 1, device: Place = "cpu") -> None:
         super().__init__(device)
         if num_output_channels not in (1, 3):
-            raise ValueError(f"num_output_channels is 1 or 3, not {num_output_channels!r}")
+            raise ValueError(f"num_output_channels must be 1 or 3, got {num_output_channels!r}")
         self.num_output_channels = num_output_channels
 
     def apply(self, images: Any, layout: str) -> Any:
@@ -147,18 +147,18 @@ class ColorJitter(Transform):
 def _factors(value: Any, name: str) -> tuple[float, float]:
     if isinstance(value, Real):
         if value < 0:
-            raise ValueError(f"{name} must not be negative, and is {value!r}")
+            raise ValueError(f"{name} must not be negative, got {value!r}")
         return max(0.0, 1 - float(value)), 1 + float(value)
     low, high = checked_range(value, name)
     if low < 0:
-        raise ValueError(f"{name} must not be negative, and is {value!r}")
+        raise ValueError(f"{name} must not be negative, got {value!r}")
     return low, high
 
 
 def _turns(value: Any) -> tuple[float, float]:
     low, high = (-float(value), float(value)) if isinstance(value, Real) else checked_range(value, "hue")
     if not -0.5 <= low <= high <= 0.5:
-        raise ValueError(f"hue is from 0 to 0.5, or (min, max) from -0.5 to 0.5, not {value!r}")
+        raise ValueError(f"hue must be from 0 to 0.5, or (min, max) from -0.5 to 0.5, got {value!r}")
     return low, high
 
 
@@ -207,7 +207,7 @@ def _windows(value: Any) -> list[int]:
     if len(values) not in (1, 2) or not all(
         isinstance(v, int) and not isinstance(v, bool) and v > 0 and v % 2 for v in values
     ):
-        raise ValueError(f"kernel_size is one or two odd positive ints, not {value!r}")
+        raise ValueError(f"kernel_size must be one or two odd positive ints, got {value!r}")
     return [values[0], values[-1]]
 
 

@@ -73,7 +73,7 @@ class Compose:
         self.op_list = checked_transforms(op_list)
         for name, value in (("batch_size", batch_size), ("num_threads", num_threads)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} is a positive int, not {value!r}")
+                raise ValueError(f"{name} must be a positive int, got {value!r}")
         unknown = [name for name in dali_pipeline_kwargs if name not in NAMES]
         if unknown:
             raise TypeError(f"Compose and Pipeline have no argument {unknown[0]!r}")
@@ -113,18 +113,17 @@ class Compose:
         if self._layout not in ("", layout):
             names = {"HWC": "PIL images", "CHW": "tensors"}
             raise TypeError(
-                f"this Compose was called with {names[self._layout]} first and takes no "
-                f"{names[layout]}: make another one"
+                f"this Compose must be called with {names[self._layout]}, as in its first call, got {names[layout]}; "
+                f"create another Compose for them"
             )
         batch = batch_of(data_input)
         if len(batch) > self.batch_size:
             raise RuntimeError(
-                f"{len(batch)} images in one call, and at most {self.batch_size} are allowed: give Compose a larger "
-                "batch_size"
+                f"a call must have at most {self.batch_size} images, got {len(batch)}; pass Compose a larger batch_size"
             )
         self._layout = layout
         if not len(batch):
-            raise RuntimeError("a tensor without images")
+            raise RuntimeError("a tensor must contain at least one image")
         try:
             return self._return(self._run(batch, layout), data_input)
         except Exception as error:

@@ -85,10 +85,10 @@ class Resize(Transform):
 def _checked_target(size: Any, max_size: Any) -> list[int]:
     """Return the checked size: ``[height, width]``, ``[length of the shorter side]``, or ``[]`` if ``size`` is None."""
     if max_size is not None and (isinstance(max_size, bool) or not isinstance(max_size, int)):
-        raise ValueError(f"max_size is an int or None, not {max_size!r}")
+        raise ValueError(f"max_size must be an int or None, got {max_size!r}")
     if size is None:
         if max_size is None:
-            raise ValueError("max_size is needed if size is None")
+            raise ValueError("max_size must be passed if size is None")
         if max_size <= 0:
             raise ValueError(f"max_size must be positive, not {max_size}")
         return []
@@ -100,7 +100,7 @@ def _checked_target(size: Any, max_size: Any) -> list[int]:
     if max_size is not None and count == 2:
         raise ValueError(f"max_size requires a single size, the length of the shorter side, got size={size!r}")
     if max_size is not None and max_size <= both[0]:
-        raise ValueError(f"max_size {max_size} must be above the size of the shorter side, {both[0]}")
+        raise ValueError(f"max_size must be above {both[0]}, the size of the shorter side, got {max_size}")
     return both[:count]
 
 
@@ -133,7 +133,7 @@ class Crop(Transform):
         super().__init__(device)
         for name, value in (("top", top), ("left", left), ("height", height), ("width", width)):
             if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{name} is an int, not {value!r}")
+                raise TypeError(f"{name} must be an int, got {value!r}")
         self.start, self.size = [top, left], checked_size((height, width), "(height, width)")
 
     def apply(self, images: Any, layout: str) -> Any:
@@ -205,7 +205,7 @@ class Pad(Transform):
 
 def _checked_mode(mode: Any) -> PaddingMode:
     if mode not in OUTSIDE:
-        raise ValueError(f"padding_mode is one of {', '.join(map(repr, OUTSIDE))}, not {mode!r}")
+        raise ValueError(f"padding_mode must be one of {', '.join(map(repr, OUTSIDE))}, got {mode!r}")
     padding: PaddingMode = mode
     return padding
 
@@ -245,7 +245,7 @@ class RandomCrop(Transform):
         self.size = checked_size(size)
         self.padding = [0] * 4 if padding is None else checked_padding(padding, (1, 2, 4))
         if not isinstance(pad_if_needed, bool):
-            raise TypeError(f"pad_if_needed is a bool, not {pad_if_needed!r}")
+            raise TypeError(f"pad_if_needed must be a bool, got {pad_if_needed!r}")
         self.pad_if_needed, self.fill = pad_if_needed, checked_fill(fill)
         self.padding_mode = _checked_mode(padding_mode)
 

@@ -42,10 +42,11 @@ def layout_of(data: Any) -> str:
     if isinstance(data, torch.Tensor):
         if data.ndim < 3:
             raise TypeError(
-                f"a tensor is an image (C, H, W) or several (..., C, H, W); this one is {tuple(data.shape)}"
+                f"a tensor must be an image (C, H, W) or several images (..., C, H, W), got the shape "
+                f"{tuple(data.shape)}"
             )
         return "CHW"
-    raise TypeError(f"the input is a PIL image or a torch.Tensor, not {type(data)}")
+    raise TypeError(f"the input must be a PIL image or a torch.Tensor, got {type(data)}")
 
 
 def pixels_of(image: PIL.Image.Image) -> torch.Tensor:
@@ -71,8 +72,9 @@ def stack(results: TensorList, layout: str, leading: tuple[int, ...]) -> torch.T
     shapes = set(results.shape())
     if len(shapes) > 1:
         raise RuntimeError(
-            f"the images of a batch came out in different shapes, {' and '.join(map(str, sorted(shapes)[:2]))}: "
-            "a transform that changes the size must do so for all of them"
+            f"the transforms must return images of one shape for a batch, got "
+            f"{' and '.join(map(str, sorted(shapes)[:2]))}; a transform that changes the size must do so for all of "
+            f"them"
         )
     images = results.stack()
     if layout == "HWC":
@@ -107,15 +109,15 @@ def image_of(tensor: torch.Tensor, mode: str | None = None) -> PIL.Image.Image:
         ValueError: the tensor isn't 3-D, or its number of channels doesn't fit the mode.
     """
     if tensor.ndim != 3:
-        raise ValueError(f"an image is a tensor (C, H, W); this one is {tuple(tensor.shape)}")
+        raise ValueError(f"an image must be a tensor (C, H, W), got the shape {tuple(tensor.shape)}")
     if tensor.is_floating_point() and tensor.dtype != torch.float64:
         tensor = (tensor * 255).clamp(0, 255).to(torch.uint8)
     if tensor.dtype != torch.uint8:
-        raise TypeError(f"no PIL image is made of {tensor.dtype}: convert it to uint8 or float32")
+        raise TypeError(f"a tensor of {tensor.dtype} cannot become a PIL image; convert it to uint8 or float32")
     channels = tensor.shape[0]
     kind = mode or MODES.get(channels)
     if kind is None:
-        raise ValueError(f"an image of {channels} channels has no mode by itself: give mode")
+        raise ValueError(f"an image of {channels} channels has no default mode; pass mode")
     array = tensor.permute(1, 2, 0).numpy()
     if channels == 1:
         array = array[..., 0]

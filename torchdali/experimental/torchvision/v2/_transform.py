@@ -26,7 +26,7 @@ class Transform:
 
     def __init__(self, device: Place = "cpu") -> None:
         if device not in ("cpu", "gpu"):
-            raise ValueError(f"device is 'cpu' or 'gpu', not {device!r}")
+            raise ValueError(f"device must be 'cpu' or 'gpu', got {device!r}")
         self.device = device
 
     def apply(self, images: Any, layout: str) -> Any:
@@ -52,7 +52,7 @@ class Transform:
             RuntimeError: always.
         """
         raise RuntimeError(
-            f"{type(self).__name__} cannot be called: put it into Compose([...]), or call the function in v2.functional"
+            f"{type(self).__name__} cannot be called; put it into Compose([...]), or call the function in v2.functional"
         )
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ def checked_transforms(op_list: Any) -> list[Transform]:
         TypeError: ``op_list`` isn't a sequence of transforms.
     """
     if not isinstance(op_list, Sequence) or isinstance(op_list, str):
-        raise TypeError(f"op_list is a list of transforms, not {type(op_list).__name__}")
+        raise TypeError(f"op_list must be a list of transforms, got {type(op_list).__name__}")
     for i, each in enumerate(op_list):
         if not isinstance(each, Transform):
             raise TypeError(f"op_list[{i}] must be a transform of torchdali.experimental.torchvision, got {each!r}")

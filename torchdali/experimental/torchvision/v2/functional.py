@@ -70,7 +70,7 @@ def _torch_device(device: Any, data: Any) -> torch.device:
         if isinstance(data, torch.Tensor) and data.is_cuda:
             return data.device
         return torch.device(kind.replace("gpu", "cuda"))
-    raise ValueError(f"device is 'cpu' or 'gpu', not {device!r}")
+    raise ValueError(f"device must be 'cpu' or 'gpu', got {device!r}")
 
 
 def center_crop(inpt: Any, output_size: int | list[int], device: Any = "cpu") -> Any:
@@ -128,10 +128,10 @@ def get_image_size(inpt: Any) -> list[int]:
 def _shape(inpt: Any) -> tuple[int, ...]:
     """Return the shape of a torch tensor or of a dynamic mode's tensor."""
     if not isinstance(inpt, torch.Tensor) and not hasattr(inpt, "evaluate"):
-        raise TypeError(f"the input is a PIL image or a tensor, not {type(inpt)}")
+        raise TypeError(f"the input must be a PIL image or a tensor, got {type(inpt)}")
     shape = tuple(inpt.shape)
     if len(shape) < 2:
-        raise TypeError(f"an image has at least 2 axes; this tensor has {len(shape)}")
+        raise TypeError(f"an image must have at least 2 axes, got {len(shape)}")
     return shape
 
 
@@ -158,7 +158,7 @@ def normalize(
         TypeError: the input isn't a tensor.
     """
     if not isinstance(input_data, torch.Tensor):
-        raise TypeError(f"normalize takes a torch.Tensor, not {type(input_data)}")
+        raise TypeError(f"the input of normalize must be a torch.Tensor, got {type(input_data)}")
     return _at_once(Normalize(mean, std, inplace), input_data, device)
 
 
@@ -180,7 +180,7 @@ def pil_to_tensor(inpt: Any) -> torch.Tensor:
         TypeError: the input isn't a PIL image.
     """
     if not isinstance(inpt, PIL.Image.Image):
-        raise TypeError(f"pil_to_tensor takes a PIL image, not {type(inpt)}")
+        raise TypeError(f"the input of pil_to_tensor must be a PIL image, got {type(inpt)}")
     return tensor_of(inpt)
 
 
@@ -236,9 +236,9 @@ def to_pil_image(inpt: torch.Tensor, mode: str | None = None, input_layout: str 
         TypeError: the input isn't a tensor, or its dtype is unsupported. ValueError: the shape or ``mode`` doesn't fit.
     """
     if not isinstance(inpt, torch.Tensor):
-        raise TypeError(f"to_pil_image takes a torch.Tensor, not {type(inpt)}")
+        raise TypeError(f"the input of to_pil_image must be a torch.Tensor, got {type(inpt)}")
     if input_layout not in ("CHW", "HWC"):
-        raise ValueError(f"input_layout is 'CHW' or 'HWC', not {input_layout!r}")
+        raise ValueError(f"input_layout must be 'CHW' or 'HWC', got {input_layout!r}")
     if input_layout == "HWC" and inpt.ndim == 3:
         inpt = inpt.permute(2, 0, 1)
     return image_of(inpt.detach().cpu(), mode)
@@ -253,6 +253,6 @@ def to_tensor(inpt: Any) -> torch.Tensor:
         TypeError: the input is neither a PIL image nor a NumPy array.
     """
     if not isinstance(inpt, (PIL.Image.Image, np.ndarray)):
-        raise TypeError(f"to_tensor takes a PIL image or a NumPy array, not {type(inpt)}")
+        raise TypeError(f"the input of to_tensor must be a PIL image or a NumPy array, got {type(inpt)}")
     tensor = tensor_of(inpt)
     return tensor.to(torch.float32) / 255 if tensor.dtype == torch.uint8 else tensor
