@@ -235,8 +235,8 @@ def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None
 
     Args:
         sources: Encoded bytes, or paths of files.
-        options: If not None, also compute each sample's lot, which decides between the library and the engine (see
-            `lots_of`). The options say whether images are turned upright.
+        options: If not None, also compute the samples' lots, which divide the samples between the library and the
+            engine (see `lots_of`). The options say whether images are turned upright.
 
     Returns:
         One row of `ENCODED` per sample. The field `code` is 0, unless the sample needs the common path.

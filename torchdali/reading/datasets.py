@@ -182,7 +182,8 @@ def start_reads(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> 
 
     Each function returns the outputs of its record: it waits for a read that was started, or reads the record itself.
     """
-    # The scheduler thread calls this function. The threads that compute batches call the returned functions.
+    # The pipeline's thread that starts batches calls this function. The threads that compute batches call the returned
+    # functions.
     read_many = getattr(dataset, "read_many", None)
     reads: Sequence[Read] | None = None if read_many is None else read_many(records, epochs)
     return [functools.partial(dataset.read, record) for record in records] if reads is None else reads

@@ -1,4 +1,7 @@
-"""The interface of sources: objects other than readers that provide batches to a pipeline."""
+"""The interface of sources: objects other than readers that provide batches to a pipeline.
+
+The user's thread calls the pipeline's methods. The scheduler thread, which belongs to the pipeline, starts the batches.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Seeds for random numbers that the user's own code draws (from `random`, `numpy.random` or `torch`).
 
-A function under `pipeline_def` runs only once, while the pipeline is traced, so a number that it draws is the same for
-all samples. `TracedDraws` warns about this.
+A function under `pipeline_def` runs only once, to trace (record) the pipeline, so a number that the function draws is
+the same for all samples. `TracedDraws` warns about this.
 
 All forked worker processes have the same copies of the parent's generators, so they would draw the same numbers. In
 worker processes, the three generators are therefore seeded each time before the user's code is called for a sample. The

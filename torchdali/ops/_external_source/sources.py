@@ -1,8 +1,9 @@
 """The sources of batches that implement `external_source` while a pipeline runs.
 
-`InProcess` calls the user's code in the main process, by default in the thread that schedules the batch. `InWorkers`
-requests batches from worker processes in advance. `FedByUser` delivers the data that the user passes to
-`Pipeline.feed_input`. Each source can return its position and continue at a saved position.
+`InProcess` calls the user's code in the main process, by default in the user's thread. `InWorkers` requests batches
+from worker processes in advance. `FedByUser` delivers the data that the user passes to `Pipeline.feed_input`. Each
+source can return its position and continue at a saved position. The scheduler thread, which belongs to the pipeline,
+starts the batches.
 """
 
 from __future__ import annotations
@@ -116,8 +117,8 @@ class InProcess(_Positioned):
     Args:
         loader: Loads batches from the user's code.
         expected: Expected dtype and number of axes of each output.
-        background: True to call the user's code in the scheduler thread. False to call it in the thread that schedules
-            the batch, as DALI does; then the user's code and the user's loop can share data without a race.
+        background: True to call the user's code in the scheduler thread. False to call the code in the user's thread,
+            as DALI does; then the code and the user's loop can share data without a race.
     """
 
     def __init__(self, loader: BatchLoader, expected: Sequence[Expected], *, background: bool = False) -> None:

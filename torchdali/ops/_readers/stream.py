@@ -124,7 +124,7 @@ def _without_decoding(dataset: Any) -> Any:
 
 
 class SampleStream(BatchSource):
-    """A source that reads batches from a stream, in the scheduler thread.
+    """A source that reads batches from a stream, in the pipeline's scheduler thread.
 
     Args:
         samples: The stream.
