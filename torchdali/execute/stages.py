@@ -1,8 +1,9 @@
 """Run batches through the stages of a plan.
 
-The steps of a stage process one batch at a time, in the order of the batches, in any thread. The pool's threads share
-the samples of the stage's chain. The thread that finishes the last sample starts the next stage. Therefore no thread
-ever waits for a batch.
+A stage first runs its *steps* (operators over the whole batch), one batch at a time, in the order of the batches, in
+any thread. Then the pool's threads share the samples of the stage's *chain* (operators that run sample by sample). The
+thread that finishes the last sample starts the next stage, so that no thread ever waits for a batch. Some stages may
+run in *replicas*, worker processes that compute batches.
 """
 
 from __future__ import annotations
@@ -53,12 +54,10 @@ class StageRunner:
         settings: Settings of the pipeline.
         datasets: The dataset of each reader that runs in this process.
         bad_samples: The policy for samples that fail.
-        start: The function that each thread calls first, with its index.
-        remote_stages: Number of stages, from the first one, that replicas run for some batches, and this process for
-            the others.
-        end: Number of stages that run in this process; None for all.
-        caller_queue: In a synchronous pipeline, a queue of steps for the thread that waits for the batch; otherwise
-            None.
+        start: Function that each thread calls first, with its index.
+        remote_stages: Number of stages, from the first one, that a replica may run.
+        end: Number of stages, from the first one, that this process may run; None for all.
+        caller_queue: Queue of tasks for the thread that waits for the batch; None unless the pipeline is synchronous.
         buffers: Pool of memory for results; None for a new pool.
     """
 
@@ -91,8 +90,8 @@ class StageRunner:
             CompiledChain(s.chain, datasets, self.profile.fell_back, self._empty()) if s.chain else None
             for s in plan.stages
         ]
-        # Prepared operators of each step. Threads add entries without a lock: two threads may run the same step at the
-        # same time if one of them repeats it without bad samples, but then their entries are equivalent.
+        # Prepared operators of each step. Threads add entries without a lock. Two threads run the same step at the same
+        # time only if one of them repeats it without bad samples; then their entries are equivalent.
         self._bodies: dict[Node, Bodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {edge: OutputBuffer(self.buffers, self._packs(edge)) for edge in delivered}
@@ -102,21 +101,21 @@ class StageRunner:
 
     def close(self) -> None:
         """End the threads."""
-        self._decoder.close()  # first, because the hardware decoder's thread submits jobs to `threads`
+        self._decoder.close()  # first, because its thread submits jobs to `threads`
         self.threads.close()
         self.device_stream.close()
 
     def _empty(self) -> Empty | None:
-        """Return the function that allocates the results of chunks; None if operators allocate their results."""
+        """Return the function that allocates results; None if operators allocate their results."""
         return None if self.device_stream.pins else self.buffers.empty
 
     def _packs(self, edge: DataNode) -> bool:
-        """Return whether samples of different shapes of an edge are stored in one block of memory."""
+        """Return whether an edge's samples are stored in one block of memory if their shapes differ."""
         stream = self.device_stream
         return (stream.pins or (stream.device is not None and stream.stream is None)) and is_sent(self.plan, edge)
 
     def reset_order(self, first: int, turn: int) -> None:
-        """Expect, as the next batch, the one with index `first` and turn `turn`."""
+        """Set the index and the turn of the next batch, see `BatchDraw`."""
         self._sequencers = [Sequencer(turn if k < self._remote_stages else first) for k in range(len(self.plan.stages))]
 
     def _order(self, batch: InFlightBatch, stage: int) -> int:
@@ -132,7 +131,7 @@ class StageRunner:
         """Start a batch at a later stage. A replica has run the earlier stages."""
         batch.stage = stage
         for edge, values in batch.values.items():
-            # Outputs of a "mixed" operator, which a replica leaves on the CPU
+            # A replica leaves the outputs of a "mixed" operator on the CPU.
             if edge.device != "cpu" and values.device.type == "cpu":
                 with self.device_stream.context():
                     batch.values[edge] = self.device_stream.to_device(values)
@@ -140,11 +139,11 @@ class StageRunner:
 
     def _run_steps(self, batch: InFlightBatch) -> None:
         """Run the steps of the batch's stage, then submit its chain."""
-        # The batch belongs to this thread, which either passed the batch to the sequencer or finished the same steps
-        # for the previous batch. The sequencer admits one batch at a time, so operators with state process batches in
-        # order.
+        # The batch belongs to this thread: either this thread passed the batch to the sequencer, or it finished the
+        # same steps for the previous batch. The sequencer admits one batch at a time, so operators with state process
+        # the batches in order.
         try:
-            # Each thread has its own current stream, so this thread must select the pipeline's.
+            # Each thread has its own current stream, so this thread must select the pipeline's stream.
             with self.device_stream.context():
                 self._run_all(batch, self._orders[batch.stage])
         except BaseException as error:
@@ -152,9 +151,8 @@ class StageRunner:
             self._sequencers[batch.stage].leave()
             self.fail(batch, error, first=batch.stage + 1)
             return
-        # The steps of this batch are done. Now the next batch may run these steps, while workers run this batch's
-        # chain. If the next batch is already waiting, `leave` runs its steps in this thread, before this batch's chain
-        # begins.
+        # The next batch may run these steps while workers run this batch's chain. If the next batch is already waiting,
+        # `leave` runs its steps in this thread, before this batch's chain begins.
         self._sequencers[batch.stage].leave()
         try:
             self._run_chain(batch)
@@ -203,7 +201,7 @@ class StageRunner:
         return tuple(TensorList.from_samples([]) for _ in node.outputs)
 
     def _before(self, batch: InFlightBatch, node: Node | None = None) -> set[Node]:
-        """Return the nodes that have run for a batch: those of earlier stages, and the stage's steps before `node`.
+        """Return the nodes that have run for a batch: the nodes of earlier stages, and the stage's steps before `node`.
 
         Without `node`, all steps of the current stage have run.
         """
@@ -221,7 +219,7 @@ class StageRunner:
         failures: dict[int, BaseException],
         node_of: Callable[[BaseException], Node | None],
     ) -> None:
-        """Drop or replace the failed samples, and clear `failures`; raise the error if that isn't possible.
+        """Drop or replace the failed samples, and clear `failures`. Raise the error if this isn't possible.
 
         Args:
             batch: The batch.
@@ -231,7 +229,7 @@ class StageRunner:
             node_of: Function that returns the node that raised an error.
         """
         nodes = {i: node_of(error) for i, error in failures.items()}
-        # If a request to an object store failed, the sample itself may be good, so it must not be dropped.
+        # A sample must not be dropped because of a failed request to an object store: the sample itself may be good.
         unread = [i for i, error in failures.items() if isinstance(error, StoreError)]
         first, bad_samples = min(unread or failures), self._bad_samples
         sample = None if is_batch_level(failures[first]) else first
@@ -280,7 +278,7 @@ class StageRunner:
                 self._run_chain(batch)
                 return
         # Several threads may run this method at the same time, for different batches. They share only `compiled` and
-        # the output buffers, which may be used by several threads.
+        # the output buffers, which are thread-safe.
         bound = compiled.bound(batch.values)
         result = max((self._buffers[e].sample for e in compiled.chain.delivers), default=0)
         timed = self.profile.wants(batch.draw.index)
@@ -304,7 +302,7 @@ class StageRunner:
             function = add_span(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
         if division.at_once:
             # The batch stays in the thread that ran the stage's steps. In a synchronous pipeline, this is the user's
-            # thread, in which a KeyboardInterrupt may arrive; it ends the batch, like an interrupt during a step.
+            # thread. If a KeyboardInterrupt arrives there, it ends the batch, as during a step.
             function(0)
             self._chain_done(run, {})
             return
@@ -315,14 +313,14 @@ class StageRunner:
             finish = partial(_in_calling_thread, self._caller_queue, finish)
         if shared:
             finish = partial(self._finish_when_submitted, run, finish)
-        # From the submission on, the batch belongs to the workers. This thread must not access it any more, because the
+        # From here on, the batch belongs to the workers. This thread must not access the batch any more, because the
         # last worker may already run the next stage.
         self.threads.submit(Job(function, run.count, finish, order=batch.draw.index, keep_going=keep_going))
 
     def _bind(self, run: ChainRun, way: Way) -> Callable[[range], Collection[int]]:
         """Build the function that runs a range of samples through the chain.
 
-        The random numbers are the same for every `way`.
+        The random numbers don't depend on `way`.
         """
         batch, chain = run.batch, run.bound.chain
         reads = {node: batch.draw.reads[node] for node in chain.nodes if node in batch.draw.keys}
@@ -332,7 +330,7 @@ class StageRunner:
         return run.bound.bind(way, columns, run.blamed, run.timings if way is run.division.way else None)
 
     def _finish_when_submitted(self, run: ChainRun, finish: Done, failures: dict[int, BaseException]) -> None:
-        """Submit the batch's share to the hardware decoder, then call `finish` with `failures`.
+        """Submit the batch's remaining images to the hardware decoder, then call `finish` with `failures`.
 
         `finish` runs in a thread of the pool or in the user's thread, never in the hardware decoder's thread.
         """
@@ -349,9 +347,8 @@ class StageRunner:
     def _chain_done(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
         """Collect the results and start the next stage.
 
-        This method runs once per chain, in the thread that finished the last chunk, or in the thread to which that
-        thread passed the batch. All workers have written their results: `Job.work` counts the finished chunks under a
-        lock, which orders the workers' writes before this call.
+        All workers have written their results: `Job.work` counts the finished chunks under a lock, which orders the
+        workers' writes before this call.
         """
         batch = run.batch
         if batch.finished.is_set():
@@ -368,7 +365,7 @@ class StageRunner:
             for edge, opened in run.opened.items():
                 if opened.there is None:
                     batch.values[edge] = self._close_batch(edge, run)
-            # Now all small values of the batch exist. They are copied to the device together with larger values.
+            # Now all small values of the batch exist, and are copied to the device together with larger values.
             for edge, opened in run.opened.items():
                 if opened.there is not None:
                     self._join(edge, run, opened.there)
@@ -425,7 +422,7 @@ class StageRunner:
         batch.values[edge] = values if layout else set_assumed_layout(edge, values)
 
     def _small(self, batch: InFlightBatch) -> list[TensorList]:
-        """Return values that later steps need on the device, and that aren't uploaded yet."""
+        """Return the values that the next stage's steps need on the device, if they aren't there yet."""
         later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
         return [v for v in map(batch.values.get, later) if v is not None and v.uploaded is None]
 
@@ -436,12 +433,12 @@ class StageRunner:
         return not passing or any(e is edge for e in self.plan.graph.outputs)
 
     def _send(self, edge: DataNode, run: ChainRun) -> None:
-        """Copy the samples of a "mixed" operator to the device, together with small values that later stages need."""
+        """Copy the samples of a "mixed" operator to the device, together with small values for the next stage."""
         batch, arena, stream = run.batch, run.opened[edge].arena, self.device_stream
         values = batch.values[edge]
         stored = values.current_storage()
-        # This thread enqueues the copy before any thread enqueues the steps of the next stage on the pipeline's stream.
-        # So the stream runs the steps after the copy, even if another thread enqueues them.
+        # This thread enqueues the copy before any thread enqueues the steps of the next stage. So the pipeline's stream
+        # runs these steps after the copy.
         with stream.context():
             if arena is None or not isinstance(stored, PackedSamples) or stream.stream is None:
                 batch.values[edge] = stream.to_device(values)
@@ -467,7 +464,7 @@ class StageRunner:
     def _next_stage(self, batch: InFlightBatch) -> None:
         if self.settings.memory_stats:
             self.memory.record(batch.values)
-        # The batch belongs to this thread: the worker that finished the chain, or the thread that ran the steps.
+        # The batch belongs to this thread, which finished the chain or ran the steps.
         for edge in self.plan.dies[batch.stage]:
             batch.values.pop(edge, None)
         batch.stage += 1
@@ -478,19 +475,17 @@ class StageRunner:
         if batch.stage == self._end:
             self.finish(batch)
         else:
-            # If it is the batch's turn, the batch stays in this thread. Otherwise, from here on it belongs to the
-            # thread that finishes these steps for the previous batch.
+            # If it is the batch's turn, the batch stays in this thread. Otherwise, the batch now belongs to the thread
+            # that finishes these steps for the previous batch.
             self._sequencers[batch.stage].enter(self._order(batch, batch.stage), partial(self._run_steps, batch))
 
     def fail(self, batch: InFlightBatch, error: BaseException, first: int = 0) -> None:
         """End a batch with an error.
 
-        In all stages from `first` on, the batch still takes its turn in the sequencer, so that later batches aren't
-        blocked.
+        From stage `first` on, the batch still takes its turn in each sequencer, so that later batches aren't blocked.
         """
         for stage in range(first, self._end):
-            # When the batch's turn comes, now in this thread or later in another one, the sequencer admits the next
-            # batch immediately, without running steps.
+            # In its turn, now or later, the batch runs no steps: the sequencer admits the next batch immediately.
             sequencer = self._sequencers[stage]
             sequencer.enter(self._order(batch, stage), sequencer.leave)
         self.finish(batch, error)
@@ -507,8 +502,8 @@ class StageRunner:
             # All kernels of this batch are enqueued before the event. Later kernels belong to later batches.
             batch.outcome.ready = self.device_stream.record()
         batch.values.clear()
-        # This is this thread's last access. From here on, the batch belongs to the user's thread, which sees all writes
-        # above, because it waits for `finished`.
+        # After this line, the batch belongs to the user's thread. That thread waits for `finished`, so it sees all
+        # writes above.
         batch.finished.set()
 
 

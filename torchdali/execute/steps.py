@@ -48,18 +48,18 @@ def run_step(
         moves = node.operator.name == "_to_device"
         if not on_cpu or moves:
             inputs = _move(node, device_stream, inputs)
-        if moves and not node.scope:  # the copy is already done
+        if moves and not node.scope:  # already copied
             results = tuple(v for v in inputs if v is not None)
         else:
             arguments = {name: batch.values[e] for name, e in node.per_sample.items()}
             results = run_in_scope(node, inputs, arguments, rng, batch.draw.size, batch.values, bodies)
-            if not on_cpu:  # operators may return results on the CPU, for example shapes
+            if not on_cpu:  # some operators return results on the CPU, for example shapes
                 results = tuple(map(device_stream.to_device, results))
     except StopIteration:
         raise
     except Exception as error:
         sample = None
-        # Don't repeat a side effect just to find the sample
+        # A side effect must not be repeated only to find the sample.
         if on_cpu and not (node.preserve or is_batch_level(error)):
             sample = next((i for i, _ in fail_alone(batch, node, device_stream, rng)), None)
         raise locate_error(error, batch.draw.location(node.culprit(error), sample)) from error
@@ -79,7 +79,7 @@ def fail_alone(
 ) -> Iterator[tuple[int, Exception]]:
     """Run an operator sample by sample, and yield the index and the error of each sample that fails.
 
-    If the operator can't run on single samples, the function yields nothing.
+    Yield nothing if the operator can't run on single samples.
     """
     needs = list(edges(node))
     alone = node.operator.is_separable({**node.constants, **node.per_sample})
@@ -100,7 +100,7 @@ def fail_alone(
 
 
 def _renumber(error: Exception, sample: int) -> None:
-    """Replace "sample 0" in an error message by the sample's index in the batch, after a run on a single sample."""
+    """In the error from a run on a single sample, replace "sample 0" by the sample's index in the batch."""
     if len(error.args) == 1 and isinstance(error.args[0], str):
         error.args = (re.sub(r"\bsample 0\b", f"sample {sample}", error.args[0]),)
 
@@ -122,12 +122,12 @@ def run_in_scope(
         arguments: The arguments that are passed per sample.
         rng: Random numbers of the batch; None if the operator isn't random.
         size: Number of samples of the batch.
-        conditions: Values of the edges in ``node.scope``.
+        conditions: Values of the edges (outputs of operators) in ``node.scope``.
         bodies: Prepared operators of this node from earlier batches.
 
     Returns:
-        Batches of ``size`` samples. Samples for which the conditions don't hold are None; `_merge` fills them with the
-        samples of the other branch.
+        Batches of ``size`` samples. Samples for which the conditions don't hold are None; `_merge` takes these samples
+        from the other branch.
     """
     if not node.scope:
         return run_batch(node.operator, inputs, node.constants, arguments, rng, size, bodies)

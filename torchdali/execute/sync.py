@@ -1,4 +1,4 @@
-"""Synchronization that doesn't block threads: batches in order, a single caller, tasks for a waiting thread."""
+"""Synchronization without blocked threads: batches in order, a single caller, tasks for a waiting thread."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ class SingleCaller:
     def lock(self) -> threading.Lock:
         """Return the lock, for a `with` statement of the caller.
 
-        The caller enters the lock itself, because an interrupt can't end the lock's own C code halfway and leave the
-        lock held.
+        The lock is returned instead of a context manager in Python, in which an interrupt could leave the lock held.
 
         Raises:
             RuntimeError: Another thread holds the lock.
@@ -52,8 +51,8 @@ class Sequencer:
         Otherwise, the thread that calls `leave` for the previous batch calls `run`.
         """
         with self._lock:
-            # A previous batch is still inside. From here on, this batch belongs to the thread that calls `leave` for
-            # the previous batch. This thread is free for other work.
+            # An earlier batch is still inside. From here on, this batch belongs to the thread that calls `leave` for
+            # the previous batch.
             if index != self._next:
                 self._parked[index] = run
                 return
@@ -64,8 +63,7 @@ class Sequencer:
         """Admit the next batch. If it is already waiting, run it in this thread."""
         with self._lock:
             self._next += 1
-            # The lock leaves two cases: the next batch is already waiting, and this thread runs it below; or its
-            # `enter` comes later, and runs it.
+            # Either the next batch is already waiting, and this thread runs it below; or a later `enter` runs it.
             run = self._parked.pop(self._next, None)
         if run is not None:
             run()
@@ -75,7 +73,7 @@ class CallerQueue:
     """Tasks that other threads pass to a waiting thread, which runs them.
 
     Attributes:
-        interrupted: True if an exception has ended a task, so that the task's batch is in an unknown state.
+        interrupted: True if an exception has ended a task. Then the state of the task's batch is unknown.
     """
 
     def __init__(self) -> None:
@@ -85,13 +83,13 @@ class CallerQueue:
 
     def put(self, task: Callable[[], None]) -> None:
         """Add a task for the waiting thread."""
-        # The order matters: the signal wakes the waiting thread, which must then find the task.
+        # Append first: the signal wakes the waiting thread, which must then find the task.
         self._tasks.append(task)
         self._arrived.put(None)
 
     @contextlib.contextmanager
     def own(self) -> Iterator[None]:
-        """Mark a `with` block as a task of the waiting thread.
+        """Run a `with` block as a task of the waiting thread.
 
         If an exception ends the block, `interrupted` stays True.
         """
@@ -100,7 +98,7 @@ class CallerQueue:
         self.interrupted = False
 
     def run_next(self, timeout: float) -> None:
-        """Wait for a task, and run the oldest one; return without running a task after `timeout` seconds."""
+        """Wait for a task, and run the oldest task. Return after `timeout` seconds without a task."""
         with contextlib.suppress(queue.Empty):
             self._arrived.get(timeout=timeout)
         if self._tasks:  # after an interrupt, there may be more tasks than signals

@@ -1,9 +1,8 @@
-"""Worker threads that share the items of one job after another.
+"""Worker threads that run one job after another, and share each job's items.
 
-A job is a function of an index, and the number of indices. An idle worker joins the first job of a queue, and claims
-one index after the other until all are claimed. Thus the work is balanced even if samples take different times, at a
-cost of a tenth of a microsecond per claim. The worker that finishes the last index calls the job's ``callback``.
-Therefore no thread ever waits for a job.
+A job is a function of an index, and a number of indices. An idle worker joins the first job of a queue, and claims one
+index after the other. Thus the work is balanced even if indices take different times. A claim costs a tenth of a
+microsecond. The worker that finishes the last index calls the job's ``callback``, so no thread ever waits for a job.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ class Job:
     Args:
         run: The function of an index.
         count: Number of indices.
-        callback: Function that the worker of the last finished index calls, with the failures ``{index: exception}``.
+        callback: Function that is called after the last index, with the failures ``{index: exception}``.
         order: Jobs with a smaller order run first.
-        keep_going: True to continue after a failure; False to skip the indices that aren't claimed yet.
+        keep_going: True to continue after a failure; False to skip the unclaimed indices.
 
     Attributes:
         dropped: True if the pipeline is closed. Then no more indices are claimed, and `callback` is not called.
@@ -64,11 +63,12 @@ class Job:
         while not self.dropped and (i := claim()) < count:
             if not self._failures or self._keep_going:
                 try:
-                    # This index, and its samples, belong to this worker: claiming is atomic (without a GIL, by a lock).
+                    # The index and its samples belong to this worker, because claims are atomic (without a GIL, by a
+                    # lock).
                     run(i)
                 except BaseException as error:
-                    # No lock is needed: each worker writes only its own keys. Another worker that notices the failure
-                    # late only runs a few more indices.
+                    # No lock is needed: each worker writes only its own keys. A worker that notices the failure late
+                    # runs a few more indices.
                     self._failures[i] = error
             finished += 1
         if finished:
@@ -76,8 +76,8 @@ class Job:
                 self._left -= finished
                 last = self._left == 0
             if last:
-                # All workers have finished, so their samples belong to this thread. The lock orders their writes before
-                # this call.
+                # All workers have finished, so all samples belong to this thread. The lock orders the workers' writes
+                # before this call.
                 self._callback(self._failures)
 
 
@@ -95,15 +95,14 @@ def _counter() -> Callable[[], int]:
 
 
 class ThreadPool:
-    """The worker threads of a pipeline, which it shares with other pipelines of the process.
+    """The worker threads of a pipeline. Pipelines of one process may share threads.
 
     Pipelines share threads if they have equal `start` functions and run on the same cores. The number of shared threads
-    is the largest `count` of these pipelines, plus one for each further pipeline. So each pipeline always has a thread,
-    and never waits for another pipeline's functions. An idle thread works for the pipeline with the fewest running
-    threads.
+    is the largest `count` of these pipelines, plus one for each further pipeline. So a pipeline never waits for another
+    pipeline's functions. An idle thread works for the pipeline with the fewest running threads.
 
-    A thread that sleeps refers only to the queues, and not to a pipeline. So a pipeline can be garbage-collected while
-    the threads sleep.
+    A sleeping thread refers to the queues, not to a pipeline. So a pipeline can be garbage-collected while the threads
+    sleep.
 
     Args:
         count: Largest number of threads that work for this pipeline at the same time.
@@ -133,7 +132,7 @@ class _JobQueue:
         self.count = count
         self.jobs: list[tuple[int, int, Job]] = []
         self.active: set[int] = set()  # `threading.get_ident` of each thread that works on this queue
-        self.turn = 0  # grows each time that a thread starts to work on this queue: a smaller number means longer ago
+        self.turn = 0  # time, as a counter, at which a thread last started to work on this queue
 
 
 class _WorkerThreads:
@@ -177,7 +176,7 @@ class _WorkerThreads:
         self._needed = self._most + max(0, len(self._queues) - 1)
 
     def leave(self, queue: _JobQueue) -> None:
-        """Remove a queue, and drop its jobs. Wait for the running jobs, and for threads that end."""
+        """Remove a queue, and drop its jobs. Wait for the running jobs, and for surplus threads to end."""
         # The caller may itself be a worker, if it has dropped the last reference to the pipeline.
         me, dropped = threading.get_ident(), queue.jobs
         with self._lock:
@@ -196,15 +195,14 @@ class _WorkerThreads:
         for thread in ended:
             if thread is not threading.current_thread():
                 thread.join(patience())
-        dropped.clear()  # after releasing the lock: dropping the jobs may drop other pipelines, which close themselves
+        dropped.clear()  # without the lock: this may drop other pipelines, which then close
 
     def put(self, queue: _JobQueue, job: Job) -> None:
         """Add a job to a queue."""
         with self._lock:
             if queue in self._queues:
-                # From here on, the job's batch belongs to the workers, and no longer to the caller: the scheduler
-                # thread, or the worker that finished the previous stage. Workers take the job under the same lock, so
-                # they see the caller's writes.
+                # From here on, the job's batch belongs to the workers, and no longer to the caller. Workers take the
+                # job under the same lock, so they see the caller's writes.
                 heapq.heappush(queue.jobs, (job.order, next(self._serial), job))
                 self._condition.notify(job.count)
 
@@ -230,7 +228,7 @@ class _WorkerThreads:
             return None
 
     def _next(self) -> tuple[_JobQueue, Job] | None:
-        """Return the job that the next idle thread should join, and its queue; None without one."""
+        """Return the job that the next idle thread should join, and its queue; None without a job."""
         entry, least = None, (0, 0)
         for queue in self._queues:
             active = len(queue.active)
@@ -246,8 +244,8 @@ class _WorkerThreads:
     def remove(self, queue: _JobQueue, job: Job) -> None:
         """Remove a job from its queue after all of its indices were claimed."""
         with self._lock:
-            # Every worker of the job calls this method, but only the first call finds the job. It may no longer be the
-            # first job of the queue, because a job with a smaller order may have been added.
+            # Every worker of the job calls this method, but only the first call finds the job. A job with a smaller
+            # order may have been added before this job.
             for i, (_, _, other) in enumerate(queue.jobs):
                 if other is job:
                     del queue.jobs[i]
@@ -255,7 +253,7 @@ class _WorkerThreads:
                     break
 
     def rest(self, queue: _JobQueue) -> None:
-        """Record that this thread has finished its work for a queue, and has no more references to its pipeline."""
+        """Record that this thread has finished its work for a queue, and no longer refers to its pipeline."""
         with self._lock:
             queue.active.discard(threading.get_ident())
             self._busy -= 1
@@ -278,8 +276,8 @@ def _work(workers: _WorkerThreads, number: int, ready: threading.Barrier) -> Non
             queue, job = entry
             job.work()
             workers.remove(queue, job)
-            # The job refers to the batch, its tensors and open files. Drop it before `rest`: a thread that closes the
-            # pipeline waits until all threads are idle, and relies on them having no references to these objects.
+            # Drop the job, which refers to the batch, its tensors and open files, before `rest`. A thread that closes
+            # the pipeline waits for `rest`, and then relies on these references being gone.
             del entry, job
             workers.rest(queue)
             del queue
@@ -290,7 +288,7 @@ _workers: weakref.WeakValueDictionary[Any, _WorkerThreads] = weakref.WeakValueDi
 
 
 def _join(count: int, start: Callable[[int], None] | None) -> tuple[_WorkerThreads, _JobQueue]:
-    # A thread inherits the cores of the thread that starts it.
+    # A thread may run on the cores of the thread that starts it.
     cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     with _joining:
         workers = _workers.get((start, cores))

@@ -22,10 +22,10 @@ _Event = tuple[str, str, float, float, str]  # operator, detail, start, seconds,
 
 
 class Times(NamedTuple):
-    """Times and fallbacks that one process measured.
+    """Times and fallbacks (failed batched calls) that one process recorded.
 
     Attributes:
-        operators: Seconds and number of samples, by index of the node.
+        operators: Seconds and number of samples of each operator, by index of its node.
         events: The intervals of the operators, if tracing is on.
         fallbacks: Number of failed batched calls and the first error, by index of the node.
     """
@@ -37,7 +37,7 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True)
 class Fallback:
-    """An operator whose batched implementation failed, so that its samples were processed one by one.
+    """An operator whose batched implementation failed. Its samples were then processed one by one.
 
     Only time is lost.
 
@@ -68,7 +68,7 @@ class OperatorTime:
         operator: Name of the operator in `fn`.
         line: The user's line.
         per_sample: Seconds per sample, in one thread.
-        share: Fraction of all operators' time, 0 to 1.
+        share: Fraction of the total time of all operators, 0 to 1.
     """
 
     operator: str
@@ -85,16 +85,16 @@ class Stats:
         operators: Times of the operators, slowest first.
         batches: Number of batches delivered.
         samples: Number of samples delivered.
-        ready: Average number of batches that were ready when the user requested a batch.
-        waited: Seconds that the user waited for batches.
+        ready: Average number of finished batches when the user requested a batch.
+        waited: Seconds for which the user's loop waited for batches.
         consumed: Seconds between the delivery of a batch and the next request: the time of the user's loop.
         bytes_in_flight: Bytes of pooled memory for batches that are running, queued, or used by the user.
-        processes: Lines about the worker processes: the number of running and replaced processes, then the cause of
-            death of each dead process. Empty without worker processes.
+        processes: Lines about the worker processes: the number of running and replaced processes, then the cause for
+            each process that died. Empty without worker processes.
         verdict: A sentence that says whether the loader or the user's loop limits the speed.
         caches: For each `fn.cache`, a line with its hits, misses and bytes.
         fallbacks: Operators whose batched implementation failed.
-        skipped: File and reason of each sample that was skipped or replaced; each sample is listed once.
+        skipped: File and reason of each sample that was skipped or replaced.
         stores: For each connection to an object store, a line with its requests, bytes and price.
     """
 
@@ -136,7 +136,7 @@ class Profile:
         self._seconds: dict[Node, float] = defaultdict(float)
         self._samples: dict[Node, int] = defaultdict(int)
         self._fallbacks: dict[Node, tuple[int, str]] = {}
-        # Protects the times of operators: the pool's threads add them, and the user's thread reads them.
+        # Protects the times of operators, which the pool's threads add and the user's thread reads.
         self._lock = threading.Lock()
         self._events: list[_Event] | None = None
         self._asked_at: float | None = None
@@ -201,7 +201,7 @@ class Profile:
         return self._events is not None
 
     def fell_back(self, node: Node, error: Exception) -> None:
-        """Record that a batched call failed on samples that succeed one by one. Any thread may call this."""
+        """Record that a batched call failed, but its samples succeeded one by one. Any thread may call this."""
         unless_tested(error)
         with self._lock:
             count, first = self._fallbacks.get(node, (0, f"{type(error).__name__}: {error}"))
@@ -216,7 +216,7 @@ class Profile:
     def take_times(self, index: Mapping[Node, int]) -> Times:
         """Return the recorded times, and clear them.
 
-        A replica sends them to the main process, which adds them to its own.
+        A worker process sends them to the main process, which adds them to its own times.
         """
         with self._lock:
             times = {index[node]: (seconds, self._samples[node]) for node, seconds in self._seconds.items()}
@@ -283,7 +283,7 @@ class Profile:
 
 
 class ChainTimings:
-    """The times at which the chunks of one batch passed the operators of a chain."""
+    """The times at which operators of a chain finished each chunk (a range of samples) of one batch."""
 
     def __init__(self) -> None:
         self.times: list[tuple[range, int, int, float, str]] = []
@@ -293,8 +293,8 @@ class ChainTimings:
 
         Args:
             samples: The chunk.
-            count: Number of samples that the operator processed. Samples of other branches don't count.
-            number: Index of the operator in the chain; -1 for the start of the chunk.
+            count: Number of the chunk's samples that the operator processed; fewer if the operator is in a branch.
+            number: Index of the operator in the chain; -1 to record the start of the chunk.
         """
         # No lock is needed: appending to a list is atomic, and `Profile.chain` reads the list only after the last
         # worker has finished.

@@ -1,4 +1,4 @@
-"""Copies to the device: the edges whose data is copied, and an order of steps that needs few copies."""
+"""Copies to the device: the edges (operators' outputs) that are copied, and an order of steps with few copies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def device_last(steps: Sequence[Node]) -> list[Node]:
 
 
 def uploads(steps: Sequence[Node]) -> list[DataNode]:
-    """Return the edges on the CPU that some of these steps need on the device."""
+    """Return the edges on the CPU that these steps need on the device."""
     cpu_edges: dict[DataNode, None] = {}
     for node in steps:
         if node.device != "cpu":

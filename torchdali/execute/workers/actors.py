@@ -35,7 +35,7 @@ __all__ = ["Actors"]
 
 _PATIENCE = 5.0  # seconds within which an actor must reply to `answer`, even while it computes
 _POLL = 0.2
-_HANDSHAKE = 2.0  # seconds within which a client that connects must prove that it has the key
+_HANDSHAKE = 2.0  # seconds for a connected client to prove that it has the key
 
 
 class _Actor:
@@ -50,8 +50,7 @@ class _Actor:
             task.set_result(sent.task(ForkRequest(threads, 0, (), is_sent=True)))
         except Exception as error:
             task.set_exception(error)
-        # Connect only when the task is ready: once the actor has connected, the main process waits for its first
-        # message.
+        # Connect only when the task is ready, because the main process then waits for the first message.
         make_batches(Channel(Client(address, authkey=key), shares_memory=False), task.result)
 
     def answer(self) -> int:
@@ -69,7 +68,7 @@ class _ActorProcess:
 
     @property
     def exitcode(self) -> int | None:
-        """0 if the actor has ended or is lost; None while it runs or waits for Ray's resources."""
+        """None while the actor runs or waits for Ray's resources; 0 after it has ended or is lost."""
         return 0 if ray.wait([self._run], timeout=0)[0] else None
 
     def join(self, timeout: float | None = None) -> None:
@@ -108,10 +107,10 @@ class _ActorWorker(Worker):
     def accept(self, key: bytes) -> bool:
         """Accept a connection. Return False if the client doesn't have the key.
 
-        The port is open to the network. After a client without the key was refused, the actor may still connect.
+        The port is open to the network. After this method has refused another client, the actor may still connect.
         """
         listening: socket.socket = self.connection
-        listening.settimeout(_HANDSHAKE)  # with a time limit, because the client may have disconnected
+        listening.settimeout(_HANDSHAKE)  # the client may have disconnected
         with contextlib.suppress(OSError):
             connection = _connection_of(listening.accept()[0], key)
             if connection is not None:
@@ -132,7 +131,7 @@ class _ActorWorker(Worker):
         return now - self._called > _PATIENCE
 
     def kill(self) -> None:
-        """End the actor, and shut down the connection, which stays open otherwise if the actor's node is gone."""
+        """End the actor, and shut down the connection, which could stay open if the actor's node is gone."""
         self.process.kill()
         with contextlib.suppress(OSError), socket.socket(fileno=self.connection.fileno()) as connection:
             try:
@@ -150,7 +149,7 @@ class _ActorWorker(Worker):
 
 
 def _connection_of(accepted: socket.socket, key: bytes) -> Connection | None:
-    """Check that a client has the key, and return the connection; None without the key, or if the check takes long."""
+    """Check that a client has the key, and return the connection; None if it lacks the key or doesn't reply in time."""
     timer = threading.Timer(_HANDSHAKE, _shut, (accepted,))
     timer.daemon = True
     timer.start()
@@ -235,10 +234,10 @@ class _ActorStarter:
         return _ActorWorker(self._actors[-1], listening, number)
 
     def start_all(self) -> list[Worker]:
-        """Start all actors, and wait until one of them is ready. The others aren't `alive` yet.
+        """Start all actors, and wait until one of them is ready. The others may not be `alive` yet.
 
         Raises:
-            RuntimeError: No actor runs in time, or an actor failed; the message has the reason.
+            RuntimeError: No actor was ready in time, or an actor failed.
         """
         workers = [self.start(number) for number in range(self._count)]
         for worker in workers:
@@ -264,7 +263,7 @@ class _ActorStarter:
         """Do nothing: Ray monitors its actors."""
 
     def is_ready(self, worker: Worker) -> bool:
-        """Accept an actor's connection, and read its first message. Return False if the actor hasn't connected yet.
+        """Accept an actor's connection, and read its first message. Return False if it hasn't connected yet.
 
         Raises:
             NotStarted: The actor can't run the plan, or has ended.

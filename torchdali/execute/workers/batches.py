@@ -22,7 +22,7 @@ __all__ = ["BatchJob", "Replicas", "needed_after"]
 
 
 def needed_after(plan: Plan, stages: int) -> set[DataNode]:
-    """Return the edges that the user or the stages from index `stages` on need."""
+    """Return the edges (outputs of operators) that the user needs, or the stages from index `stages` on."""
     return {*plan.graph.outputs, *(edge for node in nodes_of(plan.stages[stages:]) for edge in edges(node))}
 
 
@@ -84,7 +84,7 @@ class Replicas:
 
     @property
     def bytes_out(self) -> int:
-        """Bytes of shared memory in use, for the replicas' inputs and outputs."""
+        """Bytes of shared memory in use for the replicas' inputs and outputs."""
         return self.buffers.bytes_out + sum(worker.views.bytes_out for worker in self.pool.workers)
 
     def reads_here(self, reader: Node) -> bool:
@@ -127,7 +127,7 @@ class BatchJob:
         draw: The message for the replica.
         callback: Function that is called with the job when it is done.
         kept: Tensors in shared memory that the replica reads.
-        owner: None: any replica may run the job.
+        owner: None, because any replica may run the job.
         losses: Number of replicas that died after they began the batch.
         reply: The replica's reply; None before it arrives.
         values: The results.
@@ -167,9 +167,9 @@ class BatchJob:
 
     def answer(self, reply: Made, views: Views) -> None:
         """Store a replica's results, in the thread that receives messages."""
-        # This thread doesn't access the batch. After this call, the pool calls `finish` in a thread of the pipeline, to
-        # which the batch then belongs. The results' blocks belong to this process until their tensors are deleted:
-        # `lend` records this before another message can return the blocks to the replica.
+        # This thread doesn't access the batch: the pool later calls `finish` in a thread of the pipeline, to which the
+        # batch then belongs. The results' blocks of shared memory belong to this process until their tensors are
+        # deleted. `lend` records this before another message can return the blocks to the replica.
         places = [place.block for value in reply.values.values() for place in value.places()]
         tensor = views.lend(places)
         nodes = self.replicas.plan.graph.nodes

@@ -1,10 +1,9 @@
 """Shared memory of batches.
 
-A block of shared memory belongs to one process, which writes to it; other processes read it.
-
-A block has no name in the file system: its descriptor is sent over a socket, so that nothing remains if a process dies.
-The main process owns the blocks with the sources' data, and each replica owns the blocks with its results. The owner
-reuses a block after the last tensor in the block was deleted, in any process.
+A block of shared memory belongs to one process, which writes to it; other processes only read it. Blocks have no names
+in the file system, so that nothing remains if a process dies: their descriptors are sent over a socket. The main
+process owns the blocks with the sources' data, and each replica owns the blocks with its results. The owner reuses a
+block after the last tensor in the block was deleted, in any process.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from torchdali.tensors.buffer_pool import BufferPool, Bytes, Lease, Loan
 
 __all__ = ["LEDGER", "BlockOffset", "OwnBuffers", "SharedBuffers", "Views"]
 
-LEDGER = -1  # number of a special block: a replica writes to it which job it has begun last
+LEDGER = -1  # number of a special block, in which a replica records the job that it has begun last
 _PAGE = 4096
 _SMALLEST = 1 << 14  # bytes; smaller batches are sent over the pipe
 
@@ -42,7 +41,7 @@ class SharedBuffers(BufferPool):
     """A pool of blocks of shared memory that belong to this process. Other processes map them.
 
     Args:
-        announce: Function that is called with number, descriptor and size of a new block, before the block is used.
+        announce: Function that is called with a new block's number, descriptor and size, before the block is used.
         forget: Function that is called with the number of a block that will not be used again.
     """
 
@@ -74,7 +73,7 @@ class SharedBuffers(BufferPool):
         return view_of(block, place.offset, place.shape, place.dtype)
 
     def renew(self) -> None:
-        """Use only new blocks from now on, because a new process doesn't know the existing blocks."""
+        """Use only new blocks from now on. Call this for a new process, which doesn't know the existing blocks."""
         with self._lock:
             self._first = self._made_blocks
             self._collect()
@@ -112,7 +111,7 @@ class SharedBuffers(BufferPool):
 
 
 class OwnBuffers(SharedBuffers):
-    """A pool of plain memory, for an actor that may be on another machine. Its batches are sent over the connection."""
+    """A pool of plain memory for an actor, which may be on another machine. Batches are sent over the connection."""
 
     smallest = sys.maxsize
 
@@ -131,10 +130,11 @@ def _not_announced(*_: int) -> None:
 
 
 class _PageLocked:
-    """Pinned memory. It is unpinned after the last array or tensor on it was deleted, before it is unmapped.
+    """Pinned memory. Before it is unmapped, it is unpinned.
 
-    The order matters: if memory is unmapped while it is pinned, its old address stays pinned. A new block at this
-    address couldn't be pinned, and copies from it would read the old block.
+    Both happen after the last array or tensor on the memory was deleted. If memory were unmapped while it is pinned,
+    its old address would stay pinned. A new block at this address couldn't be pinned, and copies from it would read the
+    old block.
 
     Args:
         block: The memory. `np.asarray` of this object returns an array that keeps this object alive.
@@ -159,7 +159,7 @@ def _done(device: torch.device, function: str, *arguments: int) -> bool:
     with contextlib.suppress(RuntimeError), torch.cuda.device(device):
         if int(getattr(torch.cuda.cudart(), function)(*arguments)) == 0:
             return True
-        # The runtime would report the error again at its next check, which torch does after each launch. The next line
+        # The runtime would report the error again at torch's next check, after the launch of a kernel. The next line
         # launches a kernel to clear the error.
         torch.zeros(1, device=device)
     return False
@@ -169,7 +169,7 @@ class Views:
     """The blocks of another process, mapped in this process.
 
     Args:
-        device: The accelerator that copies from the blocks, which are therefore pinned; None to not pin them.
+        device: The accelerator that copies from the blocks; None to not pin the blocks.
     """
 
     def __init__(self, device: torch.device | None = None) -> None:
@@ -187,7 +187,7 @@ class Views:
             os.close(descriptor)
 
     def note(self, number: int) -> None:
-        """Write the number of a job that this process begins to the ledger.
+        """Record in the ledger (block `LEDGER`) the number of the job that this process begins.
 
         If this process dies, the main process reads the ledger.
         """
@@ -204,15 +204,15 @@ class Views:
         return view_of(torch.from_numpy(self._blocks[place.block]), place.offset, place.shape, place.dtype)
 
     def lend(self, blocks: Iterable[int]) -> Callable[[BlockOffset], torch.Tensor]:
-        """Return a function that creates tensors in some blocks.
+        """Return a function that creates tensors in these blocks.
 
         A block is returned to its owner after the last of these tensors was deleted.
         """
         leases: dict[int, torch.Tensor] = {}
         for number in set(blocks):
             lease = self._blocks[number].view(Lease)
-            # Not `weakref.finalize`: its callback is Python code, in which a Ctrl-C could be lost. The entry is stored
-            # before the tensor is created, so that each block that is returned has an entry.
+            # `weakref.finalize` isn't used, because its callback is Python code, in which a Ctrl-C could be lost. The
+            # entry is stored before the tensor is created, so that each returned block has an entry.
             self._lent[number] = loan = Loan(lease, self._returned.append)
             loan.number = number
             leases[number] = torch.from_numpy(lease)
@@ -229,7 +229,6 @@ class Views:
 
         The owner may reuse these blocks.
         """
-        # Each thread that deletes a last tensor appends an entry. Only the calling thread removes entries, so the queue
-        # doesn't become shorter meanwhile.
+        # Other threads only append entries, so the queue doesn't become shorter meanwhile.
         loans = [self._returned.popleft() for _ in range(len(self._returned))]
         return tuple(self._lent.pop(loan.number).number for loan in loans)

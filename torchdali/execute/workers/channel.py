@@ -26,8 +26,8 @@ _POLL = 0.5  # seconds between checks whether the main process is alive
 
 
 def begin_worker(user: ProcessId) -> None:
-    """Make this process a worker. From then on, it ends when the main process ends."""
-    # Ctrl-C reaches all processes of the terminal, but only the main process handles it
+    """Make this process a worker, which ends when the main process ends."""
+    # Ctrl-C reaches all processes of the terminal, but only the main process must handle it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.stdin = _NoKeyboard()
@@ -59,8 +59,8 @@ class _NoKeyboard(io.TextIOBase):
 def _end_with(user: ProcessId, server: int) -> None:
     """Wait until the main process has ended, then end this process.
 
-    The connection doesn't show the main process's end, because processes that were forked later also have its other end
-    open. Besides, the user's code may never return, so that nothing would read the connection.
+    The connection may stay open after the main process has ended, because processes that were forked later have copies
+    of its descriptors. Besides, nothing reads the connection if the user's code never returns.
     """
     while user.lives:
         time.sleep(_POLL)
@@ -69,7 +69,7 @@ def _end_with(user: ProcessId, server: int) -> None:
 
 
 def leave(user: ProcessId, server: int) -> None:
-    """Kill the server if it is suspended and the main process has ended: this server can't end by itself."""
+    """If the main process has ended and the server (which forked this process) is suspended, kill the server."""
     if os.getppid() == server and is_stopped(server) and not user.lives:
         os.kill(server, signal.SIGKILL)
 
@@ -95,8 +95,8 @@ class Channel:
         self._out: dict[int, torch.Tensor] = {}  # by block, the tensor whose memory the main process reads
 
     def messages(self) -> Iterator[Any]:
-        """Yield the messages that aren't about blocks, until the connection ends."""
-        # Other errors, such as exhausted memory, aren't suppressed
+        """Yield the messages until the connection ends, but process messages about blocks of shared memory here."""
+        # Other errors, for example exhausted memory, aren't suppressed.
         with contextlib.suppress(ConnectionError, EOFError):
             while True:
                 message = read(self._connection)

@@ -29,7 +29,7 @@ __all__ = [
     "read_failure", "receive", "send", "write", "write_failure",
 ]  # fmt: skip
 
-_LARGE = 1 << 20  # bytes; for smaller arrays, sending them separately is no faster
+_LARGE = 1 << 20  # bytes; smaller arrays aren't sent separately, because that isn't faster
 _memory = BufferPool()
 _ALIGN = 64  # alignment, in bytes, of tensors in shared memory
 
@@ -48,7 +48,7 @@ _NOTHING = np.empty(0, np.uint8)
 def inline(tensor: torch.Tensor) -> Inline:
     """Convert a tensor for a message. Its bytes are copied to the CPU if necessary."""
     flat = tensor.detach().cpu().reshape(-1).resolve_conj().resolve_neg().contiguous()
-    # A tensor without elements may have strides that `view` rejects
+    # A tensor without elements may have strides that `view` rejects.
     data = flat.view(torch.uint8).numpy() if flat.numel() else _NOTHING
     return Inline(data, tuple(tensor.shape), tensor.dtype)
 
@@ -69,8 +69,8 @@ class SentBatch(NamedTuple):
         dtype: Dtype of the samples; None for an empty batch without a dtype.
         ndim: Number of axes of a sample; None for an empty batch without a dtype.
         dense: The batch as one tensor ``(samples, ...)``; None if it is sent sample by sample.
-        samples: The batch sample by sample, with None for samples that a branch did not compute.
-        infos: The samples' origins, if the receiver does not know them.
+        samples: The batch sample by sample, with None for samples that don't exist in a branch.
+        infos: The samples' origins (for example files); None if the receiver knows them.
     """
 
     layout: str
@@ -81,11 +81,11 @@ class SentBatch(NamedTuple):
     infos: tuple[str, ...] | None = None
 
     def places(self) -> list[BlockOffset]:
-        """Return the positions of the batch's tensors in shared memory."""
+        """Return the positions of the batch's tensors that are in shared memory."""
         return [each for each in (self.dense, *self.samples) if isinstance(each, BlockOffset)]
 
     def without_blocks(self, known: Callable[[int], bool], tensor: Callable[[BlockOffset], torch.Tensor]) -> SentBatch:
-        """Return the batch for a process that knows only some blocks.
+        """Return the batch for a process that knows only some blocks of shared memory.
 
         Data in other blocks is sent in the message itself.
 
@@ -103,13 +103,13 @@ class SentBatch(NamedTuple):
 
 
 def send(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], with_infos: bool = False) -> SentBatch:
-    """Convert a batch for a message: to its bytes if it is small, otherwise to its position in shared memory.
+    """Convert a batch for a message: bytes of a small batch, or positions in shared memory.
 
     Args:
         batch: The batch.
-        buffers: Shared memory. Large data in other memory is copied to it.
-        kept: List to which the function adds the tensors in shared memory. They belong to the receiving process: the
-            caller must keep the list, and not write to the tensors, until that process has finished reading.
+        buffers: Shared memory. Large data that isn't in shared memory is copied there.
+        kept: List to which the function adds the tensors in shared memory. The caller must keep the list, and not write
+            to the tensors, until the receiving process has finished reading.
         with_infos: True to add the samples' origins.
     """
     infos = batch.source_infos if with_infos else None
@@ -170,14 +170,14 @@ def receive(batch: SentBatch, tensor: Callable[[BlockOffset], torch.Tensor]) -> 
 
 @dataclass(frozen=True)
 class Draw:
-    """The message that requests a batch from a replica. The main process has drawn the records and the random keys.
+    """The message that requests a batch from a replica (a worker process that computes batches).
 
     Attributes:
         number: Number of the message.
         index, position, size: See `BatchDraw`.
         seed: Seed of the pipeline.
         random_keys: See `BatchRequest.random_keys`.
-        keys: Records to read, by index of the reader.
+        keys: Keys of the records to read, by index of the reader.
         values: The sources' data, by the source's index and the index of its output.
         traced: True to record the interval of each operator, see `Profile.trace`.
         returned: Numbers of blocks that the replica owns, and that the main process no longer reads.
@@ -205,10 +205,10 @@ class Made:
         kept: See `BatchDraw`.
         error: Error of the batch; None if it succeeded.
         bad: Samples that were skipped or replaced, for the report.
-        budget: Numbers of bad samples, each with an error; see `BatchOutcome.bad_samples`.
+        budget: Pairs of a number of bad samples and an error; see `BatchOutcome.bad_samples`.
         times: Times of the operators.
-        sizes: Bytes of the batch and of its largest sample, by operator and output; empty if memory isn't measured.
-        warnings: Text, class, file and line of each warning since the previous reply.
+        sizes: Bytes of each output's batch and of its largest sample; empty if memory isn't measured.
+        warnings: Text, category, file and line of each warning since the previous reply.
     """
 
     number: int
@@ -229,7 +229,7 @@ class Failure(NamedTuple):
         data: The pickled exception; None if it can't be pickled.
         message: Class and message of the exception.
         text: The traceback.
-        attributes: Further attributes of the exception, which pickle doesn't save.
+        attributes: Attributes of the exception that pickle doesn't save.
     """
 
     data: bytes | None
@@ -271,14 +271,14 @@ def read_failure(failure: Failure, prefix: str = "") -> Exception:
 
 
 class WorkerTraceback(Exception):
-    """The traceback of an exception in a worker process. It is the cause of the exception in the main process."""
+    """The traceback of an exception in a worker process; the cause of the exception in the main process."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"in a worker process\n\n{text}")
 
 
 class Large(NamedTuple):
-    """A message with large arrays, whose bytes follow the message, one array after the other.
+    """A message with large arrays. The arrays' bytes follow the message.
 
     Attributes:
         data: The pickled message without the arrays.
@@ -308,7 +308,7 @@ def write(connection: Any, message: Any) -> None:
 
 
 def read(connection: Any) -> Any:
-    """Receive a message. Large arrays are read into pooled memory, which is reused after the array was deleted."""
+    """Receive a message. Large arrays are read into pooled memory, which is reused after the arrays are deleted."""
     message = pickle.loads(connection.recv_bytes())
     if not isinstance(message, Large):
         return message
@@ -319,7 +319,7 @@ def read(connection: Any) -> Any:
 
 
 def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
-    """Write or read all bytes in place. With a multiprocessing connection, they would be copied twice.
+    """Write or read all bytes in place. A multiprocessing connection would copy the bytes twice.
 
     Args:
         move: Function that writes or reads a part, and returns its number of bytes.
@@ -336,7 +336,7 @@ def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
 
 
 class SentBlock(NamedTuple):
-    """Message: the sender has created a block of shared memory. Its descriptor follows the message."""
+    """Message: the sender has created a block of shared memory. The block's descriptor follows the message."""
 
     number: int
     size: int

@@ -1,4 +1,8 @@
-"""Choose a pipeline's number of processes, and the stages that run in replicas."""
+"""Choose the number of a pipeline's *replicas* (processes that compute batches), and the stages that run in them.
+
+A *chain* is a group of operators that run sample by sample. On the *fast path*, one call of the native library runs a
+whole chain without the GIL.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,11 @@ __all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "may_see
 
 
 def default_processes(threads: int, is_fast: bool) -> int:
-    """Return a pipeline's default number of processes.
+    """Return a pipeline's default number of replicas.
 
     Args:
         threads: Number of threads of the pipeline.
-        is_fast: True if the fast path processes the samples.
+        is_fast: True if the samples run through the fast path.
     """
     if is_fast or not has_gil():
         return 1
@@ -45,8 +49,7 @@ class Placing:
     Attributes:
         processes: Number of replicas.
         stages: Number of stages, from the first one, that run in the replicas; 0 without replicas.
-        reason: The reason for using no replicas, or for running later stages in the main process; empty without a
-            reason.
+        reason: The reason if there are no replicas, or if later stages run in the main process; otherwise "".
         forked: True if replicas are forked from the main process; False if the plan is sent to new processes.
         waits: True to wait for the replicas before the first batch; False to compute batches with threads until the
             replicas are ready.
@@ -79,8 +82,8 @@ def place(
     """Choose a plan's number of processes, and the stages that run in replicas.
 
     By default, a pipeline uses only the main process if it has one thread, or if its threads rarely need the GIL: in
-    free-threaded Python, or if the fast path processes the samples from the file to the batch. Otherwise the default is
-    one replica per thread, but at most one per core.
+    free-threaded Python, or on the fast path. Otherwise the default is one replica per thread, but at most one per
+    core.
 
     Args:
         planned: The plan.
@@ -88,7 +91,7 @@ def place(
         processes: Number of processes; None for the default.
         settings: Settings of the pipeline.
         start_method: "fork" to fork processes if possible.
-        is_fast: True if the fast path processes the samples.
+        is_fast: True if the samples run through the fast path.
     """
     processes = _requested_processes() if processes is None else processes
     if processes is None and settings.synchronous:
@@ -139,17 +142,17 @@ def has_user_code(chain: Chain) -> bool:
 
 
 def may_see_changes(node: Node) -> bool:
-    """Return whether a node may read values that the program changes, in functions that aren't pure or in `Shared`."""
+    """Return whether a node may read values that the program changes: it calls impure functions, or uses `Shared`."""
     return any(_is_impure(call) or any(map(_keeps_shared, call.constants.values())) for call in _calls(node))
 
 
 def _keeps_shared(argument: Any) -> bool:
-    kept = getattr(argument, "users_dataset", argument)  # the argument is a function, or refers to the user's dataset
+    kept = getattr(argument, "users_dataset", argument)  # the argument itself, or the user's dataset to which it refers
     return isinstance(kept, Shared) or any(isinstance(each, Shared) for each in getattr(kept, "__dict__", {}).values())
 
 
 class _OperatorCall(Protocol):
-    """An operator and its arguments: a node of the graph, or a reader inside of a mixture."""
+    """An operator and its arguments: a node of the graph, or one of several readers in a mixture."""
 
     @property
     def operator(self) -> Operator: ...
@@ -160,8 +163,7 @@ class _OperatorCall(Protocol):
 def _calls(node: Node) -> Sequence[_OperatorCall]:
     """Return the operators that a node runs.
 
-    These are the operators before a cache, if the node reads a cache; otherwise its own operator, and for a mixture of
-    readers also these readers.
+    A node that reads a cache runs the operators before the cache. A mixture runs its own operator and its readers.
     """
     kept = node.constants.get("samples")
     if isinstance(kept, KeptSamples):
@@ -190,14 +192,14 @@ def _platform_refuses() -> str:
 
 def may_fork() -> bool:
     """Return whether this process can be forked: no other thread may hold a lock, and CUDA must not be initialized."""
-    # Python doesn't count the threads of OpenMP and OpenBLAS. If they sleep, they do no harm: these libraries handle
-    # forks, and workers run torch with one thread.
+    # Python doesn't count the threads of OpenMP and OpenBLAS. Such threads do no harm while they sleep: these libraries
+    # handle forks, and workers run torch with one thread.
     uses_gpu: bool = torch.cuda.is_initialized()
     return threading.active_count() == 1 and not uses_gpu and others_sleep()
 
 
 def _stays(stage: Stage, readers: Mapping[Node, ReaderState], forked: bool, elsewhere: bool = False) -> str:
-    """Return the reason for running a stage, and all later ones, in the main process; "" if a replica can run it."""
+    """Return the reason why only the main process can run a stage; "" if a replica can run it."""
     steps = [node for node in stage.steps if node.operator.kind != "source"]
     chained = () if stage.chain is None else stage.chain.nodes
     for node in (*steps, *chained):
@@ -228,7 +230,7 @@ def _reads_here(node: Node, reader: ReaderState, elsewhere: bool) -> str:
 
 
 def _reads_ahead(node: Node, dataset: Any) -> bool:
-    """Return whether the main process requests records before they are needed, over its own connections."""
+    """Return whether a reader requests remote records early, over connections of the main process."""
     return bool(getattr(dataset, "remotes", ())) or (not node.operator.is_ours and hasattr(dataset, "read_many"))
 
 
@@ -248,7 +250,7 @@ def _cannot_start_anew(node: Node) -> str:
 def _pays(planned: Plan, stage: Stage) -> bool:
     """Return whether a stage is worth running in a replica.
 
-    It is, if its chain processes data of a reader or source sample by sample.
+    It is worth it if the stage's chain processes, sample by sample, data from a reader or a source.
     """
     seen: set[Node] = set()
     for node in planned.graph.nodes:

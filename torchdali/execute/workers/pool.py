@@ -1,17 +1,16 @@
 """Send jobs to worker processes, and watch the processes.
 
-There are two kinds of workers: *replicas* compute batches, and *source workers* run parallel sources. The pool
-guarantees:
+*Replicas* are workers that compute batches, and *source workers* run parallel sources. The pool guarantees:
 
-- The oldest job is sent first, to the worker with the fewest jobs. Each worker has at most `ahead` jobs. A job with an
-  owner is sent only to this worker.
+- The oldest job is sent first, to the worker with the fewest jobs. Each worker has at most `ahead` jobs. A job may have
+  an owner: then it is sent only to this worker.
 - If a worker is suspended (Ctrl-Z, SIGSTOP) while it has a job, the pool kills it.
-- If a replica dies, other replicas compute its batches. The pool replaces it, unless too many died recently.
-- If two replicas die after they began the same batch, the batch fails. The error says how the second one ended. If
-  all workers are gone and none can be started, every batch fails with the last error.
+- If a replica dies, other replicas compute its batches. The pool starts a new replica, unless too many died recently.
+- If two replicas die after they began the same batch, the batch fails. The error says how the second one ended. If no
+  worker is left and none can be started, every batch fails with the last error.
 - If a source worker dies, the state of its sources is lost. Therefore all source workers end, and all jobs fail.
-- One thread receives all replies, and another one kills suspended workers. The later stages of a batch run on the
-  threads of the pipeline.
+- One thread receives all replies, and another one kills suspended workers. The rest of the work on a batch is done by
+  the threads of the pipeline.
 - Any thread may call `close`, at any time and repeatedly. Every wait for a process has a time limit. Workers end
   when their pipeline is closed or the main process ends.
 """
@@ -39,12 +38,12 @@ from torchdali.threads import Thread, close_at_end
 
 __all__ = ["START", "WorkerPool"]
 
-_GRACE = 0.5  # seconds to wait for a process to end by itself, and then the same time after SIGTERM
+_GRACE = 0.5  # seconds to wait for a process to end by itself, and again after SIGTERM
 _KILLED = 10.0  # seconds to wait for a killed process to end; long, because the system may be busy
 _POLL = 0.5  # seconds between checks of the processes' states
-_STILL = 2  # a process is killed after this number of checks in a row: after Ctrl-Z and `fg`, it may resume late
+_STILL = 2  # kill a suspended process after this number of checks: after Ctrl-Z and `fg`, it may resume late
 START = 120.0  # seconds within which a worker must start
-_LOSSES = 2  # a job fails after this number of workers died after beginning it
+_LOSSES = 2  # a job fails after this number of workers began it and died
 _RESTARTS = 2  # largest number of replacements per worker, on average, within _RESTART_WINDOW seconds
 _RESTART_WINDOW = 60.0
 
@@ -68,13 +67,14 @@ class WorkerPool:
         run: Function that runs its argument, a function, on a thread of the pipeline.
         starter: Starts replacements. None: if a worker dies, all workers end.
         ahead: Largest number of jobs per worker. With more than one, a worker needn't wait for its next job.
-        device: The accelerator. Memory with the workers' results is pinned for copies to it. None to not pin it.
+        device: The accelerator. Memory with the workers' results is pinned for copies to the device; not pinned if
+            None.
 
     Attributes:
-        exits: A message for each worker that died, or never became ready.
+        exits: A message for each worker that died or never became ready.
         replaced: Number of workers that replaced another one.
-        joined: Function that is called when a new worker is ready. The new worker knows none of the blocks that were
-            announced before.
+        joined: Function that is called when a new worker is ready. The worker doesn't know the existing blocks of
+            shared memory.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class WorkerPool:
         self.replaced = 0
         self._queue: list[tuple[int, int, WorkerJob]] = []
         self._serial, self._numbers = itertools.count(), itertools.count()
-        # Reentrant: a garbage collection while the lock is held may drop the pipeline, which calls `close` in the same
-        # thread.
+        # The lock is reentrant: while it is held, a garbage collection may drop the pipeline, which calls `close` in
+        # the same thread.
         self._lock = threading.RLock()
         self._over = self._unstarted = ""
         self._process = os.getpid()
@@ -116,7 +116,7 @@ class WorkerPool:
 
     def add(self, count: int) -> None:
         """Request more workers. Each one receives jobs once it is ready."""
-        self._count += count  # the watching thread reads this, and is the only thread that starts workers
+        self._count += count  # the watching thread reads this number and starts the workers
 
     # ------------------------------------------------------------ sending jobs
 
@@ -124,8 +124,8 @@ class WorkerPool:
         """Queue a job."""
         with self._lock:
             if not self._over:
-                # From here on, the job belongs to the pool: to the watching thread, and after the reply to the thread
-                # that calls `finish`.
+                # From here on, the job belongs to the pool's watching thread, and after the reply to the thread that
+                # calls `finish`.
                 self._enqueue(job)
                 self._assign()
                 return
@@ -148,7 +148,7 @@ class WorkerPool:
             if not fitting:
                 later.append(entry)
                 continue
-            # Among workers with the same number of jobs, choose the one with the oldest job: it will probably be free
+            # Among workers with equally many jobs, choose the one with the oldest job, which will probably be free
             # first.
             worker = min(fitting, key=lambda w: (len(w.jobs), min(w.jobs, default=0)))
             if job.begin():
@@ -164,7 +164,7 @@ class WorkerPool:
                 worker.blocks.add(number)
 
     def forget(self, number: int) -> None:
-        """Send all workers the message that a block will not be used again."""
+        """Send all workers the message that a block of shared memory will not be used again."""
         for worker in self.workers:
             if worker.alive and number in worker.blocks:
                 worker.send(Drop(number))
@@ -210,8 +210,8 @@ class WorkerPool:
     def _guard_workers(self) -> None:
         """Kill suspended workers that have jobs, and check the starter.
 
-        This needs its own thread: a worker may be suspended while it sends a message, and then the watching thread
-        waits for the rest of the message.
+        This runs in a separate thread: if a worker is suspended while it sends a message, the watching thread waits for
+        the rest of the message.
         """
         while not self._closed.wait(_POLL):
             if self._starter is not None:
@@ -241,14 +241,15 @@ class WorkerPool:
         self._run(job.finish)
 
     def _remove_dead(self, worker: Worker) -> None:
-        """Remove a dead worker, and reassign its jobs. Called in the watching thread."""
+        """Remove a dead worker, and reassign its jobs. Runs in the watching thread."""
         with self._lock:
             if self._over or not worker.alive:
                 return
             worker.alive = False
         if worker.process.exitcode is None:
             worker.kill()
-        # The jobs' shared memory belongs to the process until it is gone. Only then may another worker write to it.
+        # The process may write to the jobs' shared memory until it has ended. Only then may another worker write to
+        # this memory.
         worker.process.join(10 * _GRACE)
         self.exits.append(message := worker.end_message())
         with self._lock:
@@ -267,7 +268,7 @@ class WorkerPool:
         worker.close()
 
     def _is_lost(self, job: WorkerJob, was_begun: bool) -> bool:
-        """Count that a worker died with a job. If too many workers died with it, return True; otherwise queue it again.
+        """Count that a worker died with a job. Return True if too many did; otherwise queue the job again.
 
         A worker only counts if it had begun the job.
         """
@@ -279,11 +280,11 @@ class WorkerPool:
     # ------------------------------------------------------------ replacing, in the watching thread
 
     def _nobody(self) -> bool:
-        """Return whether no worker is alive or starting, or a worker died and the pool has no starter."""
+        """Return whether no worker can run jobs: none is alive or starting, or one died and there is no starter."""
         return self._starter is None or not (self._starting or any(each.alive for each in self.workers))
 
     def _replace(self) -> None:
-        """Start workers that `add` requested, and replacements for workers that died, unless too many died recently."""
+        """Start the workers that `add` requested. Replace dead workers, unless too many died recently."""
         if self._starter is None:
             return
         now = time.monotonic()
@@ -300,7 +301,7 @@ class WorkerPool:
                 self._restarts.append(now)
             try:
                 started = self._starter.start(number)
-            except OSError as error:  # later calls try again, until the limit is reached
+            except OSError as error:  # later calls try again, up to the limit
                 self._unstarted = str(error)
                 continue
             started.views, started.alive, self._unstarted = Views(self._device), False, ""
@@ -309,7 +310,7 @@ class WorkerPool:
                 self.workers.append(started)
 
     def _join(self, worker: Worker) -> None:
-        """Add a started worker to the pool if it is ready. Otherwise do nothing; this method will be called again."""
+        """Add a started worker to the pool if it is ready. The watching thread calls this repeatedly."""
         assert self._starter is not None
         try:
             if not self._starter.is_ready(worker):
@@ -340,19 +341,19 @@ class WorkerPool:
             self._end(self._with_reason(problem))
 
     def _with_reason(self, message: str) -> str:
-        """Append the reason why no worker can be started to a message, if the reason is known."""
+        """Add to a message the reason why no worker can be started, if the reason is known."""
         return f"{message}. None can be started: {self._unstarted}" if self._unstarted else message
 
     # ------------------------------------------------------------ ending
 
     def close(self) -> None:
         """End the processes. Jobs that aren't done fail."""
-        # A forked child may drop its copy of the pool, but must not end the parent's processes
+        # A forked child may drop its copy of the pool, but must not end the parent's processes.
         if os.getpid() == self._process:
             self._end("the pipeline was closed while a worker process worked")
 
     def _end(self, reason: str) -> None:
-        if not self._lock.acquire(timeout=_GRACE):  # the thread that holds the lock sends to a worker that doesn't read
+        if not self._lock.acquire(timeout=_GRACE):  # the lock's owner is sending to a worker that doesn't read
             for worker in self.workers:
                 worker.kill()
             self._lock.acquire()
@@ -371,14 +372,13 @@ class WorkerPool:
         for worker in self._starting:
             worker.kill()
         _stop([worker.process for worker in (*self.workers, *self._starting)])
-        for thread in (self._watch, self._guard):  # before the starter is closed, because these threads use it
+        for thread in (self._watch, self._guard):  # end these threads before the starter, which they use
             if thread is not threading.current_thread():
                 thread.join(4 * _POLL)
         if self._starter is not None:
             self._starter.close()
-        self.joined = _nothing  # the function's owner refers to the pool: this breaks the cycle
-        # The watching thread may be receiving a reply, and finish the same job. This does no harm: finishing a job a
-        # second time has no effect.
+        self.joined = _nothing  # breaks a cycle of references: the pool, the function, its owner
+        # The watching thread may finish the same job because of a reply. The second call of `finish` has no effect.
         left = [*(job for _, _, job in self._queue), *(job for w in self.workers for job in w.jobs.values())]
         for job in left:
             job.lose(PipelineError(reason))

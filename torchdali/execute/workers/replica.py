@@ -76,7 +76,7 @@ class SampleSeeds:
 
     `random`, `numpy.random` and torch each have one generator for all threads of a process. Therefore samples run one
     after the other, each with its own seed. Their random numbers are then the same in any thread, and with any number
-    of processes. This requires that a chunk has one sample if a chain has the user's code (`chunks.can_be_chunk`). A
+    of processes. This requires that the user's code isn't called for several samples at once (`chunks.can_be_chunk`). A
     function of a whole batch uses the seed of the batch's first sample.
     """
 
@@ -91,7 +91,7 @@ class SampleSeeds:
 
     @contextlib.contextmanager
     def of(self, sample: int) -> Iterator[None]:
-        """Seed the generators for a sample, for a `with` block. No other sample runs until the block ends."""
+        """Seed the generators for a sample in a `with` block. No other sample runs until the block ends."""
         with self._alone:
             seed_worker(self._seed)
             seed_sample(self._epochs[sample], self._records[sample])
@@ -115,7 +115,7 @@ def make_batches(channel: Channel, make: Callable[[], ReplicaTask]) -> None:
 
     Args:
         channel: The connection to the main process.
-        make: Function that creates the task. If it raises an error, the error is sent to the main process.
+        make: Function that creates the task. If it raises an error, the main process receives the error.
     """
     begin_copies()
     with contextlib.suppress(ConnectionError):
@@ -128,7 +128,7 @@ def make_batches(channel: Channel, make: Callable[[], ReplicaTask]) -> None:
 
 
 class _Stages(StageRunner):
-    """The stages of a replica. When a batch is finished, it is passed to a function."""
+    """The stages of a replica. Each finished batch is passed to the function `hand_over`."""
 
     def __init__(self, task: ReplicaTask, buffers: BufferPool, hand_over: Callable[[InFlightBatch], None]) -> None:
         start, first = task.settings.starter(), task.first_thread
@@ -139,7 +139,7 @@ class _Stages(StageRunner):
         self._hand_over = hand_over
 
     def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
-        """Pass on a finished batch. If the system has no memory for this process, end the process instead."""
+        """Pass on a finished batch. If the batch failed because the system has no memory, end the process instead."""
         if _lacks_memory(error):
             os._exit(NO_MEMORY)  # another replica will compute the batch, and may have enough memory
         batch.outcome.error = error
@@ -170,7 +170,7 @@ class _Replica:
         self._channel, self._task = channel, task
         self._turns = 0
         self._warned: list[tuple[str, type[Warning], str, int]] = []
-        warnings.showwarning = self._warn  # warnings are sent to the main process, which shows them
+        warnings.showwarning = self._warn  # send warnings to the main process, which shows them
         index = task.plan.index
         self._needed = [
             (index[edge.source], edge)
@@ -181,7 +181,7 @@ class _Replica:
             os.sched_setaffinity(0, task.cores)  # before threads are started, because they inherit it
         ThreadStart(task.settings.max_pixels, task.settings.exact)(task.first_thread)
         self._stages = _Stages(task, channel.buffers, self._hand_over)
-        self._numbers: dict[int, int] = {}  # the number of the message that requested a batch, by the batch's turn
+        self._numbers: dict[int, int] = {}  # by a batch's turn, the number of the message that requested it
         channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
 
     def run(self) -> None:
@@ -199,8 +199,7 @@ class _Replica:
     def _take(self, draw: Draw) -> None:
         """Begin a batch that was requested. This runs in the main thread."""
         # Only this thread frees blocks, starts reads and assigns turns, in the order of the messages, so no lock is
-        # needed. The batch belongs to this thread until `begin` or `fail`. From then on, it belongs to the threads that
-        # run its stages, and finally to the thread that ends its last stage.
+        # needed. The batch belongs to this thread until `begin` or `fail`, and then to the threads that run its stages.
         self._channel.views.note(draw.number)
         self._channel.free(draw.returned)
         batch = InFlightBatch(
@@ -262,8 +261,8 @@ class _Replica:
                 if edge in batch.values
             }
         index = self._task.plan.index
-        # The tensors in `kept` are in shared memory. From `Channel.send` on, they belong to the main process, which
-        # reads them. `channel` retains them until the main process sends the numbers of their blocks back.
+        # The tensors in `kept` are in shared memory. After `Channel.send`, the main process reads them. The channel
+        # retains them until the main process sends the numbers of their blocks back.
         sizes = self._stages.memory.take() if self._stages.settings.memory_stats else {}
         with self._channel.lock:
             reply = Made(

@@ -39,7 +39,7 @@ def new_task(
         datasets: The datasets that the main process opened, by reader.
         settings: Settings of the pipeline.
         bad_samples: The policy for samples that fail.
-        order: Threads and cores of the replica.
+        order: The request, with the threads and cores of the replica.
     """
     # torchdali's own datasets can be used in a forked process, because they map files. Other datasets are opened again:
     # a forked process would share the position of an open file with its parent.

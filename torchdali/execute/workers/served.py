@@ -1,4 +1,4 @@
-"""Processes that a server forked, as seen by the main process. The server may have ended or be suspended."""
+"""Processes that a server forked, as seen by the main process. A server is a process that forks workers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def signal_of(code: int) -> str:
 class _OthersChild(ABC):
     """A process that isn't a child of the main process.
 
-    It has the attributes of `multiprocessing.Process` that are needed.
+    It has those attributes of `multiprocessing.Process` that the worker pool uses.
 
     Attributes:
         id: Id of the process; None until it is known.
@@ -66,7 +66,7 @@ class _OthersChild(ABC):
     def _exit_code(self, patience: float = 0.0) -> int | None:
         """Return the exit code, if the server sends it within `patience` seconds.
 
-        Return `LOST` if the server can't send it any more, and None if the server may still send it.
+        Return `LOST` if the server can't send the exit code any more, and None if it may still send it.
         """
 
     @property

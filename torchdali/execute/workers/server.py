@@ -1,11 +1,11 @@
-"""A server: a process without threads that forks the workers. The main process can't fork once it has threads.
+"""A server: a process without threads that forks the workers. The main process can't fork if it has threads.
 
-The server is either a fork of the main process from before it started threads, or a new interpreter that imports
-torchdali once for all workers of all pipelines. It ends when the last pipeline that uses it is closed, or when the main
-process ends.
+The server is either a fork of the main process, from before the main process started threads, or a new interpreter,
+which imports torchdali once for all workers of all pipelines. It ends after the last pipeline that uses it, or when the
+main process ends.
 
 The server also forks a *spare*, another server that waits. If the server is killed or suspended, the spare replaces it
-and forks the next spare. The workers continue, because they don't depend on their server: they watch the main process.
+and forks the next spare. The workers don't depend on their server, so they continue.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["ForkRequest", "Server", "main"]
 
 _POLL = 0.5  # seconds between checks whether the main process is alive
 _GRACE = 1.0  # seconds for the server to end
-# The spare takes over after this number of checks in a row: after Ctrl-Z and `fg`, the server may resume late
+# The spare replaces a suspended server after this number of checks: after Ctrl-Z and `fg`, the server may resume late
 _STILL = 2
 
 Run = Callable[[Any, "ForkRequest", "int | None", ProcessId], None]
@@ -73,7 +73,7 @@ class _Serving(NamedTuple):
     """A server process, or a spare, as seen by the main process.
 
     Attributes:
-        process: The process: a child of the main process, or of the previous server.
+        process: The process: a child of the main process or of the previous server.
         control: The socket for requests.
     """
 
@@ -94,7 +94,7 @@ class _Serving(NamedTuple):
         if not is_stopped(self.process.pid):
             self.process.join(_GRACE)
         if self.alive:
-            # Python collects the exit code later: with the next child's, or at the end of the program
+            # Python collects the exit code later, with the exit code of the next child or at the end of the program
             self.process.kill()
 
 
@@ -254,13 +254,14 @@ class Server:
             both = (self._spare, self._serving)
             for each in both:
                 each.tell_end()
-            for each in reversed(both):  # the server last, because it reports the spare's exit code
+            for each in reversed(both):  # end the server last, because it reports the spare's exit code
                 each.end()
         self._at_exit.cancel()
 
 
 _shared: Server | None = None  # protected by `_sharing`
-# Reentrant: a garbage collection while the lock is held may drop a pipeline, which takes this lock in the same thread.
+# The lock is reentrant: while it is held, a garbage collection may drop a pipeline, which takes the lock in the same
+# thread.
 _sharing = ForkSafeLock()
 
 
@@ -276,7 +277,7 @@ def _stream_pair(kind: socket.SocketKind = socket.SOCK_STREAM) -> tuple[socket.s
 
 
 def _order(control: socket.socket, order: ForkRequest | _Spare, descriptors: list[int]) -> ServedProcess:
-    """Send a request to a server, with descriptors for the process that it must fork. Return this process."""
+    """Send a request to a server, with descriptors for the new process. Return this process."""
     status, said = os.pipe()
     process = ServedProcess(status)
     try:
@@ -289,7 +290,7 @@ def _order(control: socket.socket, order: ForkRequest | _Spare, descriptors: lis
 class _Child:
     """A server that is a child of this process.
 
-    Other code in this process may collect its exit code. Then `exitcode` is `LOST`.
+    If other code in this process has collected the server's exit code, `exitcode` is `LOST`.
     """
 
     def __init__(self, process: Any) -> None:
@@ -304,7 +305,7 @@ class _Child:
 
 
 class _Popen:
-    """A new interpreter, with the attributes of `multiprocessing.Process` that are needed."""
+    """A new interpreter, with those attributes of `multiprocessing.Process` that `Server` uses."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process, self.pid = process, process.pid
@@ -354,7 +355,7 @@ def main(control: socket.socket, run: Run, user: ProcessId) -> None:
     os.set_blocking(awake, False)
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wake)  # the end of a worker sends SIGCHLD, which must end the `select` below
+    signal.set_wakeup_fd(wake)  # SIGCHLD (a worker has ended) must end the `select` below
     parent = os.getppid()
     running: dict[int, int] = {}  # for each running child, the descriptor to which its exit code is sent
     while user.lives:
@@ -379,13 +380,13 @@ def main(control: socket.socket, run: Run, user: ProcessId) -> None:
         for descriptor in descriptors[1:] if pid else descriptors:
             os.close(descriptor)
     leave(user, parent)
-    for pid in running:  # a suspended process can't end by itself
+    for pid in running:  # suspended processes can't end by themselves
         os.kill(pid, signal.SIGKILL)
     os._exit(0)
 
 
 def _fork(descriptors: list[int]) -> int | None:
-    """Fork this process. If that fails, send the error to the process that waits for the worker, and return None."""
+    """Fork this process. If that fails, send the error to the main process, and return None."""
     try:
         return os.fork()
     except OSError as error:

@@ -198,8 +198,8 @@ def _run(
 ) -> None:
     """Run a worker in a process that the server forked.
 
-    The server may be a fork of one pipeline's process, and serve other pipelines as well. A worker of the first
-    pipeline uses `make`; a worker of another pipeline reads its plan from a file.
+    The server may be a fork that already has the plan of the first pipeline. A worker of this pipeline uses `make`; a
+    worker of another pipeline reads its plan from a file.
     """
     if order.is_sent:
         _run_sent(connection, order, file, user)
@@ -237,7 +237,7 @@ def main(descriptor: int, user: tuple[int, bytes]) -> None:
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """The main process's state that determines which files relative paths and imports refer to."""
+    """The state of the main process on which relative paths and imports depend."""
 
     path: tuple[str, ...]
     folder: str

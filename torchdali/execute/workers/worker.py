@@ -98,8 +98,8 @@ class Worker:
         process: The process.
         connection: The connection to the process.
         number: Number of the worker.
-        purpose: Task of the worker, for messages.
-        hint: A possible reason, for messages, if the worker ends before it has sent anything.
+        purpose: Purpose of the worker, for messages.
+        hint: A possible reason for an end of the worker before it has sent anything, for messages.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Worker:
     ) -> None:
         self.process, self.connection, self.number = process, connection, number
         self._purpose, self._hint, self._has_spoken = purpose, hint, False
-        self.views = Views()  # the pool may replace it by an object that pins memory
+        self.views = Views()  # the pool may replace this object by one that pins memory
         self.jobs: dict[int, WorkerJob] = {}  # jobs that were sent and have no reply yet; protected by the pool's lock
         self._ledger: npt.NDArray[np.int64] | None = None
         self.blocks: set[int] = set()  # blocks that were sent to the worker
@@ -116,8 +116,7 @@ class Worker:
         self.shares_memory = True
         self.since = time.monotonic()
         self._socket = socket_of(connection.fileno())
-        # Held while a message is sent, because threads that submit jobs and the watching thread may send at the same
-        # time.
+        # Held while a message is sent, because several threads may send messages at the same time.
         self._lock = threading.Lock()
 
     def stands_still(self) -> bool:
@@ -131,7 +130,7 @@ class Worker:
     def send(self, message: Any, descriptor: int | None = None) -> None:
         """Send a message.
 
-        If the worker has died, the message is lost, and the pool notices the end of the connection.
+        If the worker has died, the message is lost. The pool notices that the connection has ended.
         """
         with self._lock, contextlib.suppress(OSError):
             write(self.connection, message)
@@ -140,15 +139,15 @@ class Worker:
 
     def send_job(self, number: int, job: WorkerJob) -> None:
         """Send a job, and the numbers of the worker's blocks that this process no longer reads."""
-        # A block with the worker's results belongs to this process until its number is sent back. The worker writes
-        # only to its own blocks, and reuses only these, so it never writes to a block that a tensor still uses.
+        # A block with the worker's results belongs to this process until its number is sent back. Only then may the
+        # worker write to the block again.
         self.jobs[number] = job
         self.send(job.message(number, self.blocks, self.views.take_returned()))
 
     def open_ledger(self) -> None:
-        """Share a block of memory with the worker, in which the worker records the job that it has begun last.
+        """Share a ledger with the worker: a block of memory in which it records the job that it has begun last.
 
-        Without the block, all jobs that were sent count as begun.
+        Without the ledger, all jobs that were sent count as begun.
         """
         with contextlib.suppress(OSError, MemoryError):
             descriptor = anonymous_file(8)
@@ -162,7 +161,7 @@ class Worker:
     def has_begun(self, number: int) -> bool:
         """Return whether the worker has begun a job.
 
-        Jobs have increasing numbers, so the ledger has this number or a larger one.
+        Jobs have increasing numbers. If the job was begun, the ledger has its number or a larger one.
         """
         return self._ledger is None or bool(self._ledger[0] >= number)
 
@@ -172,8 +171,7 @@ class Worker:
         Raises:
             EOFError, OSError: The worker has died.
         """
-        # Only the watching thread calls this. The message about a new block arrives before the first batch in the
-        # block.
+        # The message about a new block arrives before the first batch in the block.
         message = read(self.connection)
         self._has_spoken = True
         if isinstance(message, Drop):
@@ -191,7 +189,7 @@ class Worker:
         """Describe how the process ended, and suggest a remedy.
 
         Args:
-            meanwhile: Activity of the process when it ended; by default, its jobs.
+            meanwhile: The worker's activity when it ended, for the message; by default, its jobs.
         """
         self.process.join(_GRACE)
         how = how_ended(self.process.exitcode)
