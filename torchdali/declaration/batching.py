@@ -1,4 +1,4 @@
-"""The interface of batched implementations, and columns with the values of per-sample arguments."""
+"""The interface of batched implementations, and the values of per-sample arguments as columns."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ __all__ = [
 class Column(Sequence[Any]):
     """The values of a per-sample argument, as an array and as Python numbers.
 
-    A column is created from one of these two forms. The other form is computed when it is first needed, and cached.
+    A column is created from an array or from numbers. The other form is computed when it is first needed, and cached.
 
     Args:
-        values: An array or tensor ``(N, ...)``, or a list of numbers or of (nested) lists of numbers, whose lengths may
-            differ.
+        values: An array or tensor ``(N, ...)``, or a list of numbers or nested lists of numbers. Nested lists may have
+            different lengths.
 
     Attributes:
         per_frame: True if each value is a list with one value per frame of the sample.
@@ -62,7 +62,7 @@ class Column(Sequence[Any]):
 
     @property
     def _array(self) -> npt.NDArray[Any] | None:
-        source = self._source  # read once: several threads share a column, and another one may replace it
+        source = self._source  # read once, because another thread may replace it
         if isinstance(source, torch.Tensor):  # converted to an array at its first use
             source = self._source = source.detach().numpy()
         return source
@@ -101,16 +101,15 @@ class Column(Sequence[Any]):
     def shape_values(self, axes: int | None, name: str) -> Column:
         """Return the values with the number of axes that the argument declares.
 
-        If the argument is a number, a value with one element becomes a number, whatever its number of axes. If the
-        argument is a list, a number becomes a list of one element.
+        For an argument that is a number, a value with one element becomes a number, for any number of axes. For an
+        argument that is a list, a number becomes a list of one element.
 
         Args:
             axes: Number of axes of the argument, see `schema.Argument`.
             name: Name of the argument, for errors.
 
         Raises:
-            RuntimeError: The argument is a number and a value doesn't have exactly one element, or the argument is a
-                list and a value is a matrix.
+            RuntimeError: A value for a number doesn't have exactly one element, or a value for a list is a matrix.
         """
         one_number = self._source is not None and self._source.ndim == 1
         if axes is None or self.per_frame or (axes == 0 and one_number):
@@ -149,7 +148,7 @@ class Column(Sequence[Any]):
 
 
 def shape_values(value: Any, axes: int | None, name: str, sample: int | None = None) -> Any:
-    """Convert one value, a number or nested lists, as `Column.shape_values` does for all values."""
+    """Convert one value (a number or nested lists) as `Column.shape_values` converts all values."""
     if axes and not isinstance(value, list):
         return value if value is None else [value]
     if axes == 1 and value and isinstance(value[0], list):
@@ -192,8 +191,8 @@ class Arguments:
     `decorators.chunk`) and the call passes it per sample, ``a.angle`` is a `Column`. Omitted arguments have the
     operator's defaults.
 
-    Further attributes are ``layout`` and ``rng``, if the operator uses them; ``out``, memory for the results or None;
-    and ``empty``, a function that allocates memory, see `Empty`.
+    Further attributes are ``out`` (memory for the results, or None), ``empty`` (a function that allocates memory, see
+    `Empty`), and ``layout`` and ``rng`` if the operator uses them.
 
     Args:
         defaults: Values of the arguments that the call omits.
@@ -210,7 +209,7 @@ class Arguments:
         return self._values[name]
 
     def of(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Return the call's arguments that are keyword-only arguments of a function."""
+        """Return those arguments that a function accepts as keyword-only arguments."""
         names = argument_names(function)
         return {name: value for name, value in self._passed.items() if name in names}
 
@@ -223,14 +222,14 @@ def argument_names(function: Callable[..., Any]) -> frozenset[str]:
 
 
 MOST_BYTES = 1 << 22
-"""Largest number of bytes of samples in one call: about as much as fits into the CPU's cache."""
+"""Largest number of bytes of samples in one call; about the size of the CPU's cache."""
 
 
 class ChunkResults(NamedTuple):
     """Results of a chunk, output by output.
 
     Attributes:
-        outputs: For each output, one item per sample; items of skipped samples are ignored.
+        outputs: For each output, one item per sample. Items of skipped samples are ignored.
         skipped: Indices of samples that must be processed one by one.
     """
 
@@ -251,17 +250,17 @@ class EncodedBody(Protocol):
     ) -> ChunkResults:
         """Decode several samples.
 
-        Samples that the method skips are processed one by one afterwards; if one of them is invalid, this raises its
-        error. For each other sample, the result is a tensor; `IN_PLACE`, if the result was written into `out`; or a
-        pair of an offset in `room` and a shape.
+        Samples that the method skips are processed one by one afterwards, which raises the errors of invalid samples.
+        The result for each other sample is a tensor; `IN_PLACE` if it was written into `out`; or a pair of an offset in
+        `room` and a shape.
 
         Args:
-            sources: For each sample, the encoded bytes, the path of a file with them, or None to skip the sample.
-            out: Memory ``(N, ...)`` for results that have its shape.
+            sources: For each sample, the encoded bytes, a file's path, or None to skip the sample.
+            out: Memory ``(N, ...)`` for results of matching shape.
             rngs: Random numbers of each sample; None if the operator isn't random.
             values: For each per-sample argument, one value per sample.
-            room: Memory for results that aren't written into `out`. For an image that the device will decode, the
-                result is its encoded bytes, stored by ``room.share``.
+            room: Memory for results that aren't written into `out`. If the device will decode an image, the result is
+                the image's encoded bytes, stored by ``room.share``.
         """
         ...
 

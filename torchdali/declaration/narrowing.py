@@ -3,7 +3,7 @@
 An `ImageProgram` describes how to decode and transform one image. A decoder and the operators after it edit the
 program, one after the other. Then one call of the native library renders the program. The transforms of
 `torchdali.DataLoader` are a single operator, which isn't part of a chain. `graph.rewrite` finds the chains of
-operators, and ``ops/_decode_chain.py`` runs them.
+operators, and ``ops/_decode_chain.py`` runs the chains.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["ChainPart", "DecodeChain", "Edit", "Narrow", "Narrowing"]
 Narrow = Callable[[ImageProgram, Mapping[str, Any], Any], "ImageProgram | None"]
 """Function that edits a program for one operator.
 
-It receives the program, the sample's arguments and its random numbers. It returns the edited program, or None if only
-the operator's implementation, which works on pixels, can process the sample. If the function raises an error, the
-implementation also runs, and raises the error again.
+Its arguments are the program, the sample's arguments and the sample's random numbers. It returns the edited program, or
+None if the sample must be processed by the operator's implementation, which works on pixels. This implementation also
+runs if the function raises an error, and raises the error again.
 """
 
 
@@ -37,11 +37,11 @@ class Edit(NamedTuple):
 
     Attributes:
         narrow: Function that edits the program of a sample; None if the operator only changes options.
-        options: Function that edits the options, which all samples share. It returns None if the operator can't follow
-            the earlier operators.
+        options: Function that edits the options, which are the same for all samples. It returns None if the operator
+            can't follow the earlier operators.
         numbers: Approximate number of random numbers per sample.
-        finish: Function that changes the rendered image in place, and may draw more of the sample's random numbers;
-            None if the operator doesn't need one.
+        finish: Function that changes the rendered image in place, and may draw further random numbers; None if there is
+            nothing to change.
     """
 
     narrow: Narrow | None = None
@@ -56,7 +56,7 @@ class Edit(NamedTuple):
         constants: Mapping[str, Any],
         options: Callable[[ImageOptions], ImageOptions | None] = _keep_options,
     ) -> Edit:
-        """Create an edit whose function receives the constants and the sample's arguments in one dictionary."""
+        """Create an edit. `narrow` receives the constants and the sample's arguments in one dictionary."""
         return cls(lambda program, arguments, rng: narrow(program, {**constants, **arguments}, rng), options)
 
 
@@ -66,8 +66,8 @@ class Narrowing:
 
     Attributes:
         edit: Function of the constants that returns the edit, or None if the operator needs pixels.
-        takes: Names of the constants that are supported when the operator edits programs.
-        varies: Names of the arguments that may be passed per sample when the operator edits programs.
+        takes: Names of the constants with which the operator can edit programs.
+        varies: Names of the per-sample arguments with which the operator can edit programs.
     """
 
     edit: Callable[[Mapping[str, Any]], Edit | None]
@@ -91,7 +91,7 @@ class ChainPart:
     Attributes:
         operator: Name of the operator.
         constants: Arguments that are the same for all samples.
-        per_sample: Per-sample arguments: maps each argument's name to the name of the chain's argument with its values.
+        per_sample: The chain's argument that contains the values of each per-sample argument, by name.
     """
 
     operator: str
@@ -101,12 +101,12 @@ class ChainPart:
 
 @dataclass(frozen=True, eq=False)
 class DecodeChain:
-    """A decoder followed by operators; each operator processes the previous one's result.
+    """A decoder and operators after it. Each operator processes the previous operator's result.
 
     Attributes:
         parts: The decoder and the operators, in order.
-        scaled: True if a large image may be decoded at a reduced scale, the smallest one that a random crop allows.
-        OF_WINDOWS: Names of the operators of chains that decode fewer pixels even without the native library.
+        scaled: True to decode large images at the smallest scale that a random crop allows.
+        OF_WINDOWS: The chains, as tuples of operators' names, that decode fewer pixels even without the native library.
     """
 
     OF_WINDOWS: ClassVar = frozenset((
@@ -120,7 +120,7 @@ class DecodeChain:
 
     @classmethod
     def from_argument(cls, value: Any) -> DecodeChain:
-        """Check that the argument is a chain, and return it."""
+        """Check that an argument is a `DecodeChain`, and return it."""
         assert isinstance(value, cls)
         return value
 

@@ -30,11 +30,11 @@ LayoutRule = Callable[[tuple[str, ...], Mapping[str, Any]], "str | tuple[str, ..
 class OperatorOptions:
     """Options of `operator`, `reader` and `source` that a signature can't express.
 
-    A rule is a function. Its ``constants`` or ``arguments`` are a dictionary of an operator's arguments by name.
+    Several options can be a rule: a function of the operator's ``constants`` or ``arguments``, as a dictionary.
 
     Args:
         name: Dotted name in `fn`; by default, the function's name. A name that begins with an underscore isn't in `fn`.
-        title: For a hidden operator, whose name begins with an underscore: the name that messages show, or
+        title: The name that messages show for a hidden operator (whose name begins with an underscore), or
             ``rule(constants) -> title``.
         over: ``"sample"``: the implementation receives one sample, with any number of leading dimensions. ``"batch"``:
             it receives `TensorList`s, and a `Column` for each per-sample argument.
@@ -42,24 +42,23 @@ class OperatorOptions:
             so that each use can have its own state.
         layout: Layout of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``. If None, the outputs have the
             first input's layout.
-        outputs: ``rule(arguments) -> int | None``, if the number of outputs varies. If the rule returns None, a call
-            returns a single node instead of a list. ``arguments["inputs"]`` is the number of inputs.
-        results: ``rule(arguments, outputs) -> value``: a call returns this value instead of the list of its outputs.
+        outputs: ``rule(arguments) -> int | None``, if the number of outputs varies. ``arguments["inputs"]`` is the
+            number of inputs. If the rule returns None, a call returns a single node instead of a list.
+        results: ``rule(arguments, outputs) -> value``. A call returns this value instead of the list of outputs.
         variant: ``rule(arguments) -> name | None``: the name of a hidden operator with the same signature that runs
-            instead, or None. It is for operators that need the whole batch only with some arguments. The values of
-            per-sample arguments are None.
-        separable: True if an operator over the batch also works on single samples. Then an error names the sample, and
-            ``bad_samples`` can skip it. Or ``rule(arguments) -> bool``, with constant and per-sample arguments.
+            instead, or None. This is for operators that need the whole batch only with some arguments. The rule gets
+            None for per-sample arguments.
+        separable: True if an operator over the batch also works on single samples, or ``rule(arguments) -> bool``. Then
+            an error names the sample, and ``bad_samples`` can skip it.
         devices: The devices that the operator supports: ``"cpu"``, ``"gpu"``, ``"mixed"``.
-        only_mixed: Arguments that only apply to ``"mixed"``. On other devices, they aren't passed to the
-            implementation; on ``"mixed"``, they are always passed.
+        only_mixed: Arguments that apply only to ``"mixed"``, where the implementation always receives them.
         preserve: True to run the operator even if no output needs its result, because it has a side effect.
-        pure: True if worker processes may run the user's function. Its results must depend only on its arguments and on
-            the `torchdali.Shared` values to which it refers. If False, the function runs in the main process.
+        pure: True if worker processes may run the user's function. The function's results must depend only on its
+            arguments and on `torchdali.Shared` values. If False, the function runs in the main process.
         check: ``rule(arguments)`` that raises an error for impossible constants when a pipeline is built. Per-sample
             arguments are omitted.
         merges: True if the inputs are the values of branches of an ``if``; a per-sample argument selects one of them.
-        deprecated: Old argument names. Each maps to the new name, or to None if the argument has no effect.
+        deprecated: The new name for each old argument name; None if the argument has no effect.
         marks: Further properties:
 
             ==============  ===========================================================================
@@ -106,7 +105,7 @@ class OperatorFunction(Protocol[P, R]):
 
     Attributes:
         operator: The declared operator.
-        body: The declared function, for calls without checks and conversions.
+        body: The declared function. It can be called directly, without checks and conversions.
     """
 
     __name__: str
@@ -132,17 +131,17 @@ class Operator:
     Attributes:
         name: Dotted name in `fn`.
         class_name: Name in `ops`.
-        kind: ``sample`` (`body` processes one sample), ``batch`` (the whole batch), ``reader`` (`body` returns a
-            `datasets.Dataset`) or ``source`` (`body` returns a `BatchSource`).
+        kind: ``sample`` (`body` processes one sample), ``batch`` (`body` processes the whole batch), ``reader`` (`body`
+            returns a `datasets.Dataset`) or ``source`` (`body` returns a `BatchSource`).
         body: The declared function.
         schema: The schema, read from the signature.
-        options: The options of the decorator; their ``name`` may be empty.
-        metadata: For a reader: the last ``metadata`` outputs come from `datasets.Dataset.metadata`, the others from
-            `read`.
+        options: The options of the decorator.
+        metadata: For a reader, the number of outputs, at the end, that come from `datasets.Dataset.metadata` and not
+            from `read`.
         writes: True for a reader whose dataset's `read` accepts ``out``; see `datasets.Dataset`.
-        instead: If the operator is deprecated, the name of its replacement, which calls mention in a warning.
+        instead: If the operator is deprecated, the name of its replacement, for a warning.
         chunks: Batched implementations, by their form; see `decorators.chunk`.
-        takes: For each batched implementation, the arguments that it accepts per sample.
+        takes: The arguments that each batched implementation accepts per sample, by its form.
         allocates: See `decorators.chunk`.
         only_on_devices: See `decorators.chunk`.
         narrowing: The operator's edits of image programs before decoding; None if the operator needs pixels.
@@ -167,7 +166,7 @@ class Operator:
 
     @property
     def hidden(self) -> bool:
-        """True if the operator isn't in `fn` and `ops`: its name begins with an underscore or ``math.``."""
+        """True if the operator isn't in `fn` and `ops`, because its name begins with an underscore or ``math.``."""
         return self.name.startswith(("_", "math."))
 
     @property
@@ -199,8 +198,8 @@ class Operator:
         return {**self.schema.defaults, **constants}
 
     def axes_of(self, name: str) -> int | None:
-        """Return the number of axes of an argument's values; None if it may vary or the values are sample indices."""
-        argument = self.schema.arguments.get(name)  # None in a fused chain, where the arguments have other names
+        """Return the number of axes of an argument's values; None if it may vary, or for indices of samples."""
+        argument = self.schema.arguments.get(name)  # None in a fused operator, where the arguments have other names
         return None if argument is None or argument.of_samples else argument.axes
 
     def is_per_frame(self, name: str, layout: str) -> bool:
@@ -209,7 +208,7 @@ class Operator:
         return layout[:1] == "F" and argument is not None and argument.edge != "sample"
 
     def chosen(self, constants: Mapping[str, Any]) -> Operator:
-        """Return the operator that runs a call: the variant that the constants select, otherwise this operator."""
+        """Return the operator that runs a call: the variant for these constants, or this operator."""
         name = self.options.variant(constants) if self.options.variant is not None else None
         return registry[name] if name else self
 
@@ -220,7 +219,7 @@ class Operator:
         return 1 if count is None else count
 
     def is_separable(self, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the operator can run on single samples, which allows finding the sample that fails.
+        """Return whether the operator can run on single samples, so that the sample that fails can be found.
 
         Args:
             arguments: Constants and per-sample arguments.
@@ -284,7 +283,7 @@ def expression(name: str) -> Callable[..., Any]:
 
 
 def define_expression(name: str) -> Callable[[F], F]:
-    """Register the decorated function as the one that records an arithmetic operator on nodes."""
+    """Register the decorated function, which records an arithmetic operator on nodes."""
 
     def register(function: F) -> F:
         _expressions[name] = function

@@ -62,8 +62,8 @@ class PerSampleMark:
     """Mark of an argument that may be passed per sample, or per frame.
 
     Attributes:
-        per: "sample"; "frame", if values may also be passed per frame; or "frames", if the implementation also receives
-            the values of all frames together.
+        per: "sample"; "frame" if values may also be passed per frame; or "frames" if the implementation receives the
+            values of all frames together.
     """
 
     per: str
@@ -74,15 +74,15 @@ class Takes:
     """Layouts and dtypes that an input accepts.
 
     Args:
-        layouts: Allowed layouts; empty for any layout. For an unset layout, the first one with the sample's number of
-            axes is assumed.
+        layouts: Allowed layouts; empty for any layout. If the input's layout is unset, the first layout with the right
+            number of axes is assumed.
         dtypes: Allowed dtypes; empty for any dtype.
-        channel_last: Move the channel axis to the end before the implementation runs, and move it back in the result.
-        names: True if the outputs also get the assumed layout, as in DALI's image operators.
-        repeats: If True, and per-frame arguments are passed for a sample without frames, the sample is repeated once
-            per value, and the output has frames.
-        every_axis: True if the implementation, when the layout is unset, also processes the channel axis like an axis
-            of the image.
+        channel_last: True to move the channel axis to the end for the implementation, and back in the result.
+        names: True if the outputs also get an assumed layout, as in DALI's image operators.
+        repeats: True to repeat a sample without frames if a per-frame argument is passed, once per value. The output
+            then has frames.
+        every_axis: True if the implementation processes the channel axis like an axis of the image if the layout is
+            unset.
     """
 
     layouts: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class _Shares:
 
 
 def shares(source: Callable[..., Any]) -> _Shares:
-    """Mark ``**name``: the operator also accepts a function's keyword-only arguments, or a dataclass's fields."""
+    """Mark ``**name``: the operator also accepts a function's keyword-only arguments or a dataclass's fields."""
     return _Shares(source)
 
 
@@ -123,12 +123,12 @@ Image: TypeAlias = Annotated[torch.Tensor, Takes(IMAGE_LAYOUTS, channel_last=Tru
 
 
 BatchOutput: TypeAlias = TensorList | Sequence[torch.Tensor] | torch.Tensor
-"""An output of an operator over the batch: a `TensorList`, one tensor per sample, or one tensor ``(N, ...)``."""
+"""An output of an operator over the batch: a `TensorList`, a list of tensors, or one tensor ``(N, ...)``."""
 
 
 @dataclass(frozen=True)
 class OutputCount:
-    """Mark of a reader's or a source's return annotation: the number of outputs."""
+    """The number of outputs, as a mark of the return annotation of a reader or source."""
 
     count: int
 
@@ -160,7 +160,7 @@ COMMON = {"bytes_per_sample_hint": [0], "preserve": False}
 """
 
 STATE = "_random_state"
-"""Hidden argument of random operators that run immediately: the state of a generator, which replaces the seed."""
+"""Hidden argument of random operators that run immediately: a generator's state, used instead of a seed."""
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,8 @@ class Argument:
     Attributes:
         name: Name of the argument.
         convert: Function that converts a passed value.
-        default: Default value; `REQUIRED` without one.
-        edge: "sample", "frame" or "frames" if the argument may be passed per sample (see `PerSampleMark`); else None.
+        default: Default value; `REQUIRED` if there is none.
+        edge: "sample", "frame" or "frames" (see `PerSampleMark`); None if the argument can't be passed per sample.
         annotation: The annotation in the signature.
         hidden: True if the argument isn't public.
         axes: Number of axes of a value: 0 for a number, 1 for a list of numbers, 2 for `ListOrMatrix`; None if it may
@@ -206,7 +206,7 @@ class Argument:
 
     @property
     def shown(self) -> Any:
-        """The default in DALI's form: DALI's data types, and floats rounded to six decimal places."""
+        """The default as DALI shows it: with DALI's data types, and floats rounded to six decimal places."""
         if isinstance(self.default, torch.dtype):
             return dtypes.from_torch_dtype(self.default)
         if isinstance(self.default, list):
@@ -252,7 +252,7 @@ class Schema:
     def input(self, index: int) -> InputSpec:
         """Return the declaration of the index-th input.
 
-        If the last input is variadic, the method returns its declaration for all higher indices.
+        If the last input is variadic, its declaration is returned for all higher indices.
         """
         return self.inputs[min(index, len(self.inputs) - 1)]
 
@@ -291,11 +291,11 @@ class Schema:
         near = difflib.get_close_matches(name, names, 1) or [n for n in names if n[:5] == name[:5]]
         takes = ", ".join(a.name for a in self.arguments.values() if not a.hidden)
         hint = f'; did you mean "{near[0]}"?' if near else f"; it takes {takes}" if takes else ""
-        # Only double quotes: a KeyError shows its text as a literal, which escapes single quotes.
+        # Use only double quotes: a KeyError shows its text as a literal, in which single quotes would be escaped.
         return f'argument "{name}" is not defined for operator "{self.name}"{hint}'
 
     def signature(self) -> inspect.Signature:
-        """Return the public signature: inputs, arguments with defaults, and the arguments that every operator has."""
+        """Return the public signature, including the arguments that every operator has."""
         kinds = inspect.Parameter
         params = [
             kinds(i.name, kinds.VAR_POSITIONAL) if i.variadic
@@ -425,7 +425,7 @@ def _argument(parameter: inspect.Parameter, hint: Any) -> Argument:
 
 
 def _axes_of(base: Any) -> int | None:
-    """Return an argument's number of axes: 0 for a number, 1 for a list of numbers, None for other types."""
+    """Return the number of axes of a type: 0 for a number, 1 for a list of numbers, None for other types."""
     if base in (float, int, bool):
         return 0
     element = typing.get_args(base) if typing.get_origin(base) in (list, Sequence) else ()
@@ -433,7 +433,7 @@ def _axes_of(base: Any) -> int | None:
 
 
 def plain_list(base: Any) -> Any:
-    """Return the list type, such as ``list[int]``, from which a subclass of list is derived; other types unchanged."""
+    """Return the base, such as ``list[int]``, of a subclass of list; return other types unchanged."""
     if inspect.isclass(base) and issubclass(base, list) and base is not list:
         return base.__orig_bases__[0]  # type: ignore[attr-defined]
     return base
@@ -486,8 +486,8 @@ def to_dtype(value: Any) -> torch.dtype:
         value: A `DALIDataType` or its integer value, a torch dtype, or a NumPy dtype or scalar type.
 
     Raises:
-        TypeError: The argument is another value. Python types and names of dtypes are rejected as well, because NumPy
-            maps them to other dtypes (``float`` to float64).
+        TypeError: The argument is another value. Python types and names of dtypes are rejected, because NumPy maps them
+            to other dtypes (``float`` to float64).
     """
     if type(value) is int and value in dtypes.DALIDataType.__members__.values():
         value = dtypes.DALIDataType(value)
@@ -542,7 +542,7 @@ def _elements(value: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    """Convert numbers to an array in memory of its own; a single number becomes a Python number."""
+    """Convert numbers to an array with its own memory, and a single number to a Python number."""
     if isinstance(value, (int, float)):
         return value
     if isinstance(value, (list, tuple)):
@@ -551,7 +551,7 @@ def _array(value: Any) -> Any:
         is_short = value.is_floating_point() and value.dtype != torch.float64  # NumPy lacks some short float types
         value = (value.float() if is_short else value).numpy(force=True)
     array = np.asarray(value)
-    own = array.astype(array.dtype.newbyteorder("="), order="C")  # a copy: the user may change the original later
+    own = array.astype(array.dtype.newbyteorder("="), order="C")  # because the user may change the original
     return own if own.ndim else own.item()
 
 

@@ -43,13 +43,13 @@ _FLOAT_TYPES = frozenset({FLOAT16, FLOAT, FLOAT64})
 class ScalarConstant:
     """A Python number with a dtype, for arithmetic with nodes: ``image * Constant(2).uint8()``.
 
-    A constant can't be added to another constant: only a node as the other operand records the operation.
+    The other operand must be a node: a constant can't be added to another constant.
 
     Args:
         value: A bool, int or float, or a NumPy or torch scalar.
         dtype: Dtype of the constant. By default BOOL, INT32 or FLOAT for Python numbers, and the scalar's dtype for
             NumPy and torch scalars. The value is converted to the matching Python type: for an integer dtype, a float
-            is truncated to an int. It is converted to the range of the dtype only where it is used.
+            is truncated to an int. The dtype's range is applied only when the constant is used.
     """
 
     __slots__ = ("dtype", "shape", "value")
@@ -151,7 +151,7 @@ def is_other_array(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Convert arrays to the machine's byte order and bfloat16 tensors to float32; return other values unchanged."""
+    """Convert arrays to the machine's byte order, and bfloat16 tensors to float32. Return other values unchanged."""
     if isinstance(value, torch.Tensor):
         return value.detach().float() if value.dtype == torch.bfloat16 else value.detach()
     if not is_other_array(value) and not isinstance(value, np.ndarray):
@@ -192,7 +192,7 @@ def Constant(
         value: A number, a flat list or tuple of numbers, or a NumPy or torch array.
         dtype: Dtype of the constant. The default for Python values is INT32, FLOAT or BOOL. The default for an array is
             the array's dtype, but NumPy's int64, uint64 and float64 become INT32, UINT32 and FLOAT.
-        shape: The new shape of an array; or, for a number, the shape of a tensor that contains the number everywhere.
+        shape: The new shape of an array; for a number, the shape of a tensor that is filled with the number.
         layout: Layout of the node.
         device: ``"cpu"`` or ``"gpu"``.
         kwargs: Further arguments of `fn.constant`.

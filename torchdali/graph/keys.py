@@ -23,7 +23,7 @@ class NodeKey(NamedTuple):
         inputs: Keys of the edges; None for an omitted input.
         per_sample: Pairs of an argument's name and the key of its edge, sorted by name.
         constants: Pairs of an argument's name and the key of its value, sorted by name.
-        scope: For each condition, the key of its edge and the value that the edge must have.
+        scope: For each condition of the node, the key of its edge and the value that the edge must have.
     """
 
     operator: str
@@ -70,12 +70,11 @@ def _refuse(value: object) -> NoReturn:
 
 
 def comparable(value: Any, objects: Callable[[Any], Hashable] = _refuse) -> Hashable:
-    """Return a key for a value. Keys are equal if the values are equal and have the same type.
+    """Return a key for a value. Values have equal keys if they are equal and have the same type.
 
     Args:
         value: The value.
-        objects: Function that returns the key of an object whose class isn't supported; by default, it raises
-            TypeError.
+        objects: Function that returns the key of an object of an unsupported class; by default, it raises TypeError.
     """
     kind = type(value)
     if value is None or isinstance(value, (bool, int, str, bytes, Enum, torch.dtype)):

@@ -1,9 +1,9 @@
-"""The graph that a pipeline function records while it is traced: nodes, edges, and the user's lines that created them.
+"""The graph that is recorded while a pipeline function runs: nodes, edges, and the user's lines that created them.
 
-A `Graph` is frozen and prints one line per node. A `Tracer` collects nodes while a pipeline function runs; operators
-find the current tracer with `current`. The user's function handles `DataNode` objects, which are the edges. Arithmetic
-on an edge records a node; the operator is looked up in the operator registry only then, because operators import this
-module.
+A node (`Node`) is one use of an operator. The user's function handles `DataNode` objects, which are the edges: the
+outputs of nodes. A `Tracer` collects nodes while a pipeline function runs; operators find the current tracer with
+`current`. Arithmetic on an edge records a node. Only then is the operator looked up in the registry, because operators
+import this module.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class SourceLine:
 def user_line() -> tuple[SourceLine, ...]:
     """Return the user's lines that led to the current call of torchdali: innermost first, at most six.
 
-    If one of torchdali's commands made the call, the result is empty.
+    The result is empty if the call comes from one of torchdali's command line tools.
     """
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         if frame.f_code is on_behalf_of.__code__:
             return (SourceLine(*frame.f_locals["site"]),)
         if frame.f_code.co_filename.startswith(_COMMANDS):
-            return ()  # the outer frames belong to Python and to torchdali's installed script, not to the user
+            return ()  # the outer frames belong to Python and torchdali's command, not to the user
         frame = frame.f_back
     lines: list[SourceLine] = []
     while frame is not None and len(lines) < 6:
@@ -85,7 +85,7 @@ class Condition:
 
     Attributes:
         edge: The edge.
-        value: A bool: the edge's value must be true or false. An int: the edge's value must be this number.
+        value: The value. With a bool, only the truth of the edge's value matters; an int must be equal.
     """
 
     edge: DataNode
@@ -109,11 +109,12 @@ class Node:
         constants: Converted arguments that are the same for all samples; omitted arguments aren't included.
         per_sample: Arguments that are passed per sample.
         lines: The user's lines that created the node, innermost first.
-        scope: Conditions under which the node runs, outermost first.
+        scope: Conditions under which the node runs (from ``if`` statements), outermost first.
         preserve: True if the node must run even if no output needs it.
         stream: Index of the node among the pipeline's random operators; it selects the random numbers.
         outputs: Edges of the outputs.
-        parts: For a fused node, the nodes of the user's graph that it replaces, in their order; otherwise empty.
+        parts: If the node is fused (one node for several), the nodes of the user's graph that it replaces; otherwise
+            empty.
     """
 
     operator: Operator
@@ -131,7 +132,7 @@ class Node:
 
     @property
     def title(self) -> str:
-        """Name of the operator in messages; for a fused node, the names of the operators that it replaces."""
+        """Name of the operator for messages; for a fused node, the names of the operators that it replaces."""
         return " + ".join(part.title for part in self.parts) or self.operator.title(self.constants)
 
     def culprit(self, error: BaseException) -> Node:
@@ -206,11 +207,11 @@ class DataNode:
         return f'DataNode(name="{self.name}", device="{self.device}")'
 
     def gpu(self) -> DataNode:
-        """Record a copy to the accelerator, and return it; a node on the accelerator is returned unchanged."""
+        """Record a copy to the accelerator, and return its node. A node on the accelerator is returned unchanged."""
         return self if self.device == "gpu" else _apply("_to_device", self, device="gpu")
 
     def cpu(self) -> DataNode:
-        """Record a copy to the CPU, and return it; a node on the CPU is returned unchanged."""
+        """Record a copy to the CPU, and return its node. A node on the CPU is returned unchanged."""
         return self if self.device == "cpu" else _apply("_to_device", self, device="cpu")
 
     @builtins.property
@@ -250,7 +251,7 @@ class DataNode:
         element: DataNode = apply("subscript", self, val)
         return element
 
-    if not TYPE_CHECKING:  # hidden from type checkers, so that they report unknown attributes
+    if not TYPE_CHECKING:  # type checkers must not see this method, so that they report unknown attributes
 
         def __getattr__(self, name: str) -> Any:
             instead = _INSTEAD.get(name, _FUNCTIONS)
@@ -283,7 +284,7 @@ class DataNode:
 
     @classmethod
     def __torch_function__(cls, func: Any, kinds: Any, operands: Any = (), arguments: Any = None) -> Any:
-        """Compute ``tensor + node``; torch calls this method. For functions of torch, raise TypeError."""
+        """Compute ``tensor + node``, for which torch calls this method. Raise TypeError for functions of torch."""
         name = getattr(func, "__name__", str(func)).strip("_")
         swapped = name.startswith("r") and name[1:] in _OPERATORS
         if name in _OPERATORS or swapped:
@@ -344,7 +345,7 @@ class _Shape:
         self._node = node
 
     def __call__(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
-        """Return a node with the shape of each sample, 1D."""
+        """Return a node with the shape of each sample, as a 1D tensor."""
         return _apply("_shape", self._node, dtype=dtype, device=device)
 
     def __getitem__(self, index: Any) -> DataNode:
@@ -357,7 +358,7 @@ class _Shape:
             "while the graph is built; index the shape, as in height, width = node.shape[0], node.shape[1]"
         )
 
-    if not TYPE_CHECKING:  # hidden from type checkers, so that they report unknown attributes
+    if not TYPE_CHECKING:  # type checkers must not see this method, so that they report unknown attributes
         __len__ = __contains__ = __iter__
 
     def __repr__(self) -> str:
@@ -445,7 +446,7 @@ _install_arithmetic()
 def _refuse_flattening(node: DataNode) -> Any:
     """Raise TypeError if torch flattens a node as part of a tree of tensors.
 
-    Without this function, torchvision's v2 transforms would take a node for an unknown object, and return it unchanged.
+    Otherwise, torchvision's v2 transforms would treat a node as an unknown object, and return it unchanged.
     """
     raise TypeError(f"{node} represents a batch while the graph is built, and torch cannot read it: use {_ON_TENSORS}")
 
@@ -480,7 +481,7 @@ class Graph:
 
         Args:
             outputs: The outputs.
-            others: Recorded nodes, in order. Those with ``preserve`` are also in the graph.
+            others: Recorded nodes, in order. If ``preserve`` is set for a node, the graph also contains this node.
 
         Raises:
             RuntimeError: Several nodes have the same name.
@@ -491,7 +492,7 @@ class Graph:
         for node in kept:
             _visit(node, ancestors)
         order = {node: i for i, node in enumerate(others)}
-        # Nodes are recorded after the nodes that they need, so the order of recording is a valid order.
+        # Each node was recorded after the nodes that it needs, so the order of recording is a valid order.
         nodes = sorted(ancestors, key=order.__getitem__) if ancestors.keys() <= order.keys() else list(ancestors)
         counts = Counter(node.name for node in nodes)
         for name, count in counts.items():
@@ -528,17 +529,17 @@ class Tracer:
     """Collects the nodes that operators record.
 
     Args:
-        owner: The pipeline that is being defined. The tracer stores only a weak reference: otherwise, a cycle of
-            references would keep the pipeline alive until the garbage collector runs.
+        owner: The pipeline that is being defined. The tracer stores only a weak reference, to avoid a cycle of
+            references.
 
     Attributes:
-        draws: Detects random numbers that the traced function draws itself; None if nothing needs to be detected.
-        converts: True if conditionals in the traced function are rewritten.
+        draws: Detects random numbers that the pipeline function draws itself; None to not detect them.
+        converts: True if conditionals in the pipeline function are rewritten.
         nodes: The recorded nodes, in order.
         scope: The conditions of the branch that is being traced, outermost first.
     """
 
-    live = False  # True in subclasses whose method ``run(operator, call)`` computes each call immediately
+    live = False  # True in subclasses that compute each call immediately, with a method ``run(operator, call)``
 
     def __init__(self, owner: Any = None) -> None:
         self.draws: TracedDraws | None = None
@@ -575,9 +576,9 @@ class Tracer:
         self.nodes.append(node)
 
     def _scope_of(self, node: Node) -> tuple[Condition, ...]:
-        """Return the conditions under which a node runs: the conditions of the current branch or of an input.
+        """Return the conditions under which a node runs: those of the current branch and of the node's inputs.
 
-        The longest list of conditions is returned; the others are its beginnings.
+        Nested branches extend the list of conditions of the outer branch, so the longest list is returned.
 
         Raises:
             RuntimeError: The node's inputs belong to different branches.
@@ -608,7 +609,7 @@ def scope_of(edge: DataNode | None) -> tuple[Condition, ...]:
 def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
     """Return the conditions of an input of a node that merges branches.
 
-    The last condition is omitted if it belongs to the branches that the node merges.
+    The last condition is omitted if the node merges its two branches.
     """
     scope = scope_of(edge)
     ended = {_follow_negations(e) for e in node.per_sample.values()}
@@ -616,7 +617,7 @@ def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
 
 
 def _follow_negations(edge: DataNode) -> tuple[Node | None, int]:
-    """Return node and index of the edge from which an edge was computed by ``not`` operators alone.
+    """Return node and index of the edge from which an edge was computed only with ``not`` operators.
 
     For other edges, return their own node and index.
     """
@@ -657,7 +658,7 @@ def add_node(
     """Create a node for one use of an operator. If a tracer is active in this thread, it records the node."""
     tracer = current()
     title = operator.title(constants).rpartition(".")[2]
-    # A node that is created outside a pipeline is usually a constant. Its name can't occur inside a pipeline.
+    # A node that is created outside of a pipeline, usually a constant, gets a name that can't occur inside a pipeline.
     name = name or (f"__{title}_{len(tracer.nodes)}" if tracer else f"__outside_{title}_{next(_serial)}")
     node = Node(operator, name, device, tuple(inputs), constants, per_sample, user_line(), preserve=preserve)
     where = "cpu" if device == "cpu" else "gpu"

@@ -24,7 +24,7 @@ __all__ = [
 
 
 class HostValue(NamedTuple):
-    """The use of an edge's values as an operator's argument or condition, for which the values must be on the CPU.
+    """The use of an edge's values, on the CPU, as an argument or condition of an operator.
 
     Attributes:
         edge: The edge.
@@ -42,7 +42,7 @@ class HostValue(NamedTuple):
 
     @property
     def key(self) -> tuple[DataNode, int | None, bool]:
-        """Key of the conversion: uses with equal keys need the same Python numbers, so they are converted only once."""
+        """Key of the conversion to Python numbers. Values are converted only once for uses with equal keys."""
         return self.edge, self.axes, self.frames
 
 
@@ -53,8 +53,8 @@ class Chain:
     Attributes:
         nodes: The operators, in order of execution.
         inputs: Edges from steps or earlier chains that are inputs of the operators.
-        values: Edges from steps or earlier chains that are conditions or per-sample arguments; one entry per key.
-        delivers: Edges that the chain computes and that a later stage or the user needs.
+        values: Uses of edges from steps or earlier chains as conditions or per-sample arguments; one entry per key.
+        delivers: Edges that the chain computes for a later stage or for the user.
     """
 
     nodes: tuple[Node, ...]
@@ -66,7 +66,7 @@ class Chain:
     def takes_tensors(self) -> bool:
         """True if each operator accepts samples in one tensor.
 
-        Then the printed plan says "for each chunk of samples".
+        In this case, the printed plan says "for each chunk of samples".
         """
         return all(map(_takes_tensors, self.nodes))
 
@@ -124,7 +124,7 @@ class StepKind(IntEnum):
 
 
 def plan(graph: Graph) -> Plan:
-    """Divide a graph into the smallest number of stages that its operators over whole batches allow."""
+    """Divide a graph into as few stages as possible."""
     index = {node: i for i, node in enumerate(graph.nodes)}
     of_kind = kinds(graph)
     slots = {node: (level, of_kind[node]) for node, level in _levels(graph, of_kind).items()}
@@ -153,8 +153,8 @@ def kinds(graph: Graph) -> dict[Node, StepKind]:
     """Choose for each node whether it is a step or runs in a chain.
 
     Per-sample operators on the CPU run in chains, with one exception: an operator on small values that don't depend on
-    a reader or source, for example on a random angle, is a step. If it were in a decoder's chain, the chain couldn't
-    use the fast path.
+    a reader or source, for example on a random angle, is a step. In a decoder's chain, this operator would prevent the
+    fast path (the whole chain in one call of the native library).
     """
     kind_of: dict[Node, StepKind] = {}
     data: set[Node] = set()  # nodes that depend on a reader or source
@@ -174,10 +174,10 @@ def _takes_tensors(node: Node) -> bool:
 
 
 def _separate(chained: Sequence[Node]) -> set[Node]:
-    """Return the operators of a level that form a chain of their own, before the chain of the remaining operators.
+    """Return the operators of a level (see `_levels`) that form a separate chain before the level's other operators.
 
-    All of them accept samples in one tensor. Operators that use results of the remaining operators, or that compute
-    their inputs, stay with the remaining operators: this is faster, because the sample is still in the CPU's cache.
+    All of them accept samples in one tensor. An operator that exchanges data with the remaining operators isn't
+    separated: together they are faster, because the sample is still in the CPU's cache.
     """
     separate = {node for node in chained if _takes_tensors(node)}
     while True:
@@ -197,8 +197,8 @@ def _parents(node: Node) -> list[Node]:
 def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
     """Return the level of each node. The nodes of a level form one or two stages.
 
-    A step that needs the result of a chain begins a new level. Steps run as early as possible. Nodes of chains run as
-    late as possible. Thus nodes that depend on different steps can be in one chain.
+    A step that needs the result of a chain begins a new level. Steps run as early as possible, and nodes of chains as
+    late as possible, so that nodes that depend on different steps can be in one chain.
     """
     levels: dict[Node, int] = {}
     for node in graph.nodes:
@@ -215,10 +215,10 @@ def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
 
 
 def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[Node, tuple[int, StepKind]]:
-    """Return a later slot, a pair of level and kind, for each copy to the device.
+    """Return a later slot (a pair of level and kind) for each copy to the device.
 
-    A copy gets the level of its first user; if no node uses it, the level of the last step on the device. Therefore
-    small values such as labels aren't copied separately before the images are decoded.
+    A copy gets the level of the first node that uses it; without such a node, the level of the last step on the device.
+    Otherwise, small values such as labels would be copied separately, before the images are decoded.
     """
     steps = {n: level for n, (level, kind) in slots.items() if kind is StepKind.STEP}
     last = max((level for n, level in steps.items() if n.device == "gpu"), default=0)
@@ -246,14 +246,14 @@ def edges(node: Node) -> Iterable[DataNode]:
 
 
 def value_of(edge: DataNode, node: Node, name: str = "") -> HostValue:
-    """Return an operator's use of an edge as the per-sample argument `name`; without a name, as a condition."""
+    """Return the use of an edge as an operator's per-sample argument `name`, or without a name as a condition."""
     argument = node.operator.schema.arguments.get(name)
     axes = None if argument is None else node.operator.axes_of(name)
     return HostValue(edge, node, name, axes, argument is not None and argument.edge != "sample")
 
 
 def may_share(outputs: Iterable[DataNode]) -> bool:
-    """Return whether two outputs depend on the same edge, so that both may be views of its memory."""
+    """Return whether two outputs may be views of the same memory, because they depend on the same edge."""
     known: set[DataNode] = set()
     for output in set(outputs):
         own, rest = set[DataNode](), [output]
@@ -280,7 +280,7 @@ def is_metadata(edge: DataNode) -> bool:
 
 
 def is_shared(edge: DataNode) -> bool:
-    """Return whether an edge is the output of a decoder that sends a fraction of the images to the device's decoder."""
+    """Return whether an edge is the output of a decoder that also uses the device's hardware decoder."""
     node = edge.source
     if node is None or edge.index or not node.operator.has("shared"):
         return False
@@ -288,10 +288,10 @@ def is_shared(edge: DataNode) -> bool:
 
 
 def encoded_operator(chain: Chain) -> Node | None:
-    """Return a chain's operator if it processes several encoded samples in one call; otherwise None.
+    """Return a chain's only operator if it processes several encoded samples in one call; otherwise None.
 
-    The operator must have a batched implementation for encoded samples. Its samples come from the chain's input, or
-    from a reader in the chain. The chain must not have other operators.
+    The operator needs a batched implementation for encoded samples. Besides it, the chain may have only the reader of
+    the encoded samples.
     """
     *before, node = chain.nodes
     edge = node.inputs[0] if len(node.inputs) == 1 else None

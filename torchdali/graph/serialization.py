@@ -1,12 +1,12 @@
 """Convert a graph to JSON values and back, and draw it.
 
 Only data is saved. If an argument is a Python object (a callback, a source, a module), an error names the operator.
-When a graph is loaded, operators are looked up by name: if the user declared an operator, the module that declares it
-must be imported before.
+When a graph is loaded, operators are looked up by name. The modules that declare the user's operators must be imported
+before.
 
 Files are treated as untrusted: when a file is loaded, operators, arguments, conditions and line numbers are checked by
-type and against the schemas. Neither loading nor running a graph executes code from the file. But the file selects
-operators and paths: a reader may read any file, and `dump_image` may write any file.
+type and against the schemas. Code from the file is never executed. But the file selects operators and paths: a reader
+may read any file, and `dump_image` may write any file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ T = TypeVar("T")
 def encode(value: Any) -> Json:
     """Convert a value to JSON.
 
-    A type that JSON lacks becomes ``{"kind": content}``, with one of the keys of `_DECODERS`.
+    A value of a type that JSON lacks becomes ``{kind: content}``; `_DECODERS` has the kinds.
 
     Raises:
         TypeError: The value is a Python object that isn't data.
@@ -67,7 +67,7 @@ def encode(value: Any) -> Json:
 
 
 def decode(data: Json) -> Any:
-    """Convert the result of `encode` back to the value. Tuples have become lists.
+    """Convert the result of `encode` back to the value. Tuples become lists.
 
     Raises:
         ValueError: `data` can't be a result of `encode`.
@@ -367,7 +367,7 @@ def _box(edge: DataNode) -> str:
 
 
 def _quote(*lines: str) -> str:
-    r"""Return lines as one string of the dot language: quotes are written ``\"``, and line breaks ``\n``."""
+    r"""Join lines to one string of the dot language, with quotes as ``\"`` and line breaks as ``\n``."""
     escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for line in lines)
     return '"' + "\\n".join(escaped) + '"'
 

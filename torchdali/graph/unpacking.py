@@ -38,9 +38,9 @@ def _of_samples(dataset: Any) -> str:
 
 
 def of_a_dictionary(text: Any, nodes: Sequence[Node]) -> str:
-    """Return advice for text that is the name of a reader's output; for other values, return "".
+    """Return advice for text that is the name of a reader's output, and "" for other values.
 
-    A program passes this text if it has unpacked a dictionary of outputs, which yields the keys.
+    A program that unpacks a dictionary of outputs gets the dictionary's keys, and passes them on.
     """
     for node in nodes if isinstance(text, str) else ():
         names = node.constants["dataset"].names if node.operator.name == "readers.dataset" else ()

@@ -1,15 +1,15 @@
 """Support for ``if``, ``and``, ``or`` and ``not`` on `DataNode`s, by rewriting the pipeline function's syntax tree.
 
-An ``if`` on a node runs both branches while the pipeline is traced. Each node that a branch records gets the branch's
-condition, so its operator later runs only for the samples of the branch. After both branches, the variables that they
-set are merged. An ``if`` on other values works as in Python.
+If the condition of an ``if`` is a node, both branches run while the pipeline is traced. Each node that a branch records
+gets the branch's condition, so that its operator later runs only for the samples of the branch. Then the values of the
+variables that the branches set are merged. Other conditions work as in Python.
 
-If the pipeline function calls other callables, these are rewritten when they are called: functions, methods, objects
-with a `__call__`, torch modules, and `functools.partial` of these. Installed code, and code marked with
-`do_not_convert`, isn't rewritten.
+Callables that the pipeline function calls are also rewritten when they are called: functions, methods, objects with a
+`__call__`, torch modules, and `functools.partial` objects. Installed code isn't rewritten, nor is code marked with
+`do_not_convert`.
 
-Code that can't be rewritten stays unchanged. If its condition is a node, an error explains the alternative; see
-`python_only`.
+Constructs that can't be rewritten, for example loops, stay unchanged. If the condition of such a construct is a node,
+an error explains the alternative; see `python_only`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def do_not_convert(func: F) -> F:
-    """Mark a function, so that it isn't rewritten when a pipeline with conditionals calls it."""
+    """Mark a function that must not be rewritten when a pipeline with conditionals calls it."""
     func._do_not_convert = True  # type: ignore[attr-defined]
     return func
 
@@ -104,7 +104,7 @@ def _call_with_converted(caller: Callable[..., Any], function: Any, *arguments: 
 def _call_cached(cached: Any, *arguments: Any, **named: Any) -> Any:
     """Call a function that has `functools.cache`.
 
-    If an argument is a node, bypass the cache: a node belongs to one branch.
+    If an argument is a node, bypass the cache, because the result belongs to one branch.
     """
     if _has_node((*arguments, *named.values())):
         return convert(cached.__wrapped__)(*arguments, **named)
@@ -116,7 +116,7 @@ def _has_node(values: tuple[Any, ...]) -> bool:
 
 
 def _call_module(module: torch.nn.Module, *arguments: Any, **named: Any) -> Any:
-    """Call a torch module with rewritten `forward` methods of the module and its submodules."""
+    """Call a torch module after rewriting its `forward` method and the methods of its submodules."""
     inside = [each for each in module.modules() if "forward" not in vars(each)]
     for each in inside:
         vars(each)["forward"] = convert(each.forward)
@@ -139,7 +139,7 @@ def _convertible(function: types.FunctionType) -> bool:
 
 
 def _wraps_own(function: types.FunctionType) -> bool:
-    """Return whether a function is a wrapper that an installed package's decorator put around the user's function."""
+    """Return whether a function is an installed decorator's wrapper around the user's function."""
     inner = inspect.unwrap(function)
     return inner is not function and isinstance(inner, types.FunctionType) and _convertible(inner)
 
@@ -162,15 +162,15 @@ def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
         return None
     definition.decorator_list = []
     rewrite(definition, class_name)
-    # Another name than its own: a recursive function must find the global function under its name
+    # The rewritten function gets another name, so that a recursive function finds the global function under its own
+    # name.
     definition.name = "__function__"
     _leave_out_type_parameters(definition)
-    # The compiler must treat the function's free variables as free variables again. Therefore they become parameters of
-    # a function around it.
+    # The function's free variables must stay free variables. Therefore they become parameters of a function around it.
     free = (*code.co_freevars, RUNTIME)
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     around: list[ast.stmt] = [definition]
-    if class_name:  # inside a class of this name, the compiler changes private names (`__x`) in the same way
+    if class_name:  # the compiler changes private names (`__x`) by the name of the class around them
         around = [] if class_name in free else [ast.Global([class_name])]
         around.append(ast.ClassDef(class_name, [], [], [definition], []))
     factory = ast.FunctionDef("__factory__", arguments, around, [])
@@ -184,7 +184,7 @@ def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
 
 def _leave_out_type_parameters(definition: ast.stmt) -> None:
     if "type_params" in definition._fields:
-        # The type parameters are among the function's free variables, so they needn't be defined again
+        # The type parameters are free variables of the function, so they needn't be defined again.
         vars(definition)["type_params"] = []
 
 
@@ -206,7 +206,7 @@ def _definition(code: types.CodeType) -> ast.FunctionDef | None:
 
 
 def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
-    """Return the syntax tree of a lambda, as a function; None if its line has several lambdas with equal parameters."""
+    """Return a lambda's syntax tree, as a function; None if its line has several lambdas with equal parameters."""
     tree = ast.parse("".join(inspect.findsource(code)[0]))
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     lambdas = [
@@ -246,7 +246,7 @@ def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
 def _qualified_name(function: types.FunctionType) -> str:
     """Return the qualified name of a function's code.
 
-    Python 3.10 lacks this name; then the function's own name is returned.
+    Python 3.10 has no such name. There, the function's own qualified name is returned.
     """
     of_function = function.__name__ if hasattr(function, "__wrapped__") else function.__qualname__
     name: str = getattr(function.__code__, "co_qualname", of_function)
@@ -254,5 +254,5 @@ def _qualified_name(function: types.FunctionType) -> str:
 
 
 def convert_callable(function: Any) -> Any:
-    """Return the rewritten callable for a callable that the user's code calls."""
+    """Return the rewritten version of a callable that the user's code calls."""
     return convert(function)

@@ -20,11 +20,11 @@ __all__ = [
 
 
 class Undefined:
-    """The value of a variable that was not set, or that only one branch has set.
+    """The value of a variable that was not set, or that was set in only one branch.
 
     Args:
         name: Name of the variable.
-        reason: The error message, if only one branch of an ``if`` on a node has set the variable; otherwise "".
+        reason: The error message if only one branch of an ``if`` has set the variable; otherwise "".
     """
 
     def __init__(self, name: str, reason: str = "") -> None:
@@ -63,7 +63,7 @@ def load(read: Callable[[], Any], name: str) -> Any:
 
 
 def store_attribute(owner: Callable[[], Any], name: str, value: Any) -> None:
-    """Set an attribute to a value that was loaded or merged before. If the value is undefined, delete the attribute."""
+    """Set an attribute to the result of `load` or of a merge. If the value is undefined, delete the attribute."""
     if not _is_unset(value):
         setattr(owner(), name, value)
     else:
@@ -72,7 +72,7 @@ def store_attribute(owner: Callable[[], Any], name: str, value: Any) -> None:
 
 
 def store_item(owner: Callable[[], Any], key: Any, value: Any) -> None:
-    """Set an element to a value that was loaded or merged before. If the value is undefined, delete the element."""
+    """Set an element to the result of `load` or of a merge. If the value is undefined, delete the element."""
     if not _is_unset(value):
         owner()[key] = value
     else:
@@ -104,11 +104,11 @@ _PLAIN = {
 
 
 def python_only(test: Any, construct: str, inside: str = "") -> Any:
-    """Return the condition of a construct that isn't rewritten, and therefore can't have a node as condition.
+    """Check the condition of a construct that isn't rewritten, and return the condition.
 
     Raises:
         TypeError: The condition is a node.
-        RuntimeError: The condition is a node, and a branch returns. DALI raises the same class.
+        RuntimeError: The condition is a node, and a branch returns. DALI also raises RuntimeError.
     """
     if not isinstance(test, DataNode):
         return test
@@ -127,7 +127,7 @@ def if_else(
     put: Callable[[tuple[Any, ...]], None],
     names: tuple[str, ...],
 ) -> None:
-    """Run an ``if``. For a Python value, run one branch. For a node, run both, and merge the values that they set.
+    """Run an ``if``: one branch for a Python value; for a node, both branches, and merge the values that they set.
 
     Args:
         test: The condition.
@@ -189,7 +189,7 @@ def and_(left: Any, right: Callable[[], Any], *variables: Any) -> Any:
     Args:
         left: The left operand.
         right: Function that returns the right operand.
-        variables: Getter, setter and names of the variables that `right` sets; omitted if it sets no variables.
+        variables: Getter, setter and names of the variables that `right` sets; empty if there are none.
     """
     if not isinstance(left, DataNode):
         return left and right()
@@ -261,14 +261,14 @@ _INCONSISTENT = (
 def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_false: Any) -> Any:
     """Merge the values of a variable after both branches.
 
-    If one branch hasn't set it, return `Undefined` with the reason.
+    If one branch hasn't set the variable, return `Undefined` with the reason.
     """
     for value, branch in ((on_true, "if"), (on_false, "else")):
         if isinstance(value, Undefined):
             if on_true is on_false:
                 return before
             if value.name != name:
-                return value  # the undefined variable is another one, whose value was assigned
+                return value  # the value of another variable, which is undefined, was assigned
             must = f"Variable {name!r} must also be initialized in the `{branch}` branch. The condition is {test}."
             return Undefined(name, f"{_INCONSISTENT} {must}")
     return _merge(test, on_true, on_false, f"the variable {name!r}")

@@ -16,7 +16,7 @@ RUNTIME = "__torchdali_conditionals__"
 """The variable through which rewritten code finds the functions of `_branches` that it calls."""
 
 
-_VALUES = f"{RUNTIME}values"  # must differ from the user's names, because the generated function uses both
+_VALUES = f"{RUNTIME}values"  # must differ from the user's names in the same function
 
 
 def rewrite(definition: ast.FunctionDef, class_name: str = "", unset: frozenset[str] = frozenset()) -> None:
@@ -31,7 +31,7 @@ def rewrite(definition: ast.FunctionDef, class_name: str = "", unset: frozenset[
 
 
 class _Tail(ast.Return):
-    """A ``return`` statement that calls a generated function with the remaining statements of a block.
+    """A ``return`` statement that calls a generated function, which contains the remaining statements of a block.
 
     Attributes:
         rest: The remaining statements before they were rewritten.
@@ -42,7 +42,7 @@ class _Tail(ast.Return):
         self.rest = rest
 
     def __deepcopy__(self, memory: Any) -> _Tail:
-        return self  # it is never rewritten
+        return self  # never rewritten
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -58,7 +58,7 @@ class _Rewriter(ast.NodeTransformer):
         self._first: list[ast.stmt] = []  # generated functions that must be defined at the function's start
 
     def function(self, definition: ast.FunctionDef) -> None:
-        """Rewrite a function in place. At its start, variables that a branch sets are set to `Undefined`."""
+        """Rewrite a function in place. At its start, set the variables that branches set to `Undefined`."""
         self._name = definition.name
         unset = simplify(definition)
         parameters = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)}
@@ -125,7 +125,7 @@ class _Rewriter(ast.NodeTransformer):
         )  # fmt: skip
 
     def obstacle(self, statements: Sequence[ast.stmt]) -> str:
-        """Return the construct that prevents statements from becoming functions, as a key for `python_only`; or ""."""
+        """Return the construct that can't be moved into a function, as a key for `python_only`; "" if there is none."""
         if self._inside and _returns(statements[:1]):
             return "return"
         if self._globals.intersection(_targets(statements)):
@@ -133,7 +133,7 @@ class _Rewriter(ast.NodeTransformer):
         return _obstacle(statements)
 
     def plain(self, node: Any, construct: str) -> Any:
-        """Leave a construct unchanged, but raise an error at runtime if its condition is a node.
+        """Leave a construct unchanged, but add code that raises an error if its condition is a node.
 
         An ``if`` inside the construct can't return from a branch.
         """
@@ -192,14 +192,14 @@ class _Rewriter(ast.NodeTransformer):
         return self.shortcut(word, [self.visit(value) for value in node.values], node)
 
     def may_be_late(self, node: ast.BoolOp | ast.Compare) -> bool:
-        """Return whether operands can become functions. They can't if they set variables that a function can't set."""
+        """Return whether operands can become functions: they must not set variables that a function can't set."""
         names = _late_targets(node)
         return not names or not (self._in_expression or self._globals.intersection(names))
 
     def shortcut(self, word: str, operands: list[ast.expr], node: ast.expr) -> ast.expr:
         """Build the call for ``and`` or ``or``.
 
-        Operands after the first one become functions, which are called if necessary.
+        Operands after the first one become functions, which are called only if their values are needed.
         """
         *firsts, last = operands
         for value in reversed(firsts):
@@ -247,7 +247,7 @@ class _Rewriter(ast.NodeTransformer):
         left = node.left
         for k, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
             if k < len(node.ops) - 1 and not names[k]:
-                # The middle operand would be evaluated twice, or need a new variable in the user's function
+                # The middle operand would be evaluated twice, or need a new variable in the user's function.
                 return node
             parts.append(ast.copy_location(ast.Compare(left, [op], [right]), node))
             left = right
@@ -326,7 +326,7 @@ def _walrus_targets(node: ast.expr) -> set[str]:
 
 
 def _own(statements: Sequence[ast.AST]) -> list[ast.AST]:
-    """Return all nodes of statements, except nodes inside of inner functions and classes."""
+    """Return all syntax nodes of statements, except those inside of inner functions and classes."""
     nodes: list[ast.AST] = []
     stack: list[ast.AST] = list(statements)
     while stack:
@@ -346,7 +346,7 @@ _OBSTACLES: dict[type[ast.AST], str] = {
 
 
 def _obstacle(statements: Sequence[ast.stmt]) -> str:
-    """Return the construct that prevents statements from becoming functions; "" without one."""
+    """Return the construct that can't be moved into a function; "" if there is none."""
     inside = {id(n) for node in _own(statements) if isinstance(node, _LOOPS) for n in _own(node.body)}
     kinds = (type(n) for n in _own(statements) if not (id(n) in inside and isinstance(n, (ast.Break, ast.Continue))))
     return next((_OBSTACLES[kind] for kind in kinds if kind in _OBSTACLES), "")
@@ -427,7 +427,7 @@ class _AssignmentTarget:
 
 
 def _loading(node: ast.expr) -> ast.expr:
-    """Copy an expression that is an assignment target, as an expression that reads the value."""
+    """Copy an assignment target, as an expression that reads the value."""
     expression = copy.deepcopy(node)
     for part in ast.walk(expression):
         if isinstance(part, (ast.Attribute, ast.Subscript, ast.Name)):
@@ -436,7 +436,7 @@ def _loading(node: ast.expr) -> ast.expr:
 
 
 def _places(statements: Sequence[ast.stmt]) -> list[_AssignmentTarget]:
-    """Return the attributes and elements that statements set, except if the statements also set their object."""
+    """Return the attributes and elements that statements set, unless the statements also set the object itself."""
     variables = set(_targets(statements))
     places = {
         ast.unparse(node): node
@@ -451,7 +451,7 @@ def _places(statements: Sequence[ast.stmt]) -> list[_AssignmentTarget]:
 
 
 def _is_place(node: ast.expr) -> bool:
-    """Return whether a target has simple keys: an attribute, or an element at a number, text or variable."""
+    """Return whether a target is an attribute, or an element whose key is a number, text or variable."""
     if isinstance(node, ast.Attribute):
         return _is_place(node.value)
     if isinstance(node, ast.Subscript):
@@ -487,9 +487,9 @@ def _assign(name: str, value: ast.expr) -> ast.stmt:
 
 
 def _at(statement: ast.stmt, node: ast.If) -> ast.stmt:
-    """Give a statement the line of the ``if`` as its only line.
+    """Set the line of the ``if`` as a statement's first and last line.
 
-    Otherwise, Python would report the last line for its calls.
+    Otherwise, Python would report the statement's last line in tracebacks.
     """
     statement.lineno = statement.end_lineno = node.lineno
     statement.col_offset = statement.end_col_offset = node.col_offset

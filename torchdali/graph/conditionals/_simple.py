@@ -11,7 +11,7 @@ __all__ = ["mangle", "simplify"]
 def simplify(definition: ast.FunctionDef) -> list[str]:
     """Replace code that would have another meaning in an inner function.
 
-    Annotations of variables are removed: Python ignores them in functions. ``super()`` gets explicit arguments.
+    Annotations of variables are removed, because Python ignores them in functions. ``super()`` gets explicit arguments.
 
     Returns:
         Variables that have only an annotation, and no value.
@@ -49,6 +49,6 @@ class _Simple(ast.NodeTransformer):
 
 
 def mangle(name: str, class_name: str) -> str:
-    """Return a name as Python changes it in a class: in a class ``A``, the name ``__x`` becomes ``_A__x``."""
+    """Return a name as Python changes it inside of a class: in a class ``A``, ``__x`` becomes ``_A__x``."""
     bare = class_name.lstrip("_")
     return f"_{bare}{name}" if bare and name.startswith("__") and not name.endswith("__") else name

@@ -1,7 +1,7 @@
 """Replace several operators of a graph by one equivalent operator.
 
 ================  ============================================================================
-`_decoding`       fuses decoders with the operators after them on the CPU, if the fast path can
+`_decoding` fuses decoders with the operators after them on the CPU, if the native library can
                   run all of them in one call
 `_on_device`      fuses decoders with operators on a device, and resizes with crops
 `_identical`      merges operators that compute the same values
@@ -31,9 +31,9 @@ def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None
 
     Args:
         graph: The graph.
-        exact: True if results must be bit-identical to DALI's.
+        exact: True if results must be bit-identical to DALI's results.
         scaled: True to decode large photos at a smaller scale.
-        device: The accelerator; with None, operators on a device stay unchanged.
+        device: The accelerator; None to leave operators on a device unchanged.
     """
     graph = merge_identical(graph)
     if device is not None:

@@ -1,4 +1,4 @@
-"""Remove the nodes before a cache from the graph, so that cached samples are neither read nor computed again."""
+"""Replace caches and the nodes before them by readers of the cached samples."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from torchdali.reading.datasets import LoaderOptions
 __all__ = ["CachedSamples", "cut_at_caches"]
 
 _OPTIONS = frozenset(field.name for kind in (LoaderOptions, RemoteOptions) for field in fields(kind))
-_IN_THE_KEY = frozenset(("labels", "requests", "save_preprocessed_annotations"))  # each record's key covers them
+_IN_THE_KEY = frozenset(("labels", "requests", "save_preprocessed_annotations"))  # the records' keys cover them
 _EACH_ALONE = frozenset(("constant", "ones", "zeros"))
 """Operators over the batch whose result for a sample doesn't depend on the other samples."""
 
 
 class CachedSamples(Protocol):
-    """The samples of one cache, as an argument of the operator that reads them; see `execute.caching`."""
+    """The samples of one cache: an argument of the reader of these samples; see `execute.caching`."""
 
     layouts: tuple[str, ...]
 
@@ -34,15 +34,16 @@ class CachedSamples(Protocol):
 Keeping = Callable[[Graph, Node, bytes], CachedSamples]
 """Function that creates the `CachedSamples` of a cache.
 
-Its arguments are the graph before the cache, the cache's node, and a digest of the graph.
+Its arguments are the graph of the nodes before the cache, the cache's node, and a digest of the graph.
 """
 
 
 def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
-    """Replace each `cache`, and the nodes that only the cache needs, by a reader of its samples.
+    """Replace each `cache`, and the nodes that only the cache needs, by a reader of the cached samples.
 
     The new reader reads the records in the same order as the original reader before the cache. If no other node uses
-    the original reader's records, the new reader takes over its name and its outputs with metadata.
+    the original reader's records, the new reader also replaces this reader: it gets the same name, and also delivers
+    the metadata.
 
     Raises:
         RuntimeError: An operator before a cache can't be cached; the message names the operator and its line.
@@ -106,7 +107,7 @@ def _without_readers(nodes: list[Node], outputs: list[DataNode], origins: Mappin
 
 
 def _in_order(nodes: list[Node], kept: Graph, instead: Mapping[Node, Node]) -> list[Node]:
-    """Return the kept nodes in order, with each new reader at the position of the reader that it replaces."""
+    """Return the kept nodes in order. Each new reader is at the position of the reader that it replaces."""
     replacing, ordered = set(instead.values()), []
     for node in nodes:
         if node in instead:
@@ -187,7 +188,7 @@ def digest(graph: Graph) -> bytes:
 
 
 def _left_out(node: Node) -> Collection[str]:
-    """Return the arguments that don't change the result for a record: its location, and a seed that isn't used."""
+    """Return the arguments that don't change the result for a record: the data's location, and unused seeds."""
     if node.operator.kind == "reader":
         return _OPTIONS | node.operator.schema.paths | _IN_THE_KEY
     return () if node.operator.schema.random else ("seed",)

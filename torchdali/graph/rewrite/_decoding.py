@@ -16,16 +16,16 @@ __all__ = ["fuse_decoding"]
 
 
 def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
-    """Fuse each image decoder with the operators after it on the CPU, as long as they can edit the image's program.
+    """Fuse each image decoder with the operators after it on the CPU that can edit an `ImageProgram`.
 
-    The result of each fused operator must have no other users than the next operator. Without the native library, only
-    the chains in `DecodeChain.OF_WINDOWS` are fused: those that decode fewer pixels even in Python. The random numbers
-    stay the same. Pixels differ by at most 1.
+    Only the next operator may use the result of each fused operator. Without the native library, only the chains in
+    `DecodeChain.OF_WINDOWS` are fused, which decode fewer pixels even in Python. The random numbers stay the same.
+    Pixels differ by at most 1.
 
     Args:
         graph: The graph.
-        exact: Don't fuse an operator if this would change the order in which numbers are added: resizing of mirrored
-            images.
+        exact: True to not fuse an operator if numbers would be added in another order, as in the resize of a mirrored
+            image.
         scaled: See `DecodeChain`.
     """
     users = _sole_users(graph)
@@ -44,7 +44,7 @@ def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
 def _sole_users(graph: Graph) -> dict[DataNode, Node]:
     """Return for each edge the only node that uses it.
 
-    Edges with several uses, or not used as first input, are skipped.
+    Edges that have several uses, or that aren't used as first input, are skipped.
     """
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
@@ -53,7 +53,7 @@ def _sole_users(graph: Graph) -> dict[DataNode, Node]:
 
 
 def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequence[Node]:
-    """Return a decoder and the operators after it that can be fused with it; empty if fusing isn't faster."""
+    """Return a decoder and the operators that can be fused with it; empty if the fused operator isn't faster."""
     chain: list[Node] = []
     node: Node | None = decoder
     options = ImageOptions()
@@ -69,7 +69,7 @@ def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequen
 
 
 def _follow(node: Node, chain: Sequence[Node], before: ImageOptions, exact: bool) -> ImageOptions | None:
-    """Return the options of a chain's programs after adding an operator; None if the operator can't be added.
+    """Return the options of a chain's image programs with one more operator; None if the operator can't be added.
 
     Args:
         node: The operator.
@@ -101,7 +101,7 @@ def _edit(node: Node) -> Edit | None:
 
 
 def _join_chain(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bool) -> Node:
-    """Create one node that does the work of a chain, in the new graph."""
+    """Create the node of the new graph that does the work of a chain."""
     first, last = chain[0], chain[-1]
     values: dict[str, DataNode] = {}
     parts = tuple(ChainPart(node.operator.name, dict(node.constants), _add_values(values, node)) for node in chain)
@@ -125,7 +125,7 @@ def _add_values(values: dict[str, DataNode], node: Node) -> dict[str, str]:
         node: The node.
 
     Returns:
-        For each per-sample argument of the node, its name among the chain's arguments.
+        The name among the chain's arguments for each per-sample argument of the node.
     """
     names = {name: name if name not in values else f"{name} of {node.name}" for name in node.per_sample}
     values.update((names[name], edge) for name, edge in node.per_sample.items())

@@ -14,9 +14,9 @@ __all__ = ["merge_identical"]
 def merge_identical(graph: Graph) -> Graph:
     """Merge nodes that have the same operator, device, inputs, arguments and conditions.
 
-    Some nodes aren't merged, because they may return different values, or because their number or names matter to the
-    user: readers and sources, nodes that the user named, operators with side effects or state, calls of Python
-    functions, and random operators without their own seed.
+    Nodes aren't merged if they may return different values, or if their number or names matter to the user: readers and
+    sources, nodes that the user named, operators with side effects or state, calls of Python functions, and random
+    operators without their own seed.
     """
     known: dict[Hashable, Node] = {}
     new: dict[DataNode, DataNode] = {}
@@ -41,14 +41,14 @@ def merge_identical(graph: Graph) -> Graph:
 
 
 def _only_value(node: Node, new: Mapping[DataNode, DataNode]) -> DataNode | None:
-    """Return the single value of an ``if``, if `node` merges its branches and both have this value; otherwise None."""
+    """If a node merges two branches of an ``if`` with the same value, return this value; otherwise None."""
     values = {id(new[e]): new[e] for e in node.inputs if e is not None}
     is_end = node.operator.name == "_merge" and len(node.inputs) == 2
     return next(iter(values.values())) if is_end and len(values) == 1 else None
 
 
 def _key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
-    """Return a key that is equal for nodes that can be merged; None for a node that must stay."""
+    """Return a key that is equal for nodes that can be merged; None for a node that can't be merged."""
     declared = node.operator
     named_by_user = not node.name.startswith("__")
     if declared.kind not in ("sample", "batch") or declared.options.make or node.preserve or named_by_user:

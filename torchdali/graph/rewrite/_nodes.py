@@ -17,9 +17,9 @@ __all__ = [
 ]  # fmt: skip
 
 DECODERS = {"decoders.image", "decoders.image_crop", "decoders.image_random_crop", "decoders.image_slice"}
-FIRST = {*DECODERS, "_picture"}  # operators with which a chain may begin
+FIRST = {*DECODERS, "_picture"}  # operators with which a chain of fused operators may begin
 CHAINS = {"_decode_chain", "_random_decode_chain"}
-OWN = {"dtype", "save_attrs"}  # arguments whose meaning would change, or be lost, in a fused operator
+OWN = {"dtype", "save_attrs"}  # arguments that prevent fusing, because a fused operator can't express them
 
 
 def makes_rgb(decoder: Node) -> bool:
@@ -30,8 +30,7 @@ def makes_rgb(decoder: Node) -> bool:
 def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> dict[Node, Node]:
     """Find pairs of nodes that can be fused. Return the first node of each pair, by the second.
 
-    In each pair, the second node is the only user of the first node's single output, and both run under the same
-    conditions.
+    The first node's only output is used only by the second node, and both nodes run under the same conditions.
 
     Args:
         graph: The graph.
@@ -60,7 +59,7 @@ def arguments_of(node: Node) -> set[str]:
 
 
 def _input_of(node: Node, name: str, devices: tuple[str, str]) -> Node | None:
-    """Return the node whose output is a node's first input, if it runs this operator, and both run on these devices."""
+    """Return the node before a node's first input if its operator and the devices of both nodes match, else None."""
     edge = node.inputs[0]
     before = edge.source if edge is not None else None
     if before is None or before.operator.name != name:
@@ -80,7 +79,7 @@ def constants_of(node: Node) -> dict[str, Any]:
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes of the user's graph that a node replaces: its parts, or the node itself if it isn't fused."""
+    """Return the nodes of the user's graph that a node replaces; if it isn't fused, the node itself."""
     return node.parts or (node,)
 
 
@@ -115,7 +114,8 @@ def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = N
     Args:
         node: The node.
         new: Maps edges of the old graph to edges of the new graph. The function adds the node's outputs.
-        before: A node that is fused with `node`: the copy gets its inputs, and the per-sample arguments of both nodes.
+        before: A node that is fused with `node`. The copy gets the inputs of `before`, and the per-sample arguments of
+            both.
     """
     inputs = (before or node).inputs
     per_sample = {**(before.per_sample if before else {}), **node.per_sample}

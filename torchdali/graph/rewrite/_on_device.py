@@ -33,8 +33,8 @@ def set_shares(graph: Graph, device: torch.device | None) -> Graph:
     """Set, for each "mixed" decoder, the fraction of its images that the device's hardware decoder decodes.
 
     Without a hardware decoder, the fraction is 0. A hardware decoder supports only one method of upsampling colors at a
-    time: the method of the first "mixed" decoder in the graph. If another decoder uses the other method, its fraction
-    is 0, and the CPU decodes its images.
+    time, so the first "mixed" decoder in the graph determines the method. For decoders with the other method, the
+    fraction is 0, and the CPU decodes their images.
     """
     mixed = [node for node in graph.nodes if node.operator.name in _SHAREABLE and node.device == "mixed"]
     if not mixed:
@@ -65,19 +65,19 @@ def _makes_bytes(node: Node) -> bool:
 
 
 def share_decoding(graph: Graph) -> Graph:
-    """Replace decoders of whole images that have a fraction above 0, so that the hardware decoder takes part."""
+    """Replace decoders with a fraction above 0 by operators that use the hardware decoder."""
     shared = [node for node in graph.nodes if node.operator.name == "decoders.image" and _is_shared(node)]
     return _with_shares(graph, {node: _ShareDecoder("_decode_share", (node,)) for node in shared})
 
 
 class _ShareDecoder(NamedTuple):
-    """Replacement of a decoder: an operator that sends a fraction of the images to the device's hardware decoder.
+    """The replacement of a decoder: an operator that sends a fraction of the images to the hardware decoder.
 
     Attributes:
         operator: Name of the new operator.
         originals: The nodes whose constants the operator uses.
-        resize: The node that resizes the images. Further outputs of the new operator become its per-sample arguments.
-            None if there are no further outputs.
+        resize: The node that resizes the images, with further outputs of the new operator as per-sample arguments; None
+            if there are no further outputs.
         numbers: Names of these arguments.
     """
 
@@ -121,7 +121,7 @@ def _is_shared(node: Node) -> bool:
 
 
 def decode_windows(graph: Graph, device: torch.device | None) -> Graph:
-    """Decode on the CPU only the region that a resize or a random crop on the device uses."""
+    """Decode on the CPU only the region of an image that a resize or random crop on the device uses."""
     graph = _decode_regions(_decode_random_windows(graph))
     # On the CPU, one kernel resizes whole images and another one resizes regions, and their results differ.
     return graph if device is None or device.type == "cpu" else _decode_seen(graph)
@@ -130,8 +130,8 @@ def decode_windows(graph: Graph, device: torch.device | None) -> Graph:
 def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
     """Fuse a resize with the crop, mirror and normalization after it, so that only the crop's region is resized.
 
-    On the CPU, the pixels stay the same. On a device with batch kernels, only resizes of decoded images are fused, and
-    the pixels stay the same up to rounding.
+    On the CPU, the pixels stay the same. On an accelerator, only resizes of decoded images are fused, and the pixels
+    stay the same up to rounding.
     """
     pairs = pairs_of(graph, "resize", "crop_mirror_normalize", ("cpu", "cpu"))
     if device is not None and has_kernels(device):
@@ -143,7 +143,7 @@ def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
 def _resizes_to_one_size(resize: Node) -> bool:
     """Return whether the device's kernels can run a resize.
 
-    Its input must be decoded uint8 images, its outputs must have one size, and the kernels must have its filters.
+    Its input must be decoded uint8 images, its outputs must have one size, and the kernels must support its filters.
     """
     edge = resize.inputs[0]
     before = edge.source if edge is not None else None
@@ -163,7 +163,7 @@ def _resizes_to_one_size(resize: Node) -> bool:
 
 
 def _normalizes_alike(last: Node) -> bool:
-    """Return whether a `crop_mirror_normalize` returns floats, and crops the same window of all images."""
+    """Return whether a `crop_mirror_normalize` returns floats, and crops the same region of all images."""
     arguments = last.operator.arguments(last.constants)
     return (
         last.per_sample.keys() <= {"mirror"}
@@ -213,8 +213,8 @@ def _sees_a_part(decoder: Node, resize: Node, crop: Node) -> bool:
 def _decode_random_windows(graph: Graph) -> Graph:
     """Decode on the CPU only the window of a random crop on the device, and resize the window on the device.
 
-    The window stays the same, and so do the pixels, except for the outermost rows and columns, which `resize` computes
-    more exactly. A crop that may read pixels outside its window isn't replaced.
+    The window stays the same. The pixels stay the same except in the outermost rows and columns, which `resize`
+    computes more exactly. A crop that may read pixels outside its window isn't replaced.
     """
     pairs = pairs_of(graph, "decoders.image", "random_resized_crop", ("mixed", "gpu"))
     pairs = {crop: decoder for crop, decoder in pairs.items() if _takes_the_window(crop, decoder)}
@@ -243,7 +243,7 @@ def _decode_random_windows(graph: Graph) -> Graph:
 
 
 def _decode_regions(graph: Graph) -> Graph:
-    """Let the hardware decoder decode its images whole, and let the resize after it crop the random window."""
+    """Let the hardware decoder decode whole images, and let the resize after it crop the random window."""
     pairs = pairs_of(graph, "decoders.image_random_crop", "resize", ("mixed", "gpu"))
     shares = {
         decoder: _ShareDecoder("_decode_random_share", (decoder,), resize, _REGIONS)
@@ -281,5 +281,5 @@ def _takes_the_window(crop: Node, decoder: Node) -> bool:
 
 
 def _is_range(values: Any) -> bool:
-    """Return whether an argument is None or a range of positive numbers; for other values, the crop raises an error."""
+    """Return whether an argument is None or a range of positive numbers. The crop raises an error for other values."""
     return values is None or (len(values) == 2 and 0 < values[0] <= values[1])

@@ -1,4 +1,4 @@
-"""Sentences for `Pipeline.explain` about the fast path."""
+"""Sentences for `Pipeline.explain` about the fast path (per-sample operators in one call of the native library)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_fast(graph: Graph) -> bool:
 
 
 def fast_path(graph: Graph) -> list[str]:
-    """Return one sentence per image decoder: whether it is on the fast path, or which operator prevents it."""
+    """Return one sentence per image decoder, which says whether it uses the fast path, and if not, why."""
     decoders = [node for node in graph.nodes if parts_of(node)[0].operator.name in DECODERS]
     if not decoders:
         return []
