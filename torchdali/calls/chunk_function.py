@@ -19,13 +19,13 @@ from torchdali.tensors._storage import PackedSamples, arrays_of
 __all__ = ["Body", "ChunkFunction", "Items", "put", "report", "reports", "unless_tested"]
 
 Items: TypeAlias = torch.Tensor | Sequence[torch.Tensor]
-"""Samples of an input: a tensor ``(N, ...)``, `PackedSamples`, a list, or `SeparateSamples` for NumPy arrays."""
+"""The samples of an input: a tensor ``(N, ...)``, `PackedSamples`, a list, or `SeparateSamples` (NumPy arrays)."""
 
 Body = Callable[..., Any]
 
 
 def unless_tested(error: Exception) -> None:
-    """Ignore the failure of a batched implementation: its samples succeeded one by one. In tests, raise an error.
+    """Ignore the failure of a batched implementation whose samples succeeded one by one; in tests, raise an error.
 
     Raises:
         RuntimeError: The environment variable ``TORCHDALI_BROKEN_BODIES`` is ``raise``.
@@ -40,7 +40,7 @@ class _Reports(threading.local):
     """The function that receives the failures of batched implementations in this thread.
 
     Attributes:
-        receiver: Function that is called with the exception. Code that runs implementations replaces it temporarily.
+        receiver: Function that is called with the exception. Code that runs implementations sets it temporarily.
     """
 
     def __init__(self) -> None:
@@ -51,23 +51,23 @@ reports = _Reports()
 
 
 def report(error: Exception) -> None:
-    """Report that a batched implementation, or another fast path, failed on samples that succeed one by one."""
+    """Report that a batched implementation failed, but its samples succeeded one by one."""
     reports.receiver(error)
 
 
 @dataclass
 class ChunkFunction:
-    """An operator with its constants and layouts bound. It processes several samples together, or one by one.
+    """An operator with bound constants and layouts, which processes several samples together or one by one.
 
     Attributes:
-        single: Implementation for one sample of each input, with per-sample arguments, rng and out.
+        single: Implementation for one sample.
         layouts: Layouts of the outputs.
         tensor: Batched implementation for samples in one tensor; None if the operator has none.
         ragged: Batched implementation for samples of different shapes; None if the operator has none.
         dtypes: Dtypes of the first input that ``ragged`` accepts; empty for all.
-        empty: Function that allocates memory for the results of ``ragged``. If set, ``ragged`` is called for samples of
-            any size; otherwise only for samples of at most `MOST_BYTES` in total.
-        stacks: True to stack small results of single samples into one tensor, even if the inputs aren't tensors.
+        empty: Function that allocates memory for the results of ``ragged``. If it is None, ``ragged`` is called only
+            for samples of at most `MOST_BYTES` in total.
+        stacks: True to stack small results of single samples into one tensor even if the inputs aren't one tensor.
         on_device: Implementation for a whole batch on an accelerator; None if the operator has none.
     """
 
@@ -101,7 +101,7 @@ class ChunkFunction:
         elif self.ragged is not None and not arguments and inputs[0] is not None and self._fit(inputs[0]):
             try:
                 result = self.ragged(inputs[0], empty=self.empty or fresh)
-            except Exception as error:  # below, the failing sample raises the error again, with its index
+            except Exception as error:  # the loop below raises the error again, with the sample's index
                 failure = error
         if result is NotImplemented:
             result = self._in_turn(inputs, out, arguments, is_tensor or self.stacks)
@@ -125,7 +125,7 @@ class ChunkFunction:
         return result if out is None else put(out, result)
 
     def _fit(self, data: Any) -> bool:
-        """Return whether ``ragged`` accepts samples: on the CPU, of supported dtypes and not too large."""
+        """Return whether ``ragged`` accepts samples: they must be small, on the CPU, and of a supported dtype."""
         if not len(data):
             return False
         if isinstance(data, (PackedSamples, torch.Tensor)):
@@ -171,7 +171,7 @@ def _stack_small(samples: list[torch.Tensor], out: torch.Tensor | None = None) -
     """Copy samples of one shape into one tensor if they are small or fit into ``out``; otherwise return the list."""
     first = samples[0]
     if out is None and first.nbytes > SMALL_SAMPLE:
-        return samples  # for large samples, copying costs more than processing them one by one
+        return samples  # a copy of large samples costs more than one call per sample
     if any(each.shape != first.shape or each.dtype != first.dtype for each in samples):
         return samples
     fits = out is not None and out.shape[1:] == first.shape and out.dtype == first.dtype
@@ -181,7 +181,7 @@ def _stack_small(samples: list[torch.Tensor], out: torch.Tensor | None = None) -
 def put(slot: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
     """Copy a result into its slot in the batch, and return the slot.
 
-    Without a slot, or if the result has another shape or dtype, the function returns the result itself.
+    Without a slot, or if the result has another shape or dtype, return the result itself.
     """
     if slot is not None and slot.shape == value.shape and slot.dtype == value.dtype:
         is_there = value.data_ptr() == slot.data_ptr() and value.is_contiguous()

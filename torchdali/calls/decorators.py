@@ -55,7 +55,7 @@ class _Decorator(Protocol[Options]):
 
 
 def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _Decorator[Options]]:
-    """Give a decorator the signature of an options class, for type checkers and for `help`."""
+    """Set a decorator's signature to the fields of an options class, for type checkers and for `help`."""
 
     def decorate(decorator: Callable[..., Any]) -> _Decorator[Options]:
         body = inspect.Parameter("body", inspect.Parameter.POSITIONAL_ONLY, default=None)
@@ -74,7 +74,7 @@ def operator(body: Any = None, /, **options: Any) -> Any:
     """Declare an operator: the decorated function is its implementation, its signature is the schema (see `schema`).
 
     Args:
-        body: The function; None if the decorator is called with options only.
+        body: The function; None if the decorator is called only with options.
         options: See `OperatorOptions`.
 
     Returns:
@@ -89,7 +89,7 @@ def operator(body: Any = None, /, **options: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderOptions(OperatorOptions):
-    """Options of `reader`: the options of `OperatorOptions`, with a different default for `devices`, and two more.
+    """Options of `reader`: `OperatorOptions` with another default for `devices`, and two more options.
 
     See `Operator` for `metadata` and `writes`.
     """
@@ -134,11 +134,11 @@ def chunk(
 
     The decorated function receives the inputs as positional arguments, and an `Arguments` object as ``a``. It returns
     the results for all samples: one value, or a tuple with one value per output. On the CPU, the results must be
-    bit-identical to the results of the implementation for single samples. The function may return NotImplemented if it
-    has no advantage; then the samples are processed one by one. A batched implementation is useful if a function call
-    takes about as long as the work on a sample, or longer.
+    bit-identical to the results of the implementation for single samples. The function may return NotImplemented; then
+    the samples are processed one by one. A batched implementation is useful if the call of a function takes at least
+    about as long as the work on a sample.
 
-    The form determines the samples that the function processes, and how it receives them:
+    The form determines which samples the function processes, and how it receives the samples:
 
     =============  =================================================================================================
     ``"tensor"``   samples of one shape, on any device: inputs and results are tensors ``(N, ...)``
@@ -157,10 +157,10 @@ def chunk(
         form: The form, as in the table.
         takes: Names of the arguments that the implementation accepts per sample, as a `Column`. If a call passes other
             arguments per sample, its samples are processed one by one.
-        allocates: True if a ragged implementation allocates its results with ``a.empty``. If its results are outputs of
-            the pipeline, unchanged, it then also receives large samples.
-        only_on_devices: True to process samples one by one on the CPU, because a tensor implementation has no advantage
-            there.
+        allocates: True if a ragged implementation allocates its results with ``a.empty``. Then it also receives large
+            samples if its results are outputs of the pipeline.
+        only_on_devices: True if a tensor implementation has no advantage on the CPU, where samples are then processed
+            one by one.
     """
 
     def declare(body: F) -> F:
@@ -182,7 +182,7 @@ def narrows(
     pixels.
 
     Args:
-        function: The operator. It processes uint8 images, or is a decoder.
+        function: The operator, which processes uint8 images or is a decoder.
         takes: See `Narrowing`.
         varies: See `Narrowing`.
     """
@@ -203,7 +203,7 @@ def alias(name: str, function: OperatorFunction[..., Any]) -> None:
 
 
 def deprecate(function: OperatorFunction[..., Any], instead: str) -> None:
-    """Declare an operator deprecated: calls warn, and the warning names the replacement."""
+    """Declare an operator as deprecated. Calls warn, and the warning names the replacement."""
     function.operator.instead = instead
 
 

@@ -29,7 +29,7 @@ __all__ = ["CheckedCall", "bind", "call", "copy_returned_inputs", "record", "run
 
 @dataclass
 class CheckedCall:
-    """A checked call. Its arguments are divided into converted constants and per-sample arguments."""
+    """A checked call, with the arguments divided into converted constants and per-sample arguments."""
 
     inputs: list[Any]
     constants: dict[str, Any]
@@ -59,7 +59,7 @@ def _call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any
     uploaded = declared.kind == "reader" and checked.device == "gpu" and "gpu" in declared.options.devices
     checked.device = "cpu" if uploaded else checked.device
     results = _results(declared, checked)
-    if uploaded:  # a reader with device="gpu": the CPU reads the files, then the outputs are copied to the device
+    if uploaded:  # a reader with device="gpu" reads on the CPU, then the outputs are copied to the device
         results = [node.gpu() for node in results] if isinstance(results, list) else results.gpu()
     return results if declared.options.results is None else declared.options.results(checked.constants, results)
 
@@ -83,11 +83,11 @@ def _has_node(value: Any) -> bool:
 
 
 def _run_uncompiled(declared: Operator, checked: CheckedCall) -> Any:
-    """Run immediately, outside of graphs from `torch.compile`, so that each call draws new random numbers."""
+    """Run immediately, outside of `torch.compile`'s graphs, so that each call draws new random numbers."""
     return torch.compiler.disable(run_now)(declared, checked)
 
 
-# The decorator `torch.compiler.disable` would set the same attributes, but it would also import the compiler.
+# The decorator `torch.compiler.disable` sets the same attributes, but also imports the compiler.
 vars(_run_uncompiled).update(
     _torchdynamo_disable=True,
     _torchdynamo_disable_msg="random numbers are drawn at every call",
@@ -239,10 +239,10 @@ def record(declared: Operator, checked: CheckedCall) -> Any:
 
 
 def _record_sets(declared: Operator, checked: CheckedCall, lengths: set[int]) -> Any:
-    """Record one call for each input set.
+    """Record one call for each *input set*, a set of inputs from lists of nodes.
 
-    Inputs are lists of nodes; the i-th nodes of all lists are the i-th set. The result is a list of outputs; if the
-    operator has several outputs, it is a list with one list per output. For a single set, it is that call's result.
+    The i-th nodes of all lists are the i-th set. The result is a list of outputs; if the operator has several outputs,
+    a list with one list per output. For a single set, the result is the call's result.
     """
     for each in itertools.chain(*(v for v in checked.inputs if isinstance(v, list))):
         if not isinstance(each, DataNode):
@@ -295,7 +295,7 @@ def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device
 def run_now(declared: Operator, checked: CheckedCall, rng: BatchRng | None = None) -> Any:
     """Run immediately on tensors or `TensorList`s. Return tensors if no input or argument is a `TensorList`.
 
-    The results share no memory with the inputs, except for operators whose result may be a view.
+    The results share no memory with the inputs, unless the operator may return views.
     """
     alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()])
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]
@@ -308,7 +308,7 @@ def run_now(declared: Operator, checked: CheckedCall, rng: BatchRng | None = Non
 def copy_returned_inputs(
     declared: Operator, outputs: Sequence[TensorList], inputs: Sequence[TensorList | None]
 ) -> Sequence[TensorList]:
-    """Copy outputs that share memory with an input, so that writing to an output doesn't change the input.
+    """Copy outputs that share memory with an input, so that a write to an output doesn't change the input.
 
     Operators that may return views are exempt.
     """
@@ -332,7 +332,7 @@ def _as_batch(value: Any) -> TensorList:
 def _from_array(array: npt.NDArray[Any]) -> torch.Tensor:
     """Convert an array to a tensor.
 
-    It shares the array's memory if the array is writable and has no negative strides.
+    The tensor shares the array's memory if the array is writable and has no negative strides.
     """
     shared = array.flags.writeable and all(stride >= 0 for stride in array.strides)
     return torch.as_tensor(array if shared else array.copy())

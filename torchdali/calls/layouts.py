@@ -1,4 +1,4 @@
-"""Check the layouts and numbers of axes of an operator's inputs, and assume unset layouts."""
+"""Check the layouts of an operator's inputs, and assume a layout if none is set."""
 
 from __future__ import annotations
 
@@ -54,10 +54,9 @@ def assume_layout(name: str, takes: Takes, ndim: int) -> str:
 
 
 def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
-    """Return the first input's layout. The outputs' layouts depend on it.
+    """Return the first input's layout, on which the outputs' layouts depend.
 
-    If the layout is unset, the function returns the first layout that the operator accepts and that has the input's
-    number of axes, or "" without one.
+    If the layout is unset, return the operator's first layout with the input's number of axes, or "" if there is none.
     """
     inputs = declared.schema.inputs
     if layout or ndim is None or not inputs or not inputs[0].takes.names:
@@ -66,7 +65,7 @@ def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
 
 
 def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tuple[str, ...]:
-    """Return the layouts of all inputs. The first input's layout is completed as in `taken_layout`."""
+    """Return the layouts of all inputs. If the first one is unset, it is assumed as in `taken_layout`."""
     layouts = ["" if v is None else v.layout() for v in inputs]
     first = inputs[0] if inputs else None
     if first is not None and not layouts[0] and declared.schema.inputs[0].takes.layouts:
@@ -75,7 +74,7 @@ def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tu
 
 
 def channel_mistake(declared: Operator, shape: Sequence[int]) -> str:
-    """Return a warning if, without a layout, an operator would take channels for rows, or mix channels; else ""."""
+    """Return a warning if an operator would confuse channels with rows or mix channels without a layout; else ""."""
     if len(shape) != 3 or not declared.schema.inputs:
         return ""
     takes = declared.schema.inputs[0].takes
@@ -105,5 +104,5 @@ def number_of_axes(batch: TensorList) -> int | None:
 
 
 def fitting(layout: str, ndim: int) -> str:
-    """Return the layout if it has `ndim` axes, else "": the operator changed the number of axes."""
+    """Return a layout if it has `ndim` axes; "" if not, because the operator changed the number of axes."""
     return layout if len(layout) == ndim else ""

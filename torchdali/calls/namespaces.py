@@ -1,4 +1,4 @@
-"""Create modules such as ``fn.readers`` and ``ops.random`` from the registry; they can be imported like files."""
+"""Create importable modules such as ``fn.readers`` and ``ops.random`` from the registry of operators."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ __all__ = ["publish", "put"]
 
 
 def publish(package: str, name: Callable[[Operator], str | None], value: Callable[[Operator], Any]) -> None:
-    """Add an entry for each operator, except hidden operators, to a package and its modules.
+    """Add an entry for each public operator to a package and its modules.
 
-    Operators that are declared later are also added. Accessing an unknown attribute raises an error that suggests the
-    closest operators.
+    Operators that are declared later are also added. The error for an unknown attribute suggests the closest operators.
 
     Args:
         package: Name of the imported package.

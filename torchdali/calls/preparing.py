@@ -1,7 +1,7 @@
 """Bind an operator to its constants and layouts. The result is a `ChunkFunction`.
 
-The `ChunkFunction` passes the axes to the implementation in the order that the schema declares, and rejects dtypes that
-the schema doesn't allow. If arguments are passed per frame, the implementation receives one frame at a time.
+The `ChunkFunction` moves the axes to the order that the schema declares, and rejects dtypes that the schema doesn't
+allow. If arguments are passed per frame, the implementation receives one frame at a time.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _prepare(
 
 
 def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], layout: str) -> Body | None:
-    """Return a batched implementation with all constants bound; None if the operator has none of this form."""
+    """Return the batched implementation of a form, with bound constants; None if the operator has none."""
     if form not in declared.chunks:
         return None
     body, defaults = declared.chunks[form], declared.schema.defaults
@@ -124,7 +124,7 @@ def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], lay
 
 
 def _as_frames(declared: Operator, constants: Mapping[str, Any], layout: str) -> Body | None:
-    """Build an implementation that processes samples of one shape as frames of one sample; None if not supported."""
+    """Build an implementation that processes equal-shaped samples as frames of one sample; None if unsupported."""
     if not declared.has("frames") or not layout or "F" in layout:
         return None
     takes = declared.schema.inputs[0].takes
@@ -192,8 +192,8 @@ def unsupported_dtype(name: str, dtype: torch.dtype, dtypes: tuple[torch.dtype, 
 def _frame_by_frame(function: Callable[..., Any], per_frame: frozenset[str], axis: int | None) -> Callable[..., Any]:
     """Wrap an implementation so that it is called once per frame, with the frame's values of the per-frame arguments.
 
-    If an argument has a single value, all frames use this value. With ``axis=None``, the sample has no frame axis: the
-    sample is repeated once per value.
+    If an argument has a single value, all frames use this value. With ``axis=None``, the sample has no frame axis, and
+    is repeated once per value.
     """
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
@@ -228,7 +228,7 @@ def each_frame_value(name: str, values: list[Any], frames: int) -> list[Any]:
 def _for_no_frames(
     function: Callable[..., Any], per_frame: frozenset[str], name: str, layout: str
 ) -> Callable[..., Any]:
-    """Wrap an implementation for samples without frames, for which a per-frame argument must have a single value."""
+    """Wrap an implementation for samples without frames. Per-frame arguments must have a single value."""
 
     def run(x: torch.Tensor, *rest: Any, **arguments: Any) -> Any:
         for each in per_frame:

@@ -54,7 +54,7 @@ def check_form(samples: Sequence[torch.Tensor | None]) -> None:
     """Check that all samples of a batch have the same dtype and number of axes.
 
     Args:
-        samples: The samples; None for samples that a branch did not compute.
+        samples: The samples; None for samples that don't exist in a branch.
 
     Raises:
         RuntimeError: A sample differs from the first one; the message names the first sample that differs.

@@ -40,7 +40,7 @@ def run_batch(
 ) -> tuple[TensorList, ...]:
     """Run an operator over one batch, sample by sample or as a whole.
 
-    This function defines an operator's results: eager calls, debug mode and steps over a batch use it.
+    This function defines an operator's results. Other ways to run the operator must give the same results.
 
     Args:
         declared: The operator.
@@ -48,8 +48,8 @@ def run_batch(
         constants: Converted arguments that are the same for all samples.
         per_sample: Arguments that are passed per sample.
         rng: Random numbers of the batch; None if the operator isn't random.
-        size: Number of samples of the batch, if no input or per-sample argument determines it.
-        bodies: Cache of prepared operators. A caller may only use one cache with one operator and the same constants.
+        size: Number of samples of the batch if the call has no inputs and no per-sample arguments.
+        bodies: Cache of prepared operators. Each cache is only for one operator with the same constants.
     """
     frames = _NO_NAMES
     if per_sample:
@@ -92,7 +92,7 @@ def run_batch(
 
 
 def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
-    """Return the samples as one tensor if the operator accepts one and stacking is cheap; otherwise as a list."""
+    """Return the samples as one tensor if the operator accepts a tensor and a copy is cheap; otherwise as a list."""
     whole = None
     if chunk.tensor is not None:
         may_be = batch.device.type != "cpu" and len(batch) and batch.is_dense_tensor()
@@ -101,7 +101,7 @@ def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
 
 
 def column_of(batch: TensorList, per_frame: bool) -> Column:
-    """Return the values of a per-sample argument; None for each sample that a branch didn't compute.
+    """Return the values of a per-sample argument; None for samples that don't exist in a branch.
 
     If `per_frame` is true, each value is a list with one value per frame.
     """
