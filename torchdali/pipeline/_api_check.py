@@ -11,11 +11,11 @@ __all__ = ["ApiCheck"]
 
 
 class ApiCheck:
-    """Raises an error if a program mixes styles of running a pipeline, because the styles count batches differently.
+    """Raises an error if a program mixes ways of running a pipeline, because they count batches differently.
 
     Attributes:
         enabled: True to raise errors; False to allow mixing.
-        driven: The style of the earlier calls; None before the first call.
+        driven: The way of the earlier calls; None before the first call.
     """
 
     def __init__(self) -> None:

@@ -44,7 +44,7 @@ __all__ = [
 
 
 def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[Node, BatchSource]]:
-    """Plan a graph, and open its sources, which starts the worker processes of parallel sources.
+    """Plan a graph, and open its sources. This starts the worker processes of parallel sources.
 
     Raises:
         ValueError: An operator doesn't support the pipeline's device.
@@ -70,7 +70,7 @@ def _rewritten(options: PipelineOptions, graph: Graph, device: torch.device | No
 def _build_cache(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> KeptSamples:
     """Return the cache for the samples that the graph before `fn.cache` computes.
 
-    The key of a cache consists of `digest`, which describes the graph, and of the settings that change pixels.
+    The cache's key consists of `digest`, which describes the graph, and the settings that change pixels.
     """
     version = sys.modules[__name__.partition(".")[0]].__version__
     surroundings = version, options.exact, options.scaled_decode, library() is not None
@@ -125,7 +125,7 @@ def _check_devices(options: PipelineOptions, graph: Graph) -> None:
 
 
 class Elsewhere(Protocol):
-    """An object that starts replicas on other machines, for example `Actors`."""
+    """An object that starts worker processes on other machines, for example `Actors`."""
 
     @property
     def count(self) -> int: ...
@@ -166,7 +166,7 @@ def build(
 
 
 def has_lazy_readers(planned: Plan) -> bool:
-    """Return whether a reader has ``lazy_init``, so that it is opened only when the first batch is computed."""
+    """Return whether a reader has ``lazy_init``, so that it isn't opened before the first batch."""
     return any(node.operator.kind == "reader" and node.constants.get("lazy_init") for node in planned.graph.nodes)
 
 

@@ -35,7 +35,7 @@ class _PipelineDecorator(Protocol[Options]):
 
 
 def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _PipelineDecorator[Options]]:
-    """Give a decorator the signature of an options class, for type checkers."""
+    """Set a decorator's signature to the fields of an options class, for type checkers."""
     return lambda decorator: cast("_PipelineDecorator[Options]", decorator)
 
 
@@ -57,15 +57,15 @@ def pipeline_def(
     """Turn a function that defines a graph into a factory of pipelines.
 
     The factory accepts the arguments of the function and of `Pipeline`. Arguments of the factory override the arguments
-    of `pipeline_def`. If the function and `Pipeline` have an argument of the same name, the factory passes it to the
-    function. The function returns one output, or a tuple of outputs.
+    of `pipeline_def`. If the function and `Pipeline` have an argument of the same name, the factory passes the argument
+    to the function. The function returns one output, or a tuple of outputs.
 
     Args:
-        fn: The function; None if the decorator is called with options only.
-        enable_conditionals: Apply ``if``, ``and``, ``or`` and ``not`` in the function to nodes, sample by sample. You
+        fn: The function; None if the decorator is called only with options.
+        enable_conditionals: True to allow nodes as conditions of ``if``, ``and``, ``or`` and ``not`` in the function;
+            the conditions apply sample by sample. You can override this when you call the factory.
+        debug: True to run the function again for every batch, so that you can step through it and print its nodes. You
             can override this when you call the factory.
-        debug: Run the function again for every batch, so that you can step through it and print its nodes. You can
-            override this when you call the factory.
         pipeline_kwargs: Arguments of `Pipeline`.
 
     Raises:

@@ -25,9 +25,9 @@ class GraphBuilder:
 
     Attributes:
         tracer: Records the operators.
-        function: Function that defines the graph; None if the graph is defined in another way.
+        function: Function that defines the graph; None if there is none.
         graph: The finished graph; None before `trace`.
-        defined_by: Name and line of the function under `pipeline_def`.
+        defined_by: Name and line of the function that `pipeline_def` decorates.
     """
 
     def __init__(self, owner: Any) -> None:
@@ -56,7 +56,7 @@ class GraphBuilder:
             _warn_of_a_part(edge, i)
 
     def add_sink(self, edge: DataNode) -> None:
-        """Mark the operator of an edge, so that it runs even if no output needs it; see `Pipeline.add_sink`."""
+        """Mark an operator that must run even if no output needs it; see `Pipeline.add_sink`."""
         if not isinstance(edge, DataNode) or edge.source is None:
             raise TypeError(f"a sink is an output of an operator, not {edge!r}")
         edge.source.preserve = True
@@ -83,7 +83,7 @@ class GraphBuilder:
 
 
 def _warn_of_a_part(edge: DataNode, index: int) -> None:
-    """Warn if an output was computed inside a branch of an ``if``, so that it lacks the other samples."""
+    """Warn if an output was computed inside a branch of an ``if``: it lacks the samples of the other branch."""
     scope = scope_of(edge)
     if not scope or edge.source is None or not edge.source.lines:
         return

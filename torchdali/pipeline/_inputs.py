@@ -14,7 +14,7 @@ __all__ = ["as_given", "class_names", "describe_readers", "feed", "find_source"]
 
 
 def describe_readers(running: Executor, name: str | None) -> dict[str, Any]:
-    """Return the sizes, shards and padding of a reader, or of all readers by name.
+    """Return the sizes, shards and padding of a reader; without a name, of all readers.
 
     Raises:
         RuntimeError: No reader has this name.
@@ -56,9 +56,9 @@ def feed(running: Executor, which: Any, data: Any, layout: str | None, stream: A
 
 
 def as_given(running: Executor, name: str, data: Any) -> Mapping[Node, SourceBatch]:
-    """Convert data to a batch of a source, by the source's node; return {} if the source can't use data for one batch.
+    """Convert data to a batch of a source, as ``{node: batch}``. Return {} if such data must be fed to the source.
 
-    The caller must feed data to a source of the second kind.
+    Sources that turn one input into several batches, for example videos, must be fed.
     """
     source = find_source(running, name)
     if not hasattr(source, "convert"):

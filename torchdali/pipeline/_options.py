@@ -1,4 +1,4 @@
-"""Constructor arguments of `Pipeline`: one table, from which its parameters, properties and docstring follow."""
+"""The constructor arguments of `Pipeline`, as one table that also defines its properties and its docstring."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _option(default: T, text: str, shown: str = "") -> T:
     Args:
         default: Default of the argument.
         text: Description of the argument. Consecutive arguments with the same text share one entry in the docstring.
-        shown: Docstring of the property of the same name; empty if `Pipeline` has no property of this name.
+        shown: Docstring of the property of `Pipeline` with the same name; empty if there is no property.
     """
     declared: Any = field(default=default, metadata={"text": text, "shown": shown})
     option: T = declared
@@ -54,11 +54,10 @@ _STREAMS = "a pipeline has two streams on its device, one for kernels and one fo
 class PipelineOptions:
     """The arguments of `Pipeline`, checked and converted.
 
-    The fields are the only list of the arguments: the parameters, properties and docstring of `Pipeline` are created
-    from them.
+    The parameters, properties and docstring of `Pipeline` are created from these fields.
 
     Attributes:
-        random_seed: The seed that the pipeline uses: ``seed``, or a random number with ``seed=None``.
+        random_seed: The seed that the pipeline uses: ``seed``, or a random number if ``seed`` is None.
         depths: Depths of the queues of the CPU stage and the GPU stage, in batches.
         output_specs: The combined ``output_dtype``, ``output_ndim`` and ``output_layout``.
     """
@@ -278,14 +277,14 @@ class PipelineOptions:
         return self.depths[1]
 
     def saved_arguments(self) -> dict[str, Any]:
-        """Return the arguments to save. The user's Python objects and the checkpoint aren't among them."""
+        """Return the arguments that are saved: all but the user's Python objects and the checkpoint."""
         return {name: getattr(self, name) for name in _SAVED}
 
 
 PipelineOptions.__init__.__qualname__ = "Pipeline.__init__"  # for errors about wrong arguments
 NAMES = frozenset(each.name for each in fields(PipelineOptions) if each.init)
 _LIKE = {"num_workers": "num_threads", "shuffle": "random_shuffle of the reader"}
-"""Arguments of `torch.utils.data.DataLoader`, and the argument to use here."""
+"""For arguments of `torch.utils.data.DataLoader`, the argument to use here."""
 _GIVE_IT = ": give it to Pipeline, to pipeline_def, or to the call of the function that pipeline_def made"
 _SAVED = [
     each.name for each in fields(PipelineOptions)
@@ -324,7 +323,7 @@ Raises:
 def takes_options(
     options: Callable[P, PipelineOptions],
 ) -> Callable[[Any], Callable[Concatenate[Any, P], None]]:
-    """Give a constructor the signature of `PipelineOptions`."""
+    """Set a constructor's signature to the arguments of `PipelineOptions`."""
 
     def decorate(function: Any) -> Callable[Concatenate[Any, P], None]:
         function.__signature__ = inspect.signature(PipelineOptions.__init__)
@@ -335,7 +334,7 @@ def takes_options(
 
 
 class Option(Generic[T]):
-    """A read-only property of `Pipeline` whose value is the attribute of the same name of `PipelineOptions`.
+    """A read-only property of `Pipeline` with the value of the same attribute of `PipelineOptions`.
 
     Args:
         shown: Function that converts the attribute to the property's value.
@@ -364,10 +363,9 @@ class Option(Generic[T]):
 
 
 def device_number(device: int | str | None) -> int | None:
-    """Return the index of a device given as an index or a name; 0 for a name without an index.
+    """Return the index of a device, from its index or name; 0 for a name without an index.
 
-    Scripts that pass the result as a shard, with ``shard_id=Pipeline.current().device_id``, therefore run on any
-    device.
+    Therefore scripts that pass the result as ``shard_id`` run on any device.
     """
     return torch.device(device).index or 0 if isinstance(device, str) else device
 
@@ -378,7 +376,7 @@ _INTEGERS = (
 
 
 def _integer(name: str, value: Any) -> int | None:
-    """Convert an integer of any type, for example NumPy's, to a Python int."""
+    """Convert an integer of any type, for example a NumPy integer, to a Python int."""
     try:
         return None if value is None else operator.index(value)
     except TypeError:

@@ -58,7 +58,7 @@ class OutputSpecs:
         return list(zip(*columns, strict=True))
 
     def check(self, outputs: Sequence[TensorList]) -> None:
-        """Raise RuntimeError if an output does not match its declaration."""
+        """Raise RuntimeError if an output doesn't match its declaration."""
         for i, (output, spec) in enumerate(zip(outputs, self.each(len(outputs)), strict=True)):
             dtype, ndim, layout = spec
             if dtype is not None and output.dtype != dtype:

@@ -1,4 +1,4 @@
-"""Draw a pipeline: the results of its operators for the next batch, and its graph."""
+"""Draw a pipeline: images of the next batch, and the graph."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LONGEST = 70  # characters of a line of code
 
 
 def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, ...], list[str]]:
-    """Return the next batch of a pipeline, or only its first samples, and the class names.
+    """Return the next batch of a pipeline, or only the batch's first samples, and the class names.
 
     A copy of the pipeline computes the batch, so the pipeline's own position doesn't change.
 
@@ -57,7 +57,7 @@ def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, .
     for node in graph.nodes:
         _check_source(node)
     if pipe._options.checkpoint is not None:
-        pipe.build()  # loads the checkpoint's position
+        pipe.build()  # loads the position from the checkpoint
     options, executor = pipe._options, pipe._executor
     size = options.batch_size or count
     copy = pipe._copy(
@@ -111,15 +111,15 @@ def _check_source(node: Node) -> None:
 
 
 def _is_alone(node: Node) -> bool:
-    """Return whether the results for a sample don't depend on the other samples, so that the batch may be smaller."""
+    """Return whether a node's results for a sample don't depend on other samples, so that a smaller batch is enough."""
     kind = node.operator.kind
     return kind in ("sample", "reader") or (kind == "batch" and node.operator.is_separable(node.constants))
 
 
 def _rename_places(executor: Executor, copy: Executor) -> Mapping[str, Any]:
-    """Return the position of an executor, for a copy of its pipeline with other outputs.
+    """Return the position of an executor for a copy of its pipeline that has other outputs.
 
-    The labels of readers and sources in the position are replaced by their labels in the copy.
+    The copy's labels of readers and sources replace the original labels.
     """
     names = {label: node.name for node, label in checkpoint.labels(executor.plan.graph).items()}
     labels = {node.name: label for node, label in checkpoint.labels(copy.plan.graph).items()}
@@ -144,7 +144,7 @@ def show_next(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
 
 
 def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
-    """Return a contact sheet with one row per operator whose results can be drawn, in order."""
+    """Return a contact sheet with one row for each operator whose results can be drawn."""
     if unknown := sorted(options.keys() - {"classes", "count", "size"}):
         raise TypeError(f"with each=True, show() takes classes, count and size, not {', '.join(unknown)}")
     graph, count = pipe._trace(), options.get("count") or IN_A_ROW
@@ -173,7 +173,7 @@ def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
 
 
 def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) -> Overlays:
-    """Return the overlays for an image that isn't an output: boxes from the image's reader if it delivers any."""
+    """Return the overlays for an image that isn't an output: the boxes of its reader, if the reader delivers boxes."""
     node = edge.source
     readers = [e.source for e in node.inputs if e is not None and e.source is not None] if node is not None else []
     beside = [seen[e] for reader in readers if reader.operator.kind == "reader" for e in reader.outputs if e in seen]
@@ -182,7 +182,7 @@ def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) ->
 
 
 def _known_arguments(graph: Graph) -> dict[str, Any]:
-    """Return the arguments of `show` that the graph determines: normalizations and the format of boxes."""
+    """Return those arguments of `show` that follow from the graph: normalizations and the format of boxes."""
     names = [_name(edge, k) for k, edge in enumerate(graph.outputs)]
     undone = {name: _normalization(edge) for name, edge in zip(names, graph.outputs, strict=True)}
     known: dict[str, Any] = {"normalizations": {name: each for name, each in undone.items() if each is not None}}

@@ -73,7 +73,7 @@ class Pipeline(PipelineOldNames):
 
     __doc__ = f"{inspect.cleandoc(__doc__ or '')}\n\n{describe_options()}"
     external_context: Mapping[str, Any] = {}
-    """Values that an iterator stored in the checkpoint from which this pipeline was restored; empty by default."""
+    """Values that an iterator has stored in the checkpoint from which this pipeline was restored; else empty."""
     factory: Callable[[], Pipeline] | None = None
     """Function that creates this pipeline again; None if `pipeline_def` didn't create the pipeline."""
 
@@ -174,7 +174,7 @@ class Pipeline(PipelineOldNames):
         self._builder.set_outputs(output_data_nodes)
 
     def add_sink(self, edge: DataNode) -> None:
-        """Mark the operator of an edge, so that it runs even if no output needs its results.
+        """Mark an operator that must run even if no output needs its results.
 
         Args:
             edge: An output of the operator.
@@ -188,11 +188,11 @@ class Pipeline(PipelineOldNames):
         return self._builder.trace(self.define_graph)
 
     def change_readers(self, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
-        """Change the arguments that all readers have (shards, shuffling, padding), before the pipeline is built.
+        """Change the readers' common arguments (shards, shuffling, padding) before the pipeline is built.
 
         Args:
-            change: Function that is called for each reader with a dictionary of these arguments, and returns the
-                changed arguments.
+            change: Function that receives a dictionary of a reader's common arguments, and returns the changed
+                arguments.
 
         Raises:
             RuntimeError: The pipeline is already built, or is in debug mode.
@@ -207,14 +207,14 @@ class Pipeline(PipelineOldNames):
 
     @property
     def is_built(self) -> bool:
-        """True once `build` or `start_py_workers` has opened the sources. From then on, the graph can't change."""
+        """True after `build` or `start_py_workers` has opened the sources. Then the graph can't change any more."""
         return self._plan is not None or self._executor is not None
 
     def build(self) -> None:
         """Trace and plan the graph, open the readers and sources, and start the threads. Further calls do nothing.
 
-        If a reader has ``lazy_init``, and no checkpoint was passed, the first batch opens the readers and starts the
-        threads.
+        If a reader has ``lazy_init`` and no checkpoint was passed, the readers are opened, and the threads started,
+        only when the first batch is scheduled.
 
         Raises:
             ValueError: ``batch_size`` is missing, or there is less than one thread.
@@ -255,9 +255,9 @@ class Pipeline(PipelineOldNames):
         return copy
 
     def start_py_workers(self) -> None:
-        """Trace and plan the graph, and open the sources, which starts the worker processes of parallel sources.
+        """Trace and plan the graph, and open the sources. This starts the worker processes of parallel sources.
 
-        `build` calls this method. Call it earlier if the processes must be forked before other code starts threads.
+        `build` calls this method. Call it yourself if the processes must be forked before other code starts threads.
         """
         if self._plan is not None:
             return
@@ -288,17 +288,17 @@ class Pipeline(PipelineOldNames):
 
     @property
     def _planned(self) -> Executor:
-        """The executor of the traced graph. Debug mode, which has no traced graph, raises an error."""
+        """The executor of the traced graph. Raises an error in debug mode, which has no traced graph."""
         return self._running
 
     # ------------------------------------------------------------ running
 
     def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[TensorList, ...]:
-        """Return the outputs of the next batch. Meanwhile, the pipeline computes the batches after it.
+        """Return the outputs of the next batch. The pipeline computes further batches in the background.
 
         Args:
             cuda_stream: Stream on which the outputs are used; the current stream by default.
-            pipeline_inputs: Data for sources: ``name=batch`` passes a batch to the source of this name; see
+            pipeline_inputs: Data for sources: ``name=batch`` passes a batch to the source with this name; see
                 `feed_input`.
 
         Raises:
@@ -317,10 +317,10 @@ class Pipeline(PipelineOldNames):
             return self.outputs(cuda_stream)
 
     def run_alone(self, inputs: Mapping[str, Any]) -> tuple[TensorList, ...]:
-        """Return the outputs of one batch, computed from data for the sources, while no other batch is in flight.
+        """Return the outputs of one batch with data for its sources. No other batch may be in flight.
 
         Args:
-            inputs: For each source, by name, a batch; see `feed_input`.
+            inputs: The batch for each source, by the source's name; see `feed_input`.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             return self._run_alone(inputs)
@@ -328,7 +328,7 @@ class Pipeline(PipelineOldNames):
     def _run_alone(self, inputs: Mapping[str, Any], stream: Any = None) -> tuple[TensorList, ...]:
         """Run one batch with data for its sources, and return its outputs.
 
-        If an interrupted call has left batches in flight, these are taken first, and their outputs are dropped.
+        Batches in flight from an interrupted call are taken first, and their outputs are dropped.
         """
         tag = object()
         self._start_one(inputs, tag)
@@ -343,7 +343,7 @@ class Pipeline(PipelineOldNames):
                     return outputs
 
     def schedule_run(self) -> None:
-        """Start the next batch. The first call starts as many batches as the queue holds."""
+        """Start the next batch. The first call fills the queue of batches in flight."""
         self.build()
         with self.driven_by(PipelineAPIType.SCHEDULED):
             if self._first and self.prefetch_depth > 1:
@@ -354,9 +354,9 @@ class Pipeline(PipelineOldNames):
     def _prefetch(self) -> None:
         """Fill the queue with batches.
 
-        As in DALI, this also happens if the pipeline isn't pipelined and the user calls `schedule_run` directly. If
-        replicas compute the batches, the method starts further batches, so that each replica has work. Pipelines with
-        sources that wait for `feed_input` are an exception, because the user feeds one batch at a time.
+        As in DALI, this also happens if the pipeline isn't pipelined and the user calls `schedule_run` directly. Worker
+        processes get further batches, so that each process has work, unless sources wait for `feed_input`: the user
+        feeds one batch at a time.
         """
         ahead = 0 if self.input_names else self._running.placing.processes - 1
         for _ in range(max(self._options.depths) + ahead + (ahead > 0)):
@@ -375,10 +375,10 @@ class Pipeline(PipelineOldNames):
         self._schedule(inputs or {}, tag, self._setup_ended)  # `ended`: the epoch ends after the batches in flight
 
     def _schedule(self, inputs: Mapping[str, Any], tag: object = None, ended: bool = False) -> None:
-        """Start one batch with data for its sources. The batch doesn't use data that was fed to these sources before.
+        """Start one batch with data for its sources. Data that was fed to these sources before isn't used.
 
         Args:
-            inputs: For each source, by name, a batch.
+            inputs: The batch for each source, by the source's name.
             tag: Object by which `collect` identifies the batch.
             ended: True if `iter_setup` has ended the epoch.
         """
@@ -392,7 +392,7 @@ class Pipeline(PipelineOldNames):
         running.schedule(ended, fed=fed, tag=tag)
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """Wait for the oldest batch in flight, and return its outputs, which belong to the caller."""
+        """Wait for the oldest batch in flight, and return its outputs. The outputs belong to the caller."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
             return self._outputs(cuda_stream)
 
@@ -417,7 +417,7 @@ class Pipeline(PipelineOldNames):
     def share_next(self, taken: int) -> tuple[TensorList, ...]:
         """Return the outputs of the batch with index `taken`.
 
-        If an interrupt prevented the caller from receiving them, a second call returns the same outputs.
+        If an interrupt prevented the caller from receiving the outputs, a second call returns the same outputs.
 
         Args:
             taken: Number of batches that the caller has received so far, see `taken`.
@@ -427,7 +427,7 @@ class Pipeline(PipelineOldNames):
             return self._take(None)
 
     def collect(self, taken: int) -> tuple[object, tuple[TensorList, ...] | Exception] | None:
-        """Wait for the batch with index `taken`, and return its tag, and its outputs or its error.
+        """Wait for the batch with index `taken`, and return its tag, and its outputs or error.
 
         Args:
             taken: Number of batches that the caller has received so far, as in `share_next`.
@@ -444,7 +444,7 @@ class Pipeline(PipelineOldNames):
             return running.taken.tag, outputs
         except Exception as error:
             if running.taken.tag is before.tag and taken == before.number:
-                raise  # no batch was taken, so the error doesn't belong to a batch
+                raise  # the error doesn't belong to a batch, because no batch was taken
             return running.taken.tag, error
 
     def _take(self, cuda_stream: Any) -> tuple[TensorList, ...]:
@@ -486,26 +486,26 @@ class Pipeline(PipelineOldNames):
         return self._executor is None or self._executor.empty
 
     def iter_setup(self) -> None:
-        """Override this method to call `feed_input`. The pipeline calls it before it schedules a batch.
+        """Override this method to call `feed_input`. The pipeline calls `iter_setup` before each batch.
 
-        To end the epoch, raise StopIteration. From then on, the method isn't called until `reset`.
+        To end the epoch, raise StopIteration. Then the method isn't called again before `reset`.
         """
 
     def enable_api_check(self, enable: bool) -> None:
-        """Set whether mixing `run`, `schedule_run` and iterators raises an error, which is the default.
+        """Set whether an error is raised if `run`, `schedule_run` and iterators are mixed.
 
         Args:
-            enable: True to raise an error; False to allow mixing.
+            enable: True to raise an error (the default); False to allow mixing.
         """
         self._api_check.enabled = enable
 
     def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Declare that a `with` block runs the pipeline in one of DALI's styles. Inside, all methods are allowed.
+        """Declare that a `with` block runs the pipeline in one of DALI's ways. Inside, all methods are allowed.
 
-        The styles count batches differently, so a program that mixes them would skip batches.
+        The ways count batches differently, so a program that mixes them would skip batches.
 
         Raises:
-            RuntimeError: The pipeline was run in another style before.
+            RuntimeError: The pipeline was run in another way before.
         """
         return self._api_check.driven_by(api)
 
@@ -548,8 +548,8 @@ class Pipeline(PipelineOldNames):
     def submit(self, **inputs: Any) -> None:
         """Start exactly one batch with data for its sources. `outputs` returns the batches in order.
 
-        The first call of `schedule_run` fills the queue; `submit` never does. The errors are the same as in
-        `feed_input`. If an error is raised, no batch was started.
+        Unlike `schedule_run`, the first call doesn't fill the queue. The errors are the same as in `feed_input`. If an
+        error is raised, no batch was started.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
@@ -566,7 +566,8 @@ class Pipeline(PipelineOldNames):
 
         Args:
             records: Indices of the records, in order; they may repeat.
-            key: Key of the batch's random numbers, which depend only on the key and on the position in the batch.
+            key: Key of the batch's random numbers. A sample's numbers depend only on the key and its position in the
+                batch.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
@@ -581,8 +582,8 @@ class Pipeline(PipelineOldNames):
     def skip(self, batches: int) -> None:
         """Skip the next batches that aren't scheduled yet, without computing them.
 
-        Skipping takes some microseconds per batch. The next batch is the same as after loading a checkpoint at this
-        position. The result of `state_dict` counts the skipped batches once the batch after them is taken.
+        This takes some microseconds per batch. The next batch is the same as after loading a checkpoint at this
+        position. `state_dict` counts the skipped batches only after the next batch was taken.
 
         Args:
             batches: Number of batches to skip.
@@ -600,7 +601,7 @@ class Pipeline(PipelineOldNames):
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the last batch that was taken, as JSON values.
 
-        Batches in flight don't count. A pipeline that resumes from this position computes them again.
+        Batches in flight don't count. A pipeline that resumes from this position computes these batches again.
         """
         return checkpoint.encode({**self._planned.taken_state, "files": self._file_lists}, self._fingerprint)
 
@@ -657,7 +658,7 @@ class Pipeline(PipelineOldNames):
         """Return the graph and the pipeline's arguments as JSON text, for `deserialize`.
 
         Args:
-            define_graph: Function that defines the graph, if the graph isn't defined in another way.
+            define_graph: Function that defines the graph; None if the graph is already defined.
             filename: File to which the text is also written.
 
         Raises:
@@ -683,8 +684,8 @@ class Pipeline(PipelineOldNames):
     ) -> Self:
         """Create a pipeline from the result of `serialize`.
 
-        If the pipeline has sources that wait for `feed_input`, only one batch is in flight, as in DALI: one
-        `feed_input` per `run` is enough, and `run` accepts inputs. With ``exec_pipelined=True``, several batches are in
+        If the pipeline has sources that wait for `feed_input`, only one batch is in flight, as in DALI. So one
+        `feed_input` per `run` is enough, and `run` accepts inputs. Pass ``exec_pipelined=True`` for several batches in
         flight.
 
         Args:
@@ -706,8 +707,7 @@ class Pipeline(PipelineOldNames):
     def deserialize_and_build(self, serialized_pipeline: str | bytes) -> None:
         """Load a graph from the result of `serialize`, and build this pipeline with it.
 
-        For batch size, number of threads, device and seed, a value that was passed to this pipeline overrides the saved
-        one.
+        If batch size, number of threads, device or seed were passed to this pipeline, they override the saved values.
         """
         arguments, self._builder.graph = read_pipeline(serialized_pipeline)
         own = {k: v for k in _TAKEN_OVER if (v := getattr(self._options, k)) is not None}
@@ -726,9 +726,9 @@ class Pipeline(PipelineOldNames):
 
         Args:
             filename: File to write.
-            show_tensors: Draw edges as separate boxes.
+            show_tensors: True to draw edges as separate boxes.
             show_ids: Accepted, without effect, as in DALI.
-            use_colors: Color operators by device.
+            use_colors: True to color operators by device.
         """
         text = serialization.dot(self._trace(), show_tensors=show_tensors, use_colors=use_colors)
         Path(filename).write_text(text, encoding="utf-8")
@@ -739,12 +739,13 @@ class Pipeline(PipelineOldNames):
         """Return a contact sheet of the next batch. The pipeline's position doesn't change.
 
         A copy of the pipeline computes the batch, with its own readers and sources. If a source is a function, the copy
-        calls the function once more; iterators aren't supported. This method doesn't open a window: a notebook displays
-        the result; elsewhere, call ``pipe.show().show()``.
+        calls the function once more; iterators aren't supported. A notebook displays the result. Elsewhere, call
+        ``pipe.show().show()`` to open a window.
 
         Args:
             path: File to which the sheet is also saved.
-            each: Draw one row per operator, all with the same samples. Operators in branches of an ``if`` are skipped.
+            each: True to draw one row per operator, all with the same samples. Operators in branches of an ``if`` are
+                skipped.
             options: Options of `torchdali.pictures.show`; with `each`, only ``count``, ``size`` and ``classes``.
 
         Raises:
@@ -759,8 +760,8 @@ class Pipeline(PipelineOldNames):
     def show_graph(self, path: str | os.PathLike[str] | None = None) -> Svg:
         """Return a drawing of the graph as SVG text, which a notebook displays.
 
-        If the pipeline has run, each box contains its operator's time as in `stats`. With ``enable_memory_stats``, it
-        also contains the size of the operator's outputs in the last batch.
+        If the pipeline has run, each box contains its operator's time as in `stats`. With ``enable_memory_stats``, the
+        box also contains the size of the operator's outputs in the last batch.
 
         Args:
             path: File to which the SVG is also saved.
@@ -798,7 +799,7 @@ class Pipeline(PipelineOldNames):
     def output_stream(self) -> Any:
         """Return the stream on which the device stage runs; None on the CPU.
 
-        You needn't wait for outputs: the stream that is current when you take them waits for them.
+        You needn't wait for outputs: your current stream waits for a batch when you take the batch.
         """
         return self._planned.device_stream.stream
 
@@ -812,7 +813,7 @@ class Pipeline(PipelineOldNames):
         return self.reader_meta(name)["epoch_size_padded"]
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Return the sizes, shards and padding of a reader; without a name, a dictionary of all readers.
+        """Return the sizes, shards and padding of a reader; without a name, a dictionary for all readers.
 
         Raises:
             RuntimeError: No reader has this name.
@@ -837,9 +838,10 @@ class Pipeline(PipelineOldNames):
         """Return the memory of each operator's outputs: ``{operator: {measure: [one value per output]}}``.
 
         The measures have DALI's names. ``real_memory_size`` and ``reserved_memory_size`` are the bytes of an output in
-        the last batch; with the prefix ``max_``, they are the bytes of its largest sample. They are 0 for an output
-        that only operators of the same chain use. ``CPU_output_0`` and so on are the pipeline's outputs. Without
-        ``enable_memory_stats``, the result is empty.
+        the last batch; ``max_real_memory_size`` and ``max_reserved_memory_size`` are the bytes of its largest sample.
+        All are 0 for an output that exists only sample by sample, because the next operators use each sample
+        immediately. ``CPU_output_0`` and so on are the pipeline's outputs. Without ``enable_memory_stats``, the result
+        is empty.
         """
         planned = self._planned
         return planned.memory.summary(planned.plan.graph)
@@ -851,9 +853,9 @@ class Pipeline(PipelineOldNames):
     def explain(self) -> str:
         """Return a text that explains how the pipeline runs.
 
-        The text contains the graph, the plan, the operators before caches, and the operators on the fast path. If the
-        pipeline has worker processes, or a reason for not having any, the text describes this. It also lists the
-        batched implementations that have failed so far.
+        The text contains the graph, the plan, the operators before caches, and the operators on the fast path (in the
+        native library). It says why the pipeline has, or doesn't have, worker processes. It also lists the batched
+        implementations that have failed so far.
         """
         executor = self._planned
         plan, placing = executor.plan, executor.placing
@@ -870,11 +872,11 @@ class Pipeline(PipelineOldNames):
         return sorted(self._bad_samples.report, key=lambda bad: (bad.batch, bad.sample))
 
     def stats(self) -> Stats:
-        """Return the time spent in operators, in waiting for batches, and in the consumer. Printed, it is a table."""
+        """Return the time spent in operators, in waiting for batches, and in your loop. `print` shows a table."""
         return replace(self._running.stats(), skipped=tuple(dict.fromkeys(map(str, self.bad_sample_report()))))
 
     def trace(self) -> None:
-        """Start recording the time of every operator call, for `write_trace`."""
+        """Start to record the time of every operator call, for `write_trace`."""
         self._running.profile.trace()
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:

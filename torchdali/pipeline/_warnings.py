@@ -16,7 +16,7 @@ _ANY_AXES = frozenset(("ConvertImageDtype", "Identity", "ToDtype"))
 
 
 def warn_of_likely_mistakes(graph: Graph) -> None:
-    """Warn about operators whose results are probably not as intended. The warning points to the user's line."""
+    """Warn about operators whose results are probably wrong. The warning points to the user's line."""
     for node in graph.nodes:
         text = _RULES.get(node.operator.name, _nothing)(node) or _of_channels(node) or _of_bytes(node)
         if text and node.lines:
@@ -67,7 +67,7 @@ def _of_channels(node: Node) -> str:
 def _of_bytes(node: Node) -> str:
     """Return a warning if an operator on pixels receives the encoded bytes of files; otherwise "".
 
-    Most operators on pixels reject these bytes. The others would process them as pixels.
+    Most operators on pixels reject these bytes. The others would process the bytes as pixels.
     """
     edge = node.inputs[0] if node.inputs else None
     if not node.operator.has("pixels") or edge is None or edge.source is None or edge.index:
@@ -86,7 +86,7 @@ def _of_scales(node: Node) -> str:
 
 
 def scale_mistake(mean: Any, std: Any) -> str:
-    """Return the warning if `mean` and `std` are between 0 and 1, which is wrong for uint8 images; otherwise ""."""
+    """Return a warning if `mean` and `std` are between 0 and 1, which is wrong for uint8 images; otherwise ""."""
     if not (_is_of_unit_range(mean) and _is_of_unit_range(std)):
         return ""
     return f"mean={mean} and std={std} are on the scale 0 to 1, but pixels are bytes, 0 to 255: multiply both by 255"
@@ -120,9 +120,9 @@ def _is_of_unit_range(numbers: Any) -> bool:
 
 
 def _way_from_decoder(node: Node) -> list[Node] | None:
-    """Return the nodes before a node, back to the image decoder, which is included; None without an image decoder.
+    """Return the nodes from the image decoder to a node; None without an image decoder.
 
-    The result is also None if an operator between the decoder and the node changes the range of the values.
+    The result is also None if an operator between them changes the range of the values.
     """
     way: list[Node] = []
     while node.inputs and node.inputs[0] is not None and node.inputs[0].source is not None:

@@ -1,6 +1,6 @@
 """Batches of samples: `TensorListCPU` and `TensorListGPU`, and their base class.
 
-The samples of a batch are stored in one of several forms (`_storage.py`). Operators build their result with
+The samples of a batch are stored in one of several forms (`_storage.py`). Operators build their results with
 `TensorList.from_dense`, `from_samples` or `from_rows`, which neither copy nor check the samples.
 """
 
@@ -121,8 +121,8 @@ class TensorList:
 
         Args:
             samples: One tensor per sample. All tensors must have the same dtype, number of axes and device. The batch
-                stores the list itself, not a copy. Inside a running pipeline, an item may be None: a sample that was
-                not computed, because it belongs to another branch of an ``if``.
+                stores the list itself, not a copy. Inside a running pipeline, an item is None if its sample belongs to
+                another branch of an ``if``.
             layout: Layout of one sample.
             dtype: Dtype of the elements; used only for an empty batch.
             ndim: Number of axes of a sample; used only for an empty batch.
@@ -197,7 +197,7 @@ class TensorList:
 
     @property
     def uploaded(self) -> torch.Tensor | None:
-        """The batch as one tensor on a device if a copy was uploaded in advance, else None."""
+        """A copy of the batch on a device, as one tensor, if it was uploaded in advance; else None."""
         return self._uploaded
 
     def set_uploaded(self, tensor: torch.Tensor | None) -> None:
@@ -205,7 +205,7 @@ class TensorList:
         self._uploaded = tensor
 
     def current_storage(self) -> SampleStorage:
-        """Return the current storage of the samples. Methods such as `stack` may replace the storage later."""
+        """Return the storage object of the samples. Methods such as `stack` may replace this object."""
         return self._stored
 
     def samples(self) -> list[torch.Tensor]:
@@ -213,15 +213,15 @@ class TensorList:
         return self._stored.samples()
 
     def rows(self) -> tuple[torch.Tensor, Sequence[int]] | None:
-        """Return the rows of all samples and each sample's row count if the batch is stored as rows, else None."""
+        """Return the rows of all samples, and each sample's number of rows; None if the batch isn't stored as rows."""
         return self._stored.rows
 
     def dense(self) -> torch.Tensor | None:
-        """Return the tensor ``(batch, ...)`` if the batch is stored as one, else None."""
+        """Return the tensor ``(batch, ...)`` if the batch is stored as one tensor, else None."""
         return self._stored.dense
 
     def stack(self) -> torch.Tensor:
-        """Return the batch as one tensor ``(batch, ...)``, and store the batch as this tensor from then on.
+        """Convert the batch's storage to one tensor ``(batch, ...)``, and return this tensor.
 
         Raises RuntimeError if the shapes of the samples differ.
         """
@@ -260,7 +260,7 @@ class TensorList:
         self._source_info = infos
 
     def come_from(self, other: TensorList) -> None:
-        """Copy the samples' origins from another batch, unless this batch has origins or the lengths differ."""
+        """Copy the samples' origins from another batch, unless this batch has origins or the sizes differ."""
         infos = other._source_info
         if infos is not None and self._source_info is None and len(infos) == len(self):
             self._source_info = infos
@@ -293,7 +293,7 @@ class TensorList:
         """Use at least protocol 2: before Python 3.11, protocols 0 and 1 drop the slots of base classes."""
         return super().__reduce_ex__(max(protocol, 2))
 
-    if TYPE_CHECKING:  # so that type checkers accept `pipe.run()[0].as_array()`; on an accelerator it fails
+    if TYPE_CHECKING:  # so that type checkers accept `pipe.run()[0].as_array()`, which fails on an accelerator
 
         def as_array(self) -> npt.NDArray[Any]: ...
         def as_cpu(self) -> TensorListCPU: ...
@@ -306,7 +306,7 @@ class TensorList:
     def at(self, i: int, /) -> Any:
         """Return sample `i`, counted from 0.
 
-        On the CPU, this is a NumPy array with a copy; on the GPU, it is a `TensorGPU` that shares the batch's memory.
+        On the CPU, the result is a NumPy array, a copy. On the GPU, it is a `TensorGPU` that shares the batch's memory.
         """
         raise NotImplementedError
 
@@ -354,12 +354,12 @@ class TensorList:
         return tensor_of(self._kind, flat.view(lengths))
 
     def _pack(self) -> torch.Tensor:
-        """Store all elements, in order, in one block of memory and return the block as a 1D tensor."""
+        """Store all elements, in order, in one block of memory. Return the block as a 1D tensor."""
         self._stored, flat = self._stored.pack()
         return flat
 
     def data_ptr(self) -> int:
-        """Move all samples into one block of memory, and return the address of its first element."""
+        """Move all samples into one block of memory, and return the block's address."""
         return self._pack().data_ptr() if len(self) else 0
 
     def reinterpret(self, new_type: DALIDataType) -> None:
@@ -379,7 +379,7 @@ class TensorList:
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
         """Return a contact sheet of the samples: images, clips, masks, spectrograms or sounds.
 
-        The method opens no window. A notebook displays the result; elsewhere, call ``batch.show().show()``.
+        A notebook displays the result. Elsewhere, call ``batch.show().show()`` to open a window.
 
         Args:
             path: File to which the sheet is also saved.
@@ -453,14 +453,14 @@ class TensorListCPU(TensorList):
         super().__init__(object, layout, contiguous)
 
     def at(self, i: int, /) -> np.ndarray[Any, Any]:
-        """Return a copy of sample `i`, counted from 0; RuntimeError if `i` is out of range."""
+        """Return a copy of sample `i`, counted from 0. RuntimeError if `i` is out of range."""
         samples = self.samples()
         if not 0 <= _sample_index(i) < len(samples):
             raise RuntimeError(f"sample index {i} is out of range for a batch of {len(samples)}")
         return samples[i].numpy().copy()
 
     def as_array(self) -> np.ndarray[Any, Any]:
-        """Return a copy as an array ``(batch, ...)``; RuntimeError if the shapes of the samples differ."""
+        """Return a copy as an array ``(batch, ...)``. RuntimeError if the shapes of the samples differ."""
         return self.stack().numpy().copy()
 
     def as_cpu(self) -> TensorListCPU:
@@ -473,7 +473,7 @@ class TensorListCPU(TensorList):
 
     @staticmethod
     def broadcast(sample: Any, num_samples: int, /) -> TensorListCPU:
-        """Return a batch that contains a sample `num_samples` times, sharing the sample's memory."""
+        """Return a batch that contains a sample `num_samples` times. It shares the sample's memory."""
         return _broadcast(TensorListCPU, sample, num_samples)
 
     @staticmethod
@@ -525,7 +525,7 @@ class TensorListGPU(TensorList):
         return self.device.index or 0
 
     def at(self, i: int, /) -> TensorGPU:
-        """Return sample `i`, counted from 0, sharing memory; RuntimeError if `i` is out of range."""
+        """Return sample `i`, counted from 0. It shares the batch's memory. RuntimeError if `i` is out of range."""
         if not 0 <= _sample_index(i) < len(self):
             raise RuntimeError(f"sample index {i} is out of range for a batch of {len(self)}")
         sample: TensorGPU = self[i]
@@ -548,14 +548,14 @@ class TensorListGPU(TensorList):
         Args:
             ptr: The address.
             cuda_stream: Stream on which to copy; the current stream if None.
-            non_blocking: Return before the copy has finished.
+            non_blocking: True to return before the copy has finished.
             use_copy_kernel: Accepted for compatibility.
         """
         copy_to_device(self._pack(), ptr, cuda_stream, non_blocking)
 
     @staticmethod
     def broadcast(sample: Any, num_samples: int, /) -> TensorListGPU:
-        """Return a batch that contains a sample `num_samples` times, sharing the sample's memory."""
+        """Return a batch that contains a sample `num_samples` times. It shares the sample's memory."""
         return _broadcast(TensorListGPU, sample, num_samples)
 
     @staticmethod

@@ -110,8 +110,8 @@ class _DeviceMemory:
 def copy_to_device(tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream: Any, non_blocking: bool) -> None:
     """Copy a tensor's elements in row-major order, without gaps, to an address on the tensor's device.
 
-    The stream that copies first waits for the current stream, on which the tensor was computed. The tensor's memory
-    isn't reused before the copy has finished.
+    The copying stream first waits for the current stream, on which the tensor was computed. The tensor's memory isn't
+    reused before the copy has finished.
     """
     if tensor.device.type == "cpu":  # "device" data of a pipeline with device_id="cpu"
         return copy_to_memory(tensor, ptr)
@@ -129,10 +129,10 @@ def copy_to_device(tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream
 
 @contextlib.contextmanager
 def on_stream(stream: Any) -> Iterator[None]:
-    """Make a torch stream and its device current in this thread, for a `with` block.
+    """Make a torch stream and its device current in this thread in a `with` block.
 
-    `torch.cuda.stream` alone isn't enough: at the end of its block, it makes the previous device current again. If
-    nothing has used that device before, CUDA then creates a context there, which takes half a gigabyte.
+    `torch.cuda.stream` alone isn't enough: at the end of its block, it makes the previous device current again. If that
+    device wasn't used before, CUDA then creates a context on it, which takes half a gigabyte.
     """
     with torch.cuda.device(stream.device), torch.cuda.stream(stream):
         yield
@@ -159,7 +159,7 @@ def stream_of(stream: Any, device: torch.device) -> torch.cuda.Stream:
 
 
 def wait_for(stream: Any, device: torch.device) -> None:
-    """Make a CUDA device's current stream wait for all work that was submitted to another stream so far."""
+    """Make a CUDA device's current stream wait for all work that was already submitted to another stream."""
     if stream is not None and device.type == "cuda":
         torch.cuda.current_stream(device).wait_stream(stream_of(stream, device))
 

@@ -9,7 +9,7 @@ import torch
 
 from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype
 
-_EDGE = 2  # number of samples, or elements along an axis, that are shown at each end of long data
+_EDGE = 2  # number of samples, or of elements of an axis, that are shown at the start and end of long data
 _MANY_ELEMENTS = 1000
 _MANY_SHAPES = 16
 
@@ -37,7 +37,7 @@ def name_of(dtype: torch.dtype | None) -> str:
 
 
 def shapes_of(shapes: Sequence[tuple[int, ...]]) -> str:
-    """Return the shapes of a batch's samples; if there are many, only the first and last shapes."""
+    """Return the shapes of a batch's samples as text; of many shapes, only the first and last."""
     texts = [str(shape) for shape in shapes]
     if len(texts) > _MANY_SHAPES:
         texts = [*texts[:_EDGE], "...", *texts[-_EDGE:]]
@@ -45,14 +45,14 @@ def shapes_of(shapes: Sequence[tuple[int, ...]]) -> str:
 
 
 def values_of(tensor: torch.Tensor, margin: int = 4) -> str:
-    """Return the values of a tensor. Each line after the first is indented by `margin` spaces."""
+    """Return the values of a tensor as text. Each line after the first is indented by `margin` spaces."""
     tensor = tensor.detach().cpu()
     array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
     return np.array2string(array, prefix=" " * margin, threshold=_MANY_ELEMENTS, edgeitems=_EDGE)
 
 
 def batch_values(samples: Sequence[torch.Tensor], ndim: int) -> str:
-    """Return the values of a batch; if there are many, only the first and last samples."""
+    """Return the values of a batch as text; of many samples, only the first and last."""
     is_long = sum(sample.numel() for sample in samples) > _MANY_ELEMENTS
     if is_long and len(samples) > 2 * _EDGE + 1:
         ends = [values_of(sample, 5) for sample in (*samples[:_EDGE], *samples[-_EDGE:])]

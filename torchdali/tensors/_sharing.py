@@ -1,4 +1,4 @@
-"""Copy batches that share memory, so that writing to a batch does not change another batch."""
+"""Copy batches that share memory, so that a write to one batch doesn't change another batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def separate(batches: Sequence[TensorList], others: Iterable[TensorList] = ()) -
     owned = [(0, batch) for batch in others] + list(enumerate(batches, 1))
     extents = sorted((*_extent(tensor), i) for i, batch in owned for tensor in _tensors(batch) if tensor.numel())
     shared: set[int] = set()
-    owners, end = {0}, 0  # the batches that overlap so far, by index, and the end of their memory
+    owners, end = {0}, 0  # indices of the overlapping batches so far, and the end of their memory
     for low, high, i in extents:
         owners, end = {i} if low >= end else owners | {i}, max(end, high)
         shared |= owners - {min(owners)}

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from torch import Tensor as TorchTensor  # because `Tensor.torch` hides the name of the module
+from torch import Tensor as TorchTensor  # inside of the class, `Tensor.torch` hides the module
 
 from torchdali.tensors._foreign import (
     as_torch,
@@ -25,7 +25,8 @@ def no_attribute(holder: object, name: str, way: str) -> AttributeError:
     Args:
         holder: The object without the attribute.
         name: Name of the attribute.
-        way: Code that returns a torch tensor; the message suggests it if torch tensors have the attribute.
+        way: Code that converts the object to a torch tensor. If torch tensors have the attribute, the message suggests
+            this code.
     """
     hint = f"; PyTorch tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
     return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}", name=name)
@@ -97,7 +98,7 @@ class Tensor:
         self._tensor = reinterpret(self._tensor, new_type)
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Remove, in place, all axes of length 1; with `dim`, only this axis, if its length is 1.
+        """Remove all axes of length 1 in place; with `dim`, only this axis if its length is 1.
 
         Returns whether an axis was removed. Raises RuntimeError for an axis that does not exist.
         """
@@ -111,7 +112,7 @@ class Tensor:
         return bool(dropped)
 
     def data_ptr(self) -> int:
-        """Make the elements contiguous in row-major order, and return the address of the first one."""
+        """Make the elements contiguous in row-major order, and return the first element's address."""
         self._tensor = self._tensor.contiguous()
         return self._tensor.data_ptr()
 
@@ -134,7 +135,7 @@ class Tensor:
         return tensor.__dlpack__(stream=stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return the device as a pair: DLPack's code of the device type, and the device's index."""
+        """Return the device as a pair: DLPack's code for the type of device, and the device's index."""
         kind, index = self._tensor.__dlpack_device__()
         return kind, index
 
@@ -154,8 +155,8 @@ class TensorCPU(Tensor):
 
     Args:
         object: A torch tensor, a `TensorCPU`, an object with the buffer protocol (a NumPy array,
-            bytes), a DLPack capsule or an object with ``__dlpack__``. The tensor shares the object's memory, except for
-            read-only buffers, which are copied.
+            bytes), a DLPack capsule or an object with ``__dlpack__``. The tensor shares the object's memory; read-only
+            buffers are copied.
         layout: Names of the axes, one letter each.
         is_pinned: Accepted for compatibility and ignored; PyTorch knows whether memory is pinned.
 
@@ -207,7 +208,7 @@ class TensorGPU(Tensor):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Description of the memory, through which other libraries on the same device can share it."""
+        """Description of the memory, with which other libraries can share it."""
         interface: dict[str, Any] = self._tensor.__cuda_array_interface__
         return interface
 

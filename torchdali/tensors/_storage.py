@@ -1,7 +1,7 @@
 """Storage of the samples of a batch: one tensor, one block of memory, or one tensor per sample.
 
-All storage classes have the same interface. A storage object is immutable, except for cached views of its samples, so
-several batches may share it. If a batch needs its samples in another form, it replaces its storage object.
+All storage classes have the same interface. Storage objects are immutable, except for cached views of the samples, so
+several batches may share an object. A batch that needs its samples in another form replaces its storage object.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SampleStorage:
     _samples: list[torch.Tensor] | None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the constructor's arguments, without cached views: pickle would copy the memory of each view."""
+        """Return the constructor's arguments without cached views, because pickle would copy each view's memory."""
         raise NotImplementedError
 
     def samples(self) -> list[torch.Tensor]:
@@ -109,7 +109,7 @@ class SampleStorage:
 
 
 class Dense(SampleStorage):
-    """One tensor whose first dimension is the batch; the samples are views of it."""
+    """One tensor whose first dimension is the batch. The samples are views of this tensor."""
 
     __slots__ = ("dense",)
 
@@ -163,17 +163,16 @@ class Dense(SampleStorage):
 
 
 class SeparateSamples(SampleStorage):
-    """One tensor or NumPy array per sample, of any shapes. Only this form can be empty and without a dtype.
+    """One tensor or NumPy array per sample, of any shapes. Only this form can be empty, and then may lack a dtype.
 
     Args:
-        samples: The samples. The list itself is stored, not a copy; None represents a sample that a branch did not
-            compute.
+        samples: The samples. The list itself is stored, not a copy. An item is None if a branch has no such sample.
         device: Device of the samples.
-        dtype: Dtype of the elements; used only without tensors.
-        ndim: Number of axes of a sample; used only without tensors.
+        dtype: Dtype of the elements; used only if there are no tensors.
+        ndim: Number of axes of a sample; used only if there are no tensors.
         arrays: NumPy arrays, instead of `samples`: at least one array, all of the same dtype and number of axes,
-            contiguous and writable. Tensors that share the arrays' memory are only created on demand, because creating
-            a tensor takes as long as ten accesses to its array, and because creating or deleting one releases the GIL.
+            contiguous and writable. Tensors that share the arrays' memory are created only when they are needed,
+            because that is slow and releases the GIL.
     """
 
     __slots__ = ("_dtype", "_ndim", "arrays", "device")
@@ -247,10 +246,9 @@ class PackedSamples(SampleStorage):
         flat: The memory as a one-dimensional tensor.
         offsets: Index of each sample's first element in `flat`.
         shapes: Shapes of the samples. All samples are contiguous and have the same number of axes.
-        rows: If the samples are consecutive: the memory as rows ``(n, ...)``, and the number of rows of each sample.
-        turned: True if each sample is the transpose of its rows, which are then a matrix. Only chains of operators use
-            this form, because an operator can process the rows of all samples in one call. Before the samples become a
-            batch, `straight` converts them.
+        rows: The memory as rows ``(n, ...)``, and each sample's number of rows; None if the samples aren't consecutive.
+        turned: True if each sample is the transpose of the matrix of its rows. Then an operator can process the rows of
+            all samples in one call. Before the samples become a batch, `straight` converts them.
     """
 
     __slots__ = ("_shapes", "device", "flat", "offsets", "rows", "turned")
@@ -278,7 +276,7 @@ class PackedSamples(SampleStorage):
         return cls(rows.view(-1), offsets, shapes, (rows, counts), turned)
 
     def straight(self) -> PackedSamples:
-        """Copy transposed samples to contiguous memory; return a storage without transposed samples unchanged."""
+        """Copy transposed samples to contiguous memory. A storage without transposed samples is returned unchanged."""
         if not self.turned:
             return self
         elements = self.flat.numpy()

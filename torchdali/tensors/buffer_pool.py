@@ -1,8 +1,8 @@
-"""A pool of memory for batches, which is reused after the user has released a batch.
+"""A pool of memory for batches. A batch's memory is reused after the user has released the batch.
 
-A delivered batch belongs to the user: its memory returns to the pool only after the last tensor that shares it was
-deleted. PyTorch has no hook for this deletion. But a tensor that was created from a NumPy array keeps the array alive,
-so the pool creates each tensor from an array, and holds a weak reference to the array.
+Memory returns to the pool after the last tensor that shares it was deleted. PyTorch has no hook for this deletion. But
+a tensor that was created from a NumPy array keeps the array alive. So the pool creates each tensor from an array, and
+stores a weak reference to the array.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = ["BufferPool", "Bytes", "Lease", "Loan", "release_unused"]
 Bytes = npt.NDArray[np.uint8]
 _POOLED = 1 << 20  # bytes; for smaller tensors, the allocator is as fast
 _SPARE = 4  # a block may be larger than its tensor by at most 1/_SPARE of the tensor's size
-_KEEP = 4  # maximum number of free blocks; only consumers that release many batches at a time would need more
+_KEEP = 4  # largest number of free blocks; more would help only a consumer that releases many batches at a time
 
 
 class Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     """A view of a block in use.
 
-    Tensors keep it alive, so that it is deleted with the last tensor that shares the block.
+    Tensors keep this object alive, so that it is deleted with the last tensor that shares the block.
     """
 
 
@@ -41,7 +41,7 @@ class Loan(weakref.ref[Lease]):
 
 
 class _FreeBlocks:
-    """Blocks that no tensor uses, and the lock for them. All pools of plain memory share one object."""
+    """Blocks that no tensor uses, and their lock. All pools of plain memory share one object of this class."""
 
     def __init__(self) -> None:
         self.blocks: list[Bytes] = []
@@ -59,7 +59,7 @@ class BufferPool:
 
     def __init__(self, pinned: bool = False) -> None:
         self._pinned = pinned
-        # Pinned memory is not shared between pools, because each pool's streams copy from it.
+        # Pools don't share pinned memory, because each pipeline's streams copy from it.
         self._shared = not pinned and type(self) is BufferPool
         self._lent: dict[int, Loan] = {}
         self._returned: deque[Loan] = deque()
@@ -76,7 +76,7 @@ class BufferPool:
         """Bytes of the blocks in use."""
         with self._lock:
             self._collect()
-            # `list` copies the values in one step, which is needed because `empty` adds loans without the lock.
+            # `list` copies the values in one step. This is needed because `empty` adds loans without the lock.
             return sum(loan.block.nbytes for loan in list(self._lent.values()))
 
     @property
@@ -95,12 +95,12 @@ class BufferPool:
             return torch.empty(shape, dtype=dtype, pin_memory=self._pinned)
         block = self._take(self._block_size(size))
         lease = block.view(Lease)
-        # Not `weakref.finalize`: its callback is Python code. A Ctrl-C that arrives during this code would be lost.
+        # `weakref.finalize` isn't used, because its callback is Python code, in which a Ctrl-C could be lost.
         loan = Loan(lease, self._returned.append)
         loan.block = block
-        # The pool stores the weak reference: Python only calls the callback of a weak reference that still exists. The
-        # callback runs in the thread that deletes the last tensor. This thread may be inside `_take` and hold the lock,
-        # so the callback must not take a lock. It only appends to a deque, which is atomic.
+        # The pool stores the weak reference, because Python calls the callback only if the reference still exists. The
+        # callback runs in the thread that deletes the last tensor. This thread may already hold the pool's lock, so the
+        # callback takes no lock. It only appends to a deque, which is atomic.
         self._lent[id(loan)] = loan
         memory = torch.from_numpy(lease)
         return (memory if lease.nbytes == size else memory[:size]).view(dtype).view(shape)
@@ -120,13 +120,13 @@ class BufferPool:
                     block = self._free_block(size)
             if block is not None:
                 return block
-        # Not under the lock: pinning memory takes long. Meanwhile, other threads may take free blocks.
+        # Create the block without the lock, because pinning takes long. Other threads may take free blocks meanwhile.
         return self._make_block(size)
 
     def _free_block(self, size: int) -> Bytes | None:
         free = self._free.blocks
-        # Prefer the most recently returned block, which may still be in the CPU's cache. Batches vary in size, so the
-        # size of a block only needs to be about right.
+        # Prefer the most recently returned block, which may still be in the CPU's cache. The size needs to be only
+        # about right, because batches vary in size.
         for i in reversed(range(len(free))):
             if size <= free[i].nbytes <= size + size // _SPARE:
                 return free.pop(i)
@@ -137,12 +137,12 @@ class BufferPool:
         return torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
 
     def _drop_block(self, blocks: list[Bytes]) -> None:
-        """Called under the lock after blocks were removed from the pool; subclasses may override it."""
+        """Do nothing. Subclasses may override this method, which is called with the lock after blocks were removed."""
 
     def _collect(self) -> None:
         """Move the blocks of deleted tensors to the free blocks. The caller must hold the lock."""
         while self._returned:
-            # The caller's lock prevents two threads from removing the same block.
+            # The caller's lock prevents that two threads remove the same block.
             loan = self._returned.popleft()
             self._free.blocks.append(self._lent.pop(id(loan)).block)
         self._drop(max(0, len(self._free.blocks) - _KEEP))
@@ -177,7 +177,7 @@ def release_unused() -> None:
 
 
 def _forget() -> None:
-    """Forget the pools in a forked process: a thread of the parent may have held their locks during the fork."""
+    """Forget the pools in a forked process, because a thread of the parent may have held their locks."""
     _pools.clear()
     _plain.clear()
 

@@ -1,7 +1,6 @@
-"""DALI's enumerations, data types, layouts and sample infos, with DALI's names and integer values.
+"""DALI's enumerations, data types, layouts and sample infos, with DALI's names and values.
 
-Dictionaries map data types to the dtypes of torch and NumPy and back, so a conversion is cheap. The public module
-`torchdali.types` exports these classes.
+The public module `torchdali.types` exports these classes.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class DALIDataType(NamedInt):
     PYTHON_OBJECT = 24
 
     def __call__(self) -> DALIDataType:
-        """Return the data type itself: ``tensor.dtype()`` is the deprecated form of ``tensor.dtype``."""
+        """Return the data type itself, because ``tensor.dtype()`` is the deprecated form of ``tensor.dtype``."""
         warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", DeprecationWarning, stacklevel=2)
         return self
 
@@ -243,7 +242,7 @@ def _unknown_type(framework_type: object) -> TypeError:
 
 
 class TensorLayout:
-    """Names of a tensor's axes, one letter each, for example ``"HWC"``. A layout can also be compared with a str."""
+    """The names of a tensor's axes, one letter each, for example ``"HWC"``. It can be compared with a str."""
 
     __slots__ = ("_axes",)
 
@@ -287,7 +286,7 @@ def _axes_of(layout: object) -> str:
 
 
 class SampleInfo:
-    """Position of a sample. `external_source` passes it to sources that return single samples.
+    """The position of a sample. `external_source` passes it to sources that return single samples.
 
     Args:
         idx_in_epoch: Index of the sample in the epoch.
@@ -310,7 +309,7 @@ class SampleInfo:
 
 
 class BatchInfo:
-    """Position of a batch. `external_source` passes it to sources that return whole batches.
+    """The position of a batch. `external_source` passes it to sources that return whole batches.
 
     Args:
         iteration: Index of the batch in the epoch.

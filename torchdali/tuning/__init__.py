@@ -1,7 +1,9 @@
-"""`tune`: find the fastest settings of a pipeline on this machine with measurements.
+"""`tune`: measure which settings of a pipeline are the fastest on this machine.
 
-The module `search` compares settings, and knows nothing of pipelines. `machine` measures a pipeline with some settings,
-and `usage` measures the processor time and the bytes read meanwhile. `report` describes the bottleneck.
+The module `search` compares settings, and doesn't depend on pipelines. `machine` measures a pipeline with some
+settings, and `usage` its processor time and the bytes that it reads. `report` describes the bottleneck.
+
+The search changes one setting in each *step*. A *pair* is two measurements, one with each of two settings.
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ from torchdali.tuning.search import Measure, SearchResult, Setting, Settings, co
 
 __all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
 
-_STEPS, _LAST = 0.8, 0.9  # fractions of the time at which the search's steps and its last comparison must end
-_PAIRS = 3  # pairs of measurements for which time must remain after the steps; the last comparison needs at least two
-_DEPTHS = (2, 3, 4, 6, 8)  # depths of the queue; 1 is omitted, because its disadvantage shows only in training
+_STEPS, _LAST = 0.8, 0.9  # fractions of the time after which the steps and the last comparison must end
+_PAIRS = 3  # pairs for which time must remain after the steps; the last comparison needs at least two
+_DEPTHS = (2, 3, 4, 6, 8)  # depths of the queue; 1 is omitted, because it is slow only in real training loops
 _VERDICT_RUNS = 3
 _NOISY = 0.1
 
@@ -38,26 +40,26 @@ def tune(
     memory: int | None = None,
     progress: Callable[[int, int], None] = lambda position, count: None,
 ) -> Report:
-    """Find the fastest settings of a pipeline and its bottleneck with measurements. The pipeline itself is unchanged.
+    """Measure which settings of a pipeline are the fastest, and find its bottleneck. The pipeline isn't changed.
 
     Args:
-        factory: Function that creates the pipeline, with the options of `Pipeline` as arguments: `Pipeline.factory`.
+        factory: Function that creates the pipeline and accepts the options of `Pipeline`, such as `Pipeline.factory`.
         seconds: Duration of all measurements together. The current settings are always measured once; further
             measurements start only if they fit into this time.
         step: Duration of the training step in seconds; 0 for a loop without work.
-        cores: Greatest number of threads, and of processes; by default the number of cores of this process.
-        memory: Greatest size in bytes of the batches in flight.
-        progress: Function that is called with the elapsed seconds and the total seconds.
+        cores: Largest number of threads, and of processes; by default, the number of cores of this process.
+        memory: Largest size in bytes of the batches in flight.
+        progress: Function that is called with the elapsed and the total seconds.
 
     Raises:
-        ValueError: the pipeline has no ``batch_size`` or ``num_threads``.
-        RuntimeError: the pipeline raises an error, or its source has no data or waits for `Pipeline.feed_input`.
+        ValueError: The pipeline has no ``batch_size`` or ``num_threads``.
+        RuntimeError: The pipeline raises an error, or its source has no data or waits for `Pipeline.feed_input`.
     """
     began, load = time.monotonic(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     machine, most = Machine(factory, step, memory), cores or cores_here()
 
     def over(part: float, pairs: int = 1) -> Callable[[], bool]:
-        """Return a function that returns True if ``pairs`` more pairs of measurements exceed ``part`` of the time."""
+        """Return a function that tells whether ``pairs`` more pairs would exceed the fraction ``part`` of the time."""
         return lambda: time.monotonic() - began + 2 * pairs * machine.seconds > part * seconds
 
     def measure(settings: Settings) -> float | None:
@@ -67,7 +69,7 @@ def tune(
     start = _present(factory)
     scaled = None
     with contextlib.closing(machine):
-        measure(start)  # determines the duration of a measurement, for `over`
+        measure(start)  # `over` needs the duration of a measurement
         machine.close()
         result = search(measure, choices_of(start, most), start, full(start, most), over(_STEPS, _PAIRS), over(_LAST))
         if not over(1.0)() and _may_scale(factory, machine.runs):
@@ -83,7 +85,7 @@ def tune(
 
 
 def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
-    """Return the current settings of a pipeline, with the number of processes that the pipeline has chosen."""
+    """Return the current settings of a pipeline, including the number of processes that it has chosen."""
     pipe = factory()
     for name in ("batch_size", "num_threads"):
         if getattr(pipe, name) is None:
@@ -153,7 +155,7 @@ def _notes(machine: Machine, run: TimedRun, result: SearchResult) -> list[str]:
 
 
 def _on_time(machine: Machine, result: SearchResult, seconds: float, duration: float) -> list[str]:
-    """Return notes on measurements that did not fit into the time, and on a duration that exceeded it."""
+    """Return notes if measurements did not fit into the time, or took longer."""
     notes, one = [], f"one measurement of this pipeline takes {machine.seconds:.1f} s"
     if not (result.is_complete or result.comparisons):
         least = math.ceil((2 * _PAIRS + 1) * machine.seconds / _STEPS)

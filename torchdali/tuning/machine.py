@@ -34,8 +34,8 @@ class TimedRun:
         rate: Rate in samples/s.
         usage: Processor time and bytes read during the measurement.
         waited: Fraction of the time for which the loop waited for the loader.
-        operators: Name, line and fraction of the operators' time for each operator, slowest first.
-        memory: Estimated size in bytes of all batches in flight, if each is as large as the last batch.
+        operators: Name, line and fraction of all operators' time for each operator, slowest first.
+        memory: Size in bytes of all batches in flight, estimated from the last batch.
         fast_path: The lines of `Pipeline.explain` about the fast path.
     """
 
@@ -71,14 +71,13 @@ def processes_of(pipe: Pipeline) -> int:
 class Machine:
     """A callable that measures a pipeline with any settings.
 
-    The two pipelines of a comparison are open at the same time, so that measurements can alternate quickly. There is an
-    exception: if a pipeline's worker processes must be forked, no threads may exist, so the other pipeline is closed
-    first.
+    The two pipelines of a comparison are open at the same time, so that measurements can alternate quickly. But if a
+    pipeline's worker processes must be forked, the other pipeline is closed first, because no threads may exist.
 
     Args:
-        factory: Function that creates the pipeline, with the options of `Pipeline` as arguments.
+        factory: Function that creates the pipeline and accepts the options of `Pipeline`.
         step: Duration of the training step in seconds.
-        memory: Greatest size in bytes of the batches in flight.
+        memory: Largest size in bytes of the batches in flight.
 
     Attributes:
         runs: All measurements.
@@ -94,7 +93,7 @@ class Machine:
         self.refusals: dict[str, None] = {}
 
     def __call__(self, settings: Settings) -> float | None:
-        """Return the rate in samples/s for settings; None if the pipeline or the memory limit doesn't support them."""
+        """Return the rate in samples/s; None if the pipeline or the memory limit doesn't allow the settings."""
         processes = settings.get("num_processes", 1)
         if processes > 1 and not self._has_processes:
             return None

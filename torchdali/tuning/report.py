@@ -15,9 +15,9 @@ __all__ = ["Report", "call_of", "limits"]
 
 _HIDDEN = 0.05  # a loader keeps up if the loop waits for it during less than this fraction of the time
 _FULL = 0.8  # fraction of the cores' time above which the cores count as fully used
-_OTHERS = 0.15  # greatest fraction of the cores that other programs use on a quiet machine
-_LONGEST = 60  # greatest number of characters of an argument
-_WIDTH = 100  # greatest number of characters of a line
+_OTHERS = 0.15  # largest fraction of the cores that other programs may use on a quiet machine
+_LONGEST = 60  # largest number of characters of an argument
+_WIDTH = 100  # largest number of characters of a line
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Report:
         line: The call with the changed arguments; see `call_of`.
         rate: Rate with the fastest settings in samples/s.
         comparisons: The comparisons of settings, in order.
-        last: Comparison of the search's result with the start settings; None if they are the same.
+        last: Comparison of the search's result with the start settings; None if both are the same.
         scaled: Comparison of ``scaled_decode=True`` with the fastest settings; None if it was not measured.
         limit: Sentence on the bottleneck.
         notes: Further sentences.
@@ -82,8 +82,7 @@ def limits(run: TimedRun, cores: int, step: float, load: float) -> str:
         run: Measurement of the fastest settings.
         cores: Number of cores that the process may use.
         step: Duration of the training step in seconds; 0 for no training step.
-        load: The system's load average at the start of the tuning, used if the measurement has no data on other
-            programs.
+        load: The system's load average at the start. It is used if the measurement has no data on other programs.
     """
     slowest, line, share = run.operators[0] if run.operators else ("nothing", "", 0.0)
     place = f" ({line})" if line else ""
@@ -132,8 +131,8 @@ def _is_decoding(operator: str) -> bool:
 def call_of(factory: Callable[..., Any], changes: Settings) -> str:
     """Return the Python code of the call that creates a pipeline with changed settings.
 
-    Dots replace long arguments. If the function belongs to torchdali, so that the user doesn't call it (as for
-    `Loader.from_folder`), return only the changed settings.
+    Dots replace long arguments. If the function belongs to torchdali (for example in `Loader.from_folder`), return only
+    the changed settings, because the user doesn't call the function.
     """
     keywords: Mapping[str, Any] = {}
     arguments: tuple[Any, ...] = ()

@@ -1,7 +1,7 @@
-"""Search for the fastest settings of a machine, step by step, with measurements.
+"""Search for the fastest settings step by step, with measurements.
 
-The search is independent of pipelines and clocks: the machine is a function from settings to a rate. Rates are noisy,
-and drift when other programs start and stop. So the search compares settings by pairs of consecutive measurements.
+The search is independent of pipelines and clocks: it calls a function that returns the rate with some settings. Rates
+are noisy, and change when other programs start and stop. So settings are compared by pairs of consecutive measurements.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ Measure = Callable[[Settings], float | None]
 """Function that returns the samples per second with some settings, or None if the settings can't be used."""
 
 WORTH = 0.02  # smallest gain for which a setting is changed
-_PAIRS = 12  # greatest number of pairs of measurements in one comparison
-_FEW, _HOPELESS = 6, 0.05  # a comparison ends after six pairs if its uncertainty is greater than 0.05
-_CLEAR = 0.1  # two pairs are enough if both differ by more than this in the same direction
+_PAIRS = 12  # largest number of pairs of measurements in one comparison
+_FEW, _HOPELESS = 6, 0.05  # a comparison ends after six pairs if its uncertainty exceeds 0.05
+_CLEAR = 0.1  # two pairs are enough if both show a difference larger than this, in the same direction
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting and its possible values, in an order in which neighbors are similar."""
+    """A setting and its possible values, ordered so that neighbors are similar."""
 
     name: str
     values: tuple[Any, ...]
 
     def beside(self, settings: Settings, step: int) -> Settings | None:
-        """Return settings with the next value of this setting, or the previous value for a step of -1.
+        """Return settings with the next value of this setting (step 1), or the previous one (step -1).
 
         Return None beyond the first and the last value.
         """
@@ -42,12 +42,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of a challenger's settings with known settings.
+    """A comparison of new settings (the challenger) with known settings.
 
     Attributes:
         settings: Settings of the challenger.
-        ratios: For each pair of measurements, the logarithm of the challenger's rate over the known settings' rate;
-            empty if a setting can't be used.
+        ratios: For each pair of measurements, the logarithm of the challenger's rate divided by the known settings'
+            rate; empty if one of the settings can't be used.
     """
 
     settings: Settings
@@ -55,7 +55,7 @@ class Comparison:
 
     @property
     def gain(self) -> float:
-        """Gain in speed; 0.1 means 10 %. From five pairs on, the mean omits a fifth of the pairs at each end."""
+        """Mean gain in speed; 0.1 means 10 %. With five or more pairs, the largest and smallest fifth are omitted."""
         if not self.ratios:
             return -1.0
         cut = len(self.ratios) // 5
@@ -92,7 +92,7 @@ _TRIMMED = 1.1  # ratio of a trimmed mean's standard error to the standard error
 def compare(
     measure: Measure, known: Settings, challenger: Settings, enough: Callable[[], bool], least: int = 1
 ) -> Comparison:
-    """Measure two settings alternately until it is clear which settings are faster.
+    """Measure two settings alternately until it is clear which are faster.
 
     Args:
         measure: Function that measures the rate with some settings.
@@ -104,7 +104,7 @@ def compare(
     ratios: list[float] = []
     comparison = Comparison(challenger, ())
     while len(ratios) < _PAIRS and (len(ratios) < least or not (comparison.is_decided or enough())):
-        # The order alternates from pair to pair, so that a growing or shrinking load favors neither of the settings.
+        # The order changes from pair to pair, so that a growing or shrinking load favors neither of the settings.
         first, second = (known, challenger) if len(ratios) % 2 else (challenger, known)
         rates = [measure(first), measure(second)]
         if rates[0] is None or rates[1] is None:
@@ -119,7 +119,8 @@ class SearchResult:
     """The result of a search.
 
     Attributes:
-        best: The fastest settings; the start settings, unless the last comparison confirms the result of the steps.
+        best: The fastest settings: the result of the steps if the last comparison confirms it, otherwise the start
+            settings.
         comparisons: Comparisons of the steps, in order.
         last: Comparison of the steps' result with the start settings; None if both are the same.
         is_complete: False if the time was used up before the end of the search.
@@ -142,16 +143,16 @@ def search(
     """Search for the fastest settings with steps from the start settings.
 
     A step is taken only for a gain that is larger than the noise. Among many steps, some seem to gain by chance. So the
-    last comparison compares the result of the steps with the start settings again.
+    result of the steps is finally compared with the start settings again.
 
     Args:
         measure: Function that measures the rate with some settings.
         choices: The settings to change, with their possible values.
         start: The current settings, with a value for each of ``choices``.
-        others: Settings that are tried first; the steps begin at the fastest of these. Because each step changes only
-            one setting, only `others` can change two settings at the same time.
+        others: Settings that are tried before the steps, for changes of several settings at the same time. The steps
+            begin at the fastest settings so far.
         enough: Function that returns True when the time for steps is used up.
-        enough_in_all: Function that returns True when the time for the last comparison is used up, too.
+        enough_in_all: Function that returns True when the time for the last comparison is also used up.
     """
     best, comparisons, seen = start, list[Comparison](), [start]
 
@@ -177,7 +178,7 @@ def search(
 def _steps(choices: Sequence[Setting], best: Callable[[], Settings]) -> Iterator[Settings]:
     """Yield neighbors of the best settings, first with higher values, then with lower values.
 
-    While changing one setting improves the rate, continue with this setting in the same direction.
+    As long as a setting's new value improves the rate, continue with this setting in the same direction.
     """
     for step in (1, -1):
         for choice in choices:

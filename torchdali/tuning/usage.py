@@ -1,6 +1,6 @@
-"""Measure the processor time and read bytes of this process and its workers, and other programs' processor time.
+"""Measure processor time and read bytes of this process and its workers, and other programs' processor time.
 
-All values are available on Linux, in ``/proc``. On other systems, only this process's processor time is available.
+Linux has all values in ``/proc``. On other systems, only this process's processor time is available.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds and bytes used so far; `since` returns the usage between two points in time.
+    """Seconds and bytes used so far, or (from `since`) between two points in time.
 
     Attributes:
         wall: Wall-clock seconds.
         own: Processor seconds of this process and its descendants.
         all: Processor seconds of all programs on the cores of this process; None if unknown.
         read: Bytes that this process and its descendants have read from files, including cached files.
-        from_disk: Bytes that were read from disk.
+        from_disk: Bytes that these processes have read from disk.
     """
 
     wall: float
@@ -87,7 +87,7 @@ def _family() -> list[int]:
 
 
 def _fields(stat: Path) -> list[str]:
-    """Return the fields of a ``stat`` file after the process name, which may contain spaces: state, parent, ..."""
+    """Return the fields (state, parent, ...) of a ``stat`` file after the process name, which may contain spaces."""
     return stat.read_text().rpartition(")")[2].split()
 
 
