@@ -65,8 +65,8 @@ class ChunkFunction:
         tensor: Batched implementation for samples in one tensor; None if the operator has none.
         ragged: Batched implementation for samples of different shapes; None if the operator has none.
         dtypes: Dtypes of the first input that ``ragged`` accepts; empty for all.
-        empty: Function that allocates memory for the results of ``ragged``. If it is None, ``ragged`` is called only
-            for samples of at most `MOST_BYTES` in total.
+        empty: Function that allocates memory for the results of ``ragged``. Without this function, ``ragged`` is called
+            only for samples of at most `MOST_BYTES` in total.
         stacks: True to stack small results of single samples into one tensor even if the inputs aren't one tensor.
         on_device: Implementation for a whole batch on an accelerator; None if the operator has none.
     """

@@ -56,7 +56,8 @@ def assume_layout(name: str, takes: Takes, ndim: int) -> str:
 def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
     """Return the first input's layout, on which the outputs' layouts depend.
 
-    If the layout is unset, return the operator's first layout with the input's number of axes, or "" if there is none.
+    If the layout is unset, return the operator's first layout with the input's number of axes; "" if the operator has
+    none.
     """
     inputs = declared.schema.inputs
     if layout or ndim is None or not inputs or not inputs[0].takes.names:

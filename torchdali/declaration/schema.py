@@ -180,7 +180,7 @@ class Argument:
     Attributes:
         name: Name of the argument.
         convert: Function that converts a passed value.
-        default: Default value; `REQUIRED` if there is none.
+        default: Default value; `REQUIRED` for a required argument.
         edge: "sample", "frame" or "frames" (see `PerSampleMark`); None if the argument can't be passed per sample.
         annotation: The annotation in the signature.
         hidden: True if the argument isn't public.

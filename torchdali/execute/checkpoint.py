@@ -198,7 +198,7 @@ def check_files(state: Mapping[str, Any], lists: Mapping[str, str]) -> None:
     """Warn if a reader's files, or their order, have changed since a state was saved.
 
     Args:
-        state: The state. If it comes from an earlier version without digests of file lists, there is no warning.
+        state: The state. A state from an earlier version, without digests of file lists, causes no warning.
         lists: Digests of the readers' current file lists, by label.
     """
     for label, digest in lists.items():

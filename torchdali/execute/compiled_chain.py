@@ -384,7 +384,10 @@ class CompiledChain:
         )
 
     def _is_read_by_user(self, node: Node) -> bool:
-        """Return whether a reader reads the user's dataset. If a chunk fails, such records must not be read again."""
+        """Return whether a reader reads the user's dataset.
+
+        If a chunk fails, the user's records must not be read again.
+        """
         dataset = self._datasets.get(node)
         return dataset is not None and not is_ours(type(dataset))
 
@@ -449,7 +452,7 @@ def _samples(batch: TensorList, in_tensors: bool, ragged: bool) -> Any:
 def _shape_argument(batch: TensorList, value: HostValue) -> Column:
     """Return the values of an argument or condition, one per sample. Errors name the operator and the user's line.
 
-    If a sample isn't in the branch that computes the value, its value is None.
+    The value is None for samples outside of the branch that computes it.
     """
     per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
     try:

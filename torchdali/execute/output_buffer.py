@@ -137,7 +137,7 @@ class OpenBuffer:
         whole: A tensor for all samples; None if the shape of the samples is unknown. The attribute doesn't change after
             the buffer is opened, so threads read it without a lock. Each operator writes only to its chunk's rows.
         arena: Memory for samples of any shapes; None if it isn't needed.
-        there: Images that were decoded on the device; None if there are none.
+        there: Images that were decoded on the device, or None.
     """
 
     def __init__(

@@ -576,7 +576,7 @@ class Tracer:
         self.nodes.append(node)
 
     def _scope_of(self, node: Node) -> tuple[Condition, ...]:
-        """Return the conditions under which a node runs: those of the current branch and of the node's inputs.
+        """Return the conditions under which a node runs: the current branch's and the inputs' conditions.
 
         Nested branches extend the list of conditions of the outer branch, so the longest list is returned.
 

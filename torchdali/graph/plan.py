@@ -217,7 +217,7 @@ def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
 def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[Node, tuple[int, StepKind]]:
     """Return a later slot (a pair of level and kind) for each copy to the device.
 
-    A copy gets the level of the first node that uses it; without such a node, the level of the last step on the device.
+    A copy gets the level of the first node that uses it; if no node uses it, the level of the last step on the device.
     Otherwise, small values such as labels would be copied separately, before the images are decoded.
     """
     steps = {n: level for n, (level, kind) in slots.items() if kind is StepKind.STEP}

@@ -25,7 +25,7 @@ class GraphBuilder:
 
     Attributes:
         tracer: Records the operators.
-        function: Function that defines the graph; None if there is none.
+        function: Function that defines the graph, or None.
         graph: The finished graph; None before `trace`.
         defined_by: Name and line of the function that `pipeline_def` decorates.
     """

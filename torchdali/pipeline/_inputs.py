@@ -56,7 +56,7 @@ def feed(running: Executor, which: Any, data: Any, layout: str | None, stream: A
 
 
 def as_given(running: Executor, name: str, data: Any) -> Mapping[Node, SourceBatch]:
-    """Convert data to a batch of a source, as ``{node: batch}``. Return {} if such data must be fed to the source.
+    """Convert data to a batch of a source, as ``{node: batch}``. Return {} if the source must be fed.
 
     Sources that turn one input into several batches, for example videos, must be fed.
     """

@@ -34,7 +34,7 @@ def _option(default: T, text: str, shown: str = "") -> T:
     Args:
         default: Default of the argument.
         text: Description of the argument. Consecutive arguments with the same text share one entry in the docstring.
-        shown: Docstring of the property of `Pipeline` with the same name; empty if there is no property.
+        shown: Docstring of the property of `Pipeline` with the same name; empty if it has no property.
     """
     declared: Any = field(default=default, metadata={"text": text, "shown": shown})
     option: T = declared

@@ -166,10 +166,10 @@ class SeparateSamples(SampleStorage):
     """One tensor or NumPy array per sample, of any shapes. Only this form can be empty, and then may lack a dtype.
 
     Args:
-        samples: The samples. The list itself is stored, not a copy. An item is None if a branch has no such sample.
+        samples: The samples. The list itself is stored, not a copy. An item may be None: a sample of another branch.
         device: Device of the samples.
-        dtype: Dtype of the elements; used only if there are no tensors.
-        ndim: Number of axes of a sample; used only if there are no tensors.
+        dtype: Dtype of the elements; used only without tensors.
+        ndim: Number of axes of a sample; used only without tensors.
         arrays: NumPy arrays, instead of `samples`: at least one array, all of the same dtype and number of axes,
             contiguous and writable. Tensors that share the arrays' memory are created only when they are needed,
             because that is slow and releases the GIL.

@@ -49,7 +49,7 @@ class Placing:
     Attributes:
         processes: Number of replicas.
         stages: Number of stages, from the first one, that run in the replicas; 0 without replicas.
-        reason: The reason if there are no replicas, or if later stages run in the main process; otherwise "".
+        reason: The reason for using only the main process, also for only the later stages; otherwise "".
         forked: True if replicas are forked from the main process; False if the plan is sent to new processes.
         waits: True to wait for the replicas before the first batch; False to compute batches with threads until the
             replicas are ready.

@@ -6,8 +6,8 @@
   an owner: then it is sent only to this worker.
 - If a worker is suspended (Ctrl-Z, SIGSTOP) while it has a job, the pool kills it.
 - If a replica dies, other replicas compute its batches. The pool starts a new replica, unless too many died recently.
-- If two replicas die after they began the same batch, the batch fails. The error says how the second one ended. If no
-  worker is left and none can be started, every batch fails with the last error.
+- If two replicas die after they began the same batch, the batch fails. The error says how the second one ended. If all
+  workers have ended and none can be started, every batch fails with the last error.
 - If a source worker dies, the state of its sources is lost. Therefore all source workers end, and all jobs fail.
 - One thread receives all replies, and another one kills suspended workers. The rest of the work on a batch is done by
   the threads of the pipeline.

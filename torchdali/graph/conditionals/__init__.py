@@ -8,8 +8,8 @@ Callables that the pipeline function calls are also rewritten when they are call
 `__call__`, torch modules, and `functools.partial` objects. Installed code isn't rewritten, nor is code marked with
 `do_not_convert`.
 
-Constructs that can't be rewritten, for example loops, stay unchanged. If the condition of such a construct is a node,
-an error explains the alternative; see `python_only`.
+Loops and other constructs that can't be rewritten stay unchanged. If their condition is a node, an error explains the
+alternative; see `python_only`.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
 def _qualified_name(function: types.FunctionType) -> str:
     """Return the qualified name of a function's code.
 
-    Python 3.10 has no such name. There, the function's own qualified name is returned.
+    In Python 3.10, code has no qualified name, and the function's own qualified name is returned.
     """
     of_function = function.__name__ if hasattr(function, "__wrapped__") else function.__qualname__
     name: str = getattr(function.__code__, "co_qualname", of_function)

@@ -189,7 +189,7 @@ def and_(left: Any, right: Callable[[], Any], *variables: Any) -> Any:
     Args:
         left: The left operand.
         right: Function that returns the right operand.
-        variables: Getter, setter and names of the variables that `right` sets; empty if there are none.
+        variables: Getter, setter and names of the variables that `right` sets; empty if it sets none.
     """
     if not isinstance(left, DataNode):
         return left and right()

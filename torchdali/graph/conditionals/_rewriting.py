@@ -125,7 +125,7 @@ class _Rewriter(ast.NodeTransformer):
         )  # fmt: skip
 
     def obstacle(self, statements: Sequence[ast.stmt]) -> str:
-        """Return the construct that can't be moved into a function, as a key for `python_only`; "" if there is none."""
+        """Return the construct that can't be moved into a function, as a key for `python_only`, or ""."""
         if self._inside and _returns(statements[:1]):
             return "return"
         if self._globals.intersection(_targets(statements)):
@@ -346,7 +346,7 @@ _OBSTACLES: dict[type[ast.AST], str] = {
 
 
 def _obstacle(statements: Sequence[ast.stmt]) -> str:
-    """Return the construct that can't be moved into a function; "" if there is none."""
+    """Return the construct that can't be moved into a function, or ""."""
     inside = {id(n) for node in _own(statements) if isinstance(node, _LOOPS) for n in _own(node.body)}
     kinds = (type(n) for n in _own(statements) if not (id(n) in inside and isinstance(n, (ast.Break, ast.Continue))))
     return next((_OBSTACLES[kind] for kind in kinds if kind in _OBSTACLES), "")

@@ -77,7 +77,7 @@ class _ShareDecoder(NamedTuple):
         operator: Name of the new operator.
         originals: The nodes whose constants the operator uses.
         resize: The node that resizes the images, with further outputs of the new operator as per-sample arguments; None
-            if there are no further outputs.
+            without further outputs.
         numbers: Names of these arguments.
     """
 
