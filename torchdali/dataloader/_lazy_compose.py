@@ -168,7 +168,7 @@ def _forget_rows() -> None:
     _searches = itertools.count()
 
 
-# Some programs create a `Compose` for each sample. After this number of calls of `_find_row`, no transforms are fused.
+# Some programs create a `Compose` for each sample. After this number of searches, no further `Compose` is searched.
 _MOST = 256
 
 
