@@ -113,7 +113,7 @@ class OperatorClass:
         self.device, self.name = device or "cpu", name
 
     def _by_place(self, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments that were passed by position, by name. Only Python function operators support this.
+        """Return the positional arguments by their names. Only Python function operators have positional arguments.
 
         Raises:
             TypeError: an argument was also passed by name, or there are too many positional arguments.

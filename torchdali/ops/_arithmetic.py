@@ -4,9 +4,9 @@ This module declares one hidden operator for each function of `torchdali.kernels
 ``math.sqrt`` and so on. It also defines the expressions that `DataNode`'s Python operators (such as ``__add__``) and
 `torchdali.math` look up by name.
 
-If an operand is a number, it is not a node of its own. Instead, the function's node has a text argument ``constants``
-with one item per operand: a number and its dtype, or ``_`` for an input. For example, ``Constant(255).uint8() - x`` is
-recorded as ``math.sub(x, constants="255:uint8, _")``.
+Operands that are numbers don't become nodes. Instead, the function's node has a text argument ``constants`` with one
+item per operand: a number and its dtype, or ``_`` for an input. For example, ``Constant(255).uint8() - x`` is recorded
+as ``math.sub(x, constants="255:uint8, _")``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _operands(constants: str, dtypes: tuple[torch.dtype, ...]) -> list[arithmeti
 
 
 def _read(constants: str) -> Parts:
-    """Parse a text like ``"255:uint8, _"``: a `Number` for each number, None for each input; () if it is empty."""
+    """Parse a text like ``"255:uint8, _"`` to a `Number` for each number, and None for each input."""
     return tuple(_read_part(part) for part in constants.split(", ")) if constants else ()
 
 
@@ -164,7 +164,7 @@ def _check_nesting(name: str, index: int, operand: Any) -> None:
 
 
 def _as_float(value: float) -> float:
-    """Round a number to float32, as DALI does in constants of any floating-point type."""
+    """Round a number to float32, as DALI does for constants of any floating-point dtype."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))
 
@@ -174,7 +174,7 @@ def _number(operand: Any, recorded: bool) -> Number | None:
 
     Args:
         operand: The operand.
-        recorded: True if the function becomes a node of a graph. Then an array without axes is a constant too.
+        recorded: True if the function becomes a node of a graph. In a graph, an array without axes is a constant too.
 
     Raises:
         OverflowError: an integer is out of range for its dtype; Python integers become int32.

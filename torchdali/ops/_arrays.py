@@ -1,6 +1,7 @@
 """Access to the samples of a batch as NumPy arrays.
 
-For small arrays, NumPy's functions are faster than PyTorch's, and they don't release the GIL.
+For small arrays, NumPy's functions are faster than PyTorch's. NumPy keeps the GIL, so threads needn't wait to get it
+back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hidden operators that implement automatic augmentation; see `torchdali.auto_aug`."""
+"""Hidden operators (not in `fn`) that implement automatic augmentation; see `torchdali.auto_aug`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _no_bin(place: int, count: int, signed: bool) -> str:
 
 @operator(layout="")
 def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
-    """Return the row of a table of magnitudes with the index `index`.
+    """Return the row `index` of a table of magnitudes.
 
     Args:
         index: An integer scalar.

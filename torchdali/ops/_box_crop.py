@@ -39,7 +39,7 @@ def _crop_outputs(arguments: Any) -> int:
     return 3 + int(arguments["inputs"] == 2) + bool(arguments["output_bbox_indices"])
 
 
-_ONE = [1.0, 1.0]  # the default; the code compares it by identity, because the user may pass equal numbers
+_ONE = [1.0, 1.0]  # the default; the code compares by identity, because the user may pass equal numbers
 
 
 @operator(
@@ -158,7 +158,7 @@ def random_bbox_crop(
 class _AttemptNumbers:
     """The random numbers of a search: each attempt of a sample uses `width` numbers.
 
-    An attempt's numbers depend only on the sample and the attempt's index, not on the range of attempts in a call.
+    An attempt's numbers depend only on the sample and the attempt's index, not on the other attempts of a call.
     """
 
     def __init__(self, rng: BatchRng, width: int) -> None:
@@ -238,7 +238,7 @@ def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
 
 
 class _NumberOrder:
-    """Order of a box's numbers in a layout. Converts boxes to starts and ends, and back."""
+    """The order of a box's numbers in a layout, and the conversion of boxes to starts and ends and back."""
 
     def __init__(self, axes: int, layout: str) -> None:
         self._sized = "W" in layout

@@ -1,4 +1,4 @@
-"""The operator `cache`, and the hidden readers that replace it when a pipeline is built."""
+"""The operator `cache`, and the hidden readers (not in `fn`) that replace `cache` when a pipeline is built."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def cache(
         ValueError: neither ``bytes`` nor ``path`` is passed.
         RuntimeError: raised when the pipeline is built, if an operator before the cache is random, depends on several
             samples or doesn't depend on a record of a file; if the memory isn't available; if the folder doesn't exist;
-            or if it contains other files with the names of the cache's files.
+            or if the folder contains other files with the names of the cache's files.
     """
     return (data, *others) if others else data
 

@@ -1,4 +1,4 @@
-"""Hidden operators that implement ``if``, ``and``, ``or`` and ``not`` in pipelines, and the choices of `auto_aug`.
+"""Hidden operators (not in `fn`): ``if``, ``and``, ``or`` and ``not`` in pipelines, and the choices of `auto_aug`.
 
 A conditional divides a batch among its branches. Each branch processes only its own samples, and an operator of this
 module merges the branches' results to one batch.
@@ -42,10 +42,7 @@ def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 
 class _Chooser:
-    """Function object that returns a sample's value from one of several branches.
-
-    All samples must have the same dtype and number of axes, so those of the first sample are stored.
-    """
+    """Function object that returns a sample's value from one of several branches."""
 
     def __init__(self) -> None:
         self._kind: tuple[torch.dtype, int] | None = None
@@ -105,7 +102,7 @@ def _choose(*branches: Data, case: PerSample[int], what: str = "") -> Data:
 
 @operator(title="split")
 def _part(value: Data, /) -> Data:
-    """Return the value unchanged. The node's conditions determine the samples that it processes."""
+    """Return the value unchanged. The node's conditions determine the samples that the node processes."""
     return value
 
 

@@ -268,8 +268,9 @@ def _flip_boxes(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
 
     Args:
         boxes: ``(n, 4)`` boxes, relative to the image.
-        mirrored: Two bool arrays ``(n, 1)`` or ``(1, 1)``: True for boxes that are mirrored along x, and along y.
-        ltrb: Boxes consist of left, top, right and bottom; otherwise of x, y, width and height.
+        mirrored: Two bool arrays ``(n, 1)`` or ``(1, 1)``. The first is True for boxes that are mirrored along x, the
+            second for boxes that are mirrored along y.
+        ltrb: True if boxes consist of left, top, right and bottom; False for x, y, width and height.
     """
     columns = list(boxes.split(1, 1))
     for axis, where in enumerate(torch.from_numpy(each).to(boxes.device) for each in mirrored):
@@ -282,7 +283,7 @@ def _flip_boxes(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
 
 
 def _flipped_array(boxes: Array, mirrored: Sequence[Array], ltrb: bool) -> Array:
-    """Compute `_flip_boxes` in NumPy, which is several times faster: only mirrored coordinates are computed."""
+    """Compute `_flip_boxes` in NumPy. This is several times faster, as only mirrored coordinates are computed."""
     result = boxes.copy()
     with np.errstate(all="ignore"):  # boxes may be infinite
         for axis, where in enumerate(mirrored):
@@ -460,8 +461,8 @@ def _rotate_boxes(
         boxes: ``(n, 4)`` boxes of all samples.
         turns: ``(n, 6)``: for each box, the values that `_turn` returns for its sample.
         mode: Argument ``mode`` of `bbox_rotate`.
-        sized: Boxes have a width and a height; otherwise, two corners.
-        normalized: Boxes are relative to the image.
+        sized: True if boxes have a width and a height; False if they have two corners.
+        normalized: True if boxes are relative to the image.
         threshold: Minimum share of a box's area that must be on the canvas to keep the box.
     """
     if boxes.dim() != 2 or boxes.shape[1] != 4:

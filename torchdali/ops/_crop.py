@@ -99,8 +99,7 @@ def crop_window(
         layout: Layout of the image.
         crop: Extents ``(H, W)`` or ``(D, H, W)`` of the window in pixels, truncated to integers. If an extent is below
             1, its axis is not cropped.
-        crop_d: Depth of the window in pixels, instead of ``crop``. If the data has frames but no depth, the number of
-            frames.
+        crop_d: Depth of the window in pixels, instead of ``crop``. For data with frames but no depth: number of frames.
         crop_h: Height of the window in pixels, instead of ``crop``.
         crop_w: Width of the window in pixels, instead of ``crop``.
         crop_pos_x: Horizontal position of the window, from 0 (left) to 1 (right). Default: 0.5, the center.
@@ -202,8 +201,8 @@ def narrow_to_crop(program: ImageProgram, arguments: Mapping[str, Any], rng: Any
     """Append a crop to an image program.
 
     Args:
-        program: The program, which describes the steps that compute an image.
-        arguments: Arguments of an operator. The arguments of `crop_window` among them specify the window.
+        program: The program: the region of the image to compute, and how to resize and flip it.
+        arguments: Arguments of an operator. Only the arguments that `crop_window` accepts are used.
         rng: Unused.
 
     Returns:
@@ -384,7 +383,7 @@ def _edit_all(constants: Mapping[str, Any]) -> Edit | None:
 
 
 def _options(last: Mapping[str, Any], constants: Mapping[str, Any]) -> Callable[[ImageOptions], ImageOptions] | None:
-    """Return the function that edits image options; None if the arguments don't fit an output of three channels.
+    """Return the function that edits the `ImageOptions` of a program; None if the arguments don't fit three channels.
 
     Args:
         last: Arguments of `crop_mirror_normalize` that the user passed and that determine the output's values.
@@ -418,7 +417,8 @@ def _scaling(
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     """Return the factors and offsets of three channels.
 
-    Return None if they don't compute the operator's exact result: then only a table of all 256 values does.
+    Return None if factors and offsets can't reproduce the operator's exact result. The caller then needs a table of all
+    256 values.
     """
     scaling = affine(tuple(mean), tuple(std), scale, shift, 3, 3)
     factor, offset = ((1.0,), (0.0,)) if scaling is None else (scaling.factor, scaling.offset)
@@ -489,7 +489,7 @@ def finish_of(
     images: Images, *, dtype: torch.dtype, mean: Any, mirror: int | Column, channel_first: bool,
     scale: float, shift: float, std: Any, fill_values: list[float], out_of_bounds_policy: str,
 ) -> Finish:  # fmt: skip
-    """Check the arguments of `crop_mirror_normalize`; return the arguments of its kernels on the device.
+    """Check the arguments of `crop_mirror_normalize`; return the arguments of the kernels on the device.
 
     All windows must have the same size.
     """
@@ -534,7 +534,7 @@ def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) ->
 
 @device_cache(maxsize=64)
 def _same_windows(count: int, values: int, width: int, y: int, x: int, device: torch.device) -> Tensor:
-    """Return the table of windows for images of one size, with the same window in each. It is uploaded only once."""
+    """Return the table of windows for images of one size, with the same window in each. It is cached on the device."""
     return upload(table([np.arange(count, dtype=np.int64) * values, width, y, x]), device)
 
 

@@ -99,7 +99,7 @@ class _BoundPart:
     """A part of a chain: an operator with its constant arguments.
 
     Attributes:
-        edit: The operator's edit of image programs.
+        edit: Function that adds the operator to image programs; see `Edit`.
         varies: True if the edit differs between images of the same size, because it depends on per-sample arguments,
             further inputs or random numbers.
     """
@@ -117,7 +117,7 @@ class _BoundPart:
         self._body = prepare(self.operator, part.constants, layouts).single
 
     def arguments(self, values: Columns, count: int) -> Sequence[dict[str, Any]]:
-        """Return one dict of arguments per sample, with the sample's further inputs as "inputs"."""
+        """Return one dict of arguments per sample, with the sample's further inputs under the key "inputs"."""
         columns = {name: [shape_values(v, axes, name) for v in values[key]] for name, key, axes in self._axes}
         if self._takes_inputs:
             columns["inputs"] = list(values.get("inputs", [()] * count))
@@ -200,7 +200,7 @@ class _FusedDecoder:
         values: Columns,
         room: Room | None = None,
     ) -> ChunkResults:
-        """Process several samples in one call of the library; see `EncodedBody`."""
+        """Process several samples in one call of the native library; see `EncodedBody`."""
         count = len(sources)
         files = read_headers(sources, self._options.of_pillow)
         drawn: Sequence[Any] = [None] * count if rngs is None else rngs
@@ -236,7 +236,7 @@ class _FusedDecoder:
         return result
 
     def _run_window(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor | None:
-        """Decode and resize only the region that one sample needs, without the library; None if it saves no work."""
+        """Decode and resize only the region that one sample needs, without the library; None if this saves no work."""
         with FusedPart(0):
             header = peek_header(data)
         if rng is not None:

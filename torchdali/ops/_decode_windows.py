@@ -19,13 +19,13 @@ from torchdali.ops._resize import arguments_of, axes_of, resampling
 __all__ = ["render_resized", "resized_part"]
 
 _DECODER = FusedPart(0)
-_BORDER = 2  # with linear filters, so many rows or columns at the edge may depend on pixels outside of the image
+_BORDER = 2  # rows or columns at each edge that may depend on pixels outside of the image, with linear filters
 
 
 def render_resized(data: Tensor, header: ImageHeader, program: ImageProgram) -> Tensor | None:
-    """Decode and resize only the region that an image program needs, without its mirroring.
+    """Decode and resize only the region that an image program needs.
 
-    Return None if the program needs the whole image.
+    The program's mirroring isn't applied. Return None if the program needs the whole image.
 
     Args:
         data: Encoded bytes.
@@ -58,7 +58,7 @@ def _decode_window(
     """Decode the window of a program, at the program's scale.
 
     Returns:
-        The decoded pixels, and the region of them to resize, or None to resize all pixels.
+        The decoded pixels, and the region that must be resized; None for all pixels.
     """
     if program.scale <= 1:
         return decode_crop(data, *program.window, **decoding), None

@@ -370,7 +370,7 @@ _RANDOM = ("num_attempts", "random_area", "random_aspect_ratio")
 
 
 def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | None:
-    """Return the edit of an image program that replaces a decoder; None if the decoder's result isn't uint8 RGB.
+    """Return the edit of image programs that replaces a decoder; None if the decoder's result isn't uint8 RGB.
 
     Args:
         constants: Arguments of the decoder that are the same for all samples.

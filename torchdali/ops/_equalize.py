@@ -80,7 +80,7 @@ def clahe(
     Args:
         image: ``(H, W, 1)`` gray or ``(H, W, 3)`` RGB images, uint8.
         bins: Accepted without effect: histograms always have 256 bins, as in DALI's CPU operator.
-        clip_limit: Maximum size of a bin, as a multiple of the mean bin. Without a limit if it is 0 or negative.
+        clip_limit: Maximum size of a bin, as a multiple of the mean bin. If 0 or negative, bins aren't limited.
         luma_only: True to equalize only the lightness of RGB images (L in CIE Lab); False to equalize each channel.
         tiles_x: Number of tiles in a row of tiles.
         tiles_y: Number of tiles in a column of tiles.

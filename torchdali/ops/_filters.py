@@ -132,7 +132,7 @@ def _room(x: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor | None:
     """Return a tensor for a filter's result, or None to let the filter allocate one.
 
     On the CPU, a filter from uint8 to uint8 writes a float32 tensor, which `_finish` converts. Other filters write into
-    the sample's memory in the batch, `out`, if there is one.
+    `out`, the sample's memory in the batch, unless `out` is None.
     """
     return torch.empty(x.shape, dtype=torch.float32) if x.is_cpu and x.dtype == dtype == torch.uint8 else out
 

@@ -295,7 +295,7 @@ def zeros(*, size: BatchSize, **arguments: Annotated[Any, shares(fill_batch)]) -
 
 
 def _extents(shape: Any) -> tuple[int, ...]:
-    """Return a shape argument as a tuple: a list, a single number, or None for the shape of a scalar."""
+    """Convert a shape argument to a tuple. The argument is a list, a single number, or None for a scalar."""
     sizes = [] if shape is None else shape if isinstance(shape, list) else [shape]
     extents = tuple(map(int, sizes))
     if min(extents, default=0) < 0:
@@ -361,8 +361,8 @@ def get_property(data: Batch, /, *, key: Annotated[str, one_of(_PROPERTIES)]) ->
 
     Args:
         data: Data of any shape and dtype.
-        key: ``"source_info"`` returns the sample's origin, for example the path that the reader used for its file; it
-            is empty if the origin is unknown. ``"layout"`` returns the names of the sample's axes.
+        key: ``"source_info"`` returns the sample's origin, for example the path of its file. The text is empty if the
+            origin is unknown. ``"layout"`` returns the names of the sample's axes.
 
     Raises:
         RuntimeError: the key is unknown.

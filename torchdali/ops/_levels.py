@@ -79,8 +79,8 @@ def nonsilent_region(
 ) -> tuple[Data, Data]:
     """Find the region of a signal without the silence at its start and end.
 
-    The power of a window is the mean of the squares of its samples. The region begins with the first window whose power
-    reaches the cutoff, and ends with the last of these windows.
+    The power of a window is the mean of the squares of its samples. The region extends from the first to the last
+    window whose power reaches the cutoff.
 
     Args:
         data: Signal ``(samples,)``, integers or float32.

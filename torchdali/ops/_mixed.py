@@ -1,7 +1,7 @@
 """Decoders for pipelines with an accelerator, in which a hardware decoder decodes a share of the images.
 
 For an image that is deferred to the hardware decoder, these operators return the encoded bytes instead of pixels; see
-`execute.hardware_decoding`. Of all other images, they decode only the region that later operators use.
+`execute.hardware_decoding`. From all other images, these operators decode only the region that later operators use.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def _decode_share(
     decoded.
 
     Returns:
-        The pixels or bytes. If the arguments contain a size, also three arguments of the resize, two values each: its
-        size, and the start and the end of its region.
+        The pixels or bytes. If the arguments contain a size, also three arguments of the following resize, two values
+        each: the size, and the start and the end of the region.
     """
     is_resized = _is_resized(arguments)
     build = _seen_by_both(arguments) if is_resized else ImageProgram.of
@@ -144,7 +144,7 @@ def _ends(program: ImageProgram, of_image: bool) -> tuple[tuple[float, float], t
 
 
 def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
-    """Return True if the device's decoder decodes an image."""
+    """Return True if the device's decoder decodes the image."""
     share = arguments.get("hw_decoder_load", 0.0)
     if data.ndim != 1 or share <= 0 or library() is None:
         return False
@@ -160,7 +160,7 @@ def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
         with _RESIZE:
             (new_height, new_width), (rows, columns) = sizing((height, width), **size)
         resized = ImageProgram.of(new_height, new_width)
-        part = narrow_to_crop(resized, window) or resized  # None: the crop operator raises an error, or pads
+        part = narrow_to_crop(resized, window) or resized  # None if the crop operator raises an error or pads
         seen_rows = _read_region(rows, new_height, part.rows, height)
         return ImageProgram(seen_rows, _read_region(columns, new_width, part.columns, width), 0)
 
@@ -234,7 +234,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
 
     Args:
         constants: Arguments of the operator.
-        choice: How to choose the window of each image.
+        choice: Describes how to choose the window of each image.
         plan: Function that computes windows and regions from the images' sizes; None if `choice` does so.
     """
     if library() is None:
@@ -259,7 +259,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         windows: Array | None = None
         size: tuple[Array, ...] = ()
         regions = None if choice.is_whole else Table.of(4 * count, np.dtype(np.float64))
-        if plan is not None and regions is not None:  # before images are sent to the device, because `plan` may raise
+        if plan is not None and regions is not None:  # may raise, so images aren't sent to the device yet
             windows, size, regions.rows[:] = plan(_sizes(table.rows, options.upright))
         share = None if room is None or room.share is None or not room.share.takes else room.share
         parts = Parts(table, choice, 0.0 if share is None else load, drawn, windows, regions)
@@ -281,7 +281,7 @@ def _pick_words(numbers: tuple[int, Array, int], indices: Array) -> tuple[int, A
 
 
 def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> ChunkResults:
-    """Extend results to all samples of a chunk; samples without a result are reported as skipped.
+    """Extend results to all samples of a chunk (the samples of one call); samples without a result count as skipped.
 
     Args:
         outputs: Results of some samples, for each output.
@@ -308,7 +308,7 @@ def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
 def _decode_with_device(
     options: ImageOptions, files: Files, parts: Parts, out: Tensor | None, room: Room | None, share: DeviceShare | None
 ) -> tuple[Sequence[Any], Array]:
-    """Decode the images of a chunk that aren't deferred, and add the deferred images to the device's share.
+    """Decode a chunk's images, except deferred images, which are added to the device's share.
 
     Args:
         options: Options of the decoder.
@@ -316,7 +316,7 @@ def _decode_with_device(
         parts: Windows to decode, and the division between CPU and device.
         out: Tensor to which all images may be written if they have its shape.
         room: Buffer for the images; None to allocate memory.
-        share: The device's share; None without a device's decoder.
+        share: Images of the batch that the device decodes; None to decode all images on the CPU.
 
     Returns:
         The images, and the indices of images that the library refused.
@@ -336,14 +336,14 @@ def _decode_with_device(
     if memory is not None:
         images = [memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if isinstance(e, Placed) else e for e in images]
     refused = np.flatnonzero(files["code"]) if failed else _NONE
-    return images, refused if first >= 0 else np.arange(len(files))  # too late for the device: decode one by one
+    return images, refused if first >= 0 else np.arange(len(files))  # -1: too late for the device
 
 
 _NONE = np.empty(0, np.int64)
 
 
 def _in_place(parts: Parts, out: Tensor | None) -> Sequence[Any] | None:
-    """Return a chunk's results if its images can be written to `out`: all have the shape of its samples. Else None."""
+    """Return a chunk's results if its images can be written to `out`, because they have the same shape; else None."""
     fits = out is not None and out.dtype == torch.uint8 and out.is_contiguous() and len(out) == len(parts.table)
     if out is None or not fits or not (parts.table["shape"] == out.shape[1:]).all():
         return None

@@ -59,8 +59,8 @@ def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequenc
         operator_: The noise operator.
         data: The batch.
         a: Arguments of the operator.
-        names: Names of its per-sample arguments.
-        constants: Its other arguments.
+        names: Names of the per-sample arguments.
+        constants: The other arguments.
     """
     columns = [per_sample(getattr(a, name), len(data)) for name in names]
     rows = zip(data.current_storage().on_cpu().samples(), a.rng.samples(), *columns, strict=True)

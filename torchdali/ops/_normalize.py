@@ -87,7 +87,7 @@ def normalize(
         ddof: Delta degrees of freedom: the sum of squares is divided by the number of values minus ``ddof``. By default
             0.
         dtype: Output dtype; integers are rounded and saturated. By default float32.
-        epsilon: Value added to the variance, also to the square of ``stddev`` if it is passed. By default 0.
+        epsilon: Value added to the variance, or to the square of ``stddev`` if ``stddev`` is passed. By default 0.
         mean: Mean to subtract: a number, or an array that has the axes of the data, with extent 1 in each of ``axes``.
             By default the mean of the data.
         scale: Factor by which the normalized values are multiplied. By default 1.
@@ -118,9 +118,9 @@ _BY_NUMBERS = ("axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift
 
 @narrows(normalize, _BY_NUMBERS)
 def _edit(constants: Mapping[str, Any]) -> Edit | None:
-    """Return the edit of an image program, as for `crop_mirror_normalize`.
+    """Return the edit of image programs, as for `crop_mirror_normalize`.
 
-    None unless ``mean`` and ``stddev`` are passed, each as one number or one number per channel.
+    Return None unless ``mean`` and ``stddev`` are passed, each as one number or one number per channel.
     """
     dtype = constants.get("dtype", torch.float32)
     if not {"mean", "stddev"} <= constants.keys() or dtype not in _NORMALIZED:
@@ -129,7 +129,7 @@ def _edit(constants: Mapping[str, Any]) -> Edit | None:
     of_channels = (
         constants.get("axes") in ([0, 1], (0, 1))
         or constants.get("axis_names") == "HW"
-        or not constants.keys() & {"axes", "axis_names"}  # taken from the shape (1, 1, 3)
+        or not constants.keys() & {"axes", "axis_names"}  # the axes follow from the shape (1, 1, 3)
     )
     if any(values.size != 1 and not (of_channels and values.shape == (1, 1, 3)) for values in (mean, deviation)):
         return None

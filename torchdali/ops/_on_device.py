@@ -136,8 +136,8 @@ def span_of(sides: Sequence[int], window: Window) -> tuple[list[int], list[int]]
 def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Sequence[float]) -> Any:
     """Cut windows out of images; NotImplemented if the implementation for single samples must process the batch.
 
-    This is the case for windows that reach outside without the policy "pad", for empty windows, and for several fill
-    values.
+    That implementation is needed for windows that reach outside without the policy "pad", for empty windows, and for
+    several fill values.
 
     Args:
         images: The images.

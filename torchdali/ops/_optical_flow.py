@@ -34,8 +34,8 @@ def optical_flow(
 ) -> Data:
     """Estimate the motion of each pixel from each frame to the next frame.
 
-    The method is the one of Lucas and Kanade, from coarse to fine, in PyTorch (see `kernels.optical_flow`). DALI uses
-    NVIDIA's optical flow hardware. The output has the same meaning, but the values differ.
+    The method of Lucas and Kanade runs from coarse to fine in PyTorch (see `kernels.optical_flow`). DALI uses NVIDIA's
+    optical flow hardware, so DALI's outputs have the same meaning but different values.
 
     Args:
         frames: Frames ``(F, H, W, C)``, uint8; at least two frames.

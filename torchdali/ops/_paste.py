@@ -137,7 +137,7 @@ def grid_mask(
     tile: PerSample[int] = 100,
     layout: Layout,
 ) -> Masked:
-    """Set squares to zero that form a regular grid: one square in each tile of the grid.
+    """Set the squares of a regular grid to zero: one square in each tile of the grid.
 
     Args:
         image: Images ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, int32 or float32.

@@ -1,4 +1,4 @@
-"""Steps that reproduce torchvision's transforms that rotate, shear or distort an image; see `_picture_steps`."""
+"""Steps that reproduce torchvision's rotations, affine transforms and distortions; see `_picture_steps`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,6 @@ def affine(size: Size, each: AffineParams, center: Point | None, bent: Bent) -> 
 
 
 def apply_affine(image: Image.Image, each: AffineParams, center: Point | None, bent: Bent) -> Image.Image:
-    """Apply an affine transformation to an image."""
     function = v2.functional.affine if bent.is_v2 else F.affine
     moved: Image.Image = function(
         image, each.angle, list(each.translate), each.scale, list(each.shear), bent.interpolation, bent.fill,
@@ -83,16 +82,13 @@ class RandomRotation(OfPixels):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> float:
-        """Draw the angle."""
         return rng.uniform(*self.degrees)
 
     def encode(self, size: Size, drawn: float) -> Steps:
-        """Encode the rotation."""
         name, fill = self.bent.interpolation.value, levels(self.bent.fill)
         return pixel_steps.rotation(size, drawn, self.expand, self.center, name, fill)
 
     def apply(self, image: Image.Image, drawn: float) -> Image.Image:
-        """Rotate an image."""
         center = None if self.center is None else list(self.center)
         rotated: Image.Image = F.rotate(image, drawn, self.bent.interpolation, self.expand, center, self.bent.fill)
         return rotated
@@ -119,7 +115,6 @@ class RandomAffine(OfPixels):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> AffineParams:
-        """Draw the transformation."""
         angle, move = rng.uniform(*self.degrees), (0, 0)
         if self.translate is not None:
             most = self.translate[0] * size[1], self.translate[1] * size[0]
@@ -130,11 +125,9 @@ class RandomAffine(OfPixels):
         return AffineParams(angle, move, scale, (x, y))
 
     def encode(self, size: Size, drawn: AffineParams) -> Steps:
-        """Encode the transformation."""
         return affine(size, drawn, self.center, self.bent), size
 
     def apply(self, image: Image.Image, drawn: AffineParams) -> Image.Image:
-        """Transform an image."""
         return apply_affine(image, drawn, self.center, self.bent)
 
 
@@ -185,12 +178,10 @@ class Perspective(OfPixels):
         return [[0, 0], [right, 0], [right, bottom], [0, bottom]], moved
 
     def encode(self, size: Size, drawn: Any) -> Steps:
-        """Encode the transformation."""
         return pixel_steps.affine(
             size, _perspective(*drawn), self.bent.interpolation.value, levels(self.bent.fill)
         ), size
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Transform an image."""
         moved: Image.Image = F.perspective(image, *drawn, self.bent.interpolation, self.bent.fill)
         return moved

@@ -59,11 +59,9 @@ class Colors(OfPixels):
     """Base class of steps that apply a sequence of color operations to all pixels of an image."""
 
     def encode(self, size: Size, drawn: Sequence[Change]) -> Steps:
-        """Encode the drawn operations."""
         return encode_operations(drawn), size
 
     def apply(self, image: Image.Image, drawn: Sequence[Change]) -> Image.Image:
-        """Apply the drawn operations to an image."""
         for name, value in drawn:
             image = _apply(image, name, value)
         return image
@@ -78,7 +76,6 @@ class Color(Colors):
     is_random: ClassVar[bool] = False
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Return the operation."""
         return ((self.name, self.value),)
 
 
@@ -96,7 +93,6 @@ class ColorJitterStep(Colors):
     ranges: Ranges
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Draw the operations."""
         order = _ORDERS[int(rng.random() * len(_ORDERS))]
         factors = [None if each is None else rng.uniform(*each) for each in self.ranges]
         return [(_NAMES[k], factor) for k in order if (factor := factors[k]) is not None]
@@ -110,7 +106,6 @@ class Distortion(Colors):
     p: float
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Draw the operations."""
         drawn = [(name, rng.uniform(*each)) if rng.random() < self.p else None
                  for name, each in zip(_NAMES, self.ranges, strict=True) if each is not None]  # fmt: skip
         if rng.random() >= 0.5:
@@ -127,11 +122,9 @@ class Channels(OfPixels):
         return _PLACES[int(rng.random() * len(_PLACES))]
 
     def encode(self, size: Size, drawn: Any) -> Steps:
-        """Encode the permutation."""
         return pixel_steps.channels(drawn), size
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Permute the channels of an image."""
         return Image.fromarray(np.asarray(image)[:, :, list(drawn)])
 
 
@@ -151,7 +144,6 @@ class Blur(OfPixels):
     sigma: tuple[float, float]
 
     def draw(self, size: Size, rng: Rng) -> float:
-        """Draw the standard deviation."""
         return rng.uniform(*self.sigma)
 
     def encode(self, size: Size, drawn: float) -> Steps | None:
@@ -162,7 +154,6 @@ class Blur(OfPixels):
         return pixel_steps.blur((height, width), (drawn, drawn)), size
 
     def apply(self, image: Image.Image, drawn: float) -> Image.Image:
-        """Blur an image."""
         blurred: Image.Image = F.gaussian_blur(image, list(self.window), [drawn, drawn])
         return blurred
 
@@ -179,11 +170,9 @@ class Fill(OfPixels):
         return self.rectangle.draw(size, rng)
 
     def encode(self, size: Size, drawn: Any) -> Steps:
-        """Encode the filled rectangle."""
         return b"" if drawn is None else pixel_steps.filling(drawn[0], drawn[1], drawn[2:], self.color), size
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Fill the rectangle in an image."""
         if drawn is None:
             return image
         top, left, height, width = drawn

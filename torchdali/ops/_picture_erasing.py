@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A rectangle of random area, aspect ratio and position, which is drawn with a probability.
+    """A rectangle of random area, aspect ratio and position, which is drawn with probability `p`.
 
     Attributes:
         p: Probability.

@@ -84,7 +84,6 @@ class Space:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the operations."""
         return tuple(_rows(self, (1, 1)))
 
     def change(self, name: str, number: int | None, size: Size, negative: float | None) -> Change:
@@ -135,11 +134,9 @@ class _PolicyStep(OfPixels):
     bent: Bent
 
     def encode(self, size: Size, drawn: Sequence[Change]) -> Steps:
-        """Encode the drawn operations."""
         return b"".join(_encode_policy(size, name, magnitude, self.bent) for name, magnitude in drawn), size
 
     def apply(self, image: Image.Image, drawn: Sequence[Change]) -> Image.Image:
-        """Apply the drawn operations to an image."""
         for name, magnitude in drawn:
             moved = _affine_of(name, magnitude)
             if moved is None:
@@ -183,7 +180,6 @@ class RandAugment(_PolicyStep):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Draw the operations."""
         names = self.space.names
         return [
             self.space.change(names[rng.integer(0, len(names) - 1)], self.magnitude, size, rng.random() < 0.5)
@@ -199,7 +195,6 @@ class TrivialAugment(_PolicyStep):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Draw the operation."""
         names = self.space.names
         name, number = names[rng.integer(0, len(names) - 1)], rng.integer(0, self.space.bins - 1)
         return [self.space.change(name, number, size, rng.random() < 0.5)]
@@ -220,7 +215,6 @@ class AutoAugment(_PolicyStep):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> Sequence[Change]:
-        """Draw the operations."""
         policy = self.policies[rng.integer(0, len(self.policies) - 1)]
         drawn = [(each, rng.random(), rng.random() < 0.5) for each in policy]
         return [self.space.change(name, number, size, negative)

@@ -1,8 +1,9 @@
 """Steps that reproduce torchvision's geometric transforms: resize, crop, pad and flip.
 
 A step draws its random numbers from the sample's generator, with the same distributions as the transform. If the native
-library is available, the step is added to the image's program; otherwise it calls torchvision's own function. A step's
-fields are the transform's parameters, so two steps with the same effect are equal.
+library is available, the step is added to the image's program (`ImageProgram`), which the library executes; otherwise
+the step calls torchvision's own function. A step's fields are the transform's parameters, so two steps with the same
+effect are equal.
 """
 
 from __future__ import annotations
@@ -57,7 +58,6 @@ class Lattice(NamedTuple):
 
     @property
     def size(self) -> Size:
-        """Height and width."""
         return self.rows.shape[1], self.columns.shape[1]
 
     def select(self, pictures: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -127,16 +127,16 @@ class Fixed:
 
 
 class OfPixels(ABC):
-    """Base class of steps that change pixels by the library's pixel steps, instead of by its crop or resize."""
+    """Base class of transforms that the library runs as pixel steps, after its crop and resize."""
 
     is_random: ClassVar[bool] = True
 
     @abstractmethod
     def encode(self, size: Size, drawn: Any) -> Steps | None:
-        """Return the library's steps, and the image size after them; None if the library doesn't support the step."""
+        """Return the pixel steps, and the image size after them; None if the library doesn't support the transform."""
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Append the steps to a program; None if the library doesn't support the step."""
+        """Append the pixel steps to a program; None if the library doesn't support the transform."""
         return change_pixels(program, self.encode(program.size, drawn))
 
 
@@ -187,13 +187,11 @@ class ResizeStep(Fixed):
         return (new_long, new_short) if size[1] <= size[0] else (new_short, new_long)
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Append the resize to a program."""
         target = *self.target(program.size), self.interpolation.value, self.of_tensor
         # A second resize reads the pixels of the first resize.
         return program.resize(*target) or program.change_pixels(b"", program.size).resize(*target)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Resize an image."""
         size = None if self.size is None else list(self.size)
         if self.of_tensor:
             return _to_image(v2.functional.resize(F.pil_to_tensor(image), size, self.interpolation, self.max_size))
@@ -213,7 +211,6 @@ class CenterCropStep(Fixed):
         return top, left
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Append the crop to a program."""
         corner = self._corner(program.size)
         window = pixel_steps.window(*corner, self.size, "constant", (0, 0, 0))
         return program.crop(*corner, *self.size) or change_pixels(program, (window, self.size))
@@ -225,7 +222,6 @@ class CenterCropStep(Fixed):
         return lattice.extend(-left, -top, left + self.size[1] - width, top + self.size[0] - height)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Crop the center of an image."""
         cut: Image.Image = F.center_crop(image, list(self.size))
         return cut
 
@@ -272,14 +268,12 @@ class PadStep(Fixed):
         return change_pixels(program, (pixel_steps.window(-top, -left, size, self.mode, levels(self.fill)), size))
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
-        """Pad all images of a lattice."""
         height, width = lattice.size
         if not self.is_plain((height, width)):
             self.apply(Image.new("L", (width, height)), None)  # raises torchvision's error
         return lattice.extend(*self.padding, self.mode, self.fill)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Pad an image."""
         if not any(self.padding):
             return image
         arguments = list(self.padding), self.fill, self.mode
@@ -341,7 +335,6 @@ class RandomCropStep:
         return program.crop(*corner, *self.size) or change_pixels(program, (steps, self.size))
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Pad an image, and crop the window."""
         pad, window = drawn
         cut: Image.Image = F.crop(pad.apply(image, None), *window)
         return cut
@@ -361,7 +354,6 @@ class RandomWindow:
     is_random: ClassVar[bool] = True
 
     def draw(self, size: Size, rng: Rng) -> Window:
-        """Return a random window."""
         height, width = size
         low, high = (math.log(each) for each in self.ratio)
         for _ in range(10):
@@ -376,11 +368,9 @@ class RandomWindow:
         return (height - h) // 2, (width - w) // 2, h, w
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Append the crop to a program."""
         return program.crop(*drawn)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Crop the window from an image."""
         cut: Image.Image = F.crop(image, *drawn)
         return cut
 
@@ -394,11 +384,9 @@ class FlipStep:
     is_random: ClassVar[bool] = True
 
     def draw(self, size: Size, rng: Rng) -> bool:
-        """Return whether to flip."""
         return rng.random() < self.p
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Append the flip to a program if `drawn` is True."""
         return program.flip(not self.vertical, self.vertical) if drawn else program
 
     def move(self, lattice: Lattice, numbers: npt.NDArray[np.float64]) -> Lattice:
@@ -408,6 +396,5 @@ class FlipStep:
         return lattice._replace(rows=places) if self.vertical else lattice._replace(columns=places)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
-        """Flip an image if `drawn` is True."""
         flipped: Image.Image = (F.vflip if self.vertical else F.hflip)(image) if drawn else image
         return flipped

@@ -1,8 +1,8 @@
-"""Hidden operators of `torchdali.DataLoader` that apply a sequence of torchvision transforms to one image.
+"""Hidden operators (not in `fn`) of `torchdali.DataLoader`: apply a sequence of torchvision transforms to an image.
 
-The data loader describes each transform by an `ImageTransform`. The transforms are combined to one `ImageProgram`, with
-which the native library computes the tensor from the file in one call. If the library doesn't support a transform,
-torchvision's own functions apply this transform and all later transforms to a PIL image. Without the library, or if it
+The data loader describes each transform by an `ImageTransform`. The transforms are combined to one `ImageProgram`. The
+native library executes it: one call computes the tensor from the file. If the library doesn't support a transform,
+torchvision's own functions apply this transform and all later transforms to a PIL image. If the library is missing or
 refuses the image, torchvision's functions apply all transforms. Pillow decodes all formats other than JPEG.
 """
 
@@ -65,7 +65,7 @@ class ImageTransform(Protocol):
         ...
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Append the transform to a program; return None if the library doesn't support it.
+        """Append the transform to a program; return None if the native library doesn't support the transform.
 
         Args:
             program: Program of the previous transforms.
@@ -109,7 +109,7 @@ class TensorConversion:
         return (values - mean) / std
 
     def render(self, render: Render, program: ImageProgram, planar: bool) -> Tensor | None:
-        """Run a program, and convert its result to a tensor ``(C, H, W)``; None if the library can't run it.
+        """Run a program, and convert its result to a tensor ``(C, H, W)``; None if the library can't run the program.
 
         Args:
             render: Function that runs a program.
@@ -223,12 +223,11 @@ class ImageTransforms:
 
     @classmethod
     def from_argument(cls, value: Any) -> ImageTransforms:
-        """Return the argument unchanged."""
         assert isinstance(value, cls)
         return value
 
     def divide(self) -> tuple[ImageTransforms, ImageTransforms]:
-        """Split the sequence before the first random step; the second part has the conversion and the end."""
+        """Split the sequence before the first random transform; the second part has the conversion."""
         first = next((i for i, step in enumerate(self.steps) if step.is_random), len(self.steps))
         return ImageTransforms(self.steps[:first]), ImageTransforms(self.steps[first:], self.conversion, self.ends)
 
@@ -355,7 +354,6 @@ class Requests:
 
     @classmethod
     def from_argument(cls, value: Any) -> Requests:
-        """Return the argument unchanged."""
         assert isinstance(value, cls)
         return value
 

@@ -4,8 +4,8 @@ A function is called for one batch after the other, and never by two threads at 
 needn't be thread-safe. A function that is declared pure may run in worker processes; each batch is then processed by
 one worker.
 
-These functions interrupt the fused chain of operators. To include a function in the chain, declare it with `operator`
-instead, or wrap it with `plugin.pytorch.as_operator`.
+These functions interrupt a chain (operators that run sample by sample in one go). To include a function in a chain,
+declare it with `operator` instead, or wrap it with `plugin.pytorch.as_operator`.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _call(
         batched: True to call the function once per batch.
         outputs: Number of outputs.
         size: Number of samples, for a function without inputs.
-        convert: Converts a result of the function to a tensor.
+        convert: Function that converts a result of the user's function to a tensor.
 
     Returns:
         A list of samples; or, unless there is exactly one output, a tuple with one list per output.
@@ -255,11 +255,11 @@ def _column(result: Any, convert: Callable[[Any], torch.Tensor]) -> list[torch.T
     return [convert(s) for s in samples]
 
 
-_warned: weakref.WeakSet[Any] = weakref.WeakSet()  # functions
+_warned: weakref.WeakSet[Any] = weakref.WeakSet()  # functions that caused a warning
 
 
 def _warn_of_added_axis(function: Any, sample: Any, result: torch.Tensor) -> None:
-    """Warn once per function if it adds a batch axis to an image, as kornia's functions do."""
+    """Warn once per function that adds a batch axis to an image, as kornia's functions do."""
     if not isinstance(sample, torch.Tensor) or sample.ndim != 3 or result.shape != (1, *sample.shape):
         return
     with contextlib.suppress(TypeError):  # some functions don't support weak references

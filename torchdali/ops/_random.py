@@ -1,7 +1,7 @@
 """Operators that draw random numbers: uniform, normal, beta, coin flips, choices and permutations.
 
 An operator draws the numbers of a whole batch in one call. A sample's numbers depend only on the seed, the operator and
-the sample. The other samples of the batch and the batch's storage don't change them.
+the sample. They don't depend on the other samples or on the batch's storage.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Kind = tuple[Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, 
 """Two samplers: the first draws a few numbers for every sample of a batch; the second draws many numbers of a NumPy
 dtype for one sample."""
 
-_MANY = 4096  # a sample with more values than this is drawn faster by a generator of its own
+_MANY = 4096  # for samples with more values, one generator per sample is faster
 _LARGEST = float(np.finfo(np.float32).max)
-_FEW_BETAS = 64  # same limit as `_MANY`, for the beta distribution
+_FEW_BETAS = 64  # `_MANY` for the beta distribution
 _UNIFORM: Kind = (BatchRng.uniform, np.random.Generator.random)
 
 
 def _many_normals(generator: np.random.Generator, shape: Shape, precision: Any) -> Numbers:
-    """Draw normal numbers; in single precision, with the generator's method for `noise.gaussian`."""
+    """Draw normal numbers; in single precision, with the function that `noise.gaussian` uses."""
     if precision is np.float32:
         return normals(generator, shape)
     return generator.standard_normal(shape, precision)
@@ -234,8 +234,8 @@ def choice(
         shape: Shape of the array of drawn elements. By default a single element is drawn, without an additional axis.
 
     Returns:
-        The drawn elements, ``(*shape, *element_shape)``, with the dtype of ``a``. The output keeps the layout of ``a``
-        (without the first axis, if a single element is drawn) when the layout fits the number of output axes.
+        The drawn elements, ``(*shape, *element_shape)``, with the dtype of ``a``. If the layout of ``a`` (without the
+        first axis if a single element is drawn) fits the number of output axes, the output has this layout.
 
     Raises:
         RuntimeError: ``a`` is empty; ``n`` isn't an integer; ``p`` has the wrong length, has values
@@ -273,7 +273,7 @@ def batch_permutation(
             all. By default each index occurs once.
         no_fixed_points: If True, no sample gets its own index, unless the batch has only one sample. Without
             repetitions the permutation is then a single cycle. By default a sample may get its own index.
-        _scope: Per-sample values of any batch; the permutation has as many indices as that batch has samples.
+        _scope: Per-sample values. The permutation has one index per sample that has a value.
     """
     size, draws = rng.size, rng.uniform(1)[:, 0]
     own = np.arange(size)

@@ -185,7 +185,7 @@ def _wrong_region(window: Array, begin: Array, end: Array, limit: Array | None) 
 
 
 def _first(wrong: Array, *values: Array) -> list[int]:
-    """Return the `values` where `wrong` is first True; an empty list if `wrong` is nowhere True."""
+    """Return one item of each array, at the first position where `wrong` is True; an empty list if there is none."""
     if not wrong.any():
         return []
     place = np.unravel_index(wrong.argmax(), wrong.shape)

@@ -49,7 +49,7 @@ def reshape(
         shape_input: New shape of each sample, as an input: 1-D integers, instead of ``shape``.
         layout: Layout of the output. By default the input's layout if the number of axes doesn't change, else none.
         rel_shape: Factors by which the input's extents are multiplied; the products are rounded. A factor of -1 means
-            the same as in ``shape``.
+            the same as an extent of -1 in ``shape``.
         shape: New shape. One extent may be -1; it is then computed from the number of elements.
         src_dims: For each output axis, the input axis whose extent is used, or -1 for a new axis of extent 1. With
             ``rel_shape``, these extents are multiplied by the factors. By default the axes keep their order.
@@ -93,7 +93,7 @@ def _checked_shape(
 
 
 def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any) -> list[int]:
-    """Return the new extents; one of them may be negative, for an extent to be computed."""
+    """Return the new extents. A negative extent must be computed from the number of elements."""
     if sum(value is not None for value in (shape_input, rel_shape, shape)) > 1:
         raise RuntimeError("pass only one of `shape`, `rel_shape` and the second input")
     if shape_input is not None:

@@ -140,7 +140,7 @@ def sizing(
     size: PerSample[list[float]] | None = None,
     subpixel_scale: bool = True,
 ) -> tuple[tuple[int, ...], tuple[tuple[float, float], ...]]:
-    """Return the output size, and the region of the input to resize.
+    """Return the output size, and the input region that is resized.
 
     Args:
         lengths: Extents of the input's spatial axes.
@@ -444,7 +444,7 @@ def _resizing(constants: Mapping[str, Any], inside: bool = False) -> Resizing | 
 
     Args:
         constants: The operator's constant arguments.
-        inside: Let the resize ignore pixels outside of its window; see `Filters`.
+        inside: True if the resize must ignore pixels outside of the window; see `Filters`.
 
     Returns:
         The function; None if the native library doesn't support the requested filters.
@@ -505,7 +505,7 @@ def _narrow_in_one_pass(program: ImageProgram, arguments: Mapping[str, Any], rng
 
 
 def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]) -> bool:
-    """Return True if the window's resize, in its uint8 arithmetic, reads no pixel outside of the window."""
+    """Return True if a window is resized in uint8 arithmetic, which reads no pixel outside of the window."""
     return not exactness.on and min(target) >= SMALLEST and _OTHER_FILTERS.isdisjoint(arguments)
 
 

@@ -1,4 +1,4 @@
-"""A hidden operator that replaces a resize and the following `crop_mirror_normalize`.
+"""A hidden operator (not in `fn`) that replaces a resize and the following `crop_mirror_normalize`.
 
 It computes only the pixels of the resized image that the crop keeps.
 """
@@ -128,8 +128,8 @@ def _cropped_regions(
         images: The images.
         sizes: Sizes of the resized images, ``(2, N)``, or ``(2, 1)`` for all images.
         regions: Starts and ends of the regions to resize, ``(2, 2, N)``; None for whole images.
-        window: Constants of the crop.
-        filters: Constants of the resize's filters.
+        window: Constant arguments of the crop.
+        filters: Constant arguments that choose the resize's filters.
     """
     both = filters.get("interp_type", DALIInterpType.INTERP_LINEAR)
     chosen = [both if (f := filters.get(k)) is None else f for k in ("min_filter", "mag_filter")]

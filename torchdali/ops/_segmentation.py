@@ -253,7 +253,7 @@ def _wrap_label(label: int) -> int:
 def _weights(background: int, classes: Any, class_weights: Any) -> tuple[int, dict[int, float] | None]:
     """Return the background's label and the weight of each label.
 
-    There are no weights (None) if all labels except the background are equally likely.
+    The weights are None if all labels except the background are equally likely.
     """
     if classes is None and class_weights is None:
         return background, None
@@ -401,7 +401,7 @@ def _number_vertices(
     counts: Sequence[int],
     lengths: Sequence[int],
 ) -> Array:
-    """Return the selected polygons ``(n, 3)`` of all samples, which refer to the vertices of the output.
+    """Return the selected polygons ``(n, 3)`` of all samples.
 
     In each sample, the vertices of the selected polygons are numbered from 0, without gaps.
 
@@ -409,7 +409,7 @@ def _number_vertices(
         names: Ids of the polygons.
         ranges: The polygons' ranges of vertices in the input.
         counts: Number of selected polygons in each sample.
-        lengths: Number of their vertices in each sample.
+        lengths: Number of the selected polygons' vertices in each sample.
     """
     table = np.empty((len(names), 3), np.int32)
     bounds = np.array(ranges, np.int64).reshape(-1, 2)
@@ -431,7 +431,7 @@ def _check_polygons(ids: TensorList, polygons: TensorList, vertices: TensorList)
 
 
 def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple[int, int]]:
-    """Return the vertex range of each mask in `ids`; if several polygons belong to a mask, of the last one.
+    """Return the vertex range of each mask in `ids`. If several polygons belong to a mask, the last polygon is used.
 
     Args:
         ids: Ids of the masks.

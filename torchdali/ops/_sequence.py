@@ -140,8 +140,8 @@ def per_frame(data: Batch, /, *, replace: bool = False) -> BatchOutput:
 
     Args:
         data: Values ``(F, ...)``: one per frame.
-        replace: If True, the first letter of a layout that doesn't start with F is replaced by F. By default this
-            layout raises an error.
+        replace: If the layout doesn't start with F, True replaces the layout's first letter by F, and False (the
+            default) raises an error.
 
     Raises:
         RuntimeError: the data has no axes, or its layout doesn't start with F.

@@ -195,8 +195,8 @@ def mel_filter_bank(
         The mel spectra, float32. The frequency axis has ``nfilter`` values.
 
     Raises:
-        RuntimeError: the layout has no axis ``f``, the data isn't float32, ``mel_formula`` is unknown, or not
-            ``0 <= freq_low < freq_high <= sample_rate``.
+        RuntimeError: the layout has no axis ``f``, the data isn't float32, ``mel_formula`` is unknown, or the
+            frequencies don't satisfy ``0 <= freq_low < freq_high <= sample_rate``.
     """
     high = freq_high or sample_rate / 2
     _check_bank(freq_low, high, mel_formula, nfilter, sample_rate)
@@ -224,11 +224,11 @@ def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
 
 
 def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[int], bool] | None:
-    """Return the samples of a packed batch as one matrix whose rows run along `axis`.
+    """Return the samples as one matrix whose rows run along `axis`, if the batch is already stored in this form.
 
     Returns:
         The rows of all samples, the number of rows of each sample, and whether the samples are transposed. None if the
-        batch isn't packed in rows along this axis.
+        batch is stored in another form.
     """
     if (
         not isinstance(data, PackedSamples)

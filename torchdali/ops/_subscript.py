@@ -48,7 +48,7 @@ class Range(NamedTuple):
 
 
 class New(NamedTuple):
-    """A new axis of extent 1; the name "" means that it has no name."""
+    """A new axis of extent 1; the name is "" for an unnamed axis."""
 
     name: str
 

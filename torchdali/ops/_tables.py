@@ -222,7 +222,7 @@ def _table(
 ) -> Tensor:
     """Return the table as a tensor with a value for each number below `_KEYS`, and a last value for all other numbers.
 
-    Its dtype is signed if PyTorch can't index the unsigned dtype.
+    The tensor's dtype is signed if PyTorch can't index the unsigned dtype.
     """
     if len(keys) != len(values):
         raise RuntimeError(f"keys and values must have equal lengths, got {len(keys)} and {len(values)}")

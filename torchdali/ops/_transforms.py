@@ -108,7 +108,7 @@ class _ArgumentRows:
         return rows if rows.shape[1] == length else np.broadcast_to(rows, (len(rows), length))
 
     def output(self, rows: Array) -> TensorList:
-        """Return the matrices as a batch: one per sample, or a stack of one per frame for each sample."""
+        """Return the matrices as a batch: one per sample or, with frames, one stack of matrices per sample."""
         count = self.size if self.frames is None else sum(self.frames)
         matrices = rows if len(rows) == count else np.broadcast_to(rows, (count, *rows.shape[1:]))
         whole = torch.from_numpy(matrices.astype(np.float32))
@@ -157,7 +157,7 @@ def _finish(rows: _ArgumentRows, linear: Array, moved: Array, reverse: bool) -> 
         rows: Arguments of the operator.
         linear: Linear maps ``(rows, n, n)``.
         moved: Translations ``(rows, n)``.
-        reverse: Apply the input's matrix after the new matrix, instead of before.
+        reverse: True to apply the input's matrix after the new matrix, False to apply it before.
     """
     count = max(len(linear), len(moved))
     n = linear.shape[-1]

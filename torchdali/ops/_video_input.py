@@ -26,7 +26,7 @@ class VideoInput(BatchSource):
 
     Args:
         length: Number of frames in a sequence.
-        padded: True to pad the last sequence of a video with zeros; otherwise it is shorter.
+        padded: True to pad the last sequence of a video with zeros; False to return a shorter sequence.
         upright: True to rotate frames as the container's metadata specifies.
         blocking: True to wait for data; otherwise a run without data raises RuntimeError.
     """

@@ -1,4 +1,4 @@
-"""Hidden operators of `experimental.torchvision`: steps of torchvision's transforms for which DALI has no operator.
+"""Hidden operators (not in `fn`) of `experimental.torchvision`, for transforms for which DALI has no operator.
 
 Each operator computes its window or output size from the image's shape, which is only known when the pipeline runs.
 """
@@ -52,7 +52,7 @@ def vision_resize(
 ) -> _Pixels:
     """Resize an image like ``torchvision.transforms.Resize``, and keep its aspect ratio.
 
-    The other side of the output is rounded down, as in torchvision.
+    The output side that follows from the aspect ratio is rounded down, as in torchvision.
 
     Args:
         data: An image.
@@ -93,7 +93,7 @@ def vision_center_crop(data: _Planes, /, *, size: list[int], layout: Layout) -> 
 def _middle(have: int, want: int) -> int:
     """Return the start of the center crop, rounded as in torchvision.
 
-    A half is rounded to the even number; if the crop is larger than the image, it is rounded away from zero.
+    A half is rounded to the even number; if the crop is larger than the image, the half is rounded away from zero.
     """
     return -math.ceil((want - have) / 2) if want > have else round((have - want) / 2)
 
