@@ -61,7 +61,7 @@ class FakePipeline:
         if name is None:
             return self.meta
         if name not in self.meta:
-            raise RuntimeError(f"no reader is called {name!r}")
+            raise RuntimeError(f"unknown reader {name!r}")
         return self.meta[name]
 
     def schedule_run(self) -> None:

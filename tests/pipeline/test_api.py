@@ -277,7 +277,7 @@ def test_a_function_without_outputs_is_named() -> None:
     def nothing() -> None:
         fn.random.uniform()
 
-    with pytest.raises(NotImplementedError, match=r"'nothing' \(File .*test_api\.py.*, line \d+\) returns nothing"):
+    with pytest.raises(NotImplementedError, match=r"'nothing' \(File .*test_api\.py.*, line \d+\) must return the outputs of the pipeline"):
         nothing().build()
 
 
@@ -328,7 +328,7 @@ def test_arguments_have_properties_and_descriptions() -> None:
         assert inspect.getattr_static(Pipeline, name).__doc__.endswith(".")
         expected = VALUES.get(name, parameters[name].default)  # of None, the pipeline chooses some
         assert expected is None or getattr(pipe, name) == expected, name
-        with pytest.raises(AttributeError, match="where the pipeline is made"):
+        with pytest.raises(AttributeError, match="when the pipeline is created"):
             setattr(pipe, name, 1)
 
 
@@ -411,7 +411,7 @@ def test_a_lazy_reader_opens_its_files_with_the_first_batch(tmp_path, lazy: bool
 @pytest.mark.parametrize("wrong", ["a name", 42])
 def test_serialize_takes_a_function(wrong) -> None:
     pipe = Pipeline(1, 1, None)
-    with pytest.raises(TypeError, match=r"define_graph=.* must be callable"):
+    with pytest.raises(TypeError, match=r"define_graph must be a function"):
         pipe.serialize(wrong)
 
 

@@ -81,7 +81,7 @@ def test_errors_of_a_run_name_operator_and_line(name: str) -> None:
 
 
 def test_a_pipeline_without_outputs_says_so() -> None:
-    with pytest.raises(NotImplementedError, match="return the outputs of the pipeline from it"):
+    with pytest.raises(NotImplementedError, match="must return the outputs of the pipeline"):
         _run(lambda: None)
 
 
@@ -599,13 +599,13 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "the name of a source": (
         lambda: _fed().feed_input("image", [np.zeros(1)]),
         KeyError,
-        "sources here: images",
+        "sources of this pipeline: images",
     ),
     "pictures without a class": (_pictures_without_a_class, RuntimeError, "outside of class folders (2 here), pass files or file_list"),
     "a definition that is not converted": (
         lambda: pipeline_def(do_not_convert(lambda: fn.constant(idata=1))),
         ValueError,
-        "that is for functions it calls",
+        "which is for the functions that it calls",
     ),
     "a function of NumPy that asks for axes": (
         lambda: _run(lambda: np.flip(_image())),
@@ -633,7 +633,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "mixed without a GPU": (
         lambda: _run(lambda: fn.decoders.image(_image(), device="mixed")),
         RuntimeError,
-        'device_id="cpu" where there is none',
+        'device_id="cpu" to use the CPU',
     ),
     "a name too many": (
         lambda: DALIGenericIterator(_numbers(), ["a", "b"], size=4),
@@ -646,7 +646,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "neither size nor threads": (
         lambda: pipeline_def(lambda: fn.constant(idata=1))().run(),
         TypeError,
-        "batch_size and num_threads must be set before the pipeline is built: give them to",
+        "batch_size and num_threads must be set before the pipeline is built: pass them to",
     ),
     "three angles": (
         lambda: _run(lambda: fn.rotate(_image(), angle=[1.0, 2.0, 3.0])),
@@ -660,7 +660,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "DataLoader's workers": (lambda: Pipeline(num_workers=2), TypeError, "use num_threads"),
     "a setting": (lambda: Pipeline(batch_sise=2), TypeError, "did you mean batch_size?"),
-    "no settings": (lambda: pipeline_def(lambda: None)().run(), TypeError, "or to the call of the function"),
+    "no settings": (lambda: pipeline_def(lambda: None)().run(), TypeError, "or the function that pipeline_def created"),
     "a decoded image": (
         lambda: fn.decoders.image(torch.zeros(4, 5, 3, dtype=torch.uint8)),
         ValueError,
@@ -684,7 +684,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a pipeline's state for an iterator": (
         lambda: _iterator().load_state_dict(_numbers().state_dict()),
         ValueError,
-        "goes to the pipeline's",
+        "to the pipeline's load_state_dict",
     ),
 }
 

@@ -115,7 +115,7 @@ def test_the_end_of_a_source_is_followed_by_its_next_epoch() -> None:
     with pytest.raises(StopIteration):
         for _ in range(3):
             ended.run()
-    with pytest.raises(RuntimeError, match="no batch remains: the sources have ended"):
+    with pytest.raises(RuntimeError, match="no batch remains, since the sources have ended"):
         ended.show()
 
 
@@ -181,13 +181,13 @@ def test_each_draws_what_is_not_delivered() -> None:
 
 
 def test_each_refuses_other_options(root: str) -> None:
-    with pytest.raises(TypeError, match="takes classes, count and size, not boxes, labels"):
+    with pytest.raises(TypeError, match="accepts only classes, count and size, got boxes, labels"):
         training(root).show(each=True, labels=[1], boxes=[], count=2)
 
 
 def test_each_needs_pictures() -> None:
     pipe = pipeline_def(batch_size=2, **SETTINGS)(lambda: fn.random.uniform(range=[0, 1]))()
-    with pytest.raises(ValueError, match="no operator here delivers images"):
+    with pytest.raises(ValueError, match="needs an operator that returns images"):
         pipe.show(each=True)
 
 

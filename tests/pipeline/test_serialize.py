@@ -349,5 +349,5 @@ def test_two_pipelines_may_be_marked_but_not_serialized(tmp_path: Path, monkeypa
         def marked() -> object:
             return fn.external_source(name="input")
 
-    with pytest.raises(RuntimeError, match="2 functions are decorated"):
+    with pytest.raises(RuntimeError, match="exactly one function, got 2"):
         triton.invoke_autoserialize(tmp_path / "model.dali")

@@ -53,8 +53,8 @@ def test_errors():
 @pytest.mark.parametrize(
     ("rates", "word"),
     [
-        (Rates(10, 50, 50, 9), "loader limits training"),
-        (Rates(90, 20, 20, 19), "step limits training"),
+        (Rates(10, 50, 50, 9), "loader is the bottleneck"),
+        (Rates(90, 20, 20, 19), "step is the bottleneck"),
         (Rates(30, 25, 25, 12), "compete"),
     ],
 )
@@ -86,5 +86,5 @@ def test_evaluate_finishes_each_epoch_it_begins():
 
 
 def test_evaluate_refuses_an_empty_loader():
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match="at least one batch"):
         evaluate([], print)

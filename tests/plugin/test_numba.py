@@ -78,12 +78,12 @@ def test_a_batch_and_two_outputs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"outs_ndim": [3, 1]}, "not equal"),
+        ({"outs_ndim": [3, 1]}, "must be equal"),
         ({"outs_ndim": [7]}, "0 to 6 dimensions"),
         ({"outs_ndim": [2]}, "setup_fn"),
-        ({"ins_ndim": [2]}, "2 were declared"),
-        ({"in_types": [types.FLOAT]}, "float32 was declared"),
-        ({"device": "gpu"}, "'cpu' only"),
+        ({"ins_ndim": [2]}, "must have the declared 2 dimensions"),
+        ({"in_types": [types.FLOAT]}, "must have the declared type float32"),
+        ({"device": "gpu"}, "must be 'cpu'"),
         ({"out_types": ["uint8"]}, "types.UINT8"),
     ],
 )
@@ -96,7 +96,7 @@ def test_the_class_counts_its_inputs() -> None:
     with Pipeline(1, 1, None):
         node = fn.external_source(name="x")
         function = NumbaFunction(invert, types.UINT8, types.UINT8, 3, 3)
-        with pytest.raises(ValueError, match="1 inputs, not 2"):
+        with pytest.raises(ValueError, match="declared number of inputs, 1, got 2"):
             function(node, node)
 
 

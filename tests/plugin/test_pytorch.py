@@ -375,9 +375,9 @@ def two_shards(**other: Any) -> list[FakePipeline]:
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"size": 8, "reader_name": "reader"}, AssertionError, "give either size or reader_name"),
-        ({"size": 0}, AssertionError, "size is 0"),
-        ({"reader_name": "reader", "last_batch_padded": True}, AssertionError, "leave out last_b"),
+        ({"size": 8, "reader_name": "reader"}, AssertionError, "pass either size or reader_name"),
+        ({"size": 0}, AssertionError, "Size cannot be 0"),
+        ({"reader_name": "reader", "last_batch_padded": True}, AssertionError, "omit last_b"),
         ({"reader_name": "other"}, RuntimeError, "other"),
         ({"auto_reset": "maybe"}, ValueError, "auto_reset"),
         ({"auto_reset": 1}, ValueError, "auto_reset"),
@@ -526,7 +526,7 @@ def test_checkpoints_continue_in_a_new_iterator() -> None:
         (iterator(12, 4), "epoch size"),
         (iterator(10, 5), "batch size"),
         (iterator(10, 4, num_shards=2), "number of ranks"),
-        (iterator(10, 4, [0, 0]), "2 pipelines"),
+        (iterator(10, 4, [0, 0]), "pipelines must be 1, got 2"),
     ],
 )
 def test_the_state_of_another_iterator_is_refused(other, text) -> None:

@@ -231,7 +231,7 @@ def test_pipelines_in_debug_mode_deliver_the_same(tmp_path: Path) -> None:
         assert epochs(True, reader_name="Files", **options) == expected
         assert [len(epoch) for epoch in expected] == [3, 2]
     loader = DALIGenericIterator(files(debug=True), ["x", "y"], reader_name="Files")
-    with pytest.raises(RuntimeError, match="cannot tell their place"):
+    with pytest.raises(RuntimeError, match=r"must have a state_dict\(\) to save"):
         loader.state_dict()
 
 
@@ -366,7 +366,7 @@ def test_a_source_that_is_told_its_place_goes_to_the_next_epoch() -> None:
 
 
 def test_wrong_on_break() -> None:
-    with pytest.raises(ValueError, match="on_break is 'again'"):
+    with pytest.raises(ValueError, match=r"on_break must be .*, got 'again'"):
         DALIGenericIterator(source([]), ["a"], on_break="again")
 
 

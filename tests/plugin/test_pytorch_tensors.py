@@ -96,7 +96,7 @@ def test_partial_batches_of_every_kind(kind) -> None:
         (["dense", "bogus"], "bogus"),
         (["dense", None], "None"),
         ("dense", "must be a list"),
-        (["dense"], "1 entries for the 2 names"),
+        (["dense"], "one entry for each of the 2 names .*, got 1"),
     ],
 )
 def test_wrong_output_types(types, text) -> None:

@@ -34,7 +34,7 @@ def test_the_marked_pipeline_is_serialized(tmp_path: Path) -> None:
     assert restored.run()[0].as_array().tolist() == [[1, 2]] * 2
 
 
-@pytest.mark.parametrize("count, message", [(0, "no pipeline_def is decorated"), (2, "2 functions are decorated .*define")])
+@pytest.mark.parametrize("count, message", [(0, "decorates none"), (2, "exactly one function, got 2: .*define")])
 def test_another_number_of_them_is_an_error(count: int, message: str, tmp_path: Path) -> None:
     for value in range(count):
         marked(value)
@@ -44,5 +44,5 @@ def test_another_number_of_them_is_an_error(count: int, message: str, tmp_path: 
 
 
 def test_only_pipelines_are_marked() -> None:
-    with pytest.raises(TypeError, match="only a pipeline_def"):
+    with pytest.raises(TypeError, match="must decorate a pipeline_def"):
         triton.autoserialize(lambda: None)

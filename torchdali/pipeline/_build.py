@@ -119,8 +119,8 @@ def _check_devices(options: PipelineOptions, graph: Graph) -> None:
             what = ".gpu()" if name == "_to_device" else f"operator {name!r}"
             raise RuntimeError(
                 f"the pipeline requires a CUDA-capable GPU but has device_id=None (CPU only): {what} runs on "
-                f'{node.device!r}. Give the pipeline device_id=0 for the first GPU, or device_id="cpu" where there is '
-                f"none\n  {node.where}"
+                f'{node.device!r}. Pass device_id=0 to the pipeline for the first GPU, or device_id="cpu" to use '
+                f"the CPU\n  {node.where}"
             )
 
 

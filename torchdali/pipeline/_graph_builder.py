@@ -41,9 +41,9 @@ class GraphBuilder:
         """Call the function that defines the graph; raise NotImplementedError if there isn't one."""
         if self.function is None:
             raise NotImplementedError(
-                f"the function {self.defined_by} returns nothing: return the outputs of the pipeline from it"
+                f"the function {self.defined_by} must return the outputs of the pipeline, but returned nothing"
                 if self.defined_by
-                else "the pipeline has no outputs: return them from the function under pipeline_def, call "
+                else "the pipeline has no outputs. Return them from the function under pipeline_def, call "
                 "set_outputs(), or override define_graph()"
             )
         return self.function()
@@ -58,7 +58,7 @@ class GraphBuilder:
     def add_sink(self, edge: DataNode) -> None:
         """Mark an operator that must run even if no output needs it; see `Pipeline.add_sink`."""
         if not isinstance(edge, DataNode) or edge.source is None:
-            raise TypeError(f"a sink is an output of an operator, not {edge!r}")
+            raise TypeError(f"a sink must be an output of an operator, got {edge!r}")
         edge.source.preserve = True
         if edge.source not in self.tracer.nodes:
             self.tracer.nodes.append(edge.source)
@@ -116,18 +116,19 @@ def as_output(value: Any, index: int, nodes: Sequence[Node] = ()) -> DataNode:
         if all(isinstance(v, (bool, int, float)) for v in value):
             return as_node(value)
         raise TypeError(
-            f"illegal output type: output {index} is a nested {type(value).__name__} of {len(value)} elements; "
-            "return the nodes one by one (for example with *). An operator called with a list, for example all outputs "
+            f"illegal output type: output {index} is a nested {type(value).__name__} of {len(value)} elements. "
+            f"Return the nodes one by one (for example with *). An operator called with a list, for example all "
+            f"outputs "
             "of a reader, returns a list: pass one of them, as in files, labels = fn.readers.file(...)"
         )
     if isinstance(value, Mapping) and value:
         keys = [f"outputs[{key!r}]" for key in value]
         raise TypeError(
-            f"illegal output type: output {index} is a dictionary; return its nodes one by one, as in outputs = "
+            f"illegal output type: output {index} is a dictionary. Return its nodes one by one, as in outputs = "
             f"fn.readers.dataset(...); return {', '.join(keys)}. Loader(pipeline, outputs={list(value)}) names them "
             "again"
         )
     raise TypeError(
-        f"illegal output type: output {index} is {value!r} of type {type(value).__name__}; an output is a "
+        f"illegal output type: output {index} is {value!r} of type {type(value).__name__}. An output must be a "
         f"DataNode, a number, an array or a list of numbers{of_a_dictionary(value, nodes)}"
     )

@@ -26,9 +26,7 @@ def describe_readers(running: Executor, name: str | None) -> dict[str, Any]:
     if name is None:
         return descriptions
     if name not in descriptions:
-        raise RuntimeError(
-            f"no reader is called {name!r}; readers of this pipeline: {', '.join(descriptions) or 'none'}"
-        )
+        raise RuntimeError(f"unknown reader {name!r}; readers of this pipeline: {', '.join(descriptions) or 'none'}")
     return descriptions[name]
 
 
@@ -39,8 +37,8 @@ def class_names(running: Executor) -> list[str]:
         if len(names):
             return list(names)
     raise AttributeError(
-        "no reader of this pipeline knows class names: readers.file does with file_root, and readers.dataset does "
-        "if the dataset has an attribute `classes`"
+        "no reader of this pipeline has class names. Use readers.file with file_root, or readers.dataset with a "
+        "dataset that has an attribute `classes`"
     )
 
 
@@ -72,11 +70,12 @@ def find_source(running: Executor, which: Any) -> BatchSource:
     nodes = getattr(which, "nodes", None)
     for name in [which] if nodes is None else nodes:
         if not isinstance(name, (str, DataNode)):
-            raise TypeError(f"a source is known by its node, name or operator, not by {which!r}")
+            raise TypeError(f"a source must be specified by its node, name or operator, got {which!r}")
         for node, source in running.sources.items():
             if node.name == getattr(name, "name", name):
                 return source
     names = ", ".join(node.name for node in running.sources) or "none"
     raise KeyError(
-        f'Could not find an input operator with name "{getattr(which, "name", which)}"; sources here: {names}'
+        f'Could not find an input operator with name "{getattr(which, "name", which)}"; sources of this pipeline: '
+        f"{names}"
     )

@@ -189,9 +189,9 @@ class PipelineOptions:
             raise ValueError(f"num_processes must be positive, got {self.num_processes}")
         for name in ("num_processes", "py_num_workers"):
             if (getattr(self, name) or 0) > _MAX_PROCESSES:
-                raise ValueError(f"{name} is {getattr(self, name)}; at most {_MAX_PROCESSES} are allowed")
+                raise ValueError(f"{name} must be at most {_MAX_PROCESSES}, got {getattr(self, name)}")
         if self.py_callback_pickler is not None and self.py_start_method == "fork":
-            raise ValueError('py_callback_pickler is for py_start_method="spawn": "fork" pickles nothing')
+            raise ValueError('py_callback_pickler needs py_start_method="spawn", since "fork" pickles nothing')
         _check_range(self.batch_size, self.num_threads)
         if self.max_pixels is not None and self.max_pixels < 1:
             raise ValueError(f"max_pixels must be positive, got {self.max_pixels}")
@@ -285,7 +285,7 @@ PipelineOptions.__init__.__qualname__ = "Pipeline.__init__"  # for errors about 
 NAMES = frozenset(each.name for each in fields(PipelineOptions) if each.init)
 _LIKE = {"num_workers": "num_threads", "shuffle": "random_shuffle of the reader"}
 """For arguments of `torch.utils.data.DataLoader`, the argument to use here."""
-_GIVE_IT = ": give it to Pipeline, to pipeline_def, or to the call of the function that pipeline_def made"
+_GIVE_IT = ": pass it to Pipeline, pipeline_def, or the function that pipeline_def created"
 _SAVED = [
     each.name for each in fields(PipelineOptions)
     if each.init
@@ -359,7 +359,7 @@ class Option(Generic[T]):
         return self if pipeline is None else self._shown(getattr(pipeline._options, self._name))
 
     def __set__(self, pipeline: Any, value: T) -> None:
-        raise AttributeError(f"{self._name} is set where the pipeline is made")
+        raise AttributeError(f"{self._name} can only be set when the pipeline is created")
 
 
 def device_number(device: int | str | None) -> int | None:
@@ -390,11 +390,11 @@ _MAX_DEPTH = 4096  # batches in flight
 
 def _check_range(batch_size: int | None, num_threads: int | None) -> None:
     if batch_size is not None and batch_size <= 0:
-        raise ValueError(f"invalid batch size: {batch_size}; it must be positive")
+        raise ValueError(f"batch_size must be positive, got {batch_size}")
     if batch_size is not None and batch_size >= 2**31:
-        raise ValueError(f"invalid batch size: {batch_size}; it must be below 2**31")
+        raise ValueError(f"batch_size must be below 2**31, got {batch_size}")
     if num_threads is not None and num_threads > _MAX_THREADS:
-        raise ValueError(f"num_threads is {num_threads}; at most {_MAX_THREADS} are allowed")
+        raise ValueError(f"num_threads must be at most {_MAX_THREADS}, got {num_threads}")
 
 
 def _depth(value: Any) -> int:
@@ -407,5 +407,5 @@ def _depth(value: Any) -> int:
     if depth < 1:
         raise ValueError(f"prefetch_queue_depth must be at least 1, got {depth}")
     if depth > _MAX_DEPTH:
-        raise ValueError(f"prefetch_queue_depth is {depth}; at most {_MAX_DEPTH} are allowed")
+        raise ValueError(f"prefetch_queue_depth must be at most {_MAX_DEPTH}, got {depth}")
     return depth

@@ -33,7 +33,7 @@ class OutputSpecs:
         _check("output_layout", self.layout, str, "a string")
         for dtype in _values(self.dtype):
             if dtype is NO_TYPE:
-                raise ValueError("output_dtype cannot be types.NO_TYPE; leave it out, or give None")
+                raise ValueError("output_dtype cannot be types.NO_TYPE; omit it, or pass None")
         for ndim in _values(self.ndim):
             if ndim is not None and ndim < 0:
                 raise ValueError(f"output_ndim must be non-negative, got {ndim}")
@@ -53,7 +53,7 @@ class OutputSpecs:
         if any(len(column) != count for column in columns):
             raise RuntimeError(
                 f"Lengths of output_dtype={self.dtype}, output_ndim={self.ndim}, output_layout={self.layout} and of "
-                f"the {count} outputs do not match: give one value for all outputs, or a list with one per output"
+                f"the {count} outputs do not match: pass one value for all outputs, or a list with one per output"
             )
         return list(zip(*columns, strict=True))
 
@@ -72,7 +72,7 @@ class OutputSpecs:
 def _check(name: str, value: Any, kind: type, words: str) -> None:
     for item in _values(value):
         if item is not None and not isinstance(item, kind):
-            raise TypeError(f"{name} must be either {words}, a list of these, or None; found {item!r}")
+            raise TypeError(f"{name} must be either {words}, a list of these, or None, got {item!r}")
 
 
 def _values(value: Any) -> Sequence[Any]:

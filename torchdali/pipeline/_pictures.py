@@ -84,7 +84,7 @@ def _first(pipe: Any) -> tuple[TensorList, ...]:
     try:
         return run()
     except StopIteration:
-        raise RuntimeError("no batch remains: the sources have ended") from None
+        raise RuntimeError("no batch remains, since the sources have ended") from None
 
 
 def _classes(pipe: Any) -> list[str]:
@@ -105,8 +105,8 @@ def _check_source(node: Node) -> None:
     else:
         return
     raise RuntimeError(
-        f"the next batch cannot be shown without consuming it: the source {node.name!r} {reason}. Show the result "
-        f"of run(): outputs = pipe.run(); outputs[0].show()\n  {node.where}"
+        f"the next batch cannot be shown without consuming it: the source {node.name!r} {reason}. Show the result of "
+        f"run() instead: outputs = pipe.run(); outputs[0].show()\n  {node.where}"
     )
 
 
@@ -146,7 +146,7 @@ def show_next(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
 def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
     """Return a contact sheet with one row for each operator whose results can be drawn."""
     if unknown := sorted(options.keys() - {"classes", "count", "size"}):
-        raise TypeError(f"with each=True, show() takes classes, count and size, not {', '.join(unknown)}")
+        raise TypeError(f"with each=True, show() accepts only classes, count and size, got {', '.join(unknown)}")
     graph, count = pipe._trace(), options.get("count") or IN_A_ROW
     edges = [edge for node in graph.nodes if not node.scope for edge in node.outputs]
     batches, classes = next_batch(pipe, Graph(graph.nodes, tuple(edges)), count)
@@ -165,7 +165,7 @@ def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
             on_it = replace(on_it, labels=None, names=())
         rows.append(TileRow(tiles_of(seen[edge], on_it, _normalization(edge), size), _heading(edge)))
     if not rows:
-        raise ValueError("there is nothing to draw: no operator here delivers images, clips, spectrograms or sounds")
+        raise ValueError("show() needs an operator that returns images, video, spectrograms or audio")
     sheet = contact_table(rows)
     if path is not None:
         sheet.save(path)

@@ -154,7 +154,7 @@ class Pipeline(PipelineOldNames):
         """
         tracer = nodes.current()
         if tracer is None:
-            raise RuntimeError("no pipeline is being defined: push_current() comes before")
+            raise RuntimeError("no pipeline is being defined. Call push_current() first")
         tracer.__exit__()
 
     def define_graph(self) -> Any:
@@ -198,7 +198,7 @@ class Pipeline(PipelineOldNames):
             RuntimeError: The pipeline is already built, or is in debug mode.
         """
         if self.is_built:
-            raise RuntimeError("the pipeline is built: its readers are open, and their arguments can change no more")
+            raise RuntimeError("the pipeline is already built: its readers are open, so their arguments cannot change")
         for node in self._trace().nodes:
             if node.operator.kind == "reader":
                 node.constants = {**node.constants, **change(shared_arguments(node.constants))}
@@ -273,8 +273,8 @@ class Pipeline(PipelineOldNames):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(
-            "a pipeline cannot be pickled or copied: it has threads and open files. Make it in the process that uses "
-            "it; serialize() saves its graph, and checkpoint() its position"
+            "a pipeline cannot be pickled or copied: it has threads and open files. Create the pipeline in the "
+            "process that uses it; serialize() saves its graph, and checkpoint() its position"
         )
 
     @property
@@ -450,7 +450,7 @@ class Pipeline(PipelineOldNames):
     def _take(self, cuda_stream: Any) -> tuple[TensorList, ...]:
         running, count = self._running, self._count
         if not running.in_flight and count >= running.taken.number:
-            raise StopIteration("no batch is scheduled: call schedule_run() before")
+            raise StopIteration("no batch is scheduled. Call schedule_run() first")
         try:
             batch = running.pop(cuda_stream, count)
             if self._options.output_specs.given:
@@ -478,7 +478,7 @@ class Pipeline(PipelineOldNames):
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
-            "a pipeline can't be looped over: write `for batch in Loader(pipe)`, or pipe.run() for one batch"
+            "a pipeline can't be looped over. Write `for batch in Loader(pipe)`, or pipe.run() for one batch"
         )
 
     def empty(self) -> bool:
@@ -593,7 +593,7 @@ class Pipeline(PipelineOldNames):
             RuntimeError: The pipeline has an external source, or is in debug mode.
         """
         if batches < 0:
-            raise ValueError(f"skip({batches}): the number of batches must be 0 or more")
+            raise ValueError(f"the number of batches to skip must be at least 0, got {batches}")
         self._planned.skip(batches)
 
     # ------------------------------------------------------------ position and graph, saved
@@ -668,8 +668,8 @@ class Pipeline(PipelineOldNames):
         """
         if define_graph is not None and not callable(define_graph):
             raise TypeError(
-                f"define_graph={define_graph!r}: it must be callable, a function that returns the outputs; the name of "
-                "a file is given as filename="
+                f"define_graph must be a function that returns the outputs, got {define_graph!r}. Pass the name of a "
+                f"file as filename="
             )
         if define_graph is not None and self._builder.function is None:
             self._builder.function = define_graph

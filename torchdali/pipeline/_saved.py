@@ -34,7 +34,7 @@ def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tupl
         RuntimeError: The data isn't a saved pipeline, is damaged, or uses an operator that isn't declared.
     """
     if (data is None) == (filename is None):
-        raise ValueError("give either serialized_pipeline or filename")
+        raise ValueError("pass either serialized_pipeline or filename")
     if filename is not None:
         data = Path(filename).read_bytes()
     try:
@@ -42,14 +42,14 @@ def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tupl
     except (ValueError, RecursionError) as error:
         raise RuntimeError(f"not a serialized torchdali pipeline (expected JSON text): {error}") from None
     if not isinstance(saved, dict) or saved.get("version") != 1 or "graph" not in saved:
-        raise RuntimeError("this JSON is not a serialized pipeline that this version of torchdali reads")
+        raise RuntimeError("the JSON text isn't a serialized pipeline that this version of torchdali supports")
     return _arguments(saved.get("arguments")), serialization.graph_from_json(saved["graph"])
 
 
 def _arguments(saved: Any) -> dict[str, Any]:
     if not isinstance(saved, dict) or not saved.keys() <= PipelineOptions().saved_arguments().keys():
-        raise RuntimeError("the saved pipeline cannot be read: it has arguments that Pipeline does not have")
+        raise RuntimeError("the saved pipeline cannot be read: it has arguments that Pipeline doesn't support")
     try:
         return {name: serialization.decode(value) for name, value in saved.items()}
     except ValueError as error:
-        raise RuntimeError(f"the saved pipeline cannot be read, its arguments: {error}") from None
+        raise RuntimeError(f"the saved pipeline cannot be read, since its arguments are invalid: {error}") from None

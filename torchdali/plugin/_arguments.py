@@ -38,7 +38,7 @@ def as_flag(auto_reset: bool | str | None) -> bool:
         return bool(auto_reset)
     if auto_reset in ("yes", "no"):
         return auto_reset == "yes"
-    raise ValueError(f'auto_reset is {auto_reset!r}; it must be True, False, "yes" or "no".')
+    raise ValueError(f'auto_reset must be True, False, "yes" or "no", got {auto_reset!r}.')
 
 
 def as_on_break(value: OnBreak) -> OnBreak:
@@ -48,7 +48,7 @@ def as_on_break(value: OnBreak) -> OnBreak:
         ValueError: the value is unknown.
     """
     if value not in get_args(OnBreak):
-        raise ValueError(f'on_break is {value!r}; it must be "continue", "restart" or "next".')
+        raise ValueError(f'on_break must be "continue", "restart" or "next", got {value!r}.')
     return value
 
 
@@ -82,7 +82,7 @@ def same_batch_size(pipes: Sequence[Pipeline]) -> int:
     """
     sizes = {pipe.max_batch_size for pipe in pipes}
     if len(sizes) > 1:
-        raise AssertionError(f"All pipelines must have the same batch size; found {sorted(map(str, sizes))}.")
+        raise AssertionError(f"All pipelines must have the same batch size, got {sorted(map(str, sizes))}.")
     return int(sizes.pop() or 0)
 
 
@@ -97,7 +97,7 @@ def epochs_of_reader(pipes: Sequence[Pipeline], name: str, batch_size: int, poli
         values = {meta[key] for meta in metas}
         if len(values) > 1:
             raise AssertionError(
-                f"The reader {name!r} must have the same {argument} in all pipelines; found {sorted(values)}."
+                f"The reader {name!r} must have the same {argument} in all pipelines, got {sorted(values)}."
             )
     ranks = [meta["shard_id"] for meta in metas]
     return EpochCounter(Shards.of_reader(metas[0]), batch_size, policy, ranks)
@@ -119,10 +119,10 @@ def epochs_of_size(
         AssertionError: the size is 0, or is negative for several pipelines.
     """
     if size == 0:
-        raise AssertionError("Size cannot be 0: size is 0; give the samples of an epoch, or -1 for no limit.")
+        raise AssertionError("Size cannot be 0: pass the number of samples in an epoch, or -1 for no limit.")
     if size < 0:
         if len(pipes) > 1:
-            raise AssertionError("Negative size is supported only for a single pipeline: give reader_name or size.")
+            raise AssertionError("Negative size is supported only for a single pipeline: pass reader_name or size.")
         _warn_of_no_end(pipes[0])
         return OpenEpochs(batch_size)
     count = len(pipes)

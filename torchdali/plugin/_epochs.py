@@ -265,7 +265,7 @@ class EpochCounter:
         for key, what in _MUST_MATCH.items():
             saved, now = (len(v) if isinstance(v, list) else v for v in (state[key], own[key]))
             if saved != now:
-                raise ValueError(f"The iterator's state has {what} {saved}, but it is {now} now.")
+                raise ValueError(f"The iterator's state must have {what} {now}, got {saved}.")
         rest = {int(epoch): size for epoch, size in state["rest"].items()}
         self._begin(state["epoch"], state["carried"], rest)
         self.delivered = state["delivered"]

@@ -105,7 +105,7 @@ class BaseIterator(IteratorOldNames):
         self._on_break = as_on_break(on_break)
         self._pipes = list(pipelines) if isinstance(pipelines, Sequence) else [pipelines]
         if not self._pipes:
-            raise IndexError("pipelines is empty: give the iterator at least one pipeline.")
+            raise IndexError("pipelines must have at least one pipeline, got an empty list.")
         self._num_gpus = len(self._pipes)
         self._begins_anew = as_flag(auto_reset)
         self._policy = as_policy(last_batch_policy, fill_last_batch)
@@ -182,11 +182,11 @@ class BaseIterator(IteratorOldNames):
                 self._warn_of_size()
             return epochs_of_size(self._pipes, size, self.batch_size, self._policy, padded=padded)
         if size != -1:
-            raise AssertionError("size follows from the reader: give either size or reader_name")
+            raise AssertionError("size follows from the reader: pass either size or reader_name")
         if padded:
             raise AssertionError(
-                "With reader_name, padding is read off the reader: leave out last_batch_padded "
-                "and give pad_last_batch to the reader."
+                "With reader_name, the reader determines the padding: omit last_batch_padded, and pass "
+                "pad_last_batch to the reader."
             )
         return epochs_of_reader(self._pipes, reader_name, self.batch_size, self._policy)
 
@@ -217,7 +217,7 @@ class BaseIterator(IteratorOldNames):
     def _begin_again(self) -> None:
         if self._epoch_start is None:
             raise RuntimeError(
-                'on_break="restart" needs pipelines with a state_dict(); a pipeline in debug mode has none'
+                'on_break="restart" needs pipelines with a state_dict(), which pipelines in debug mode lack'
             )
         self.load_state_dict(self._epoch_start)
         self._resumed = False
@@ -262,15 +262,16 @@ class BaseIterator(IteratorOldNames):
     def dataset(self) -> Any:
         """Raise AttributeError, with advice for programs that use the iterator in place of a `DataLoader`."""
         raise AttributeError(
-            f"a {type(self).__name__} isn't a torch DataLoader and has no dataset: use it unchanged. To divide samples "
+            f"a {type(self).__name__} isn't a torch DataLoader and has no dataset. Use the iterator unchanged. To "
+            f"divide samples "
             "among processes, pass shard_id and num_shards to the reader; for another device, pass device_id to the "
             "pipeline"
         )
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(
-            f"a {type(self).__name__} gives whole batches in their order and cannot be indexed: use it in a loop, "
-            "instead of a torch DataLoader"
+            f"a {type(self).__name__} delivers whole batches in order, so it cannot be indexed. Use it in a loop, "
+            f"instead of a torch DataLoader"
         )
 
     def next(self) -> Any:
@@ -416,7 +417,7 @@ class BaseIterator(IteratorOldNames):
             undelivered = -1
         places = self._before_first if undelivered > 0 else self._places()
         if len(places) < len(self._pipes):
-            raise RuntimeError("The pipelines cannot tell their place: they have no state_dict().")
+            raise RuntimeError("The pipelines must have a state_dict() to save their positions.")
         iterator = {**self._epochs.state(undelivered), "over": self._over}
         return {"iterator": iterator, "pipelines": places}
 
@@ -427,10 +428,13 @@ class BaseIterator(IteratorOldNames):
             ValueError: the state isn't an iterator's state, or it has another number of pipelines, ranks or samples.
         """
         if not {"pipelines", "iterator"} <= state.keys():
-            raise ValueError("The state is none of an iterator: a pipeline's goes to the pipeline's load_state_dict.")
+            raise ValueError(
+                "The state must come from an iterator's state_dict(). Pass a pipeline's state to the "
+                "pipeline's load_state_dict()."
+            )
         places = state["pipelines"]
         if len(places) != len(self._pipes):
-            raise ValueError(f"The state is of {len(places)} pipelines, the iterator has {len(self._pipes)}.")
+            raise ValueError(f"The state's number of pipelines must be {len(self._pipes)}, got {len(places)}.")
         self._restore_counter(state["iterator"])
         for pipe, place in zip(self._pipes, places, strict=True):
             assert isinstance(pipe, Resumable)

@@ -38,7 +38,7 @@ def reshard(states: Sequence[S], num_shards: int) -> list[S]:
         RuntimeError: the states belong to different pipelines.
     """
     if not states:
-        raise ValueError("reshard needs the states of all ranks, and got none.")
+        raise ValueError("reshard needs the states of all ranks, got none.")
     if isinstance(states[0], (bytes, str)):
         places = reshard([json.loads(state) for state in states], num_shards)
         return [json.dumps(place).encode() for place in places]

@@ -26,7 +26,7 @@ def autoserialize(dali_pipeline: F) -> F:
         TypeError: the argument isn't decorated with ``@pipeline_def``.
     """
     if not getattr(dali_pipeline, "_is_pipeline_def", False):
-        raise TypeError("only a pipeline_def can be decorated with autoserialize")
+        raise TypeError("autoserialize must decorate a pipeline_def")
     if dali_pipeline not in _marked:
         _marked.append(dali_pipeline)
     return dali_pipeline
@@ -39,9 +39,9 @@ def invoke_autoserialize(filename: str | os.PathLike[str]) -> None:
         RuntimeError: no function is marked, or several functions are marked.
     """
     if not _marked:
-        raise RuntimeError("no pipeline_def is decorated with autoserialize")
+        raise RuntimeError("autoserialize must decorate a pipeline_def, but decorates none")
     if len(_marked) > 1:
         names = ", ".join(f"{each.__module__}.{each.__qualname__}" for each in _marked)
-        raise RuntimeError(f"{len(_marked)} functions are decorated with autoserialize, and one is wanted: {names}")
+        raise RuntimeError(f"autoserialize must decorate exactly one function, got {len(_marked)}: {names}")
     pipeline = _marked[0]()
     pipeline.serialize(filename=os.fspath(filename))

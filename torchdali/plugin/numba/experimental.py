@@ -64,7 +64,7 @@ class NumbaFunction:
         **kwargs: Any,
     ) -> None:
         if device != "cpu":
-            raise ValueError(f"numba_function runs on 'cpu' only, not on {device!r}")
+            raise ValueError(f"device of numba_function must be 'cpu', got {device!r}")
         self._out_types, self._in_types = _numpy_types(out_types), _numpy_types(in_types)
         self._outs_ndim, self._ins_ndim = _as_list(outs_ndim), _as_list(ins_ndim)
         _check_counts("output", self._out_types, self._outs_ndim)
@@ -89,7 +89,9 @@ class NumbaFunction:
             ValueError: the number of inputs isn't the number of ``in_types``.
         """
         if len(inputs) != len(self._in_types):
-            raise ValueError(f"numba_function was declared for {len(self._in_types)} inputs, not {len(inputs)}")
+            raise ValueError(
+                f"numba_function must get the declared number of inputs, {len(self._in_types)}, got {len(inputs)}"
+            )
         return fn.torch_python_function(
             *inputs, function=self._call, batch_processing=True, num_outputs=len(self._out_types),
             **self._kwargs, **kwargs,
@@ -118,7 +120,7 @@ class NumbaFunction:
             if len(self._out_types) > len(ins) or any(
                 shapes_in[k].shape[1] != n for k, n in enumerate(self._outs_ndim)
             ):
-                raise ValueError("give setup_fn if the outputs have not the shapes of the inputs")
+                raise ValueError("setup_fn must be passed if the outputs' shapes differ from the inputs' shapes")
             shapes_out = shapes_in[: len(self._out_types)]
         else:
             shapes_out = [np.zeros((len(ins[0]), n), np.int64) for n in self._outs_ndim]
@@ -150,18 +152,18 @@ def _numpy_types(value: Any) -> list[np.dtype[Any]]:
 def _check_counts(what: str, dtypes: Sequence[Any], dimensions: Sequence[int]) -> None:
     if len(dtypes) != len(dimensions):
         raise ValueError(
-            f"the numbers of {what} types and {what} dimensions are not equal: {len(dtypes)} and {len(dimensions)}"
+            f"the numbers of {what} types and {what} dimensions must be equal, got {len(dtypes)} and {len(dimensions)}"
         )
     if len(dtypes) > _MOST_ARRAYS:
-        raise ValueError(f"at most {_MOST_ARRAYS} {what}s are possible, not {len(dtypes)}")
+        raise ValueError(f"numba_function must have at most {_MOST_ARRAYS} {what}s, got {len(dtypes)}")
     for n in dimensions:
         if not 0 <= n <= _MOST_DIMENSIONS:
-            raise ValueError(f"an {what} has 0 to {_MOST_DIMENSIONS} dimensions, not {n}")
+            raise ValueError(f"an {what} must have 0 to {_MOST_DIMENSIONS} dimensions, got {n}")
 
 
 def _check_arrays(k: int, arrays: Sequence[np.ndarray[Any, Any]], dtype: np.dtype[Any], ndim: int) -> None:
     for array in arrays[:1]:
         if array.dtype != dtype:
-            raise TypeError(f"input {k} has the type {array.dtype}, but {dtype} was declared")
+            raise TypeError(f"input {k} must have the declared type {dtype}, got {array.dtype}")
         if array.ndim != ndim:
-            raise ValueError(f"input {k} has {array.ndim} dimensions, but {ndim} were declared")
+            raise ValueError(f"input {k} must have the declared {ndim} dimensions, got {array.ndim}")

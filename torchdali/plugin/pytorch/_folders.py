@@ -73,7 +73,7 @@ def augmentation(augment: Augment) -> Callable[[Any], Any]:
         return augment
     if not isinstance(augment, str) or augment not in _AUGMENTS:
         raise ValueError(
-            f"augment must be None, a function of images, transforms of torchvision, or one of {', '.join(_AUGMENTS)}, "
+            f"augment must be None, a function of images, torchvision transforms, or one of {', '.join(_AUGMENTS)}, "
             f"got {augment!r}{_meant(augment)}"
         )
     return _AUGMENTS[augment]
@@ -107,7 +107,8 @@ def _transforms(augment: Any) -> Callable[[Any], Any]:
 
 def _takes_one(augment: Any, package: str) -> str:
     return (
-        f"augment={type(augment).__name__} is of {package}, and processes one image, not a batch. Write augment=lambda "
+        f"augment={type(augment).__name__} is a {package} transform, and processes one image, not a batch. Write "
+        f"augment=lambda "
         "images: fn.torch_python_function(images, function=one, batch_processing=False), and in one(image) "
         f'{_ON_TENSORS[package]}. The operators of fn and augment="rand", "auto" or "trivial" are faster'
     )
@@ -242,13 +243,15 @@ def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
     if isinstance(classes, str):
         raise TypeError(f"classes must be a list of names, for example the classes of another Loader, got {classes!r}")
     if "://" in root:
-        raise ValueError(f"classes= goes with a folder of this machine, and not with root={root!r}")
+        raise ValueError(f"classes can only be used with a local folder, got root={root!r}")
     places = {name: number for number, name in reversed(list(enumerate(classes)))}
     folders = [e.name for e in os.scandir(root) if not e.name.startswith(".") and os.path.isdir(e.path)]
     unknown = sorted(set(folders) - set(places))
     if unknown:
         names = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
-        raise ValueError(f"root={root!r}: {len(unknown)} class folders are not among the classes= given: {names}")
+        raise ValueError(
+            f"classes must contain every class folder of {root!r}, but {len(unknown)} are missing: {names}"
+        )
     return [places[folder] for folder in sorted(folders, key=os.fsencode)]
 
 

@@ -21,13 +21,13 @@ __all__ = ["OF_FOLDERS", "OF_PIPELINES", "answering"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_LEFT_OUT = "leave it out: "
+_LEFT_OUT = "omit it: "
 _BOTH = {
     "pin_memory": _LEFT_OUT + "with device_id=0 batches are on the GPU, and the copies use pinned memory",
     "persistent_workers": _LEFT_OUT + "threads and processes live as long as the Loader",
-    "timeout": _LEFT_OUT + "there are no worker processes that could time out; failures raise errors",
+    "timeout": _LEFT_OUT + "no worker processes can time out; failures raise errors",
     "in_order": _LEFT_OUT + "batches always come in order",
-    "worker_init_fn": _LEFT_OUT + "there are no worker processes; seed= determines the random numbers",
+    "worker_init_fn": _LEFT_OUT + "no worker processes exist; seed= determines the random numbers",
     "generator": "use seed=, which determines the order and the random numbers",
     "multiprocessing_context": "use num_processes=, and py_start_method= of a pipeline",
     "sampler": (

@@ -32,9 +32,9 @@ class _NamedOutputs(BaseIterator):
         **named: Any,
     ) -> None:
         if isinstance(output_map, str):
-            raise AssertionError(f"output_map must be a list of names, not a string: [{output_map!r}].")
+            raise AssertionError(f"output_map must be a list of names, got a string. Pass [{output_map!r}].")
         if len(set(output_map)) != len(output_map):
-            raise AssertionError(f"The names in output_map must differ: {list(output_map)}.")
+            raise AssertionError(f"The names in output_map must differ, got {list(output_map)}.")
         self.output_map = list(output_map)
         self._output_categories = set(output_map)
         super().__init__(pipelines, *arguments, **named)
@@ -231,9 +231,11 @@ def _checked_types(types: Sequence[str] | None, names: list[str]) -> list[str]:
         return [DALIRaggedIterator.DENSE_TAG] * len(names)
     tags = {getattr(DALIRaggedIterator, f"{tag}_TAG") for tag in ("DENSE", "SPARSE_LIST", "SPARSE_COO")}
     if isinstance(types, str) or not set(types) <= tags:
-        raise AssertionError(f"output_types must be a list of {sorted(tags)}, not {types!r}.")
+        raise AssertionError(f"output_types must be a list of {sorted(tags)}, got {types!r}.")
     if len(types) != len(names):
-        raise AssertionError(f"output_types has {len(types)} entries for the {len(names)} names {names}.")
+        raise AssertionError(
+            f"output_types must have one entry for each of the {len(names)} names {names}, got {len(types)}."
+        )
     return list(types)
 
 
@@ -258,8 +260,8 @@ def stack(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
             ) from error
         shapes = sorted(set(batch.shape()))
         raise RuntimeError(
-            f"The samples of output {name!r} have different shapes, {shapes[:4]}, so that the "
-            f"batch is not one tensor: bring them to one shape in the pipeline (resize, crop, "
+            f"The samples of output {name!r} must have the same shape to be one tensor, got {shapes[:4]}. Bring them "
+            f"to one shape in the pipeline (resize, crop, "
             f"pad), or {cure}."
         ) from error
 

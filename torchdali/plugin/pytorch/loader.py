@@ -312,7 +312,7 @@ class _LoaderSize:
         return self._loader.dataset_size
 
     def __getitem__(self, index: Any) -> NoReturn:
-        raise TypeError("the samples of a Loader come in batches, in a loop over the Loader; they have no index")
+        raise TypeError("a Loader cannot be indexed: its samples come in batches, in a loop over the Loader")
 
 
 def _warn_of_batches_of_batches() -> None:
@@ -571,14 +571,15 @@ class Loader(IterableDataset[Any]):
             return pipe
         if self._make is None:
             raise RuntimeError(
-                "this Loader must build its pipeline again, in another process or on another rank, but got a pipeline "
-                "that no function under pipeline_def created: pass the function that creates the pipeline instead"
+                "this Loader must build its pipeline again, in another process or on another rank, but got a "
+                "pipeline that no function under pipeline_def created. Pass the function that creates the pipeline "
+                "instead"
             )
         pipe = self._make()
         if not hasattr(pipe, "build"):
             raise TypeError(
-                f"the function that a Loader is given makes a pipeline, and this one returned {pipe!r}: is "
-                "@pipeline_def(batch_size=..., num_threads=...) missing above it?"
+                f"the function passed to Loader must return a pipeline, got {pipe!r}. Is "
+                f"@pipeline_def(batch_size=..., num_threads=...) missing above the function?"
             )
         return pipe
 
@@ -590,7 +591,7 @@ class Loader(IterableDataset[Any]):
         if len(sizes) > 1:
             listed = ", ".join(f"{name!r}: {meta['epoch_size']}" for name, meta in metas.items())
             raise RuntimeError(
-                f"the readers differ in size ({listed}): name the one that makes the epoch, reader_name="
+                f"the readers differ in size ({listed}). Pass reader_name= with the reader that determines the epoch"
             )
         return next(iter(metas))
 
@@ -615,20 +616,20 @@ class Loader(IterableDataset[Any]):
                 return
             yield self._form(batch)
             if number != self._loops:
-                raise RuntimeError("another loop over this Loader has begun: it can be in one epoch at a time")
+                raise RuntimeError("only one loop over a Loader can run at a time, and another loop has begun")
 
     def _form(self, values: Batch) -> Any:
         if self._names is None:
             return values[0] if len(values) == 1 else tuple(values)
         names = [*self._names, *(["file_names"] if self._file_names else [])]
         if len(names) != len(values):
-            raise RuntimeError(f"outputs={names} names {len(names)} outputs, and the pipeline has {len(values)}")
+            raise RuntimeError(f"outputs must name {len(values)} outputs of the pipeline, got {len(names)}: {names}")
         if isinstance(self._outputs, type):
             return self._outputs(*values)
         return dict(zip(names, values, strict=True))
 
     def __getitem__(self, index: Any) -> NoReturn:
-        raise TypeError("a Loader has no index: write `for batch in loader`, or next(iter(loader)) for one batch")
+        raise TypeError("a Loader cannot be indexed. Write `for batch in loader`, or next(iter(loader)) for one batch")
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch, the same on every rank and in every epoch.
@@ -639,7 +640,10 @@ class Loader(IterableDataset[Any]):
         with LEAVING:
             count = len(self._open_iterator())
         if not count:
-            raise TypeError("only the source of this pipeline knows when an epoch ends: give the Loader size=")
+            raise TypeError(
+                "the length of an epoch is unknown, since only the pipeline's source determines its end. "
+                "Pass size= to the Loader"
+            )
         return count
 
     def set_epoch(self, epoch: int) -> None:
@@ -676,8 +680,8 @@ class Loader(IterableDataset[Any]):
         """Return the attributes without the running pipeline: the process that unpickles them builds a new one."""
         if self._make is None:
             raise TypeError(
-                "this Loader cannot be pickled: it was given a pipeline that no function under pipeline_def made. Give "
-                "it the function that makes the pipeline"
+                "this Loader cannot be pickled, since no function under pipeline_def created its pipeline. Pass the "
+                "function that creates the pipeline"
             )
         ranks = _ProcessRank.here(known=self._ranks)[1:3]
         return {**self.__dict__, "_pipe": None, "_batches": None, "_place": None, "_ranks": ranks}
@@ -694,7 +698,7 @@ class Loader(IterableDataset[Any]):
         with LEAVING:
             size = self._open_iterator().dataset_size
         if size < 0:
-            raise TypeError("only the source of this pipeline knows how many samples there are")
+            raise TypeError("the number of samples is unknown, since only the pipeline's source determines it")
         return size
 
     @property
@@ -745,7 +749,7 @@ class Loader(IterableDataset[Any]):
         if factory is None:
             raise RuntimeError(
                 "tuning builds the pipeline again with other settings, by its function under pipeline_def, but no "
-                "function created the pipeline of this Loader"
+                "function created the pipeline of this Loader. Pass the function that creates the pipeline"
             )
         report = tune(factory, seconds, **options)
         if apply and report.changes:

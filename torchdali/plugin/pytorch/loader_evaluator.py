@@ -37,9 +37,9 @@ class LoaderEvaluator:
         metrics_file: str | None = None,
     ) -> None:
         if mode not in ("log", "replay"):
-            raise ValueError(f"mode {mode!r}: it is 'log' or 'replay'")
+            raise ValueError(f"mode must be 'log' or 'replay', got {mode!r}")
         if num_cached_batches < 1:
-            raise ValueError(f"num_cached_batches must be positive, not {num_cached_batches}")
+            raise ValueError(f"num_cached_batches must be positive, got {num_cached_batches}")
         self.dataloader, self.mode, self.metrics_file = dataloader, mode, metrics_file
         self.num_cached_batches = num_cached_batches
         self.cached_batches: list[Any] = []
@@ -107,7 +107,7 @@ class LoaderEvaluator:
         """
         target = filename or self.metrics_file
         if target is None:
-            raise ValueError("save_metrics needs a file name, here or as metrics_file")
+            raise ValueError("save_metrics needs a file name: pass it here, or as metrics_file")
         with open(target, "w", encoding="utf-8") as file:
             json.dump(self.get_metrics(), file, indent=2)
 
@@ -164,7 +164,7 @@ def evaluate(loader: Iterable[Any], step: Callable[[Any], Any], batches: int = 5
     source = _endless(loader)  # all measurements use one source, so that they don't include a loader's start
     cached = list(itertools.islice(source, min(batches, 20)))
     if not cached:
-        raise ValueError("the loader is empty")
+        raise ValueError("the loader must have at least one batch")
     return Rates(
         _rate(source, lambda batch: None, batches),
         _rate(itertools.repeat(cached[0]), step, batches),

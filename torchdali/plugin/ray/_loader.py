@@ -44,7 +44,7 @@ class RayPipeline:
         timeout: float = 300.0,
     ) -> None:
         if actors < 1:
-            raise ValueError(f"actors={actors}: there must be one or more")
+            raise ValueError(f"actors must be at least 1, got {actors}")
         self._pipe = make()
         use_actors(self._pipe, actors, {"num_cpus": 1, **(actor_options or {})}, timeout)
 

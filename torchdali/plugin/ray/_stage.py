@@ -56,11 +56,11 @@ class RayStage:
         names = pipe.input_names
         missing = [name for name in names if name not in batch]
         if missing:
-            raise KeyError(f"the inputs {missing} have no column; the batch has {sorted(batch)}")
+            raise KeyError(f"the batch must have a column for each input: {missing} are missing, got {sorted(batch)}")
         with alone:  # Ray may call from several threads, but the pipeline returns outputs in the order of its inputs
             outputs = pipe.run_alone({name: _samples(batch[name]) for name in names})
         if len(outputs) != len(self._output_map):
-            raise ValueError(f"output_map names {self._output_map}, the pipeline has {len(outputs)} outputs")
+            raise ValueError(f"output_map must name the pipeline's {len(outputs)} outputs, got {self._output_map}")
         columns = {name: _column(each) for name, each in zip(self._output_map, outputs, strict=True)}
         return {k: v for k, v in batch.items() if k not in names} | columns
 
