@@ -337,6 +337,16 @@ def test_regions_of_local_arrays(
     assert counts and max(counts) < 70_000
 
 
+def test_a_region_after_the_longest_header(tmp_path: Path, server: ObjectServer) -> None:
+    text = repr({"descr": "<f4", "fortran_order": False, "shape": TALL.shape}).ljust((1 << 16) - 1) + "\n"
+    data = b"\x93NUMPY\x02\x00" + len(text).to_bytes(4, "little") + text.encode() + TALL.tobytes()
+    (tmp_path / "c.npy").write_bytes(data)
+    server.objects = {"c.npy": data}
+    region = {"roi_start": [700], "roi_shape": [3], "roi_axes": [0]}
+    for root in (str(tmp_path), server.url):
+        assert np.array_equal(read_region(root, "c", region), TALL[700:703])
+
+
 def test_a_region_of_an_array_that_is_cut_off(arrays: Path, server: ObjectServer) -> None:
     data = (arrays / "c.npy").read_bytes()[:500_000]
     (arrays / "c.npy").write_bytes(data)

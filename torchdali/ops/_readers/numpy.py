@@ -36,7 +36,6 @@ _WINDOW = {
     "roi_shape": "shape", "rel_roi_shape": "rel_shape",
 }  # fmt: skip
 _SMALL = 1 << 18  # bytes; files up to this size are always read as a whole
-npy.HEAD = 1 << 16  # bytes of the first request for a remote file; small files need no second request
 _Window = tuple[list[int], list[int], list[int]]
 _Parts = tuple[PendingBytes, ...]
 
