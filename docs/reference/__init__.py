@@ -88,7 +88,7 @@ the first. Results with a dtype other than uint8 are scaled to 0-255 to be shown
 _ALIASES = """
 ## Deprecated names
 
-They still work, with a warning:
+These names still work, with a warning:
 
 """
 
@@ -258,7 +258,7 @@ def _argument(argument: Argument, described: dict[str, str]) -> str:
 
 
 def _deprecation_note(old: str, new: str | None) -> str:
-    return _line(old, ["deprecated"], f"Use `{new}`." if new else "Without effect.")
+    return _line(old, ["deprecated"], f"Use `{new}`." if new else "Has no effect.")
 
 
 def _line(name: str, facts: list[str], text: str) -> str:
