@@ -174,7 +174,7 @@ def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list
 
     Args:
         batch: The batch.
-        results: Results of a chain, by edge.
+        results: Results of a chain, by edge (output of an operator).
         keep: Indices of the samples to keep, in order; an index may repeat.
     """
     for edge, values in results.items():

@@ -205,7 +205,7 @@ class BatchDraw:
 
 
 class BatchValues(dict[DataNode, TensorList]):
-    """The values of a batch while it is computed, by edge.
+    """The values of a batch while it is computed, by edge (output of an operator).
 
     Attributes:
         uploaded: CPU values that also have a copy on the device.

@@ -19,8 +19,8 @@ __all__ = ["ChainRun"]
 class ChainRun:
     """Runs a chain on a batch, in chunks of consecutive samples.
 
-    If the function for a chunk skips samples, these samples are rerun one by one. If it fails, all samples of the chunk
-    are. Threads may run chunks in any order, and at the same time.
+    The samples that a chunk's function skips are rerun one by one. If the function fails, all samples of the chunk are
+    rerun. Threads may run chunks in any order, and at the same time.
 
     Attributes:
         batch: The batch.

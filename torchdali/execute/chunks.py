@@ -6,8 +6,8 @@ chunk in one call if it has a batched implementation that accepts the samples, o
 (`ChunkFunction`). On the fast path, C code runs the whole chain in one call (`Fused`). An operator in a branch
 processes only the samples for which the branch's conditions hold (`Places`).
 
-If the call for a chunk skips samples, they are rerun one by one, with the same random numbers. Therefore an error
-affects only one sample.
+If the call for a chunk skips samples, these samples are rerun one by one, with the same random numbers. Therefore an
+error affects only one sample.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ class Executor:
         return None, []
 
     def _join(self, starter: Starter, processes: list[Worker], threads: ThreadPool) -> bool:
-        """Compute all batches that are drawn from now on in the started processes.
+        """Let the started processes compute all batches that are drawn from now on.
 
         Return False if the executor is closed; then the caller must end the processes.
         """
@@ -292,8 +292,8 @@ class Executor:
     def _settle(self) -> None:
         """Finish the work that an interrupt may have prevented.
 
-        Remove a batch that was taken from the batches in flight. Forget the sources' data for the next batch, if the
-        batch is already in flight.
+        If a batch was taken, remove it from the batches in flight. If the next batch is already in flight, drop its
+        data from `_prepared`.
         """
         flight = self._flight
         if flight and flight[-1].prepared is self._prepared:
@@ -433,7 +433,7 @@ class Executor:
             raise RuntimeError(
                 "the error of this batch is unknown, because an interrupt arrived before the error was raised"
             )
-        error, batch.outcome.error = batch.outcome.error, None  # because the error's frames refer to the batch
+        error, batch.outcome.error = batch.outcome.error, None  # no cycle: the error's frames refer to the batch
         if error is not None:
             self.taken = self.taken.release()
             try:

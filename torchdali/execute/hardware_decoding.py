@@ -263,7 +263,7 @@ class HardwareDecoding:
         buffers: Pool of memory for files and pixels.
         count: Number of images of the largest batch.
         threads: Number of the pipeline's threads.
-        edges: All edges (outputs of operators) whose batches chains deliver.
+        edges: All edges (outputs of operators) that decoders or other per-sample operators deliver.
 
     Attributes:
         lost: True if the engine has failed or is closed. Then it must not receive more images.

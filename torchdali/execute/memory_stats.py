@@ -53,7 +53,7 @@ class MemoryStats:
     def summary(self, graph: Graph) -> dict[str, dict[str, list[int]]]:
         """Return the sizes in bytes, by operator and by output: ``{name: {measure: [one value per output]}}``.
 
-        The sizes are 0 for an operator if only the next operator of its chain uses its results.
+        The sizes are 0 for an operator whose samples the next operator uses one by one, without a batch.
         """
         if not self._last:
             return {}

@@ -1,4 +1,4 @@
-"""Memory for the results of chains: one tensor per batch, or one block of memory for samples of different shapes."""
+"""Memory for the results of per-sample operators: one tensor per batch, or one block for samples of any shapes."""
 
 from __future__ import annotations
 

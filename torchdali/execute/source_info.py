@@ -1,4 +1,4 @@
-"""Find the edges that tell the origin of a chain's results, for example the file of each sample."""
+"""Find the origin (for example the files) of the results of a chain, a group of per-sample operators."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class StageRunner:
         return None if self.device_stream.pins else self.buffers.empty
 
     def _packs(self, edge: DataNode) -> bool:
-        """Return whether an edge's samples are stored in one block of memory if their shapes differ."""
+        """Return whether an operator's output is stored in one block of memory if its samples' shapes differ."""
         stream = self.device_stream
         return (stream.pins or (stream.device is not None and stream.stream is None)) and is_sent(self.plan, edge)
 

@@ -129,7 +129,7 @@ class Stats:
 class Profile:
     """Collects times while a pipeline runs.
 
-    The operators of chains are timed only in every eighth batch, to save time.
+    Per-sample operators (in *chains*) are timed only in every eighth batch, to save time.
     """
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ class NodeKey(NamedTuple):
 
     Attributes:
         operator: Name of the operator.
-        inputs: Keys of the edges; None for an omitted input.
+        inputs: Keys of the inputs' edges (outputs of other nodes); None for an omitted input.
         per_sample: Pairs of an argument's name and the key of its edge, sorted by name.
         constants: Pairs of an argument's name and the key of its value, sorted by name.
         scope: For each condition of the node, the key of its edge and the value that the edge must have.

@@ -24,7 +24,7 @@ __all__ = [
 
 
 class HostValue(NamedTuple):
-    """The use of an edge's values, on the CPU, as an argument or condition of an operator.
+    """The use of an edge (a node's output), on the CPU, as an argument or condition of an operator.
 
     Attributes:
         edge: The edge.

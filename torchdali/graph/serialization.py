@@ -341,8 +341,8 @@ def dot(graph: Graph, *, show_tensors: bool = False, use_colors: bool = False) -
 
     Args:
         graph: The graph.
-        show_tensors: Draw edges as separate boxes.
-        use_colors: Color operators by device: CPU blue, GPU green, mixed cyan.
+        show_tensors: True to draw the operators' outputs as separate boxes.
+        use_colors: True to color operators by device: CPU blue, GPU green, mixed cyan.
     """
     lines = ["digraph pipeline {"]
     for node in graph.nodes:

@@ -726,7 +726,7 @@ class Pipeline(PipelineOldNames):
 
         Args:
             filename: File to write.
-            show_tensors: True to draw edges as separate boxes.
+            show_tensors: True to draw the operators' outputs as separate boxes.
             show_ids: Accepted, without effect, as in DALI.
             use_colors: True to color operators by device.
         """

@@ -36,7 +36,7 @@ class TimedRun:
         waited: Fraction of the time for which the loop waited for the loader.
         operators: Name, line and fraction of all operators' time for each operator, slowest first.
         memory: Size in bytes of all batches in flight, estimated from the last batch.
-        fast_path: The lines of `Pipeline.explain` about the fast path.
+        fast_path: The lines of `Pipeline.explain` about the fast path (operators in the native library).
     """
 
     settings: Settings

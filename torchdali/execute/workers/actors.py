@@ -1,4 +1,4 @@
-"""Replicas that are Ray actors (extra `ray`): an actor computes batches, possibly on another machine."""
+"""Replicas (processes that compute batches) that are Ray actors, possibly on other machines (extra `ray`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Send batches from the main process to replicas, and receive the results."""
+"""Send batches from the main process to replicas (processes that compute batches), and receive the results."""
 
 from __future__ import annotations
 

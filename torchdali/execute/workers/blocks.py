@@ -2,8 +2,8 @@
 
 A block of shared memory belongs to one process, which writes to it; other processes only read it. Blocks have no names
 in the file system, so that nothing remains if a process dies: their descriptors are sent over a socket. The main
-process owns the blocks with the sources' data, and each replica owns the blocks with its results. The owner reuses a
-block after the last tensor in the block was deleted, in any process.
+process owns the blocks with the sources' data, and each worker process owns the blocks with its results. The owner
+reuses a block after the last tensor in the block was deleted, in any process.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ __all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "may_see
 
 
 def default_processes(threads: int, is_fast: bool) -> int:
-    """Return a pipeline's default number of replicas.
+    """Return a pipeline's default number of processes; 1 for no replicas.
 
     Args:
         threads: Number of threads of the pipeline.

@@ -1,4 +1,4 @@
-"""Send a plan to another process, which rebuilds the graph and the plan, and opens the readers."""
+"""Send a plan to a replica (a process that computes batches), which rebuilds the plan and opens the readers."""
 
 from __future__ import annotations
 

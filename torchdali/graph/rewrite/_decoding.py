@@ -1,4 +1,4 @@
-"""Fuse decoders with the operators after them, so that only the needed region of an image is decoded."""
+"""Fuse decoders with the operators after them (a *chain*), to decode only the needed region of an image."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
 
 
 def _sole_users(graph: Graph) -> dict[DataNode, Node]:
-    """Return for each edge the only node that uses it.
+    """Return the only user of each edge (output of a node).
 
     Edges that have several uses, or that aren't used as first input, are skipped.
     """

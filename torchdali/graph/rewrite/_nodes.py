@@ -113,7 +113,8 @@ def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = N
 
     Args:
         node: The node.
-        new: Maps edges of the old graph to edges of the new graph. The function adds the node's outputs.
+        new: Maps edges (nodes' outputs) of the old graph to edges of the new graph. The function adds the node's
+            outputs.
         before: A node that is fused with `node`. The copy gets the inputs of `before`, and the per-sample arguments of
             both.
     """
