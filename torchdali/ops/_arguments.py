@@ -25,7 +25,6 @@ def match_axes(name: str, values: Any, count: int) -> list[Any]:
     Args:
         name: Name of the argument, for the error message.
         values: One value, or a list of values.
-        count: Number of axes.
 
     Raises:
         RuntimeError: the number of values is neither 1 nor the number of axes.

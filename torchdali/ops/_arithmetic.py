@@ -173,7 +173,6 @@ def _number(operand: Any, recorded: bool) -> Number | None:
     """Return a constant operand as a `Number`; None if the operand is an array, a batch or a node.
 
     Args:
-        operand: The operand.
         recorded: True if the function becomes a node of a graph. In a graph, an array without axes is a constant too.
 
     Raises:

@@ -35,8 +35,6 @@ def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
     """Return the row `index` of a table of magnitudes.
 
     Args:
-        index: An integer scalar.
-        table: The table.
         signed: True if the table has two rows per magnitude bin: one for each sign of the magnitude.
     """
     if index.ndim or index.is_floating_point():

@@ -116,8 +116,8 @@ def _transform(
 def _map_points(points: Tensor, matrix: Tensor, moved: Tensor, dtype: torch.dtype) -> Tensor:
     """Return ``points @ matrix + moved``; the matrices and translations are broadcast over the leading axes.
 
-    The product is always computed by `torch.bmm`, with one matrix for each ``(N, D)``. `torch.mm` may round
-    differently, so a sample's result would depend on the number of samples in the call.
+    The product is always computed by `torch.bmm`, with one matrix for each ``(N, D)`` set of points. `torch.mm` may
+    round differently, so a sample's result would depend on the number of samples in the call.
     """
     lead, number = points.shape[:-2], math.prod(points.shape[:-2])
     matrices = matrix.expand(*lead, -1, -1).reshape(number, *matrix.shape[-2:])
@@ -405,7 +405,6 @@ def _labels(labels: TensorList, boxes: Sequence[int]) -> Tensor:
     """Return the labels of all samples in one tensor, after checking that each sample has one label per box.
 
     Args:
-        labels: Labels of each sample.
         boxes: Number of boxes of each sample.
     """
     for shape in labels.shape():
@@ -460,7 +459,6 @@ def _rotate_boxes(
     Args:
         boxes: ``(n, 4)`` boxes of all samples.
         turns: ``(n, 6)``: for each box, the values that `_turn` returns for its sample.
-        mode: Argument ``mode`` of `bbox_rotate`.
         sized: True if boxes have a width and a height; False if they have two corners.
         normalized: True if boxes are relative to the image.
         threshold: Minimum share of a box's area that must be on the canvas to keep the box.

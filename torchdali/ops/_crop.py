@@ -203,7 +203,6 @@ def narrow_to_crop(program: ImageProgram, arguments: Mapping[str, Any], rng: Any
     Args:
         program: The program: the region of the image to compute, and how to resize and flip it.
         arguments: Arguments of an operator. Only the arguments that `crop_window` accepts are used.
-        rng: Unused.
 
     Returns:
         The program with the crop, or None if the window reaches outside of the image.
@@ -261,7 +260,6 @@ def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
 
     Args:
         data: ``(N, ...)`` on the CPU.
-        layout: Layout of an image.
         window: Arguments of `crop_window`. An argument with one value per sample is a `Column`.
 
     Returns:

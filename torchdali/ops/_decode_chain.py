@@ -178,7 +178,6 @@ class _FusedDecoder:
         Args:
             size: Height and width of the image.
             varying: Arguments of the parts whose edits differ from image to image.
-            rng: Random numbers of the sample.
         """
         program = self._begin(*size)
         for narrow, arguments in zip(self._narrow, varying, strict=True):

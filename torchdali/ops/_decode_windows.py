@@ -26,11 +26,6 @@ def render_resized(data: Tensor, header: ImageHeader, program: ImageProgram) -> 
     """Decode and resize only the region that an image program needs.
 
     The program's mirroring isn't applied. Return None if the program needs the whole image.
-
-    Args:
-        data: Encoded bytes.
-        header: Header of the data.
-        program: The image program.
     """
     rows, columns, options = program.rows, program.columns, program.options
     if options.filters is None or program.filter is None or rows.low > rows.high or columns.low > columns.high:
@@ -71,7 +66,6 @@ def resized_part(program: ImageProgram, filters: Mapping[str, Any], pixels: Call
     """Resize an image, but compute only the region of the result that a program keeps.
 
     Args:
-        program: The image program.
         filters: Arguments of `resampling` that choose the filters.
         pixels: Function that returns at least the given number of the image's upper rows.
     """

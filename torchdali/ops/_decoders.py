@@ -57,7 +57,7 @@ def decoding(
         dtype: Output dtype: uint8, int8, uint16, int16, uint32, int32 or float32. Values are rescaled: the largest
             value that the file can store becomes the largest value of the dtype, or 1 for float32.
         output_type: Color space of the output. ``ANY_DATA`` keeps the file's channels unchanged.
-        use_fast_idct: True to decode JPEGs to uint8 RGB with libjpeg's faster inverse DCT. Its pixels differ from the
+        use_fast_idct: True to decode JPEGs to uint8 RGB with libjpeg's faster inverse DCT. The pixels differ from the
             exact result by a few levels. The option has no effect on images that EXIF rotates, or if the package
             simplejpeg (the extra ``image``) isn't installed.
     """
@@ -370,7 +370,7 @@ _RANDOM = ("num_attempts", "random_area", "random_aspect_ratio")
 
 
 def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | None:
-    """Return the edit of image programs that replaces a decoder; None if the decoder's result isn't uint8 RGB.
+    """Return the edit that adds a decoder to image programs; None if the decoder's result isn't uint8 RGB.
 
     Args:
         constants: Arguments of the decoder that are the same for all samples.

@@ -86,7 +86,7 @@ def inflating(
 _MOST, _BEST = (
     1 << 20,
     256,
-)  # output bytes that are always accepted; maximum compression ratio of LZ4
+)  # bytes of output that are always accepted; LZ4's maximum compression ratio
 
 
 @operator(name="decoders.inflate", layout=lambda layouts, arguments: arguments["layout"], variant=_variant)

@@ -19,7 +19,7 @@ Path = Annotated[Tensor, Takes(dtypes=(torch.uint8, torch.int8))]
 
 @operator(name="io.file.read", layout="", devices=("cpu",))
 def read(filepaths: Path, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False) -> Data:
-    """Read the file whose path is the sample.
+    """Read files; each sample of the input is the path of a file.
 
     Args:
         filepaths: Path of a file as the bytes of its text, ``(n,)`` uint8 or int8.

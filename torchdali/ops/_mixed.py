@@ -233,7 +233,6 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
     """Return the function that decodes several images in one call; None without the native library.
 
     Args:
-        constants: Arguments of the operator.
         choice: Describes how to choose the window of each image.
         plan: Function that computes windows and regions from the images' sizes; None if `choice` does so.
     """
@@ -311,8 +310,6 @@ def _decode_with_device(
     """Decode a chunk's images, except deferred images, which are added to the device's share.
 
     Args:
-        options: Options of the decoder.
-        files: Headers of the images.
         parts: Windows to decode, and the division between CPU and device.
         out: Tensor to which all images may be written if they have its shape.
         room: Buffer for the images; None to allocate memory.

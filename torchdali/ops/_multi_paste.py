@@ -57,7 +57,7 @@ def multi_paste(
     """Paste regions of several images on a canvas of zeros. Later regions cover earlier regions.
 
     There are two ways to choose the images. With ``in_ids``, the images are samples of the batch, one region for each
-    index in ``in_ids``. Without ``in_ids``, each input contributes one region of its own sample. Anchors and shapes are
+    index in ``in_ids``. Without ``in_ids``, one region is cut from the sample of each input. Anchors and shapes are
     ``(regions, 2)`` per sample, y before x.
 
     Args:
@@ -125,12 +125,8 @@ def _one_by_one(
     """Paste sample by sample, also in the cases that `paste_by_numpy` doesn't support, and raise errors.
 
     Args:
-        inputs: Batches of images.
-        dtype: Output dtype; None for the images' dtype.
         absolute: Values of ``in_anchors``, ``out_anchors`` and ``shapes``.
         relative: Values of the same arguments with the suffix ``_rel``, by the names without the suffix.
-        ids: Value of ``in_ids``.
-        size: Value of ``output_size``.
     """
     columns = [each.samples() for each in inputs]
     count = range(len(columns[0]))
@@ -146,7 +142,7 @@ def _one_by_one(
 
 
 def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
-    """Return the source infos of each output sample: the infos of its images, joined with ";"; None without infos."""
+    """Return the source info (origin) of each output sample: its images' infos, joined with ";"; None without infos."""
     known = [each.source_infos for each in inputs]
     if not any(known):
         return None
@@ -338,8 +334,6 @@ def paste_by_numpy(
     """Paste the regions of a whole batch with NumPy, if all samples have the same number of regions.
 
     Args:
-        inputs: Batches of images.
-        dtype: Output dtype; None for the images' dtype.
         places: Anchors and shapes of the regions.
         ids: Index of each region's sample; None to paste one region of each input.
         size: Height and width of the canvases; None for the images' size.

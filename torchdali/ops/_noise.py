@@ -56,9 +56,6 @@ def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequenc
     The batch is copied to the CPU, which waits for the device, and back.
 
     Args:
-        operator_: The noise operator.
-        data: The batch.
-        a: Arguments of the operator.
         names: Names of the per-sample arguments.
         constants: The other arguments.
     """

@@ -118,7 +118,7 @@ _BY_NUMBERS = ("axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift
 
 @narrows(normalize, _BY_NUMBERS)
 def _edit(constants: Mapping[str, Any]) -> Edit | None:
-    """Return the edit of image programs, as for `crop_mirror_normalize`.
+    """Return the edit that adds `normalize` to image programs (a region of an image, and how to process it).
 
     Return None unless ``mean`` and ``stddev`` are passed, each as one number or one number per channel.
     """
@@ -178,14 +178,7 @@ def _finish(
 def _reduced_axes(
     axes: list[int] | None, axis_names: str | None, layout: str, ndim: int, *numbers: Any
 ) -> tuple[int, ...]:
-    """Return the axes over which mean and standard deviation are computed; see `normalize`.
-
-    Args:
-        axes, axis_names: Arguments of `normalize`.
-        layout: Layout of the data.
-        ndim: Number of axes of the data.
-        numbers: Values of ``mean`` and ``stddev``.
-    """
+    """Return the axes over which mean and standard deviation are computed; see `normalize`."""
     if axes is None and axis_names is None:
         firsts = [per_sample(each, 1)[0] if isinstance(each, Column) else each for each in numbers]
         shapes = {tuple(np.shape(first)) for first in firsts if first is not None and np.size(first) > 1}

@@ -55,8 +55,6 @@ def images_of(batch: TensorList, layout: str, floats: bool = False) -> Images | 
     """Return the images of a batch; None if the kernels don't support the layout, dtype or device.
 
     Args:
-        batch: The batch.
-        layout: Layout of the batch.
         floats: True to also accept float32 images.
     """
     fits = batch.torch_dtype == torch.uint8 or (floats and batch.torch_dtype == torch.float32)
@@ -100,7 +98,6 @@ def batch_of(flat: Tensor, sides: Array, channels: int) -> Tensor | TensorList:
     Args:
         flat: Elements of all images ``(H, W, C)``.
         sides: Heights and widths ``(2, N)``; ``(2, 1)`` if all images have the same size.
-        channels: Number of channels of each image.
     """
     if sides.shape[1] == 1 or (sides == sides[:, :1]).all():
         return flat.view(-1, int(sides[0, 0]), int(sides[1, 0]), channels)
@@ -140,7 +137,6 @@ def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Seque
     several fill values.
 
     Args:
-        images: The images.
         spans: Starts and extents of the windows; see `spans_of`.
         policy: Policy for windows that reach outside; see `kernels.window.out_of_bounds`.
         fill: Fill values for the policy "pad".

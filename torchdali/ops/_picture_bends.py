@@ -52,10 +52,7 @@ def affine(size: Size, each: AffineParams, center: Point | None, bent: Bent) -> 
     """Encode an affine transformation as a pixel step of the native library.
 
     Args:
-        size: Height and width of the image.
-        each: The transformation.
         center: x and y of the fixed point; None for the image's center.
-        bent: Interpolation and fill color.
     """
     x, y = (size[1] * 0.5, size[0] * 0.5) if center is None else center
     matrix_of = _geometry._get_inverse_affine_matrix if bent.is_v2 else _get_inverse_affine_matrix

@@ -90,7 +90,6 @@ class Space:
         """Return an operation with a magnitude.
 
         Args:
-            name: Name of the operation.
             number: Index of the magnitude; None for an operation without a magnitude.
             size: Height and width of the image.
             negative: True to negate the magnitude, if the operation is signed.
@@ -206,7 +205,7 @@ class AutoAugment(_PolicyStep):
 
     Attributes:
         space: The operations.
-        policies: The policies: for each of a policy's operations, its name, probability and index of the magnitude.
+        policies: The policies. Each operation of a policy has a name, a probability and the index of its magnitude.
         bent: Interpolation and fill color of geometric operations.
     """
 

@@ -75,10 +75,7 @@ class Lattice(NamedTuple):
         """Return the lattice with borders; a negative border crops.
 
         Args:
-            left: Number of columns to add at the left.
-            top: Number of rows to add at the top.
-            right: Number of columns to add at the right.
-            bottom: Number of rows to add at the bottom.
+            left, top, right, bottom: Number of columns or rows to add at each side.
             mode: torchvision's padding mode, such as "reflect".
             fill: Value of the border's pixels, for the mode "constant".
         """

@@ -60,7 +60,6 @@ class ImageTransform(Protocol):
 
         Args:
             size: Height and width of the image.
-            rng: Random numbers of the sample.
         """
         ...
 
@@ -112,8 +111,6 @@ class TensorConversion:
         """Run a program, and convert its result to a tensor ``(C, H, W)``; None if the library can't run the program.
 
         Args:
-            render: Function that runs a program.
-            program: The program.
             planar: True for a contiguous tensor, False for a permuted view of a tensor ``(H, W, C)``.
         """
         result = render(program.with_options(_options(self, planar)))
@@ -195,7 +192,7 @@ class DrawnTransforms:
         """Apply the remaining transforms to an image.
 
         Args:
-            image: Result of the program; or the original image, if `again`.
+            image: The program's result; if `again` is True, the original image.
             again: True to apply the program's transforms first, with the same random numbers.
         """
         for step, drawn in self.steps if again else ():

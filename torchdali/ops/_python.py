@@ -176,10 +176,7 @@ def _call(
     """Call the function once per batch or once per sample, and check its results.
 
     Args:
-        function: The user's function.
         columns: The samples of each input.
-        batched: True to call the function once per batch.
-        outputs: Number of outputs.
         size: Number of samples, for a function without inputs.
         convert: Function that converts a result of the user's function to a tensor.
 
@@ -223,9 +220,6 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, 
     """Call the function, and return its outputs as a sequence.
 
     Args:
-        function: The user's function.
-        inputs: The function's arguments.
-        outputs: Number of outputs.
         how: Hint about how the function was called, for messages of type and attribute errors.
 
     Raises:

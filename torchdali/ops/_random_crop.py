@@ -159,7 +159,6 @@ def _rows(value: Any, name: str = "", count: int = 0) -> Array:
     """Return an argument as an array with one row per sample (or one row for all samples).
 
     Args:
-        value: Value of the argument.
         name: Name of the argument, for the error message.
         count: Number of axes; a row must have 1 or `count` values. 0 allows any number of values.
     """

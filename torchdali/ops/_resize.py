@@ -148,8 +148,8 @@ def sizing(
             is no limit.
         mode: How the output size follows from the requested sizes. ``"default"`` scales axes without a requested size
             by the mean factor of the other axes; ``"stretch"`` keeps the size of axes without a requested size;
-            ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, with no output extent larger (smaller) than
-            requested. By default ``"default"``.
+            ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, and make no output extent larger, or smaller,
+            than requested. By default ``"default"``.
         resize_longer: Output size of the longer side, in pixels. The aspect ratio is kept.
         resize_shorter: Output size of the shorter side, in pixels. The aspect ratio is kept.
         resize_x: Output width, in pixels; a negative width mirrors the image. If it is 0 or not passed, ``mode``
@@ -440,7 +440,7 @@ Resizing = Callable[[ImageOptions], "ImageOptions | None"]
 
 
 def _resizing(constants: Mapping[str, Any], inside: bool = False) -> Resizing | None:
-    """Return the function that adds a resize to image options.
+    """Return the function that adds a resize to `ImageOptions`.
 
     Args:
         constants: The operator's constant arguments.
@@ -473,7 +473,7 @@ def _edit(constants: Mapping[str, Any]) -> Edit | None:
 
 
 def narrow_to_resized(program: ImageProgram, arguments: Mapping[str, Any], rng: Any = None) -> ImageProgram | None:
-    """Append a resize with the arguments of `sizing` to a program; None if the program already has a resize."""
+    """Append a resize with the arguments of `sizing` to an image program; None if the program already has a resize."""
     size, region = sizing(program.size, **{k: v for k, v in arguments.items() if k in _SIZING})
     rows, columns = map(_round_region, region, size)
     return program.resize_region(rows, columns) if min(size) > 0 else None
@@ -590,8 +590,8 @@ def tensor_resize(
         max_size: Upper limit of the output size: one value for all axes, or one per axis. By default there is no limit.
         mode: How the output size follows from the requested sizes. ``"default"`` scales axes without a requested size
             by the mean factor of the other axes; ``"stretch"`` keeps the size of axes without a requested size;
-            ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, with no output extent larger (smaller) than
-            requested. By default ``"default"``.
+            ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, and make no output extent larger, or smaller,
+            than requested. By default ``"default"``.
         roi_end: End of the input region to resize, one value per chosen axis. Requires ``roi_start``. By default the
             whole input is resized.
         roi_relative: If True, ``roi_start`` and ``roi_end`` are fractions of the input's extents. By default they are

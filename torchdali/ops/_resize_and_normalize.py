@@ -125,7 +125,6 @@ def _cropped_regions(
     reaches outside of the image.
 
     Args:
-        images: The images.
         sizes: Sizes of the resized images, ``(2, N)``, or ``(2, 1)`` for all images.
         regions: Starts and ends of the regions to resize, ``(2, 2, N)``; None for whole images.
         window: Constant arguments of the crop.

@@ -298,8 +298,6 @@ def _choose(
     """Choose an object, or return None if no object is suitable.
 
     Args:
-        objects: All objects of the label map.
-        rng: Random numbers.
         weights: Weights of the labels. If empty, all labels have the same weight. If None, an object is chosen among
             the objects of all labels.
         least: Minimum extents of a suitable object's box; None for no minimum.
@@ -434,7 +432,6 @@ def _ranges(ids: list[int], polygons: list[list[int]], count: int) -> list[tuple
     """Return the vertex range of each mask in `ids`. If several polygons belong to a mask, the last polygon is used.
 
     Args:
-        ids: Ids of the masks.
         polygons: Id, first vertex and exclusive last vertex of each polygon.
         count: Number of vertices in the sample.
 

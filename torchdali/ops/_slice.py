@@ -118,9 +118,9 @@ def slice_(
 ) -> Data:
     """Cut a window out of data.
 
-    The window is described either by two inputs, its start (``anchor``) and its shape (``extent``), or by the arguments
-    ``start`` and ``end`` or ``shape``. On each axis, the window is ``round(start) : round(end)``, where ``end`` is
-    ``start + shape`` if the shape is passed. Halves are rounded away from zero.
+    The window is described either by two inputs, its start (``anchor``) and its shape (``extent``), or by arguments
+    such as ``start``, ``end`` and ``shape``. On each axis, the window is ``round(start) : round(end)``, where ``end``
+    is ``start + shape`` if the shape is passed. Halves are rounded away from zero.
 
     Args:
         data: Data of any shape and dtype.

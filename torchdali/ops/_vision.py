@@ -117,8 +117,8 @@ def vision_random_crop(
         data: An image.
         size: Height and width of the window, in pixels.
         padding: Widths of the left, top, right and bottom border, in pixels. By default 0.
-        pad_if_needed: If True and the padded image is smaller than the window, both sides are padded further by the
-            missing extent. By default False.
+        pad_if_needed: If True and the padded image is smaller than the window, opposite sides are each padded further
+            by the missing extent. By default False.
         fill: Color of the padding: one value, or one value per channel. By default 0.
         padding_mode: torchvision's padding mode, a key of `OUTSIDE`. By default ``"constant"``.
 
