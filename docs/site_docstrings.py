@@ -1,4 +1,4 @@
-"""Let prose in docstrings stay prose in the reference, and complete what is only known when torchdali is imported."""
+"""Convert docstrings for the site's API reference, and add the options that `Pipeline` gets when it is imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECTION = re.compile(r"^(?P<title>Raises|Warns):\n(?P<text>(?:    .*(?:\n|\Z))+
 
 
 def as_prose(docstring: str) -> str:
-    """Return a docstring whose sections ``Raises`` and ``Warns`` are paragraphs, without ``::`` before code."""
+    """Convert the sections ``Raises`` and ``Warns`` to paragraphs, and remove ``::`` before code."""
 
     def paragraph(section: re.Match[str]) -> str:
         return f"**{section['title']}** {' '.join(section['text'].split())}\n"
@@ -21,7 +21,7 @@ def as_prose(docstring: str) -> str:
 
 
 class Prose(griffe.Extension):
-    """Rewrites the docstrings that are read."""
+    """An extension of griffe, which reads the docstrings; it converts them with `as_prose`."""
 
     def on_instance(self, *, obj: Any, **_: Any) -> None:
         """Rewrite the docstring of a module, class, function or attribute."""
@@ -29,7 +29,7 @@ class Prose(griffe.Extension):
             obj.docstring.value = as_prose(obj.docstring.value)
 
     def on_package(self, *, pkg: Any, **_: Any) -> None:
-        """Give `Pipeline` the options that it has when it is imported: they are made of a table."""
+        """Document the parameters of `Pipeline`, which are built from a table when it is imported."""
         from torchdali import Pipeline
 
         found = pkg["pipeline._pipeline.Pipeline"]

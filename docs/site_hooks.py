@@ -1,4 +1,4 @@
-"""Write the operators' pages, bring those outside of ``docs/`` to the site, and make links of the repository work."""
+"""Hooks of mkdocs: write the operators' pages, add pages from outside of ``docs/``, and convert links for the site."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
 }
-"""Pages by their paths in the repository, and their names on the site; README.md is only for GitHub."""
+"""Pages that are added to the site: paths in the repository, and names on the site."""
 
 BOOSTS = {
     "faq": 2,
@@ -38,7 +38,7 @@ _CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()(?!\w+:)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 
 _OPERATORS = re.compile(r"https://torchdali\.github\.io/torchdali/latest/operators/(?:(\w+)/)?")
-"""Links to generated pages, which aren't in the repository: pages there use the address on the site."""
+"""Links to the operators' pages. These aren't in the repository, so its pages link to their address on the site."""
 
 
 def on_startup(command: str, dirty: bool) -> None:
@@ -59,7 +59,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Rewrite the links of a page: to another page of the site, or to the file on GitHub."""
+    """Set a page's weight in the search, and let its links point to pages of the site or to files on GitHub."""
     names = {name: path for path, name in OUTSIDE.items()}
     here = page.file.src_uri
     page.meta.setdefault(
@@ -76,7 +76,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         if (ROOT / path).exists():
             kind = "tree" if (ROOT / path).is_dir() else "blob"
             return f"{config['repo_url']}/{kind}/main/{path}{link['anchor'] or ''}"
-        return link[0]  # which mkdocs reports
+        return link[0]  # mkdocs reports the broken link
 
     def operators(link: re.Match[str]) -> str:
         return posixpath.relpath(f"docs/operators/{link[1] or 'README'}.md", folder or ".")

@@ -1,7 +1,7 @@
 """Generate the operator reference from the operators' declarations, with one page per family of operators.
 
-``python -m docs.reference`` writes the pages, as ``make docs`` does first; with ``--pictures``, also the results of the
-image operators' examples. An operator's example is the first call of its row in `tests.calls`.
+``python -m docs.reference`` writes the pages; ``make docs`` does this first. With ``--pictures``, it also draws the
+results of the image operators' examples. An operator's example is the first call of its row in `tests.calls`.
 """
 
 from __future__ import annotations

@@ -151,8 +151,8 @@ def function(name: str, *operands: Operand) -> Function:
         operands: For each operand, the dtype of a tensor, or a constant.
 
     Returns:
-        A function of the tensors, without the constants, in the order of the operands. The tensors must have these
-        dtypes, and shapes that broadcast; they may be on any device.
+        A function of the tensors, without the constants, in the order of the operands. The tensors must have the dtypes
+        in `operands`, and shapes that broadcast; they may be on any device.
 
     Raises:
         RuntimeError: the function does not support these dtypes.
@@ -166,15 +166,15 @@ def function(name: str, *operands: Operand) -> Function:
 def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
     """Build a function that writes its result to a given tensor, which may be one of the operands.
 
-    The operations are sums, differences, products and quotients of a tensor and a number, or of two tensors. An image
-    that is processed in several steps then remains in the same memory, and thus in the cache.
+    The operation must be a sum, difference, product or quotient of a tensor and a number, or of two tensors. If an
+    image is processed in several steps, each step can reuse the image's memory, which then stays in the CPU's cache.
 
     Args:
         name, operands: See `function`.
 
     Returns:
-        A function of the output tensor and the operands. It returns False, and computes nothing, unless the output
-        tensor has the dtype and shape of the result. None if the operation isn't supported.
+        A function of the output tensor and the operands. If the output tensor doesn't have the result's dtype and
+        shape, the function computes nothing and returns False. None if the operation isn't supported.
     """
     dtypes = [o.dtype if isinstance(o, Number) else o for o in operands]
     if name not in ("add", "sub", "mul", "truediv") or torch.float16 in dtypes:
@@ -249,15 +249,15 @@ def _holds(dtype: torch.dtype, number: Number) -> bool:
 def _carrier(name: str, common: torch.dtype, dtypes: list[torch.dtype]) -> torch.dtype:
     """Return the dtype in which PyTorch computes the function."""
     if name == "mod" and common == torch.float32 and len({*dtypes}) > 1:
-        return torch.float64  # float32 cannot represent all integers, which would change the remainder
+        return torch.float64  # float32 would round large integers, and thus change the remainder
     return (_SIGNED if name in _SAME_BITS else _WIDER).get(common, common)
 
 
 def _bound(core: Function, operands: tuple[Operand, ...], carrier: torch.dtype, back: torch.dtype | None) -> Function:
-    """Build the function of the tensors: convert them, call `core` with tensors and constants, convert the result.
+    """Build a function that converts the tensors, calls `core` with all operands, and converts the result.
 
     Args:
-        core: Function of all operands, in the dtype `carrier`.
+        core: Function of tensors and constants in the dtype `carrier`.
         operands: See `function`.
         carrier: Dtype to which the operands are converted.
         back: Dtype to which the result is converted; None to keep its dtype.
@@ -373,7 +373,7 @@ def _smaller_or_nan(x: Tensor, y: Tensor) -> Tensor:
 
 _OF_FLOATS: dict[str, Function] = {
     "floordiv": torch.div,
-    "min": _smaller,  # unlike torch.minimum, these return the second operand if one is NaN
+    "min": _smaller,  # unlike torch.minimum, _smaller and _greater return the second operand if either is NaN
     "max": _greater,
 }
 _PLAIN: dict[str, Function] = {
@@ -407,7 +407,7 @@ def _cube_root(x: Tensor) -> Tensor:
 
 
 def _shift(name: str, common: torch.dtype, carrier: torch.dtype) -> Function:
-    """Return the shift function; like a processor, it uses only the low bits of the distance (5, or 6 for 64 bits)."""
+    """Return a shift function that uses only the lowest 5 bits of the distance, or 6 bits for 64-bit integers."""
     distances = torch.tensor(63 if common.itemsize == 8 else 31).to(carrier)
     shift = torch.bitwise_left_shift if name == "lshift" else torch.bitwise_right_shift
     if common == torch.bool:
@@ -416,7 +416,7 @@ def _shift(name: str, common: torch.dtype, carrier: torch.dtype) -> Function:
 
 
 def _integer_division(name: str, common: torch.dtype, divisor: Operand) -> Function:
-    """Return integer division, rounded toward zero, or its remainder, which has the sign of the dividend."""
+    """Return the function for `floordiv` (rounded toward zero) or `mod` (with the sign of the dividend)."""
     if name == "mod":
         return _refusing_zero(torch.fmod)
     truncating = functools.partial(torch.div, rounding_mode="trunc")

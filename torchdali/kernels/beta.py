@@ -15,7 +15,7 @@ __all__ = ["DRAWS", "Gammas", "beta"]
 
 _ATTEMPTS = 3
 DRAWS = 2 * (3 * _ATTEMPTS + 1)
-"""Number of uniform random numbers for one number of the beta distribution."""
+"""Number of uniform random numbers that are needed for one number of the beta distribution."""
 
 
 class Gammas:
@@ -57,9 +57,8 @@ def beta(draws: Array, gammas: Gammas) -> Array:
 def _log_gammas(draws: Array, gammas: Gammas) -> Array:
     """Return logarithms of gamma variates, ``(2, n, batch)``.
 
-    The method requires a shape parameter of at least 1. So it draws a variate with the parameter ``shape + 1``, and
-    multiplies it by ``u ** (1 / shape)`` with a uniform number ``u``, which gives a variate with the parameter
-    ``shape``.
+    The rejection method requires a shape parameter of at least 1. So this function draws a variate with the parameter
+    ``shape + 1``. Multiplied by ``u ** (1 / shape)``, with a uniform number ``u``, it has the parameter ``shape``.
 
     Args:
         draws: Uniform numbers ``(DRAWS / 2, 2, n, batch)``.

@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def fold(function: F) -> F:
-    """Mark a pure function of Python numbers, which `torch.compile` then calls instead of tracing it.
+    """Mark a pure function of Python numbers, so that `torch.compile` calls the function instead of tracing it.
 
     The function must return numbers, tuples of numbers, or tensors that are never changed. Its results become constants
     of the graph. If its arguments depend on shapes, the graph must be compiled for a single shape

@@ -1,4 +1,4 @@
-"""Set squares of an image to zero that form a regular grid."""
+"""Set a regular grid of squares in an image to zero."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["grid_mask", "grid_mask_each"]
 
 
 def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float, shift_y: float) -> Tensor:
-    """Set squares to zero that form a regular grid: one square in each tile of the grid.
+    """Set a regular grid of squares to zero: one square in each tile of the grid.
 
     Args:
         x: Images ``(..., H, W, C)``.
@@ -42,7 +42,7 @@ def _steps(tile: Any, ratio: Any, angle: Any, shift_x: Any, shift_y: Any) -> tup
 def _apply_mask(x: Tensor, steps: Sequence[Any]) -> Tensor:
     height, width, channels = x.shape[-3:]
     keep = _mask(height, width, steps, x.device)
-    if channels > 1:  # a mask of the image's own shape is applied many times faster
+    if channels > 1:  # a mask of the image's own shape is applied many times faster than a broadcast mask
         keep = torch.stack([keep] * channels, -1)
         return x * keep
     return x * keep[..., None]

@@ -26,7 +26,7 @@ MAX_WINDOW = 1 << 17
 """Maximum width of a filter's window, in pixels."""
 
 MAX_TAPS = 1 << 26
-"""Maximum number of input pixels that all output pixels of a resized axis may read, each read counted."""
+"""Maximum number of reads of input pixels, for all output pixels of a resized axis together."""
 
 FREE_VALUES = 3 << 26
 """Number of values (height times width times channels) up to which `MAX_VALUES_PER_BYTE` doesn't apply."""

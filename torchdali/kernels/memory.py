@@ -24,9 +24,9 @@ Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 Array = npt.NDArray[Any]
 
-SMALL_SAMPLE = 1 << 14  # bytes; below, calls cost more than copies; above, cache misses cost more than calls
+SMALL_SAMPLE = 1 << 14  # bytes; copies of smaller samples take less time than calls
 _KEPT = 1 << 22  # elements; a thread doesn't reuse larger buffers
-_LARGE = 30 << 20  # bytes; glibc raises its limit only for blocks of up to 32 MB
+_LARGE = 30 << 20  # bytes; glibc raises the limit (see `keep_freed_memory`) only for blocks of up to 32 MB
 _LINE, _SHIFT = 64, 16  # bytes: size of a cache line, and offset of a plane from the line's start
 
 
@@ -45,9 +45,9 @@ _memory = _Planes()
 def keep_freed_memory() -> None:
     """Make this process reuse freed memory for its next allocations instead of returning it to the system.
 
-    Intermediate results of operators are freed after each chunk. By default, glibc returns freed memory to the system
-    as soon as some hundred kilobytes are free, and the system clears each page again for the next chunk. This took a
-    third of a spectrogram's time. glibc raises its limit permanently when the first large block is freed (see
+    Operators process a batch in chunks of several samples, and free their intermediate results after each chunk. By
+    default, glibc returns freed memory to the system above a limit of some hundred kilobytes, and the system clears
+    each page again for the next chunk. glibc raises the limit permanently when the first large block is freed (see
     `M_MMAP_THRESHOLD` in mallopt(3)), so this function allocates and frees a large block. The block is never written
     and thus occupies no physical memory.
     """
@@ -55,7 +55,7 @@ def keep_freed_memory() -> None:
 
 
 def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
-    """Return memory for the planes ``(H, W)`` of an image, to which OpenCV splits its channels.
+    """Return memory for planes ``(H, W)``, into which OpenCV splits an image's channels.
 
     The planes are valid until the same thread calls this function again. They are deliberately not aligned for vector
     instructions: OpenCV writes aligned planes to main memory instead of the cache, and the next step would take three
@@ -77,8 +77,8 @@ def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
 
 # ---------------------------------------------------------------- views
 
-# PyTorch releases the GIL to create a view, which takes a microsecond, but ten if another thread waits for the GIL.
-# NumPy holds the GIL and takes half the time.
+# PyTorch releases the GIL to create a view. This takes one microsecond, or ten if another thread waits for the GIL.
+# NumPy holds the GIL and takes half a microsecond.
 
 
 def narrow(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
@@ -165,8 +165,7 @@ class Room(Protocol):
 
 
 IN_PLACE = object()
-"""Placeholder for a result that was written to the caller's memory. Creating a tensor for each result would take as
-long as building an image's program."""
+"""Placeholder for a result that was written to the caller's memory; creating a tensor would take too long."""
 
 
 class Placed(NamedTuple):
@@ -177,12 +176,13 @@ class Placed(NamedTuple):
 
 
 class ChunkImages(Sequence[Any]):
-    """The images of a chunk: a sequence of `Placed` (for images in a `Room`) and of files' bytes (for deferred images).
+    """The images of a chunk: a `Placed` for each decoded image, and the file's bytes for each image of a `DeviceShare`.
 
     Attributes:
-        parts: ``(N,)`` of the dtype `kernels.native.PARTS`, with the position or index of each image.
+        parts: ``(N,)`` of the dtype `kernels.native.PARTS`: each decoded image's position in the `Room`, and each other
+            image's index in the share.
         place: Offset in the room that is added to all positions.
-        first: Index in the device's share that is added to all indices.
+        first: Index in the share that is added to all indices.
     """
 
     __slots__ = ("_share", "first", "parts", "place")
@@ -235,7 +235,7 @@ def inside(
     Args:
         arrays: ``(N, ...)``.
         axes: The axes of an array that are cut.
-        starts: Starts of the windows: one number per axis, for each array; or only one item for all arrays.
+        starts: For each array, the start of its window on each axis; a single item applies to all arrays.
         extents: Extent of the windows, one number per axis.
 
     Returns:

@@ -248,7 +248,7 @@ class Output:
 
 @dataclass(frozen=True)
 class ImageOptions:
-    """Options that several image programs share.
+    """Options of image programs: of the steps that the library runs on one image. Several programs can share them.
 
     Attributes:
         upright: True to turn images according to their EXIF orientation.
@@ -331,7 +331,8 @@ class AxisRegion(NamedTuple):
     Attributes:
         low, high: Start and end of the region, in pixels of the image; the axis is mirrored if ``high < low``.
         size: Number of rows or columns to which the region is resized.
-        start, extent: First row or column of the resized region that is computed, and their number.
+        start: First row or column of the resized region that is computed.
+        extent: Number of rows or columns that are computed.
         first, last: Start and end of the window from which the resize may read pixels.
     """
 

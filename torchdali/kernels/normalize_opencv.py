@@ -1,9 +1,9 @@
 """Convert images to normalized floats with OpenCV, if it is installed.
 
 The channels are split and mirrored as bytes, and then each channel is converted to floats. If the result is planar, the
-converted channels are written directly to it, so that there is only one pass over the result, which is four times as
-large as the image and rarely in the cache. Otherwise the converted channels are merged; OpenCV merges them with writes
-that bypass the cache.
+converted channels are written directly to the result. This saves a second pass over the result, which is four times as
+large as the image and rarely in the cache. Otherwise OpenCV merges the converted channels, with writes that bypass the
+cache.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def normalized_by_opencv(
     Args:
         out: Output ``(N, H, W, C)``, of any strides; fastest if channels or pixels are contiguous.
         images: Images ``(N, H, W, C)``, or a list of N images with equal strides, of 2 to 4 channels. The rows of
-            pixels must be contiguous; or, in each channel, the rows or the columns.
+            pixels, or each channel's rows, or each channel's columns must be contiguous.
         factor: One value, or one value per channel, above 0; empty for no scaling.
         offset: As many finite values as in `factor`.
         mirrored: For each image, True to reverse its rows.
@@ -123,13 +123,9 @@ def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[
 
 
 def runs(images: Images, mirrored: Sequence[bool], first: int, last: int) -> Iterator[tuple[Bytes, int, int]]:
-    """Yield images and the range of their indices; adjacent images with equal mirroring are joined to a taller image.
+    """Yield images `first` to `last` (exclusive), each with the range of its indices.
 
-    Args:
-        images: The images.
-        mirrored: For each image, True if it must be mirrored.
-        first: Index of the first image.
-        last: Index after the last image.
+    Adjacent images are joined to one taller image if both or neither must be mirrored.
     """
     if not isinstance(images, np.ndarray):
         yield from ((images[i], i, i + 1) for i in range(first, last))

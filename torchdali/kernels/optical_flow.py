@@ -27,7 +27,7 @@ def flow(first: Tensor, second: Tensor, iterations: int, window: int, hint: Tens
         second: Second images, of the same shape and range.
         iterations: Number of iterations on each level.
         window: Width of a neighborhood, in pixels; must be odd.
-        hint: Initial flow ``(N, 2, h, w)``. If it is passed, fewer coarse levels are computed.
+        hint: Initial flow ``(N, 2, h, w)``. With a hint, fewer coarse levels are computed.
 
     Returns:
         Flow ``(N, 2, H, W)``, x before y, in pixels. The pixel ``first(p)`` corresponds to ``second(p + flow(p))``.

@@ -35,7 +35,7 @@ def regions(
         ``(batch, regions, 6)``.
 
     Raises:
-        ValueError: a region must be within the image its image or canvas, or a fraction is not in [0, 1].
+        ValueError: a region isn't within its image or canvas, or a fraction isn't in [0, 1].
     """
     outside = outside[:, None]
     start = _pixels(in_anchors, inside, np.floor)

@@ -12,7 +12,7 @@ from torchdali.kernels.memory import Array
 
 __all__ = ["random_window", "random_windows", "window_ranges"]
 
-_NEXT = np.array([[2], [3]])  # offsets of the two numbers after an attempt's numbers
+_NEXT = np.array([[2], [3]])  # offsets of the two random numbers after an attempt's two numbers
 
 
 def random_window(
@@ -142,7 +142,7 @@ def window_ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[fl
 
 
 def _largest(height: int, width: int, area: float, aspect: float) -> tuple[int, int]:
-    """Return height and width of the largest window with an aspect ratio and at most a fraction of the image's area."""
+    """Return height and width of the largest window with an aspect ratio; `area` limits its share of the image."""
     h = min(height, int(width / aspect))
     w = min(width, int(height * aspect))
     shrink = math.sqrt(min(1.0, max(area, 0.0) * height * width / max(h * w, 1)))

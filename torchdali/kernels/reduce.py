@@ -157,7 +157,7 @@ def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> T
     """Return the largest or smallest value over axes, in the input's dtype; NaN is skipped.
 
     As in DALI, the search for the maximum starts with the smallest finite value, and the search for the minimum with
-    the largest finite value. An empty axis, or only NaN, gives this first value.
+    the largest finite value. If an axis is empty, or all values are NaN, the result is this start value.
     """
     if not axes:
         return x

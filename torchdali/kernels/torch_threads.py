@@ -37,9 +37,9 @@ class keep_torch_threads:
     """Context in which to start threads with single-threaded PyTorch, without changing the caller's setting.
 
     A call of ``set_num_threads`` changes the default of all threads that haven't made a parallel call yet, which may
-    include the user's main thread. Only the following order avoids this. First the caller reads its value. Then each
-    new thread reads its own value and sets 1. When all new threads have done this, the caller sets its value again.
-    Only one caller may do this at a time, because another caller would read 1.
+    include the user's main thread. Only the following order avoids this. First the caller reads its own number. Then
+    each new thread reads its number and sets 1. When all new threads have done this, the caller sets the number that it
+    read. Only one caller may do this at a time, because a second caller would read 1.
 
     Args:
         count: Number of threads that are started.

@@ -43,7 +43,7 @@ def _shift_right(x: Tensor, n: Tensor) -> Tensor:
 def _divide(x: Tensor, y: Tensor) -> Tensor:
     """Divide unsigned numbers.
 
-    Half of the dividend fits int64. Twice its quotient is at most one less than the result.
+    Half of the dividend fits int64. Twice the quotient of this half is the result, or one less.
     """
     if bool((y == 0).any()):
         raise ValueError("integer division by zero")

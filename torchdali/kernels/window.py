@@ -160,10 +160,10 @@ def cut(
 def meet(
     x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
 ) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
-    """Return the part of a tensor that is inside a window, the shape of the result, and the part's position in it.
+    """Return the part of a tensor that is inside a window, the result's shape, and the part's position in the result.
 
-    The part is a view. Its position is None if the part is the whole result: the window is inside the tensor, or it is
-    trimmed.
+    The part is a view. The position is None if the window is inside the tensor or is trimmed, because the part is then
+    the whole result.
 
     Args:
         x, axes, starts, extents: See `cut`.
@@ -195,7 +195,7 @@ def _meet_outside(
         low = min(max(start, 0), x.shape[axis])
         high = max(min(start + extent, x.shape[axis]), low)
         x = x.narrow(axis, low, high - low)
-        # A window that is completely outside has no part of the tensor; the position must remain in the window.
+        # If the window is completely outside, the part is empty, but its position must still be inside the window.
         offset = min(max(low - start, 0), extent)
         place[axis] = slice(offset, offset + high - low)
         shape[axis] = extent
@@ -228,7 +228,7 @@ def _extend(x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequ
 
 
 def _repeat_indices(place: Tensor, length: int, policy: str) -> Tensor:
-    """Replace indices outside of an axis by the indices inside whose pixels are repeated there."""
+    """Replace indices outside of an axis by the indices of the pixels that the policy repeats there."""
     if policy == "clamp":
         return place.clamp(0, length - 1)
     if policy == "wrap":

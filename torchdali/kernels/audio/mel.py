@@ -1,6 +1,6 @@
 """Triangular filters on the mel scale.
 
-There are two formulas for the scale. M. Slaney, Auditory Toolbox, Interval Research 1998-010: linear below 1 kHz,
+Two formulas for the scale are supported. M. Slaney, Auditory Toolbox, Interval Research 1998-010: linear below 1 kHz,
 logarithmic above. S. Young et al., The HTK Book: ``mel = 1127 ln(1 + f / 700)``.
 """
 

@@ -1,8 +1,8 @@
 """Audio resampling with a sinc filter and a Hann window.
 
 ``y[n] = sum over i of x[i] * w(i - n * in_rate / out_rate)``, where ``w(t) = sinc(t) * (1 + cos(pi t / L)) / 2`` for
-``|t| < L``, else 0. As in DALI, the function ``w`` is interpolated linearly in a table with 32 values per sample. It
-isn't widened if the rate decreases, so frequencies above the new Nyquist frequency aren't removed.
+``|t| < L``, else 0. As in DALI, the function ``w`` is interpolated linearly in a table with 32 values per sample. The
+filter isn't widened if the rate decreases, so frequencies above the new Nyquist frequency aren't removed.
 
 Source: J. O. Smith, "Digital Audio Resampling", ccrma.stanford.edu/~jos/resample.
 """
@@ -27,10 +27,10 @@ __all__ = ["lobes", "resample", "resampled_length"]
 
 _STEPS = 32  # table values per sample
 _PHASES = 512  # maximum period, in output samples, at which each output of a period has its own weights
-_NEAR_PHASES = 64  # same maximum if the ratio must be rounded to get a period; few random ratios are near such a ratio
+_NEAR_PHASES = 64  # the same maximum for ratios that must be rounded to get a period
 _STRIDE = 512  # maximum period in input samples; longer periods have mostly zero weights
 _DRIFT = 2e-4  # maximum error of a position, in samples
-_PLACES = 8192  # positions between two samples, without a period; for noise, the error is about 1e-4 of the peak
+_PLACES = 8192  # positions between two samples, if there is no period; for noise, the error is about 1e-4 of the peak
 _VECTOR = 8  # the native table's weights per position are padded to a multiple of this
 _BLOCK = 4096  # output samples per step, so that their windows stay in the cache
 

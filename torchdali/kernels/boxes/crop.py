@@ -24,8 +24,8 @@ Draw = Callable[[Array, int, int], Array]
 MOST = 100_000
 """Number of attempts after which an unlimited search raises an error."""
 FIRST, FEW = 16, 4
-"""Number of attempts in the first call of `Draw`: FEW if one box must reach the threshold, because a window is then
-found soon; else FIRST."""
+"""Number of attempts in the first call of `Draw`: FEW if it is enough that one box reaches the threshold, because a
+window is then found soon; else FIRST."""
 _CHUNK = 1024
 _ANY = np.ones((1, 1), np.bool_)
 _SLACK = 1e-4  # relative tolerance for fixed ratios
@@ -100,7 +100,7 @@ class Windows:
 
 
 class Boxes:
-    """The boxes of a batch, as a flat list and padded to the same number of boxes per sample.
+    """The boxes of a batch, stored as a flat list, and also padded to the same number of boxes per sample.
 
     Args:
         low: Starts ``(n, d)`` of the boxes of all samples.
@@ -118,7 +118,7 @@ class Boxes:
         if not self.counts.all():
             places = np.where(self.counts, places, 0)
         self.padded: Array | None = None
-        """Starts and ends ``(2, d, boxes, batch)``, padded with copies of each sample's last box; None without box."""
+        """Starts and ends ``(2, d, boxes, batch)``, padded with copies of each sample's last box; None without boxes."""
         if len(low):
             numbers = np.concatenate((low.T, high.T)).take(places, axis=1)
             self.padded = numbers.reshape(2, low.shape[1], *places.shape)
@@ -288,7 +288,7 @@ class _Thresholds:
 
 
 def _reachable(boxes: Boxes, rules: Rules) -> Array:
-    """Return which thresholds some window can reach, judging by the boxes' areas; ``(batch, thresholds)``.
+    """Return a mask ``(batch, thresholds)`` of the thresholds that a window can reach, judging by the boxes' areas.
 
     The intersection over union of two boxes is at most the smaller area divided by the larger area.
     """
@@ -332,7 +332,7 @@ class _SearchState:
         boxes: Boxes,
         rules: Rules,
     ) -> Array:
-        """Store the first valid window of each sample, else its best window.
+        """Store the first valid window of each sample, or the best window if none is valid.
 
         Args:
             samples: Indices of the samples.
@@ -395,7 +395,7 @@ class _SearchState:
         return thresholds
 
     def _find_ended(self, samples: Array, enough: Array, starts: Array) -> Array:
-        """Return which attempts to skip because an earlier attempt ended their round."""
+        """Return a mask of the attempts that are skipped, because an earlier attempt ended their round."""
         before = enough.cumsum(1) - enough
         over: Array = before > before[:, np.maximum(starts, 0)]
         if starts[0] < 0:
@@ -454,7 +454,7 @@ def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
 
 
 def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Rules) -> Array:
-    """Return which of the windows at the indices `good` keep a box, or belong to a sample without boxes."""
+    """Return a mask of the windows at the indices `good` that keep a box, or belong to a sample without boxes."""
     if boxes.padded is None:
         return np.ones(len(good), np.bool_)
     owners = owners[good]
@@ -509,7 +509,7 @@ def _keep_boxes(box: tuple[Array, Array], window: tuple[Array, Array], prune: fl
 
 
 def keep_boxes(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Array:
-    """Return which boxes the samples' windows keep.
+    """Return a mask of the boxes that the samples' windows keep.
 
     Args:
         boxes: Boxes of the batch.

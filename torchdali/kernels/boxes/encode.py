@@ -34,7 +34,7 @@ class Anchors:
 def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Array]:
     """Match anchors with boxes (Liu et al., "SSD: Single Shot MultiBox Detector", 2016).
 
-    An anchor is matched with the box with which it has the largest intersection over union, if this is above a
+    An anchor is matched with the box with which it has the largest intersection over union, if this ratio is above a
     threshold. Each box is also matched with its best anchor, regardless of the threshold. Among equal candidates, the
     last one is chosen.
 
@@ -55,7 +55,7 @@ def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Ar
     has_box[best] = True
     indices = np.flatnonzero(has_box)
     box = len(union) - 1 - union.take(indices, 1)[::-1].argmax(0)
-    box[np.searchsorted(indices, best)] = np.arange(len(best))  # of repeated indices, the last value is kept
+    box[np.searchsorted(indices, best)] = np.arange(len(best))  # NumPy keeps the last value of a repeated index
     return len(anchors) - 1 - indices, box
 
 

@@ -100,7 +100,7 @@ _EVERY_FLOAT = _EVERY.astype(np.float32)
 
 @functools.lru_cache(maxsize=256)
 def _curve(factor: float, offset: float) -> tuple[Bytes, float]:
-    """Return DALI's result for each byte, and the number to add so that `cv2.addWeighted` returns the same results.
+    """Return DALI's result for each byte, and the number that `cv2.addWeighted` must add to return it.
 
     The number is 0 if no number makes the results equal. DALI rounds the product and the sum to float32, and then
     rounds the result to bytes, halves up.

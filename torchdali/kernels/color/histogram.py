@@ -122,8 +122,8 @@ def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_
         image: ``(H, W, C)`` uint8; no extent may be 0. There may be leading axes if OpenCV isn't used, for example on a
             device.
         out: Tensor of the same shape and dtype, to which the result is written.
-        tiles_y: Number of tiles per column. If the height or width isn't divisible, the image is extended by
-            reflection.
+        tiles_y: Number of tiles per column. If the height or width isn't divisible by the number of tiles, the
+            image is extended by reflection.
         tiles_x: Number of tiles per row.
         clip_limit: Maximum of a bin, in units of the mean bin; 0 or less for no limit.
     """

@@ -50,7 +50,7 @@ COLUMNS = (*FIELDS, *[f"{name}_y" for name in AXIS], *[f"{name}_x" for name in A
 are the first row that is read and the number of rows that are read. ``place`` is the offset of the first pass's result,
 ``result`` the offset of the output. The remaining columns determine the positions and weights of both axes."""
 _OF_X = len(FIELDS) + len(AXIS)  # the first column with values of x
-_LOOKED_UP = 1 << 12  # columns for shorter sides are looked up, not computed
+_LOOKED_UP = 1 << 12  # pixels; for shorter sides, the table's values are looked up instead of computed
 
 _NAMES = tuple(RADIUS)
 BELOW_HALF = 0.49999997  # added before truncation to bytes
@@ -175,7 +175,7 @@ def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -
 
 
 def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
-    """Return for which samples DALI resamples columns (axis 1) first; see `weights.passes`.
+    """Return a mask of the samples whose columns (axis 1) DALI resamples first; see `weights.passes`.
 
     Args:
         regions: The regions to resize.

@@ -45,7 +45,7 @@ def blobs(labels: Array, background: int, classes: Sequence[int] | None = None) 
 
 
 def _chosen(values: Array, background: int, classes: Sequence[int] | None) -> Array:
-    """Return which labels to search, as a mask."""
+    """Return a mask of the labels that are searched."""
     flags: Array
     if classes is None:
         flags = values != background

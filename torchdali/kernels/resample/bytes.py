@@ -252,7 +252,7 @@ def _reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
 
 
 def _outside(position: float, stretch: float, pixels: int) -> list[float]:
-    """Return the weights of the first `pixels` pixels beyond the border, for a line at distance `position` from it."""
+    """Return the weights of the first pixels beyond the border, for a line at distance `position` from the border."""
     last = math.ceil(position + stretch)
     values = [max(0.0, stretch - abs(k + 0.5 - position)) for k in range(-pixels, last)]
     total = sum(values)

@@ -111,7 +111,7 @@ def round_exactly(
 
 @lru_cache(maxsize=256)
 def _halves_up(axes: tuple[Axis, ...], last: int, channels: int, itemsize: int) -> npt.NDArray[np.bool_]:
-    """Return for which values of a row ``(W, C)`` halves are rounded up."""
+    """Return a mask of the values in a row ``(W, C)`` whose halves are rounded up."""
     width = axes[-1].size
     up = np.ones((width, channels), np.bool_)
     if axes[last].filter == "nn":

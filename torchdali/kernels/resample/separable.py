@@ -58,8 +58,8 @@ def resize(
         mag_filter: Filter of all other axes.
         antialias: True to widen the filter along axes that shrink.
         dtype: Dtype of the output, to which values are rounded and saturated; None for the input's dtype.
-        patch_border: True to also correct the outermost rows and columns of linearly resized uint8 images, which takes
-            a third more time. Without the correction they differ from DALI's by up to tens of levels.
+        patch_border: True to also correct the outermost rows and columns of linearly resized uint8 images. The
+            correction takes a third more time. Uncorrected pixels differ from DALI's by up to tens of levels.
         windows: Part of the output to compute: ``(start, extent)`` for every spatial axis. None for the whole output.
             The pixels are the same as in the whole output.
 
@@ -228,7 +228,7 @@ def _weighted_sum(
     front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]
     planes, length = front.shape[:2]
     pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
-    rows = front.reshape(planes * length, -1)  # copied before the conversion to float32, while it is small
+    rows = front.reshape(planes * length, -1)  # copied before the conversion to float32, while the data is small
     out = torch.embedding_bag(rows.to(torch.float32), pixels, starts, False, 0, False, weights)[0]  # 0: the sum
     out = finish(out)
     out = out.view(planes, -1, *front.shape[2:])

@@ -57,8 +57,8 @@ def resize_shape(
         roi_start: Start of the region to resize, one number per axis; None for the whole image.
         roi_end: End of the region to resize; an end before the start flips the axis.
         roi_relative: True if the region is in units of the input's extents, False for pixels.
-        subpixel_scale: If the size had to be rounded, widen or narrow the region so that the scale remains exact.
-            Otherwise the region is kept and the scale changes.
+        subpixel_scale: True to widen or narrow the region if the size had to be rounded, so that the scale remains
+            exact. False to keep the region, so that the scale changes.
         alignment: Point of the region, from 0 to 1, that is kept when the region is widened or narrowed; one per axis
             or one for all axes.
         rounding: How sizes are rounded: "round", "truncate" or "ceil".

@@ -232,7 +232,7 @@ def _taps(
 
 
 def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int64], _Floats]:
-    """Return the start of a pass's input, the first input pixel of each output pixel (relative to it), and the weights.
+    """Return the start of a pass's input, each output pixel's first input pixel (from this start), and the weights.
 
     All operations are in float32 and in DALI's order, so the weights of linear and cubic filters are bit-identical.
 

@@ -138,8 +138,8 @@ def _round_to_float32(value: float) -> float:
 def rotated_size(turned: Matrix, lengths: Sequence[int]) -> list[int]:
     """Return the size of the canvas that contains a rotated image or volume.
 
-    As in DALI, the bounding box is rounded up, with a tolerance of 0.01. An extent is then increased by 1 if it is odd
-    and the extent of the input axis that is mainly rotated onto it is even, or the other way round.
+    As in DALI, the bounding box is rounded up, with a tolerance of 0.01. Then each output axis is compared with the
+    input axis that is mainly rotated onto it. If one extent is odd and the other even, the output's extent grows by 1.
 
     Args:
         turned: Matrix of the rotation; see `rotation`.

@@ -160,7 +160,7 @@ def sample_nearest(x: Tensor, index: Tensor, fill: float | None, dtype: torch.dt
     axes = index.dim()
     if x.dtype != dtype:
         x = convert(x, dtype)
-    if dtype == torch.uint16:  # not all PyTorch versions can select from it
+    if dtype == torch.uint16:  # not all PyTorch versions can select from uint16
         signed = None if fill is None else _as_signed(int(fill_in(fill, dtype)))
         return sample_nearest(x.view(torch.int16), index, signed, torch.int16).view(dtype)
     if fill is not None:

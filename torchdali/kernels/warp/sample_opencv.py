@@ -1,6 +1,6 @@
 """Warp images with OpenCV, if it is installed.
 
-It is twice as fast as PyTorch, and five times as fast for nearest-neighbor interpolation.
+OpenCV is twice as fast as PyTorch, and five times as fast for nearest-neighbor interpolation.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import triton.language as tl
 
 __all__ = ["BLOCK", "border_index", "nearest_even", "number", "reflect_index"]
 
-BLOCK = 512  # elements that a program computes
+BLOCK = 512  # elements that one Triton program computes
 
 
 @triton.jit
