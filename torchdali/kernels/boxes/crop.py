@@ -118,7 +118,7 @@ class Boxes:
         if not self.counts.all():
             places = np.where(self.counts, places, 0)
         self.padded: Array | None = None
-        """Starts and ends ``(2, d, boxes, batch)``, padded with copies of each sample's last box; None without boxes."""
+        """Starts and ends ``(2, d, boxes, batch)``, padded with copies of each sample's last box, or None."""
         if len(low):
             numbers = np.concatenate((low.T, high.T)).take(places, axis=1)
             self.padded = numbers.reshape(2, low.shape[1], *places.shape)
