@@ -196,24 +196,6 @@ def dali_type(dtype: torch.dtype) -> Any:
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("source", TYPES)
-def test_cast_equals_dali(source: torch.dtype, dtype: torch.dtype) -> None:
-    fn = pytest.importorskip(
-        "nvidia.dali.fn",
-        reason="the parity tests compare with the real DALI: install the extra 'parity'",
-    )
-    if source in FLOATS:
-        with np.errstate(over="ignore"):
-            x = from_list(INTERESTING * 2, source)
-    else:
-        low, high = (0, 1) if source == torch.bool else integer_limits(source)
-        x = from_list([v for v in WHOLE if low <= v <= high], source)
-    real = dali_run(lambda node: fn.cast(node, dtype=dali_type(dtype)), x)
-    np.testing.assert_array_equal(convert(x, dtype).numpy(), real)
-
-
-@pytest.mark.parity
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float16, torch.float32])
 @pytest.mark.parametrize("source", [torch.int16, torch.int64, *FLOATS])
 def test_slice_truncates_as_dali(source: torch.dtype, dtype: torch.dtype) -> None:

@@ -30,13 +30,6 @@ def batch(dtype: str, layout: str, seed: int = 0) -> list[Array]:
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW"])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("target", ["UINT8", "INT8", "UINT16", "INT32", "FLOAT", "FLOAT16", "BOOL"])
-def test_cast(dtype: str, layout: str, target: str) -> None:
-    check("cast", [batch(dtype, layout)], {"dtype": f"types.{target}"}, layout)
-
-
-@pytest.mark.parametrize("layout", ["HWC", "CHW"])
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("target", ["UINT8", "INT16", "UINT32", "INT64", "FLOAT", "FLOAT64"])
 @pytest.mark.parametrize("name", ["ones_like", "zeros_like"])
 def test_likes(name: str, dtype: str, layout: str, target: str) -> None:

@@ -12,9 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.check import PerSample, check, dali
+from tests.check import PerSample, check
 from tests.helpers.crop_cases import PAD, SHAPES, arrays, f32, message, refused_by_both
-from tests.helpers.data import folder
 from torchdali import fn
 from torchdali.declaration.registry import registry
 from torchdali.kernels.window import anchor, fill_number
@@ -507,13 +506,3 @@ BAD_NORMALIZED: list[dict[str, Any]] = [
 @pytest.mark.parametrize("arguments", BAD_NORMALIZED, ids=message)
 def test_crop_mirror_normalize_errors(arguments: dict[str, Any]) -> None:
     refused_by_both("crop_mirror_normalize", [arrays(SHAPES["HWC"][:1])], arguments, "HWC")
-
-
-@pytest.mark.parity
-def test_crop_mirror_normalize_photos() -> None:
-    """The training pipeline's step on real photos: within 1e-5 of DALI."""
-    files = sorted(folder("imagenet").rglob("*.JPEG"))[:4] or sorted(folder("imagenet").rglob("*.jp*g"))[:4]
-    encoded = [np.fromfile(f, np.uint8) for f in files]
-    photos = dali("decoders.image", [encoded], {})[0].samples
-    arguments: dict[str, Any] = {**RGB, "crop": [160, 160], "mirror": PerSample([1, 0] * (len(photos) // 2)), **PAD}
-    check("crop_mirror_normalize", [photos], arguments, "HWC", level=1e-5)

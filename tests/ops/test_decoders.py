@@ -511,10 +511,8 @@ def test_photos_with_windows() -> None:
     assert paths
     data = [bytes_of(path.read_bytes()) for path in paths]
     for name, arguments in (
-        ("decoders.image", {}),
         ("decoders.image_crop", {"crop": [100.0, 90.0], "crop_pos_x": 0.3}),
         ("decoders.image_slice", {"rel_start": [0.2, 0.1], "rel_shape": [0.5, 0.6]}),
-        ("peek_image_shape", {}),
     ):
         check(name, [data], arguments)
 

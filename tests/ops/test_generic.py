@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from tests.check import PerSample, check
+from tests.check import Array, PerSample, check
 from tests.helpers.libraries import agree
+from tests.kernels.test_convert import FLOATS, INTERESTING, TYPES, WHOLE, from_list
 from torchdali import fn, pipeline_def, types
+from torchdali.kernels.convert import integer_limits
 from torchdali.tensors import TensorList
 
 
@@ -193,20 +195,24 @@ F = np.float32
 AWKWARD = [0.5, -0.5, 1.5, 2.5, -2.5, 254.5, 300.0, -3.0, 1e10, -1e10, 0.3, np.inf, -np.inf, np.nan]
 INTEGERS = ["UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "UINT64", "INT64"]
 DTYPES = ["BOOL", *INTEGERS, "FLOAT16", "FLOAT", "FLOAT64"]
-GIVEN = {
-    "float32": [np.array(AWKWARD, F), np.array(AWKWARD[:7], F).reshape(7, 1)[:, 0]],
-    "int64": [np.array([-1, 0, 1, 127, 128, 300, 70000, 2**40, -(2**40)]), np.array([5])],
-    "uint8": [np.arange(0, 256, 5, dtype=np.uint8), np.array([], np.uint8)],
-    "bool": [np.array([True, False]), np.array([True])],
-}
+
+
+def numbers(source: torch.dtype) -> list[Array]:
+    """Return samples of a dtype: one that is long enough for vector code and its tail, one of one number and an empty one."""
+    low, high = (0, 1) if source == torch.bool else (-np.inf, np.inf) if source in FLOATS else integer_limits(source)
+    with np.errstate(over="ignore"):
+        values = from_list(INTERESTING * 2 if source in FLOATS else [v for v in WHOLE if low <= v <= high], source).numpy()
+    return [values, values[:1], values[:0]]
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("layout", [None, "X"])
-def test_cast(given: str, dtype: str, layout: str | None) -> None:
-    check("cast", [GIVEN[given]], {"dtype": f"types.{dtype}"}, layout)
+@pytest.mark.parametrize("source", TYPES, ids=str)
+def test_cast(source: torch.dtype, dtype: str) -> None:
+    samples, layout = numbers(source), "X" if source in FLOATS else None
+    if source.is_signed and layout is None:
+        samples, layout = [values.reshape(-1, 1, 1) for values in samples], "HWC"
+    check("cast", [samples], {"dtype": f"types.{dtype}"}, layout)
 
 
 @pytest.mark.golden
@@ -214,7 +220,7 @@ def test_cast(given: str, dtype: str, layout: str | None) -> None:
 @pytest.mark.parametrize("layouts", [(None, None), ("X", "Y"), ("X", None)])
 def test_cast_like(other: str, layouts: tuple[str | None, ...]) -> None:
     others = [np.zeros(3, other), np.zeros(1, other)]
-    check("cast_like", [GIVEN["float32"], others], layouts=list(layouts))
+    check("cast_like", [[np.array(AWKWARD, F), np.array(AWKWARD[:7], F)], others], layouts=list(layouts))
 
 
 PICTURES = {

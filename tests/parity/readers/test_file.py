@@ -179,8 +179,12 @@ def labels(
 
 @pytest.mark.parametrize("stick", [False, True])
 @pytest.mark.parametrize("pad", [False, True])
-@pytest.mark.parametrize(("shards", "batch_size"), [(1, 4), (3, 2), (4, 3)])
-def test_epochs(ten: list[str], shards: int, batch_size: int, pad: bool, stick: bool) -> None:
+@pytest.mark.parametrize(
+    ("size", "shards", "batch_size"),
+    [(10, 1, 4), (10, 3, 2), (10, 3, 3), (10, 4, 3), (9, 2, 4), (9, 4, 3), (5, 4, 4), (3, 1, 8), (6, 3, 4)],
+)
+def test_epochs(ten: list[str], size: int, shards: int, batch_size: int, pad: bool, stick: bool) -> None:
+    """Compare shards of equal and unequal sizes, and shards smaller than a batch."""
     for shard in range(shards):
         options = {
             "num_shards": shards,
@@ -189,7 +193,7 @@ def test_epochs(ten: list[str], shards: int, batch_size: int, pad: bool, stick: 
             "stick_to_shard": stick,
         }
         found, wanted = (
-            labels(name, ten, 12, batch_size, **options) for name in ("torchdali", "nvidia.dali")
+            labels(name, ten[:size], 4 * -(-size // batch_size) + 3, batch_size, **options) for name in ("torchdali", "nvidia.dali")
         )
         assert found == wanted
 

@@ -16,12 +16,6 @@ pytest.importorskip(
     reason="the parity tests compare with the real DALI: install the extra 'parity'",
 )
 
-MODES = [
-    {"pad_last_batch": pad, "stick_to_shard": stick}
-    for pad in (False, True)
-    for stick in (False, True)
-]
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
@@ -45,21 +39,6 @@ def real_reader(files: list[str], size: int, batch_size: int, runs: int, **optio
     pipe.build()
     runs_ = [np.asarray(pipe.run()[0].as_tensor()).ravel().tolist() for _ in range(runs)]
     return runs_, pipe.reader_meta("reader")
-
-
-@pytest.mark.parametrize("mode", MODES, ids=str)
-@pytest.mark.parametrize(
-    ("size", "shards", "batch_size"),
-    [(10, 1, 4), (10, 3, 2), (10, 3, 3), (11, 2, 4), (11, 4, 3), (5, 4, 4), (3, 1, 8), (12, 3, 4)],
-)
-def test_sequences_without_shuffling(files, size, shards, batch_size, mode) -> None:
-    for shard in range(shards):
-        options = {"num_shards": shards, "shard_id": shard, **mode}
-        runs = 4 * -(-size // batch_size) + 3
-        expected, meta = real_reader(files, size, batch_size, runs, **options)
-        place = Cursor(EpochOrder(size, LoaderOptions(**options)))
-        assert [place.next_batch(batch_size).records.tolist() for _ in range(runs)] == expected
-        assert reader_meta(size, LoaderOptions(**options)) == meta
 
 
 @pytest.mark.parametrize(
