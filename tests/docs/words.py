@@ -38,6 +38,7 @@ PARTICIPLE = re.compile(
     r"_*(?:[a-z]+ed|made|found|given|taken|held|kept|drawn|begun|said|told|left|sent|known|seen|built|lent)_*"
 )
 PATCHES = re.compile(r"\b(?:setattr|patch|patch\.object)$")
+LAST_NAMES = ("setattr", "patch", "object")  # of these functions
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -121,14 +122,14 @@ def read_private() -> list[Text]:
     """Return the private names that tests import from the package, or replace anywhere."""
     found = []
     for path in sorted((ROOT / "tests").rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names: list[str] = []
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torchdali"):
                 names = [f"{node.module}.{each.name}" for each in node.names]
-            elif isinstance(node, ast.Call) and PATCHES.search(ast.unparse(node.func)):
+            elif isinstance(node, ast.Call) and name_of(node.func) in LAST_NAMES and PATCHES.search(ast.unparse(node.func)):
                 names = [each.value for each in node.args[:2] if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-            place = f"{path.relative_to(ROOT).as_posix()}:{getattr(node, 'lineno', 0)}"
-            found += [Text(place, name) for name in names if re.search(r"(?:^|\.)_(?!_)", name)]
+            found += [Text(f"{file}:{node.lineno}", name) for name in names if re.search(r"(?:^|\.)_(?!_)", name)]
     return found
 
 
