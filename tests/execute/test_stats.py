@@ -40,7 +40,7 @@ def test_the_verdict_follows_from_waiting(monkeypatch):
     for waited, consumed, word in (
         (9.0, 1.0, "loader is"),
         (0.1, 9.9, "consumer is"),
-        (3.0, 7.0, "even"),
+        (3.0, 7.0, "equally fast"),
     ):
         profile = Profile()
         profile.note_request(0)

@@ -232,7 +232,7 @@ def _check_numbers(name: str, call: str, whole: list[Result]) -> None:
         same(whole, in_a_pipeline(call, SAMPLES, BATCH, changed={word: ones}), f"{call}: {argument} in an array")
         if axes in MISSHAPEN:
             what, shape = MISSHAPEN[axes]
-            with pytest.raises(RuntimeError, match=rf"argument '\w+' is {what} per sample"):
+            with pytest.raises(RuntimeError, match=rf"argument '\w+' must be {what} per sample"):
                 in_a_pipeline(call, SAMPLES, BATCH, changed={word: [np.full(shape, x) for x in VALUES[word][0]]})
 
 
