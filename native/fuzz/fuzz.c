@@ -1,8 +1,8 @@
-/* Mutate JPEGs and decode them, resample pixels, and take steps on them: fuzz SEED COUNT FILE...
+/* Decode mutated JPEGs, resample pixels, and run steps on them: fuzz SEED COUNT FILE...
 
-   Built with the sanitizers (see README.md there), which end the program at the first finding; the seed of every
-   input is SEED plus its number, so that `fuzz SEED+N 1 FILE...` repeats it.  It also sees to it that a result is the
-   same on all levels of vectors and that of libjpeg's own Huffman decoder, and that a repeated call gives the same code. */
+   The sanitizers (see ../README.md) end the program at the first finding.  The seed of each input is SEED plus its
+   number, so `fuzz SEED+N 1 FILE...` repeats input N.  The program also checks that results are equal on all levels of
+   vector instructions and with libjpeg's Huffman decoder, and that a repeated call returns the same code. */
 #include "native.h"
 
 #include <math.h>
@@ -45,7 +45,7 @@ static file load(const char *name)
     return found;
 }
 
-/* The place of a marker from C0 to FE, or of any byte. */
+/* Return the position of a marker from C0 to FE, or of a random byte if there is none. */
 static size_t marker(const file *f, int kind)
 {
     size_t found[64], count = 0;
@@ -84,17 +84,17 @@ static void mutate(file *f, const file *other)
     case 5: /* a scan's head, and what follows */
         put(f, marker(f, 0xDA) + 2 + draw(40), (int)draw(256));
         break;
-    case 6: /* the end goes, but for its marker */
+    case 6: /* truncate the file, and end it with a marker */
         f->length = 4 + draw((uint32_t)f->length - 3);
         put(f, f->length - 2, 0xFF);
         put(f, f->length - 1, 0xD9);
         break;
-    case 7: /* a part twice, or elsewhere */
+    case 7: /* copy bytes to another position */
         n = draw(64) + 1;
         if (f->length > 2 * n)
             memmove(f->data + draw((uint32_t)(f->length - n)), f->data + draw((uint32_t)(f->length - n)), n);
         break;
-    case 8: /* a part is taken out */
+    case 8: /* remove bytes */
         n = draw(64) + 1;
         if (f->length > 2 * n) {
             at = draw((uint32_t)(f->length - n));
@@ -102,7 +102,7 @@ static void mutate(file *f, const file *other)
             f->length -= n;
         }
         break;
-    case 9: /* a part of another file */
+    case 9: /* copy bytes of another file */
         n = draw(400) + 1;
         if (f->length > n && other->length > n)
             memcpy(f->data + draw((uint32_t)(f->length - n)), other->data + draw((uint32_t)(other->length - n)), n);
@@ -132,7 +132,7 @@ static double any_number(double low, double high)
     return draw(60) ? low + (high - low) * draw(100001) / 100000 : HARD[draw(11)];
 }
 
-/* A part of `count` lines, as many as it becomes, and those of them that are wanted: into part[i], part[i + 2] ... */
+/* Choose a region of `count` rows or columns, its size after a resize, and the range that is written. */
 static int view_of(int32_t *part, int i, int count, int resizes)
 {
     int low = (int)draw((uint32_t)count), high = low + 1 + (int)draw((uint32_t)(count - low)), turned = resizes && draw(2);
@@ -155,7 +155,7 @@ static void make_view(tdn_step *t, int sides[2])
     t->part[11] = resizes ? 1 + (int)draw(6) + (draw(2) ? TDN_ROWS_FIRST : 0) : 0;
 }
 
-/* Some step on pixels, which have other sides behind it. */
+/* Choose a step, and set `sides` to the height and width after the step. */
 static void make_step(tdn_step *t, int sides[2])
 {
     int32_t *part = t->part;
@@ -214,7 +214,7 @@ static void make_step(tdn_step *t, int sides[2])
         part[draw(12)] = (int)draw(2) ? (int)draw(1000) - 500 : (int)(draw(0xFFFFFFFF) - 0x7FFFFFFF);
 }
 
-/* A lot depends on the bytes alone, and only files that end with a whole scan have one. */
+/* Check that a lot depends only on the file's bytes, and that only files that end with a complete scan have a lot. */
 static void check_lot(const tdn_recipe *r, const file *f, uint64_t codes[8])
 {
     tdn_file twice[2] = {{f->data, f->length, NULL, {0}, 0, 0, 0, 0}, {f->data, f->length, NULL, {9, 9, 9, 9}, 9, 9, 9, 9}};
@@ -230,7 +230,7 @@ static void check_lot(const tdn_recipe *r, const file *f, uint64_t codes[8])
         abort();
 }
 
-/* Windows go to just as much memory as was said, and files to the engine's copies. */
+/* Check that windows need exactly the promised memory, and that the engine's files are copied. */
 static void check_parts(const tdn_recipe *recipe, const file *f, uint64_t codes[8])
 {
     tdn_recipe bytes = *recipe, *r = &bytes;
@@ -254,7 +254,7 @@ static void check_parts(const tdn_recipe *recipe, const file *f, uint64_t codes[
         int64_t y = draw((uint32_t)h), x = draw((uint32_t)w);
         files[i] = files[0];
         parts[i] = (tdn_part){{y, x, 1 + draw((uint32_t)(h - y)), 1 + draw((uint32_t)(w - x))}, {0}, 0, 0};
-        if (draw(50) == 0) /* nonsense, of the same size */
+        if (draw(50) == 0) /* invalid window of the same size */
             parts[i].window[draw(2)] += (int64_t)draw(5000) - 2500;
     }
     double most = any_number(0, 2), widest = any_number(0.01, 9);
@@ -282,9 +282,9 @@ static void check_parts(const tdn_recipe *recipe, const file *f, uint64_t codes[
 static void one(const file *files, int count, uint64_t codes[8])
 {
     const file *base = files + draw((uint32_t)count), *other = files + draw((uint32_t)count);
-    file f = {malloc(base->length), base->length}; /* of just this length: one byte more is a finding */
+    file f = {malloc(base->length), base->length}; /* exactly this length, so that reading one more byte is a finding */
     memcpy(f.data, base->data, base->length);
-    int width = draw(6) ? 0 : 1 + (int)draw(300); /* pixels: what the file is made of, as rows of some width */
+    int width = draw(6) ? 0 : 1 + (int)draw(300); /* 0, or use the file's bytes as pixels with this width */
     if (width && f.length / 3 < (size_t)width)
         width = 1;
     if (width)
@@ -323,7 +323,7 @@ static void one(const file *files, int count, uint64_t codes[8])
     r.free_values = 1 << 22;
     r.max_scans = 50;
     r.per_byte = 3 << 10;
-    static uint32_t table[768]; /* another value for each byte and channel, so that results tell pixels apart */
+    static uint32_t table[768]; /* different values for all bytes and channels, so that results differ if pixels differ */
     for (uint32_t i = 0; i < 768; i++)
         table[i] = i * 0x9E3779B1u;
     r.table = r.item == 1 && draw(2) ? NULL : table;
@@ -348,7 +348,7 @@ static void one(const file *files, int count, uint64_t codes[8])
         s.size[i] = identity ? last - first : 1 + (int)draw(80);
         s.start[i] = whole || draw(2) ? 0 : (int)draw((uint32_t)s.size[i]);
         s.extent[i] = s.size[i] - s.start[i];
-        if (draw(50) == 0) { /* nonsense */
+        if (draw(50) == 0) { /* invalid values */
             int *values[] = {s.size, s.start, s.extent, s.first, s.last};
             values[draw(4)][i] = (int)draw(1000) - 500;
         }
@@ -368,7 +368,7 @@ static void one(const file *files, int count, uint64_t codes[8])
         make_view(steps + s.count - 1, sides);
     }
     size_t bytes = (size_t)r.item * 3 * (size_t)(sides[0] > 0 ? sides[0] : 1) * (size_t)(sides[1] > 0 ? sides[1] : 1);
-    if (bytes > (size_t)1 << 28) { /* an image of gigabytes, which its header claims */
+    if (bytes > (size_t)1 << 28) { /* the header claims an image of gigabytes */
         s.extent[0] = s.extent[1] = 1;
         s.count = 0;
         bytes = (size_t)r.item * 3;
@@ -382,7 +382,7 @@ static void one(const file *files, int count, uint64_t codes[8])
         memset(out[again], 0xA5, bytes);
         (pass < 3 ? tdn_run : plain_run)(&r, &s, 1);
         if (pass == 3 && code == TDN_DAMAGED && s.code != code && (s.code == TDN_DONE || s.count)) {
-            codes[7]++; /* libjpeg is silent about some damage */
+            codes[7]++; /* libjpeg doesn't warn about some damage */
             break;
         }
         if (again && (s.code != code || (code == TDN_DONE && memcmp(out[0], out[1], bytes)))) {

@@ -1,7 +1,7 @@
 /* Resample noise: resample SEED COUNT
 
-   Built with the sanitizers, like fuzz.c; the seed of every input is SEED plus its number.  It also sees to it that
-   results are the same on all levels of vectors and in plain C. */
+   Built with the sanitizers, like fuzz.c.  The seed of each input is SEED plus its number.  The program also checks that
+   results are equal on all levels of vector instructions and in plain C. */
 #include "native.h"
 
 #include <math.h>

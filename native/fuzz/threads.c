@@ -31,7 +31,7 @@ static void *work(void *argument)
     for (int i = 0; i < j->count; i++) {
         static const size_t MOST = 1 << 24;
         uint8_t *memory = malloc(MOST);
-        tdn_file f[2]; /* the file, and one that is not there */
+        tdn_file f[2]; /* the file, and a missing file */
         char names[4096];
         int first = snprintf(names, sizeof names - 2, "%s", j->names[i]);
         memcpy(names + first + 1, "?", 2);

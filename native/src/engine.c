@@ -1,4 +1,4 @@
-/* JPEGs by nvJPEG's engine, whose library is loaded at run time: see native.h. */
+/* Decode JPEGs with nvJPEG's engine; nvJPEG is loaded at run time.  See native.h. */
 #include "native.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ void tdn_engine_close(tdn_engine *engine)
 #include <dlfcn.h>
 #include <string.h>
 
-/* Of nvjpeg.h, which is the same in CUDA 12 and 13. */
+/* Constants of nvjpeg.h, equal in CUDA 12 and 13. */
 enum { HARDWARE = 3, RGBI = 5, FANCY = 32, SUBSAMPLING_444 = 0 };
 typedef struct {
     unsigned char *channel[4];
@@ -80,7 +80,7 @@ void tdn_engine_close(tdn_engine *e)
     free(e);
 }
 
-/* The library stays loaded: it may hold a CUDA runtime, which does not end before the process. */
+/* Load nvJPEG.  It is never unloaded, because it may contain a CUDA runtime, which must exist until the process ends. */
 static int load(tdn_engine *e, const char *file)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -130,7 +130,7 @@ static int accepts(tdn_engine *e, const tdn_file *s)
         && !refused;
 }
 
-/* By sampling, then the largest first: the engine's cores get work of one kind, and end together. */
+/* Sort by sampling, and then from large to small: the engine's cores get similar images, and finish together. */
 static int compare(const void *a, const void *b)
 {
     const tdn_file *x = *(const tdn_file *const *)a, *y = *(const tdn_file *const *)b;
@@ -140,7 +140,7 @@ static int compare(const void *a, const void *b)
     return size ? (size > 0) - (size < 0) : (x > y) - (x < y);
 }
 
-/* Submit what is DONE so far. */
+/* Submit the images whose code is TDN_DONE. */
 static int submit(tdn_engine *e, int k, tdn_file *images, int count, int chosen, int most, int height, int width,
                   void *stream)
 {
@@ -173,7 +173,7 @@ static int submit(tdn_engine *e, int k, tdn_file *images, int count, int chosen,
     if (!code)
         code = e->f.decode(e->handle, state, data, lengths, places, stream);
     if (code)
-        e->of[k].count = 0; /* to initialize it again resets the failed batch */
+        e->of[k].count = 0; /* initialize the state again before the next batch, which resets it */
     free(order);
     free(data);
     free(lengths);

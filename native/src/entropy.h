@@ -1,46 +1,46 @@
-/* Huffman decoding of baseline scans, in the place of libjpeg's own, which takes most of the time of an image.
+/* Huffman decoding of baseline scans.  It replaces libjpeg's decoder, which takes most of the time of an image.
 
-   An entry of a table is a coefficient with its code: one look finds how many bits both have, how many zeros come
-   before it and its value.  Blocks beside a window pass with several coefficients a look, and nothing is stored.
-   Whatever libjpeg would warn of, or is silent about though the standard forbids it, ends the decoding of the image. */
+   A table is indexed by the next bits, and an entry describes a coefficient: the length of its code and value in bits,
+   the number of zeros before it, and its value.  Blocks outside of a window are skipped, with several coefficients per
+   lookup.  Decoding fails for all data that libjpeg would warn about, or that the standard forbids. */
 
-/* The beginning of libjpeg's interface between its parts, as in libjpeg-turbo 2.1 to 3.1; jpeglib.h leaves it undefined. */
+/* The start of an internal structure of libjpeg-turbo 2.1 to 3.1, which jpeglib.h declares without its fields. */
 struct jpeg_entropy_decoder {
     void (*start_pass)(j_decompress_ptr);
     boolean (*decode_mcu)(j_decompress_ptr, JBLOCKROW *);
 };
 
-#define LOOK 11          /* bits that are looked at */
-#define END_OF_BLOCK 128 /* advance */
+#define LOOK 11          /* bits of a table index */
+#define END_OF_BLOCK 128 /* value of `advance` that ends a block */
 
 typedef struct {
-    uint8_t length, advance; /* bits of code and value, places to the next coefficient */
+    uint8_t length, advance; /* bits of code and value, distance to the next coefficient */
     int16_t value;
-    /* Where the value does not fit: length 0, the symbol, the length of the code; where the code does not, zeros. */
+    /* If the value doesn't fit in LOOK bits: length 0, the symbol, the code's length.  If the code doesn't fit: zeros. */
 } entry;
 
 typedef struct {
     entry one[1 << LOOK];
-    uint8_t passed[1 << LOOK][2]; /* length and advance of as many coefficients as fit */
-    uint32_t limit[18];           /* codes of this length, left in 16 bits, are below it */
-    int32_t offset[17];           /* from a code of this length to its place among the symbols */
+    uint8_t passed[1 << LOOK][2]; /* total length and advance of all coefficients that fit in LOOK bits */
+    uint32_t limit[18];           /* upper limit of codes of each length, shifted to the left end of 16 bits */
+    int32_t offset[17];           /* for each length: index of the symbol minus code */
     uint8_t symbols[256];
 } huffman;
 
 typedef struct {
     const uint8_t *at, *end;
-    uint64_t bits; /* the next ones, from the highest on */
-    int count;     /* how many */
-    int made_up;   /* how many of them are zeros, since there are no more */
+    uint64_t bits; /* the next bits, from the highest bit on */
+    int count;     /* number of these bits */
+    int made_up;   /* number of these bits that are zeros after the end of the data */
 } reader;
 
 typedef struct {
     reader in;
     const uint8_t *begin;
-    int32_t level[MAX_COMPS_IN_SCAN]; /* of the last block */
+    int32_t level[MAX_COMPS_IN_SCAN]; /* first coefficient of each component's last block */
     int dc_only[MAX_COMPS_IN_SCAN];
-    int columns, column, first, last; /* units in a row; the next one; those that are shown, with both ends */
-    int interval, left, restart;      /* units between restart markers, those until the next, and its number */
+    int columns, column, first, last; /* units (MCUs) per row, the next unit, and the first and last unit that are needed */
+    int interval, left, restart;      /* units between restart markers, units until the next marker, and its number */
     huffman dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
 } entropy;
 
@@ -48,7 +48,7 @@ static const uint8_t ZIGZAG[64 + END_OF_BLOCK] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
     41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-    /* and zeros: what is written beyond the end goes where the first coefficient comes last */
+    /* the rest is zero: values after the end of a block are written to its first coefficient, which is set last */
 };
 
 static inline int extend(uint32_t bits, int size)
@@ -56,7 +56,7 @@ static inline int extend(uint32_t bits, int size)
     return (int)bits - (bits >> (size - 1) & 1 ? 0 : (1 << size) - 1);
 }
 
-/* Make the tables of one code; 0 if it is none. */
+/* Build the tables of a Huffman code; return 0 if it is invalid. */
 static int make_huffman(const JHUFF_TBL *from, int ac, int passing, huffman *h)
 {
     uint32_t code = 0, place = 0;
@@ -87,7 +87,7 @@ static int make_huffman(const JHUFF_TBL *from, int ac, int passing, huffman *h)
     }
     h->limit[17] = UINT32_MAX;
     for (uint32_t k = 0; passing && k < 1 << LOOK; k++) {
-        /* From the first 32 places on, all but the last of these coefficients lie in the block. */
+        /* If the first coefficient has an index up to 32, all of these but the last are inside the block. */
         int length = h->one[k].length, advance = h->one[k].advance;
         while (length && advance < 32) {
             const entry *next = h->one + ((k << length) & ((1 << LOOK) - 1));
@@ -102,7 +102,7 @@ static int make_huffman(const JHUFF_TBL *from, int ac, int passing, huffman *h)
     return 1;
 }
 
-/* Fill up to 56 bits or more. */
+/* Read bytes until there are at least 56 bits. */
 static void refill_slowly(reader *r)
 {
     for (; r->count < 56; r->count += 8) {
@@ -130,7 +130,7 @@ static inline void refill(reader *r)
         for (int i = 0; i < 8; i++)
             next = next << 8 | r->at[i];
 #endif
-        if (!((~next - 0x0101010101010101) & next & 0x8080808080808080)) { /* no byte is FF */
+        if (!((~next - 0x0101010101010101) & next & 0x8080808080808080)) { /* if no byte is FF */
             int bytes = (63 - r->count) >> 3;
             r->bits |= next >> r->count;
             r->count += 8 * bytes;
@@ -147,7 +147,7 @@ static inline void drop(reader *r, int count)
     r->count -= count;
 }
 
-/* Take a symbol and its value, where one look was not enough; the value, or nothing if there is no such code. */
+/* Read a symbol and its value, if the table has no complete entry; return 0 if there is no such code. */
 static int take_slowly(reader *r, const huffman *h, int *symbol, int *value)
 {
     uint32_t look = (uint32_t)(r->bits >> 48);
@@ -169,7 +169,8 @@ static int take_slowly(reader *r, const huffman *h, int *symbol, int *value)
     return 1;
 }
 
-/* Take a coefficient, or the end of the block, for which one look is not enough; the place after it, 0 if it is damaged. */
+/* Read a coefficient, or the end of the block, if the table has no complete entry.
+   Return the index after it, or 0 if the data is damaged. */
 static int take_one_slowly(reader *in, const huffman *h, int k, JCOEF *block)
 {
     int symbol, value;
@@ -182,12 +183,12 @@ static int take_one_slowly(reader *in, const huffman *h, int k, JCOEF *block)
     return k;
 }
 
-/* Decode the coefficients of a block after the first; 0 if they are damaged. */
+/* Decode the coefficients of a block after the first; return 0 if they are damaged. */
 static int take_block(reader *in, const huffman *h, JCOEF *block)
 {
     int k = 1;
     while (k && k < DCTSIZE2) {
-        refill(in); /* 56 bits, which are enough for a few looks with the state in registers */
+        refill(in); /* 56 bits suffice for several lookups with the state in registers */
         uint64_t bits = in->bits;
         int count = in->count, length = 1;
         for (int i = 0; i < 56 / LOOK && k < DCTSIZE2; i++) {
@@ -208,7 +209,7 @@ static int take_block(reader *in, const huffman *h, JCOEF *block)
     return k == DCTSIZE2 || k > END_OF_BLOCK;
 }
 
-/* As take_block, without the values. */
+/* Like take_block, but discard the values. */
 static int pass_block(reader *in, const huffman *h)
 {
     int k = 1;
@@ -233,7 +234,7 @@ static int pass_block(reader *in, const huffman *h)
     return k == DCTSIZE2 || k > END_OF_BLOCK;
 }
 
-/* Go back to the first byte of which no bit was used; 0 if bits were used that are not there. */
+/* Move back to the first byte of which no bit was used; return 0 if bits after the end of the data were used. */
 static int give_back(entropy *e)
 {
     reader *r = &e->in;
@@ -250,7 +251,7 @@ static int give_back(entropy *e)
     return 1;
 }
 
-/* Pass a restart marker; 0 if there is none. */
+/* Skip a restart marker; return 0 if there is none. */
 static int take_restart(entropy *e)
 {
     reader *r = &e->in;
@@ -263,7 +264,7 @@ static int take_restart(entropy *e)
     return 1;
 }
 
-/* Decode the blocks of a unit; libjpeg has set them to zeros, or gives none where rows are skipped. */
+/* Decode the blocks of a unit.  libjpeg has set them to zero; it passes NULL for rows that are skipped. */
 static boolean decode_unit(j_decompress_ptr c, JBLOCKROW *blocks)
 {
     entropy *e = c->client_data;
@@ -291,16 +292,16 @@ static boolean decode_unit(j_decompress_ptr c, JBLOCKROW *blocks)
         if (!(block && !e->dc_only[member] ? take_block(r, ac, block) : pass_block(r, ac)))
             c->err->error_exit((j_common_ptr)c);
         if (block)
-            block[0] = (JCOEF)value; /* now: the end of the block has been written here */
+            block[0] = (JCOEF)value; /* set last, because the end of the block was also written here */
     }
     if (r->count < r->made_up)
         c->err->error_exit((j_common_ptr)c);
     return TRUE;
 }
 
-/* Decode the scan here, after jpeg_start_decompress; NULL if it is left to libjpeg.
+/* Replace libjpeg's decoder of the scan, after jpeg_start_decompress; return NULL if libjpeg must decode the scan.
 
-   `left` and `width` are the columns of pixels that are shown; some rows are passed where `passing`. */
+   `left` and `width` are the needed columns of pixels; `passing` is 1 if blocks are skipped. */
 static entropy *take_over(j_decompress_ptr c, int passing, int left, int width)
 {
 #if defined(TDN_PLAIN) || LIBJPEG_TURBO_VERSION_NUMBER >= 4000000
@@ -333,7 +334,7 @@ static entropy *take_over(j_decompress_ptr c, int passing, int left, int width)
     e->in = (reader){e->begin, e->begin + c->src->bytes_in_buffer, 0, 0, 0};
     e->columns = (int)c->MCUs_per_row;
     e->column = e->restart = 0;
-    e->first = left / unit - 1; /* one more on each side, which is decoded in vain */
+    e->first = left / unit - 1; /* one more unit on each side, which is not needed */
     e->last = (left + width) / unit + 1;
     e->interval = e->left = (int)c->restart_interval;
     c->client_data = e;
@@ -341,7 +342,7 @@ static entropy *take_over(j_decompress_ptr c, int passing, int left, int width)
     return e;
 }
 
-/* Let libjpeg go on after the scan; 0 if no marker follows it. */
+/* Let libjpeg continue after the scan; return 0 if no marker follows the scan. */
 static int hand_back(j_decompress_ptr c, entropy *e)
 {
     if (!give_back(e) || e->in.at == e->in.end || *e->in.at != 0xFF)

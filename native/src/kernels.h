@@ -1,10 +1,10 @@
-/* The loops over pixels, for one level of vector instructions: included once for each.
+/* The loops over pixels for one level of vector instructions; this file is included once per level.
 
-   NAME and TARGET name the functions and say for what they are compiled; where there are vectors, FLOATS is one of
-   LANES floats, and LOAD_BYTES makes one of as many bytes.  Products are added in one order, and never fused with the
-   sum, so that all levels give the same bits. */
+   NAME makes a function's name, and TARGET selects its instructions.  If there are vectors, FLOATS is a vector of LANES
+   floats, and LOAD_BYTES converts LANES bytes to such a vector.  Products are always added in the same order, and never
+   fused with the addition, so that results on all levels are bit-identical. */
 
-/* The weighted sum of n rows of bytes. */
+/* Compute the weighted sum of n rows of bytes. */
 TARGET static void NAME(sum_rows)(const uint8_t *const *row, const float *weight, int n, float *sum, int count)
 {
     int j = 0;
@@ -32,7 +32,7 @@ TARGET static void NAME(sum_rows)(const uint8_t *const *row, const float *weight
     }
 }
 
-/* The weighted sum of n rows of sums. */
+/* Compute the weighted sum of n rows of sums. */
 TARGET static void NAME(sum_sums)(const float *const *row, const float *weight, int n, float *sum, int count)
 {
     memset(sum, 0, sizeof *sum * (size_t)count);
@@ -41,8 +41,8 @@ TARGET static void NAME(sum_sums)(const float *const *row, const float *weight, 
             sum[j] += weight[k] * row[k][j];
 }
 
-/* Weighted sums of n pixels of three channels each, from `first[i]` on.  One value beyond the last pixel is read, and one
-   may be written.  Channel c of pixel i goes to sum[c * channel + i * step]. */
+/* Compute `count` weighted sums of n pixels each, from `first[i]` on, in three channels.  One value after the last pixel
+   is read, and one may be written.  Channel c of pixel i is written to sum[c * channel + i * step]. */
 TARGET static void NAME(sum_pixels)(const float *row, const int32_t *first, const float *weight, int n, int count,
                                     float *sum, size_t channel, size_t step)
 {
@@ -70,7 +70,7 @@ TARGET static void NAME(sum_pixels)(const float *row, const int32_t *first, cons
     }
 }
 
-/* The levels next to some sums: `add` and `take` say how a half is rounded. */
+/* Round sums to levels: add `add` and subtract `take`, which determine how halves are rounded. */
 TARGET static void NAME(round_sums)(const float *sum, const float *add, const float *take, int count, uint8_t *level)
 {
     for (int i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
-/* The loops of pillow.c, for one level of vector instructions: included once for each, as kernels.h.
+/* The loops of pillow.c for one level of vector instructions; this file is included once per level, like kernels.h.
 
-   Places are counted in ptrdiff_t: with -fwrapv, as Python's own flags have it, compilers make no vectors of 3 * i of an int. */
+   Indices are ptrdiff_t: with -fwrapv, which is one of Python's flags, compilers don't vectorize `3 * i` for an int. */
 
 #define HALF (1 << (PRECISION - 1))
 
@@ -10,14 +10,14 @@ static inline uint8_t NAME(level_of)(int32_t sum)
     return (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
 }
 
-/* The weighted sum of n rows of bytes. */
+/* Compute the weighted sum of n rows of bytes. */
 TARGET static void NAME(weigh_rows)(const uint8_t *const *row, const int32_t *weight, int n, uint8_t *to, int count)
 {
     int j = 0;
 #ifdef INTS
     enum { LANES = sizeof(INTS) / sizeof(int32_t), BLOCK = 4 * LANES };
     for (; j < count && count >= BLOCK; j += BLOCK) {
-        j = j < count - BLOCK ? j : count - BLOCK; /* the last block begins sooner */
+        j = j < count - BLOCK ? j : count - BLOCK; /* the last block overlaps the block before it */
         INTS sum[4] = {HALF - (INTS){0}, HALF - (INTS){0}, HALF - (INTS){0}, HALF - (INTS){0}};
         for (int k = 0; k < n; k++)
             for (int i = 0; i < 4; i++)
@@ -36,8 +36,8 @@ TARGET static void NAME(weigh_rows)(const uint8_t *const *row, const int32_t *we
 }
 
 #ifdef EIGHT
-/* Pixels 0 to 3 and 4 to 7 of a row of lines, in four bytes each.  Two of their pixels are weighed at a time, with weights that
-   are parted in two. */
+/* Compute the weighted sums of pixels 0 to 3 and 4 to 7, four bytes each.  A step adds two input pixels, with weights in
+   two parts (see make_parts). */
 TARGET static inline __m256i NAME(weigh_eight)(const uint8_t *row, const int32_t *place, const int16_t *parts, int taps)
 {
     const __m256i spread = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1));
@@ -66,7 +66,7 @@ TARGET static inline __m256i NAME(weigh_eight)(const uint8_t *row, const int32_t
 }
 #endif
 
-/* The weighted sums of the pixels of a row, which begins where the lines begin to see. */
+/* Compute the weighted sums of the pixels of a row, which starts at the first pixel that the sums read. */
 TARGET static void NAME(weigh_columns)(const uint8_t *row, const tdn_lines *f, uint8_t *to, size_t channel, size_t step)
 {
     int i = 0;
@@ -96,7 +96,7 @@ TARGET static void NAME(weigh_columns)(const uint8_t *row, const tdn_lines *f, u
     }
 }
 
-/* Pillow's mixture of an image with another one, of which there is `factor`. */
+/* Compute other + factor * (pixels - other), as Pillow does. */
 TARGET static void NAME(blend)(const uint8_t *restrict other, uint8_t *restrict pixels, int count, float factor)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
@@ -106,7 +106,7 @@ TARGET static void NAME(blend)(const uint8_t *restrict other, uint8_t *restrict 
     }
 }
 
-/* Three equal channels of each pixel. */
+/* Convert pixels to gray, as three equal channels. */
 TARGET static void NAME(make_gray)(const uint8_t *pixels, uint8_t *to, int count)
 {
     ptrdiff_t i = 0;
@@ -114,7 +114,7 @@ TARGET static void NAME(make_gray)(const uint8_t *pixels, uint8_t *to, int count
     const __m128i pairs = _mm_setr_epi8(0, -1, 1, -1, 3, -1, 4, -1, 6, -1, 7, -1, 9, -1, 10, -1);
     const __m128i others = _mm_setr_epi8(1, -1, 2, -1, 4, -1, 5, -1, 7, -1, 8, -1, 10, -1, 11, -1);
     const __m128i triple = _mm_setr_epi8(2, 2, 2, 6, 6, 6, 10, 10, 10, 14, 14, 14, -1, -1, -1, -1);
-    /* The weight of green does not fit, and is parted in two. */
+    /* Green's weight doesn't fit in 16 bits, so it is split in two. */
     const __m128i weights = _mm_set1_epi32(19595 | 19235 << 16), more = _mm_set1_epi32(19235 | 7471 << 16);
     for (; i + 6 <= count; i += 4) {
         __m128i four = _mm_loadu_si128((const void *)(pixels + 3 * i));
@@ -129,7 +129,7 @@ TARGET static void NAME(make_gray)(const uint8_t *pixels, uint8_t *to, int count
             (pixels[3 * i] * 19595 + pixels[3 * i + 1] * 38470 + pixels[3 * i + 2] * 7471 + 0x8000) >> 16);
 }
 
-/* Nine pixels, of which the one in the middle weighs more; in this order, which decides about last bits. */
+/* Average 3x3 pixels with a larger weight in the middle.  The last bit depends on the order of the additions. */
 TARGET static void NAME(smooth)(const uint8_t *above, const uint8_t *row, const uint8_t *below, uint8_t *restrict to,
                                 int count)
 {
@@ -143,7 +143,7 @@ TARGET static void NAME(smooth)(const uint8_t *above, const uint8_t *row, const 
     }
 }
 
-/* The weighted sum of n rows of floats. */
+/* Compute the weighted sum of n rows of floats. */
 TARGET static void NAME(weigh_floats)(const float *const *row, const float *weight, int n, float *to, int count)
 {
     ptrdiff_t j = 0;
@@ -168,7 +168,7 @@ TARGET static void NAME(weigh_floats)(const float *const *row, const float *weig
     }
 }
 
-/* The hues, saturations and values of a few pixels, in their places; a hue is turned.  All that is not float is double. */
+/* Add `turn` to the hues of up to HUES pixels, in place.  The casts to float and double are Pillow's. */
 TARGET static void NAME(turn_hues)(uint8_t *pixels, int count, int turn, const hue_table *table)
 {
     int32_t r[HUES], g[HUES], b[HUES], h[HUES], s[HUES], v[HUES], p[HUES], q[HUES], t[HUES], colored[HUES];
@@ -209,7 +209,7 @@ TARGET static void NAME(turn_hues)(uint8_t *pixels, int count, int turn, const h
         p[i] = (int)one;
         q[i] = (int)other;
         t[i] = (int)third;
-        p[i] += one - (double)p[i] >= 0.5; /* half up, to the bit: a half is not added before */
+        p[i] += one - (double)p[i] >= 0.5; /* round half up; adding 0.5 before the conversion could change the last bit */
         q[i] += other - (double)q[i] >= 0.5;
         t[i] += third - (double)t[i] >= 0.5;
     }
@@ -223,14 +223,14 @@ TARGET static void NAME(turn_hues)(uint8_t *pixels, int count, int turn, const h
     }
 }
 
-/* A cubic curve through the two points in the middle, in Pillow's order. */
+/* Interpolate between b and c with a cubic curve, in Pillow's order of operations. */
 TARGET static inline COLOR NAME(curve)(COLOR a, COLOR b, COLOR c, COLOR d, double at)
 {
     COLOR square = 2 * (a - b) + c - d, cube = -a + b - c + d;
     return b + at * (-a + c + at * (square + at * cube));
 }
 
-/* A pixel of a picture that is bent: it lies between four, or sixteen, of those of another one. */
+/* Compute a pixel of a warped image from four (linear) or sixteen (cubic) pixels. */
 TARGET static inline void NAME(bend_pixel)(const bending *w, double px, double py, int cubic, uint8_t *to)
 {
     const tdn_canvas *from = w->from;

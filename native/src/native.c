@@ -1,4 +1,6 @@
-/* From the bytes of a JPEG to pixels in a batch: see native.h. */
+/* Decode, crop, resize and convert images: see native.h.
+
+   A line is a row or a column of an image: a row along the vertical axis, a column along the horizontal axis. */
 #include "native.h"
 #include "pillow.h"
 #include "vectors.h"
@@ -102,7 +104,7 @@ static uint32_t number(const uint8_t *p, int bytes, int little)
     return found;
 }
 
-/* The orientation in an EXIF block, which is a small TIFF file; 1 where it is damaged. */
+/* Return the orientation in an EXIF block, which is a small TIFF file; 1 if the block is damaged. */
 static int exif_orientation(const uint8_t *tiff, uint64_t length)
 {
     if (length < 8)
@@ -127,12 +129,12 @@ static int exif_orientation(const uint8_t *tiff, uint64_t length)
 
 typedef struct {
     tdn_header shown;
-    int marker; /* of the frame: C0 to C2 */
-    int light;  /* an Adobe block: four channels hold light, not ink; three may be RGB */
-    uint64_t at; /* of the frame's marker */
+    int marker; /* the frame's marker: C0 to C2 */
+    int light;  /* 1 if there is an Adobe block: four channels are then inverted, and three may be RGB */
+    uint64_t at; /* position of the frame's marker */
 } frame_header;
 
-/* Find the frame and the first EXIF block.  The same reading, byte for byte, as torchdali's own of headers. */
+/* Find the frame and the first EXIF block, in the same way as torchdali's Python code for headers. */
 static int read_header(const uint8_t *data, uint64_t length, frame_header *found)
 {
     if (length < 16 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
@@ -188,7 +190,7 @@ int tdn_peek(const uint8_t *data, uint64_t length, tdn_header *found)
 
 /* ---------------------------------------------------------------- lots */
 
-enum { TAIL = 256 }; /* bytes at the end of a file, which are of its pixels */
+enum { TAIL = 256 }; /* number of bytes at the end of a file; they encode pixels */
 
 static int32_t lot_of(const uint8_t *data, uint64_t length)
 {
@@ -200,7 +202,7 @@ static int32_t lot_of(const uint8_t *data, uint64_t length)
     return (int32_t)(hash >> 40);
 }
 
-/* Whether one scan follows the frame header at `at`, and the end of the image and of the file follow that. */
+/* Return whether exactly one scan, the end of the image and the end of the file follow the segments from `at` on. */
 static int has_one_scan(const uint8_t *data, uint64_t length, uint64_t at)
 {
     int scan = 0;
@@ -228,7 +230,7 @@ static int has_one_scan(const uint8_t *data, uint64_t length, uint64_t at)
     return 0;
 }
 
-/* The values of light for one of color, as 16 * horizontal + vertical, where engines decode that; else 0. */
+/* Return the luma samples per chroma sample, as 16 * horizontal + vertical; 0 if engines don't decode the file. */
 static int sampling_of(const tdn_file *f, const frame_header *frame)
 {
     const uint8_t *p = f->data + frame->at;
@@ -243,7 +245,7 @@ static int sampling_of(const tdn_file *f, const frame_header *frame)
     return known && p[14] == 0x11 && p[17] == 0x11 ? first : 0;
 }
 
-/* Read the header, and draw the lot if there is a recipe. */
+/* Read the header; with a recipe, also compute the lot. */
 static void examine(const tdn_recipe *r, uint64_t max_pixels, tdn_file *f)
 {
     frame_header frame;
@@ -298,7 +300,7 @@ static int read_file(const char *name, uint8_t *memory, uint64_t room, uint64_t 
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0) {
-            code = TDN_UNSUPPORTED; /* or somebody made it shorter */
+            code = TDN_UNSUPPORTED; /* also if the file was truncated after fstat */
             break;
         }
         done += (uint64_t)count;
@@ -333,18 +335,18 @@ int tdn_read(const char *names, int count, uint8_t *memory, uint64_t room, tdn_f
 
 /* ---------------------------------------------------------------- filters */
 
-/* The pixels that each line of an axis is made of: `taps` of them from first[i] on, with their weights.  Before `begin`
-   and from `end` on, a pixel is that of the edge. */
+/* The weighted sums along an axis: line i of the output is the sum of `taps` input lines from first[i] on.  Lines before
+   `begin`, and from `end` on, have the values of the edge. */
 typedef struct {
     int count, taps, begin, end;
     int32_t *first;
     float *weight;
-    int least, most; /* what the lines see */
-    int low, high;   /* what of it there is, and is read */
+    int least, most; /* range of input lines in the sums */
+    int low, high;   /* part of this range that is inside of the input */
 } filter;
 
 #define MOST_TAPS (1 << 24)
-#define KNOTS 32 /* values a unit in the tables where DALI looks filters up */
+#define KNOTS 32 /* values per unit of distance in DALI's tables of filters */
 
 typedef struct {
     double low, high;
@@ -356,7 +358,7 @@ static int radius(const axis *a)
     return a->filter == TDN_CUBIC ? 2 : 1;
 }
 
-/* Values of a filter, with a zero at either end. */
+/* Compute the values of a filter, with a zero at each end. */
 static void make_table(const axis *a, float *table, int count)
 {
     for (int k = 1; k < count - 1; k++) {
@@ -367,14 +369,14 @@ static void make_table(const axis *a, float *table, int count)
     table[0] = table[count - 1] = 0;
 }
 
-/* How far from its centre a filter reaches, in pixels of the input: at most as far as DALI stretches one. */
+/* Return a filter's radius in input pixels, at most DALI's limit. */
 static double reach_of(const axis *a)
 {
     double wide = fabs((a->high - a->low) / a->size);
     return fmin(radius(a) * (a->antialias && wide > 1 ? wide : 1), 4096);
 }
 
-/* The same, to the last bit, and how many values of its table there are to a pixel. */
+/* Return the radius as DALI computes it, to the last bit, and the number of table values per pixel. */
 static float stretched(const axis *a, float *density)
 {
     float knots = (float)(KNOTS * radius(a));
@@ -388,7 +390,7 @@ static int pixels_seen(const axis *a)
     return a->filter == TDN_NEAREST ? 1 : (int)ceilf(2 * stretched(a, &density));
 }
 
-/* Where a pass begins to read; all is counted from there, which decides about last bits. */
+/* Return the line from which a pass counts positions, as in DALI; the last bit depends on this choice. */
 static int origin(const axis *a, float reach)
 {
     double least = (a->low < a->high ? a->low : a->high) - a->first;
@@ -396,7 +398,7 @@ static int origin(const axis *a, float reach)
     return a->filter != TDN_NEAREST && from < 0 ? 0 : from;
 }
 
-/* The first position that a line sees, counted from `from`. */
+/* Return the first position in the sum of a line, counted from `from`. */
 static float position(const axis *a, int line, int from, float reach)
 {
     float step = ((float)(a->high - a->first) - (float)(a->low - a->first)) / (float)a->size;
@@ -406,7 +408,7 @@ static float position(const axis *a, int line, int from, float reach)
 
 static void make_nearest(const axis *a, int inner, filter *f)
 {
-    /* In float32 and in this order, as DALI does: it decides which pixel is taken. */
+    /* Rounding decides which pixel is nearest, so this uses float32 and DALI's order of operations. */
     float step = (float)((a->high - a->low) / a->size);
     int from = origin(a, 0) + a->first;
     float low = (float)(a->low - from), at = low + 0.5f * step;
@@ -426,7 +428,7 @@ static void make_nearest(const axis *a, int inner, filter *f)
     }
 }
 
-/* The weights of all lines, in float32 and in DALI's order, as kernels/resample/weights.py. */
+/* Compute the weights of all lines in float32 and in DALI's order, like kernels/resample/weights.py. */
 static void make_lines(const axis *a, filter *f)
 {
     float table[4 * KNOTS + 3], density, reach = stretched(a, &density);
@@ -447,7 +449,7 @@ static void make_lines(const axis *a, filter *f)
         }
         for (int k = 0; k < f->taps; k++)
             weight[k] = sum != 0 ? weight[k] / sum : 0;
-        /* Where all is beyond an edge, it does not matter how far. */
+        /* If all pixels are beyond an edge, their distance from the edge does not matter. */
         first = first < a->first - f->taps ? a->first - f->taps : first;
         f->first[place] = first > a->last ? a->last : first;
     }
@@ -458,7 +460,7 @@ static int within(int i, int low, int high)
     return i < low ? low : i > high ? high : i;
 }
 
-/* Returns TDN_DONE, or why not; `f` is to be freed in any case. */
+/* Compute the sums of an axis, and return a result code.  The caller must free `f` even after a failure. */
 static int make_filter(const axis *a, int inner, filter *f)
 {
     if (!((2 * reach_of(a) + 1) * a->extent <= MOST_TAPS))
@@ -489,7 +491,7 @@ static int is_identity(const axis *a)
     return a->filter != TDN_NEAREST && a->low == a->first && a->high == a->last && a->size == a->last - a->first;
 }
 
-/* Choose the axis that is resampled first: in the order that DALI takes for cheaper, as kernels/resample/weights.py. */
+/* Return the axis that is resampled first: the cheaper order by DALI's estimate, like kernels/resample/weights.py. */
 static int leading(const axis a[2])
 {
     double rows = 3 + pixels_seen(a), columns = 3 + 1.4 * pixels_seen(a + 1), last = (double)a[0].size * a[1].size;
@@ -530,7 +532,7 @@ static int is_plain(const tdn_recipe *r)
     for (int i = 0; i < width; i++) \
         ((type *)out)[to + (size_t)i * along] = value;
 
-/* Write a row of levels, three planes of them, `channel` bytes apart. */
+/* Write a row of levels; the three channels are `channel` bytes apart. */
 static void write_row(const tdn_recipe *r, const kernels *k, const uint8_t *level, size_t channel, int row, int height,
                       int width, void *out)
 {
@@ -584,10 +586,10 @@ static void write_window(const tdn_recipe *r, const kernels *k, const tdn_sample
 
 /* The memory in which a sample is resampled. */
 typedef struct {
-    float *row;                 /* of an image, with what repeats its edges */
-    float *ring, *sums;         /* rows that are resampled along one axis, and along both */
-    float *add, *take;          /* how each value of a row is rounded */
-    const void **lines;         /* that a row is made of */
+    float *row;                 /* a row of the image, with repeated edges */
+    float *ring, *sums;         /* rows after the first pass, and a row after both passes */
+    float *add, *take;          /* for each value of a row: numbers that make it round */
+    const void **lines;         /* the rows in the sum of an output row */
     uint8_t *levels;
 } workspace;
 
@@ -597,31 +599,31 @@ static int sees_inside(const axis *a, int line)
     return begin >= 0 && begin + (float)pixels_seen(a) <= (float)(a->last - a->first);
 }
 
-/* As kernels/resample/exact.py: what DALI writes by vectors it rounds half to even, the rest half up. */
+/* Choose the rounding of each value, like kernels/resample/exact.py: DALI rounds halves to even in vectors, else up. */
 static void make_rounding(const axis axes[2], size_t channel, size_t step, workspace *m)
 {
     const axis *a = axes + 1;
     int low = 0, high = axes[axes[0].leading].filter == TDN_NEAREST ? 0 : a->size;
-    if (axes[0].leading) { /* along rows, blocks of 16 pixels from the first on whose filter lies inside */
+    if (axes[0].leading) { /* along rows: blocks of 16 pixels, from the first pixel on whose filter is inside the image */
         while (low < high && !sees_inside(a, low))
             low++;
         while (high > low && !sees_inside(a, high - 1))
             high--;
         high = 3 * (low + (high - low) / 16 * 16);
         low *= 3;
-    } else { /* along columns, blocks of 16 values */
+    } else { /* along columns: blocks of 16 values */
         high = 3 * high / 16 * 16;
     }
     for (int i = 0; i < 3 * a->extent; i++) {
         int place = i / 3, at = 3 * (a->start + (a->mirrored ? a->extent - 1 - place : place)) + i % 3;
         size_t to = (size_t)place * step + (size_t)(i % 3) * channel;
         int even = at >= low && at < high;
-        m->add[to] = even ? 12582912.0f : 0.5f; /* 1.5 times 2 to 23: a sum has no bits below one */
+        m->add[to] = even ? 12582912.0f : 0.5f; /* 1.5 * 2**23: at this size, floats are integers, rounded to even */
         m->take[to] = even ? 12582912.0f : 0;
     }
 }
 
-/* Sum n rows of an image, weighted; then its pixels. */
+/* Compute the weighted sum of n rows, and then the weighted sums of its pixels. */
 static void sum_both(const kernels *k, const filter *columns, const float *weight, int n, workspace *m, float *sums,
                      size_t channel, size_t step)
 {
@@ -712,10 +714,10 @@ typedef struct {
     progress_manager progress;
     uint8_t *pixels;
     uint8_t *turned;
-    uint8_t *into; /* where a whole image is decoded to, which is nobody's to free; or NULL */
+    uint8_t *into; /* the caller's memory for a whole image, which must not be freed; or NULL */
 } decoder;
 
-/* A window of a stored image: rows and columns. */
+/* A window of an image. */
 typedef struct {
     int top, left, height, width;
 } window;
@@ -730,7 +732,7 @@ static int usual_sampling(const struct jpeg_decompress_struct *c)
     return h != 3 && v != 3 && (c->num_components > 1 || h * v == 1);
 }
 
-/* Read a row of four channels, and make colors of it: what light two inks let through, rounded down. */
+/* Read a row of four channels, and convert it to RGB: color * black / 255, rounded down. */
 static int read_inks(j_decompress_ptr c, uint8_t *row, int light, uint8_t *pixels, int columns)
 {
     int turn = light ? 0 : 255;
@@ -742,7 +744,7 @@ static int read_inks(j_decompress_ptr c, uint8_t *row, int light, uint8_t *pixel
     return 1;
 }
 
-/* An image of which scans are missing is smoothed, which is not done here as for a whole image. */
+/* Return whether no scan is missing.  Otherwise libjpeg smooths the image, and a window differs from the whole image. */
 static int all_scans(const struct jpeg_decompress_struct *c)
 {
     if (!c->progressive_mode || !c->coef_bits)
@@ -754,11 +756,11 @@ static int all_scans(const struct jpeg_decompress_struct *c)
     return 1;
 }
 
-/* Pixels of which the colors beside a window are interpolated.  Where they are repeated, libjpeg does not bear windows of
-   fewer than two colors a row: so they have it, too. */
+/* Number of pixels around a window that are also decoded, because chroma is interpolated from them.  Without
+   interpolation, libjpeg needs them too: it doesn't support windows with fewer than two chroma samples per row. */
 #define MARGIN 4
 
-/* Decode a window, and perhaps more; the caller frees d->pixels, whatever is returned. */
+/* Decode at least a window.  The caller must free d->pixels even after a failure. */
 static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_header *frame, const window *w,
                          decoder *d, tdn_image *found)
 {
@@ -804,7 +806,7 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
     int height = (int)c->output_height, width = (int)c->output_width, bottom = w->top + w->height;
     int right = w->left + w->width, top = 0, left = 0, columns = width;
     int to_the_end = bottom + MARGIN >= height;
-    if (to_the_end) /* as for a whole image, what follows is looked at too */
+    if (to_the_end) /* also check the rest of the file, as for a whole image */
         bottom = height;
     JDIMENSION begin = w->left > MARGIN ? (JDIMENSION)(w->left - MARGIN) : 0;
     JDIMENSION cut = (JDIMENSION)(right < width - MARGIN ? right + MARGIN : width) - begin;
@@ -821,7 +823,7 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
         top = skip;
     }
     size_t stride = 3 * (size_t)columns;
-    /* The decoder may write a few columns more than it is asked for, unless it is for all. */
+    /* For a part of the columns, the decoder may write a few more columns than requested. */
     uint8_t *pixels = d->into;
     if (!pixels)
         pixels = d->pixels = malloc(stride * (size_t)(bottom - top) + 3 * 64);
@@ -853,7 +855,7 @@ static int decode_window(const tdn_recipe *r, const tdn_sample *s, const frame_h
     return TDN_DONE;
 }
 
-/* Find an upright window in the stored image. */
+/* Return the window of the stored image for a window of the upright image. */
 static window stored_window(const window *w, const int upright[2], int orientation)
 {
     window found = *w;
@@ -864,7 +866,7 @@ static window stored_window(const window *w, const int upright[2], int orientati
     return orientation > 4 ? (window){found.left, found.top, found.width, found.height} : found;
 }
 
-/* Set the pixels of an upright window upright. */
+/* Turn and mirror the pixels of a window so that they are upright. */
 static int turn(const window *w, const window *stored, int orientation, decoder *d, tdn_image *pixels)
 {
     uint8_t *to = d->turned = malloc(3 * (size_t)w->height * (size_t)w->width);
@@ -883,7 +885,7 @@ static int turn(const window *w, const window *stored, int orientation, decoder 
     return TDN_DONE;
 }
 
-/* Decode a window of the upright image; the caller frees d->pixels and d->turned. */
+/* Decode a window of the upright image.  The caller must free d->pixels and d->turned. */
 static int decode_upright(const tdn_recipe *r, const tdn_sample *s, const frame_header *frame, const window *w,
                           decoder *d, tdn_image *found)
 {
@@ -917,7 +919,7 @@ static void release(filter *f)
     }
 }
 
-/* Decode what Pillow's lines see, or take it from the pixels where there is no frame; resize it and write it. */
+/* Decode the window that a Pillow filter reads (or, without a frame, use the sample's pixels), resize and write it. */
 static int make_as_pillow(const tdn_recipe *r, const tdn_sample *s, const frame_header *frame)
 {
     int height = s->extent[0], width = s->extent[1], plain = is_plain(r);
@@ -946,7 +948,7 @@ static int make_as_pillow(const tdn_recipe *r, const tdn_sample *s, const frame_
     return code;
 }
 
-/* Decode a window of an image, or take it from the pixels where there is no frame; resample it and write it. */
+/* Decode a window of an image (or, without a frame, use the sample's pixels), resample and write it. */
 static int make(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], const frame_header *frame)
 {
     tdn_image pixels = {s->data, 3 * (size_t)s->width, 0, 0};
@@ -1026,7 +1028,7 @@ static void sample_of(const tdn_step *t, const tdn_canvas *c, tdn_sample *s)
     s->filter = part[11];
 }
 
-/* Make the pixels of a sample, take its steps on them, and write them. */
+/* Decode and resize a sample, run its steps on the pixels, and write the result. */
 static int make_by_steps(const tdn_recipe *r, const tdn_sample *s, const int lengths[2], const frame_header *frame)
 {
     tdn_recipe bytes = *r;
@@ -1098,7 +1100,7 @@ static int run_one(const tdn_recipe *r, const tdn_sample *s)
         if (s->scale != 2 && s->scale != 4 && s->scale != 8)
             return TDN_INVALID;
         if (frame.shown.orientation != 1 || frame.shown.channels == 4)
-            return TDN_UNSUPPORTED; /* blocks begin elsewhere in the upright image; of inks nobody asked for it */
+            return TDN_UNSUPPORTED; /* blocks start elsewhere in the upright image */
         for (int i = 0; i < 2; i++)
             lengths[i] = (lengths[i] + s->scale - 1) / s->scale;
     }
@@ -1117,7 +1119,7 @@ int tdn_run(const tdn_recipe *recipe, tdn_sample *samples, int count)
 
 /* ---------------------------------------------------------------- windows of a chunk */
 
-/* A stream of random numbers, see rng.py: Philox4x32-10, whose counter is the block, and the sample. */
+/* A stream of random numbers from Philox4x32-10 (see rng.py); the counter consists of block, record and epoch. */
 typedef struct {
     uint64_t key, record, epoch;
     uint64_t next; /* index of the next number */
@@ -1142,7 +1144,7 @@ static double next_number(numbers *n)
     return n->block[n->next++ % 4] * 0x1p-32;
 }
 
-/* A side in whole pixels, 1 at least; too large for any image if it is no number that fits. */
+/* Return the side of a square in whole pixels, at least 1; INT32_MAX if it is NaN or larger. */
 static int64_t side(double area)
 {
     double length = sqrt(area) + 0.5;
@@ -1154,7 +1156,7 @@ static int64_t least(int64_t length, double other)
     return other < (double)length ? (other > 0 ? (int64_t)other : 0) : length;
 }
 
-/* As `random_window` in kernels/random_window.py, to the bit. */
+/* Choose the same window as `random_window` in kernels/random_window.py. */
 static void choose_at_random(const tdn_choice *r, numbers *n, int64_t height, int64_t width, int64_t window[4])
 {
     int64_t h = 0, w = 0;

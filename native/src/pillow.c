@@ -1,7 +1,6 @@
-/* What Pillow does to pixels, to the bit: see native.h.
+/* Pillow's resize and other operations on pixels, bit-identical: see native.h.
 
-   Weights of a resize are whole numbers of 22 bits, sums of them are exact in any order, and each axis is rounded to
-   bytes. */
+   The weights of a resize are integers of 22 bits, so sums are exact in any order.  Each axis is rounded to bytes. */
 #include "pillow.h"
 #include "vectors.h"
 
@@ -13,15 +12,15 @@
 #define restrict __restrict
 #endif
 
-#define PRECISION 22 /* bits of a weight of 1 */
-#define PART 9       /* bits of the lower part of a weight, where vectors take it in two */
+#define PRECISION 22 /* the weight 1 is 1 << PRECISION */
+#define PART 9       /* bits of the lower part of a weight, for vectors that use two parts */
 #define MOST_TAPS (1 << 24)
 #define MOST_LINES (1 << 20)
 #define PI 3.14159265358979323846
-#define HUES 64 /* pixels whose hues are turned together */
+#define HUES 64 /* pixels per block of turn_hues */
 
 typedef struct {
-    float fine[256], share[256]; /* place in the sector of a hue, share of a saturation */
+    float fine[256], share[256]; /* position of a hue in its sector, saturation / 255 */
     int32_t sector[256];
 } hue_table;
 
@@ -125,7 +124,7 @@ __attribute__((target("avx512f"))) static inline void store_64_levels(uint8_t *t
     }
 }
 
-/* A pixel of three channels, and a byte behind it. */
+/* Load a pixel of three channels, and the byte after it. */
 __attribute__((target("avx2"))) static inline doubles4 load_color(const uint8_t *p)
 {
     int32_t four;
@@ -205,11 +204,11 @@ static double value_of(int filter, double x)
 {
     double t = fabs(x);
     switch (filter) {
-    case TDN_PIL_BOX: /* open at one end, closed at the other */
+    case TDN_PIL_BOX: /* includes only one of its two ends */
         return x > -0.5 && x <= 0.5;
     case TDN_PIL_BILINEAR:
         return t < 1 ? 1 - t : 0;
-    case TDN_PIL_HAMMING: /* its coefficients are floats */
+    case TDN_PIL_HAMMING: /* the coefficients are float32 in Pillow */
         return t < 1 ? sinc(t) * ((double)0.54f + (double)0.46f * cos(t * PI)) : 0;
     case TDN_PIL_BICUBIC:
         return t < 1 ? ((-0.5 + 2) * t - (-0.5 + 3)) * t * t + 1 : t < 2 ? (((t - 5) * t + 8) * t - 4) * -0.5 : 0;
@@ -218,14 +217,15 @@ static double value_of(int filter, double x)
     }
 }
 
-/* One axis of a resize: the lines that are wanted of `size`, made of as many as `length` from `begin` on. */
+/* One axis of a resize: `length` input lines from `begin` on become `size` lines, of which `extent` from `start` on are
+   computed. */
 typedef struct {
     int begin, length, size, start, extent;
-    int turned, mirrored; /* in reverse order before it, and behind it */
+    int turned, mirrored; /* reverse the lines before the resize, and after it */
     int filter, coarse;
 } axis;
 
-/* Put the pixels of a line into their place; they are counted in the order that the resize sees. */
+/* Store the sum of a line; `line` and `first` are counted in the order of the resize, before mirroring. */
 static void put_line(const axis *a, int line, int first, int count, const int32_t *weight, tdn_lines *f)
 {
     int place = a->mirrored ? a->extent - 1 - (line - a->start) : line - a->start;
@@ -250,7 +250,8 @@ static void make_nearest(const axis *a, tdn_lines *f)
     }
 }
 
-/* The weights of a line, and their number.  In double precision and in Pillow's order, which decide about last bits. */
+/* Compute the weights of a line, and return their number.  Precision and order of operations are the same as in
+   Pillow, because they affect the last bit. */
 static int weigh(const axis *a, int line, double *value, int *first)
 {
     double scale = (double)a->length / a->size, wide = scale < 1 ? 1 : scale;
@@ -268,7 +269,7 @@ static int weigh(const axis *a, int line, double *value, int *first)
     return last - *first;
 }
 
-/* Bits of a weight of 1: in PyTorch as many as the largest weight of all lines has in 16 bits. */
+/* Return PyTorch's PRECISION: the largest number of bits with which all weights fit in 16 bits. */
 static int precision_of(const axis *a, double *value)
 {
     double most = 0;
@@ -294,8 +295,8 @@ static void make_weighted(const axis *a, double *value, int32_t *weight, tdn_lin
     }
 }
 
-/* The weights as vectors take them: of pixels i and i + 4 of eight, two weights at a time for each channel, first their
-   lower bits and then the others. */
+/* Arrange the weights for vectors of eight pixels: pairs of two weights, repeated for each channel, for pixels i and
+   i + 4; first the weights' lower parts, and then their upper parts. */
 static int make_parts(tdn_lines *f)
 {
     size_t blocks = (size_t)f->count / 8, pairs = (size_t)(f->taps + 1) / 2;
@@ -386,7 +387,7 @@ int tdn_resize(tdn_resizer *z, const tdn_image *from, size_t channel, size_t ste
     z->channel = channel;
     z->step = step;
     z->lines = malloc(sizeof *z->lines * (size_t)z->rows.taps);
-    /* Zeros for pixels with weights of zero, and what a load of 16 bytes takes in addition. */
+    /* The zeros at the end are read with zero weights, or by loads of 16 bytes. */
     z->row = calloc(seen + 3 * (size_t)(z->columns.taps + 1) + 16, 1);
     if (!z->lines || !z->row)
         return TDN_NO_MEMORY;
@@ -451,7 +452,7 @@ static void look_up(tdn_canvas *c, uint8_t table[3][256])
             p[k] = table[k][p[k]];
 }
 
-/* How many pixels have each level. */
+/* Count the pixels of each level. */
 static void count_levels(const tdn_canvas *c, uint32_t counts[3][256])
 {
     size_t count = 3 * (size_t)c->height * (size_t)c->width;
@@ -495,7 +496,7 @@ static void equalize_levels(const uint32_t *counts, uint8_t *table)
     }
 }
 
-/* What becomes of each level, for steps that need no more. */
+/* Run a step that maps each level on its own. */
 static void map_levels(const tdn_step *t, tdn_canvas *c)
 {
     uint8_t table[3][256];
@@ -528,7 +529,7 @@ static int mean_gray(const loops *k, const tdn_canvas *c, uint8_t *gray)
     return (int)((double)sum / ((double)c->height * c->width) + 0.5);
 }
 
-/* Blend a canvas with black, its mean, its gray or its smoothed pixels. */
+/* Blend a canvas with black, with its mean, or with gray or smoothed pixels. */
 static int mix(const tdn_step *t, const loops *k, tdn_canvas *c)
 {
     size_t width = 3 * (size_t)c->width, all = width * (size_t)c->height;
@@ -600,7 +601,7 @@ static int64_t remainder_of(int64_t i, int64_t period)
     return i % period < 0 ? i % period + period : i % period;
 }
 
-/* The pixel that is shown at a place, which may lie outside; -1 for none. */
+/* Return the index of the pixel for a position, which may be outside; -1 for the fill value. */
 static int source_of(int64_t i, int count, int border)
 {
     if (i >= 0 && i < count)
@@ -623,7 +624,7 @@ static void fill_row(uint8_t *to, int count, const int32_t *levels)
         to[i] = (uint8_t)levels[i % 3];
 }
 
-/* Copy a row of a window: pixels of its own one after the other, and what lies beside them. */
+/* Write a row of a window: copy the pixels inside of the image, and add the pixels outside. */
 static void take_row(const uint8_t *from, int count, int left, int border, const int32_t *fill, uint8_t *to, int width)
 {
     int64_t begin = -(int64_t)left, end = (int64_t)count - left;
@@ -690,7 +691,7 @@ static void put_nearest(const bending *w, double x, double y, uint8_t *to)
     memcpy(to, inside ? row_at(from, (int)y) + 3 * (size_t)(int)x : w->fill, 3);
 }
 
-/* Keep those places of a row at which begin + place * step lies in [0, end). */
+/* Narrow the range of positions in a row to positions with 0 <= begin + position * step < end. */
 static void keep_inside(int64_t begin, int64_t step, int64_t end, int64_t places[2])
 {
     int64_t first = step > 0 ? -begin : begin - end + 1, last = step > 0 ? end - begin : begin + 1;
@@ -700,13 +701,13 @@ static void keep_inside(int64_t begin, int64_t step, int64_t end, int64_t places
         last = begin >= 0 && begin < end ? places[1] : 0;
         size = 1;
     }
-    first = first > 0 ? (first + size - 1) / size : 0; /* the first one inside, and the first one behind these */
+    first = first > 0 ? (first + size - 1) / size : 0; /* first position inside, and first position after these */
     last = last > 0 ? (last + size - 1) / size : 0;
     places[0] = first > places[0] ? first : places[0];
     places[1] = last < places[1] ? last : places[1];
 }
 
-/* Without mixing, with places in 16 bits behind the point. */
+/* Warp with nearest pixels; positions have 16 fractional bits. */
 static void bend_fixed(const bending *w, const tdn_canvas *to)
 {
     const double *a = w->number;
@@ -724,13 +725,13 @@ static void bend_fixed(const bending *w, const tdn_canvas *to)
         fill_row(p, (int)(places[0] < to->width ? places[0] : to->width), fill);
         uint32_t px = (uint32_t)(step[2] + places[0] * step[0]), py = (uint32_t)(step[5] + places[0] * step[3]);
         for (int64_t x = places[0]; x < places[1]; x++, px += (uint32_t)step[0], py += (uint32_t)step[3])
-            memcpy(p + 3 * x, row_at(w->from, (int)(py >> 16)) + 3 * (size_t)(px >> 16), 4); /* and a byte of the next */
+            memcpy(p + 3 * x, row_at(w->from, (int)(py >> 16)) + 3 * (size_t)(px >> 16), 4); /* and one byte more */
         if (places[1] < to->width)
             fill_row(p + 3 * places[1], (int)(to->width - places[1]), fill);
     }
 }
 
-/* Without mixing, otherwise. */
+/* Warp with nearest pixels; positions are doubles. */
 static void bend_nearest(const bending *w, const tdn_canvas *to)
 {
     const double *a = w->number;
@@ -745,7 +746,7 @@ static void bend_nearest(const bending *w, const tdn_canvas *to)
     }
 }
 
-/* Pillow goes on in 16 bits, if a picture is not only scaled and its corners are near enough. */
+/* Return whether Pillow uses bend_fixed: the map does more than scale, and the corners are near enough. */
 static int is_fixed(const bending *w, const tdn_canvas *to)
 {
     const double *a = w->number;
@@ -791,7 +792,7 @@ static void make_bell(int count, double deviation, float *weight)
         }
 }
 
-/* A row of bytes as floats, with what is reflected beside it. */
+/* Convert a row of bytes to floats, and extend it by reflection. */
 static void make_floats(const uint8_t *from, int count, int beside, float *to)
 {
     for (int i = 0; i < 3 * count; i++)
@@ -803,7 +804,7 @@ static void make_floats(const uint8_t *from, int count, int beside, float *to)
         }
 }
 
-/* A bell curve along both axes, in floats, which are rounded once. */
+/* Blur with a Gaussian window along both axes, in float32; results are rounded once. */
 static int blur(const tdn_step *t, const loops *k, tdn_canvas *c)
 {
     int height = t->part[0], width = t->part[1], count = 3 * c->width, next = 0;
@@ -811,7 +812,7 @@ static int blur(const tdn_step *t, const loops *k, tdn_canvas *c)
         || !(t->number[0] > 0) || !(t->number[1] > 0))
         return TDN_INVALID;
     size_t most = (size_t)(height > width ? height : width);
-    /* Weights of both axes, a row with what is beside it, and a ring of as many rows as a window has. */
+    /* Weights of both axes, an extended row, and a ring buffer with as many rows as a window. */
     float *memory = malloc(sizeof(float) * (2 * most + 3 * (size_t)width + ((size_t)height + 1) * (size_t)count));
     const float **lines = malloc(sizeof *lines * most);
     if (!memory || !lines) {
@@ -834,7 +835,7 @@ static int blur(const tdn_step *t, const loops *k, tdn_canvas *c)
         k->weigh_floats(lines, across, height, row, count);
         uint8_t *to = row_at(c, y);
         for (int i = 0; i < count; i++) {
-            float v = row[i] + 12582912.0f; /* half to even: a sum has no bits below one */
+            float v = row[i] + 12582912.0f; /* at this size, floats are integers, rounded to even */
             v -= 12582912.0f;
             to[i] = (uint8_t)(int)(v > 255 ? 255 : v);
         }

@@ -1,4 +1,4 @@
-/* From samples of a sound to those of another rate: see native.h. */
+/* Resample audio: see native.h. */
 #include "native.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { LANES = 8 };
 
-/* Sums are taken in one order, in as many lanes, so that all levels of vectors give the same bits. */
+/* Products are added in LANES partial sums and always in the same order, so results on all levels are bit-identical. */
 #if defined(__GNUC__) && !defined(TDN_PLAIN)
 typedef float floats8 __attribute__((vector_size(32)));
 typedef float floats4 __attribute__((vector_size(16)));
@@ -32,7 +32,7 @@ INLINE float total(const floats8 *sums)
     return (half[0][0] + half[0][2]) + (half[0][1] + half[0][3]);
 }
 
-/* The sum of products at a place between two samples, with weights between those of two places of the table. */
+/* Return the sum of products at a position between two positions of the table, with interpolated weights. */
 INLINE float weighed(const float *x, const float *weight, const float *change, float share, int width)
 {
     floats8 low = {0}, rise = {0};
@@ -68,7 +68,7 @@ INLINE float weighed(const float *x, const float *weight, const float *change, f
 }
 #endif
 
-/* Take `taps` samples of a channel from a place on; beyond the ends there is silence. */
+/* Copy `taps` samples of a channel, from `first` on; samples outside of the signal are 0. */
 static void gather(const tdn_signal *s, uint64_t channel, int64_t first, int taps, float *x)
 {
     for (int k = 0; k < taps; k++) {

@@ -1,4 +1,4 @@
-/* Vectors of the compiler, and how many levels of instructions the loops are compiled for. */
+/* The compiler's vector types, and the number of instruction levels for which the loops are compiled. */
 #ifndef TORCHDALI_VECTORS_H
 #define TORCHDALI_VECTORS_H
 
