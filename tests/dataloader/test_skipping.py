@@ -115,7 +115,7 @@ class Lines(IterableDataset[Any]):
 
 ERRORS = {
     "unknown": ("replace", [1, 2], "bad_samples must be 'error' or 'skip', got 'replace'"),
-    "iterable": ("skip", Lines(), "needs a dataset with `__getitem__`, got an iterable one"),
+    "iterable": ("skip", Lines(), "needs a dataset with `__getitem__`, got an iterable dataset"),
 }
 
 
