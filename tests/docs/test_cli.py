@@ -612,4 +612,4 @@ def test_run_takes_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     done = _command("run", "-m", "programs.show", "--epochs", "2", cwd=tmp_path)
     assert done.stdout.strip() == "['--epochs', '2'] torchdali.fn", done.stderr
     nothing = _command("run", cwd=tmp_path)
-    assert nothing.returncode == 2 and "give a script, or -m and a module" in nothing.stderr
+    assert nothing.returncode == 2 and "pass a script, or -m and a module" in nothing.stderr
