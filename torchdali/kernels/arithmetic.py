@@ -254,13 +254,9 @@ def _carrier(name: str, common: torch.dtype, dtypes: list[torch.dtype]) -> torch
 
 
 def _bound(core: Function, operands: tuple[Operand, ...], carrier: torch.dtype, back: torch.dtype | None) -> Function:
-    """Build a function that converts the tensors, calls `core` with all operands, and converts the result.
+    """Build a function that converts the tensors to `carrier`, calls `core` with all operands, and converts the result.
 
-    Args:
-        core: Function of tensors and constants in the dtype `carrier`.
-        operands: See `function`.
-        carrier: Dtype to which the operands are converted.
-        back: Dtype to which the result is converted; None to keep its dtype.
+    The result is converted to the dtype `back`, unless `back` is None.
     """
     places = [i for i, o in enumerate(operands) if not isinstance(o, Number)]
     fixed = [_constant(o, carrier) if isinstance(o, Number) else None for o in operands]
@@ -326,9 +322,7 @@ def _core(name: str, common: torch.dtype, carrier: torch.dtype, last: Operand) -
     """Return the function that computes an operation on operands of the dtype `carrier`.
 
     Args:
-        name: Name of the operation.
         common: Dtype of the operation in DALI.
-        carrier: Dtype in which PyTorch computes.
         last: Last operand, which selects faster functions if it is a constant.
     """
     if name in FUNCTIONS:

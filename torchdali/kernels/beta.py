@@ -62,7 +62,6 @@ def _log_gammas(draws: Array, gammas: Gammas) -> Array:
 
     Args:
         draws: Uniform numbers ``(DRAWS / 2, 2, n, batch)``.
-        gammas: Parameters of the distributions.
     """
     logs = np.log1p(-draws)
     radius, angle, test = (slice(1 + i, None, 3) for i in range(3))

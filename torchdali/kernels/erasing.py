@@ -46,7 +46,6 @@ def _hit(ends: Tensor, extents: Sequence[int], axes: Sequence[int]) -> Tensor:
 
     Args:
         ends: Start and end of the region on every axis, ``(N, axes, 2)``.
-        extents: Shape of a sample.
         axes: Axes on which the region may be shorter than the sample.
     """
     hits = []

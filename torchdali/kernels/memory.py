@@ -85,7 +85,6 @@ def narrow(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
     """Return a view of a part of a tensor.
 
     Args:
-        x: The tensor.
         parts: Start and extent of the part, by axis; axes without an entry aren't narrowed.
     """
     if x.dtype != torch.uint8 or not is_plain(x):

@@ -21,8 +21,6 @@ class Moments:
 
     Attributes:
         count: Number of values from which each mean was computed.
-        means: The means.
-        variances: The variances.
     """
 
     count: int

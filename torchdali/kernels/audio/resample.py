@@ -185,9 +185,7 @@ def _gather(padded: Array, ratio: float, start: int, samples: int, half: int, ou
         padded: Padded input; sample i of the input is at index ``i + half - 1``.
         ratio: Input samples per output sample.
         start: Index of the first output.
-        samples: Number of input samples.
         half: Half the width of the window.
-        out: Array to which the outputs are written.
     """
     fine: Array = np.arange(start, start + len(out)) * ratio
     whole = np.minimum(fine.astype(np.intp), samples - 1)

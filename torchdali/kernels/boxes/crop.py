@@ -339,8 +339,6 @@ class _SearchState:
             candidates: Windows of the samples' next attempts.
             draws: Random numbers ``(samples, attempts)`` that choose the thresholds.
             begin: Index of the first attempt.
-            boxes: Boxes of the batch.
-            rules: Conditions and limits.
 
         Returns:
             Indices of the samples that need more attempts.
@@ -441,9 +439,7 @@ def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
 
     Args:
         windows: Starts and ends of the windows.
-        boxes: Boxes of the batch.
         owners: Index of each window's sample.
-        rules: Conditions of the search.
     """
     score: Array = np.ones(len(owners), np.float32)
     if boxes.padded is not None and not rules.trivial:

@@ -40,7 +40,6 @@ def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Ar
 
     Args:
         boxes: Boxes ``(N, 4)``: left, top, right and bottom; N > 0.
-        anchors: The anchors.
         criteria: The threshold.
 
     Returns:

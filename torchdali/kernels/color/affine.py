@@ -100,9 +100,9 @@ _EVERY_FLOAT = _EVERY.astype(np.float32)
 
 @functools.lru_cache(maxsize=256)
 def _curve(factor: float, offset: float) -> tuple[Bytes, float]:
-    """Return DALI's result for each byte, and the number that `cv2.addWeighted` must add to return it.
+    """Return DALI's result for each byte, and an offset with which `cv2.addWeighted` returns the same results.
 
-    The number is 0 if no number makes the results equal. DALI rounds the product and the sum to float32, and then
+    The offset is 0 if there is no such offset. DALI rounds the product and the sum to float32, and then
     rounds the result to bytes, halves up.
     """
     values = _EVERY_FLOAT * np.float32(factor)

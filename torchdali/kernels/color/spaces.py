@@ -40,7 +40,6 @@ def gray(x: Tensor, blue_first: bool, out: Tensor | None = None) -> Tensor:
     """Return the luma ``(..., 1)`` of uint8 pixels ``(..., 3)``, equal to DALI's.
 
     Args:
-        x: The pixels.
         blue_first: True for BGR, False for RGB.
         out: Tensor to which the result is written if it fits.
     """

@@ -41,7 +41,6 @@ def contrast_around_mean(image: Tensor, factor: float) -> Tensor:
 
     Args:
         image: ``(H, W, 3)`` uint8.
-        factor: The factor.
     """
     height, width, _ = image.shape
     sums = image.reshape(height, -1).to(torch.float32).sum(0).view(width, 3).sum(0).tolist()

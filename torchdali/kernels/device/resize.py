@@ -92,7 +92,6 @@ def resize_batch(
         offsets: Index of each image's first element.
         sides: Heights and widths ``(2, N)`` of the images.
         channels: Number of channels of each image.
-        regions: The regions to resize.
         dtype: Dtype of the output: the images' dtype, or float32.
 
     Returns:
@@ -178,7 +177,6 @@ def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray
     """Return a mask of the samples whose columns (axis 1) DALI resamples first; see `weights.passes`.
 
     Args:
-        regions: The regions to resize.
         extents: Extents ``(2, N)`` of the regions, in pixels.
         seen: Number of pixels ``(2, N)`` that an output pixel reads.
     """
@@ -194,7 +192,6 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
 
     Args:
         lengths: Extents ``(2, N)`` of the images.
-        regions: The regions to resize.
         rows: ``(2, len(AXIS), N)`` int64, to which the columns named in `AXIS` are written, for y and x.
 
     Returns:
@@ -284,10 +281,9 @@ def resize_in_torch(
 
     Args:
         flat: Elements of all images.
-        samples: Table of the resize, ``(N, len(COLUMNS))``.
+        samples: The kernels' table, ``(N, len(COLUMNS))``.
         filters: Tables of the filters; not used here.
-        lines: Number of elements that the first pass computes for all images.
-        longest: Maximum number of elements that the first pass computes for one image.
+        lines, longest: See `ResizeTable`.
         results: Number of elements of all outputs.
         largest: Maximum number of elements of one output.
         channels: Number of channels of images and outputs.
@@ -310,14 +306,9 @@ def resize_in_torch(
 
 
 def _weights(row: Array, fields: dict[str, int], name: str, size: int, length: int) -> tuple[Tensor, Tensor]:
-    """Return the input pixels and weights of an axis's output pixels, ``(size, taps)`` each.
+    """Return the input pixels and weights of the output pixels on the axis `name` ("x" or "y"), ``(size, taps)`` each.
 
-    Args:
-        row: Row of the table.
-        fields: The same row, by column names.
-        name: "x" or "y".
-        size: Extent of the output.
-        length: Extent of the image.
+    `fields` contains the values of the table's row `row` by column names.
     """
 
     def number(field: str) -> np.float32:

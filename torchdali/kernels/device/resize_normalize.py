@@ -43,12 +43,8 @@ def resize_normalize_batch(
     """Resize images to bytes of the same size, and normalize the bytes; None if an axis reads too many pixels.
 
     Args:
-        flat: Elements of all images ``(H, W, C)``, uint8, on a device.
-        offsets: Index of each image's first element.
-        sides: Heights and widths ``(2, N)`` of the images.
-        channels: Number of channels of each image.
+        flat, offsets, sides, channels: See `resize_batch`; the images must be uint8.
         regions: The regions to resize; all outputs must have the same size.
-        finish: The steps after the resize.
     """
     rows = table_of(offsets, sides, channels, regions)
     if rows is None:

@@ -34,10 +34,7 @@ def warp_batch(
     """Warp images by maps from output positions to input positions: ``out(p) = in(M p)``.
 
     Args:
-        flat: Elements of all images ``(H, W, C)``, uint8 or float32, on a device.
-        offsets: Index of each image's first element.
-        sides: Heights and widths ``(2, N)`` of the images.
-        channels: Number of channels of each image.
+        flat, offsets, sides, channels: See `kernels.device.resize.resize_batch`.
         matrices: Matrices, x before y: affine maps ``(N, 2, 3)`` with pixel centers at one half, or perspective maps
             ``(N, 3, 3)`` with pixel centers at integers.
         sizes: Heights and widths ``(2, N)`` of the outputs.

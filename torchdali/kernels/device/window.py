@@ -23,10 +23,7 @@ def copy_windows(
     """Copy a window of each image; windows may reach outside of the images.
 
     Args:
-        flat: Elements of all images ``(H, W, C)``, uint8 or float32, on a device.
-        offsets: Index of each image's first element.
-        sides: Heights and widths ``(2, N)`` of the images.
-        channels: Number of channels of each image.
+        flat, offsets, sides, channels: See `kernels.device.resize.resize_batch`.
         starts: First rows and columns ``(2, N)`` of the windows.
         sizes: Heights and widths ``(2, N)`` of the windows.
         fill: Value outside of the images.

@@ -83,7 +83,6 @@ def extend(x: Tensor, axis: int, before: int, after: int, border: str = "reflect
 
     Args:
         x: Tensor of any shape.
-        axis: The axis.
         before: Number of elements to add at the start.
         after: Number of elements to add at the end.
         border: One of `BORDERS`.
@@ -109,8 +108,6 @@ def slide(x: Tensor, axis: int, weights: Sequence[float | Tensor], border: str =
     """Correlate an axis of a floating-point tensor with a window of odd size that is centered on each pixel.
 
     Args:
-        x: Floating-point tensor.
-        axis: The axis.
         weights: Weights of the window: numbers, or tensors that broadcast against `x`.
         border: One of `BORDERS`.
     """

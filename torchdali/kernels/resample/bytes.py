@@ -110,7 +110,6 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
     """Prepare the resize of an axis for which `suits_axis` returns True.
 
     Args:
-        axis: The axis.
         border: True to correct the outermost lines, False to keep PyTorch's values.
         end: Number of output lines that are needed; the result may have more lines. None for all lines.
     """

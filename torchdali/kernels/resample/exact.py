@@ -61,7 +61,6 @@ def sum_exactly(x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple
     """Compute the weighted sums of an axis (see `taps`) with DALI's order of additions.
 
     Args:
-        x: The tensor.
         dim: Dimension of the axis in `x`.
         axis, first_pass, window: See `taps`.
 

@@ -235,10 +235,7 @@ def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int6
     """Return the start of a pass's input, each output pixel's first input pixel (from this start), and the weights.
 
     All operations are in float32 and in DALI's order, so the weights of linear and cubic filters are bit-identical.
-
-    Args:
-        axis: The axis.
-        first_pass: True if no other axis was resampled before.
+    `first_pass` is True if no other axis was resampled before.
     """
     scale = (_f32(axis.high) - _f32(axis.low)) / _f32(max(axis.size, 1))
     density, reach = _stretch(axis.filter, max(1.0, float(abs(scale))) if axis.antialias else 1.0)

@@ -51,10 +51,7 @@ def warp_perspective(
 
 
 def _perspective_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], device: torch.device) -> Tensor:
-    """Return the input positions of all output pixels as a grid for `interpolate`.
-
-    The two coordinates are the real and the imaginary part of complex numbers, which halves the number of operations.
-    """
+    """Return the input positions of all output pixels as a grid for `interpolate`; see `affine._affine_grid`."""
     x = torch.arange(size[1], dtype=torch.float32, device=device)
     y = torch.arange(size[0], dtype=torch.float32, device=device)[:, None]
     columns = list(zip(*matrix, strict=True))
