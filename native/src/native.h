@@ -3,7 +3,8 @@
    All functions are thread-safe, unless their comment says otherwise: the library has no mutable state.  A change of a
    structure, or of a function's meaning, must change TDN_ABI.
 
-   The engine is a GPU's hardware decoder for JPEGs.  A file's lot is a hash that decides whether the engine decodes it. */
+   The engine is a GPU's hardware decoder for JPEGs.  A file's lot is a hash that decides whether the engine decodes it.
+   The levels of an image are its channels' 8-bit values. */
 #ifndef TORCHDALI_NATIVE_H
 #define TORCHDALI_NATIVE_H
 
@@ -58,7 +59,7 @@ enum {
     TDN_HUE = 10,         /* number to add to the hue, 0 to 255 */
     TDN_GRAY = 11,
     TDN_INVERT = 12,
-    TDN_POSTERIZE = 13,   /* number of bits to keep */
+    TDN_POSTERIZE = 13,   /* number of bits that are kept */
     TDN_SOLARIZE = 14,    /* number: smallest value that is inverted */
     TDN_AUTOCONTRAST = 15,
     TDN_EQUALIZE = 16,
@@ -161,7 +162,8 @@ TDN_EXPORT int tdn_read(const char *names, int count, uint8_t *memory, uint64_t 
 TDN_EXPORT void tdn_draw(const tdn_recipe *recipe, uint64_t max_pixels, tdn_file *files, int count);
 
 /* Load nvJPEG from the library `file`, and open the current device's engine.  NULL on failure: `code` is then nvJPEG's
-   status, -1 if the library cannot be loaded, -2 if it lacks a function, or -3 if the device has no engine. */
+   status, -1 if the library cannot be loaded, -2 if it lacks a function, or -3 if the device has no engine.  `states` is
+   the number of batches that can be decoded at the same time. */
 typedef struct tdn_engine tdn_engine;
 TDN_EXPORT tdn_engine *tdn_engine_open(const char *file, int fancy, int states, int *code);
 /* Submit a batch to one of the engine's states; later work on `stream` can use the pixels.  The state's memory is
@@ -188,7 +190,7 @@ enum { TDN_WHOLE = 0, TDN_GIVEN = 1, TDN_RANDOM = 2 };
 typedef struct {
     int32_t kind;     /* TDN_WHOLE, TDN_GIVEN or TDN_RANDOM */
     int32_t upright;  /* 1: images are turned according to their EXIF orientation */
-    int64_t attempts; /* number of random windows to try before the largest allowed window is used */
+    int64_t attempts; /* maximum number of random windows; if none fits, the largest allowed window is used */
     double area[2], ratio[2], log_ratio[2]; /* minimum and maximum of the area (as a fraction) and of width / height */
 } tdn_choice;
 /* Choose windows, and divide the files: the engine decodes files whose lot is less than `below`, this library decodes the
