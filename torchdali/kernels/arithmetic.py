@@ -455,6 +455,6 @@ def _power(common: torch.dtype, exponent: Operand) -> Function:
 
 
 def broadcast_batches(*batches: Tensor) -> list[Tensor]:
-    """Add axes of extent 1 to batches with fewer axes, so that they broadcast like their samples do."""
+    """Add axes of extent 1 to batches with fewer axes, so that the batches broadcast like their samples."""
     ndim = max(b.ndim for b in batches)
     return [b if b.ndim == ndim else b.reshape(b.shape[0], *[1] * (ndim - b.ndim), *b.shape[1:]) for b in batches]

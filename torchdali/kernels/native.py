@@ -8,8 +8,8 @@ The library refuses unsupported images, images for which libjpeg warns, and imag
 then decodes the image in Python, and the Python decoder raises the errors. So no function of this module raises an
 error for bad data.
 
-The environment variable ``TORCHDALI_NATIVE=0`` disables the library. ``TORCHDALI_NATIVE_LEVEL`` limits its vector
-instructions: 0 allows only baseline instructions, 1 also AVX2, 2 also AVX-512.
+The environment variable ``TORCHDALI_NATIVE=0`` disables the library. ``TORCHDALI_NATIVE_LEVEL`` limits the
+library's vector instructions: 0 allows only baseline instructions, 1 also AVX2, 2 also AVX-512.
 """
 
 from __future__ import annotations

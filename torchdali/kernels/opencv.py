@@ -28,7 +28,7 @@ def opencv() -> Any:
     except ImportError:
         return None
     if cv2.getNumThreads() == cv2.getNumberOfCPUs():  # the program has not set the number
-        # 0, not 1: with 1, OpenCV 4 waits for its threads to end, but these do not exist in a forked process.
+        # 0, not 1: with 1, OpenCV 4 waits for its threads, which don't exist in a forked process.
         cv2.setNumThreads(0)
     log = getattr(cv2.utils, "logging", cv2)  # the functions' module depends on OpenCV's version
     if log.getLogLevel() == _WARNINGS:

@@ -19,8 +19,7 @@ def flow(first: Tensor, second: Tensor, iterations: int, window: int, hint: Tens
     """Compute the displacement of each pixel from a first to a second image.
 
     Every pixel's neighborhood in the first image is matched with the second image by least squares on the gradients
-    (Lucas and Kanade, 1981). This is repeated several times on each level of a pyramid of halved images (Bouguet,
-    2001).
+    (Lucas and Kanade, 1981). The matching is repeated on each level of a pyramid of halved images (Bouguet, 2001).
 
     Args:
         first: First images ``(N, 1, H, W)``, in [0, 1].

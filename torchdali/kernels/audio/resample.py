@@ -88,7 +88,7 @@ _SIGNAL = struct.Struct("=5Qd")  # same fields as `tdn_signal`
 
 
 def _by_library(native: NativeLibrary, x: Tensor, ratio: float, length: int, half: int) -> Tensor | None:
-    """Resample with the native library, which interpolates the weights linearly; None if it refuses the signal."""
+    """Resample with the native library, which interpolates the weights linearly; None if the library refuses."""
     result = torch.empty((length, *x.shape[1:]), dtype=torch.float32)
     channels = x.shape[1] if x.ndim == 2 else 1
     signal = _SIGNAL.pack(x.data_ptr(), result.data_ptr(), len(x), length, channels, ratio)
