@@ -58,7 +58,8 @@ def _log_gammas(draws: Array, gammas: Gammas) -> Array:
     """Return logarithms of gamma variates, ``(2, n, batch)``.
 
     The rejection method requires a shape parameter of at least 1. So this function draws a variate with the parameter
-    ``shape + 1``. Multiplied by ``u ** (1 / shape)``, with a uniform number ``u``, the variate has the parameter ``shape``.
+    ``shape + 1``. Multiplied by ``u ** (1 / shape)``, with a uniform number ``u``, the variate has the parameter
+    ``shape``.
 
     Args:
         draws: Uniform numbers ``(DRAWS / 2, 2, n, batch)``.

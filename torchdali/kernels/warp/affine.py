@@ -65,7 +65,7 @@ def _by_opencv(
 def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x: Tensor) -> Tensor:
     """Return the input positions of all output pixels as a grid for `sample_linear`.
 
-    The two coordinates are the real and the imaginary part of complex numbers, because this halves the number of operations.
+    The two coordinates are the parts of complex numbers, because this halves the number of operations.
     """
     (a, b, s), (c, d, t) = matrix
     width, height = 2 / lengths[1], 2 / lengths[0]
