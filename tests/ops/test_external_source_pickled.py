@@ -23,5 +23,5 @@ def test_a_source_that_cannot_be_pickled_says_what_to_do() -> None:
     pipe = Pipeline(2, 1, None, py_start_method="spawn")
     with pipe:
         pipe.set_outputs(fn.external_source(_Locked(), parallel=True, batch=False))
-    with pytest.raises(TypeError, match=r"'spawn': cannot pickle '_thread.lock' object\. Make it in the first call.*fork"):
+    with pytest.raises(TypeError, match=r"'spawn': cannot pickle '_thread.lock' object\. Create it in the first call.*fork"):
         pipe.build()

@@ -336,7 +336,7 @@ def test_pack_writes_to_a_bucket_and_nowhere_else(client: str, server: ObjectSer
     for name in sorted(os.listdir("local")):
         assert Remote().read(f"{target}/{name}").tobytes() == Path("local", name).read_bytes()
     assert sorted(os.listdir(".")) == ["images", "local"]
-    with pytest.raises(RuntimeError, match="shards of another source"):
+    with pytest.raises(RuntimeError, match="only shards of the same source"):
         containers.pack("images", target)
     problems, counts = containers.check([target])
     assert (problems, counts["samples"]) == ([], 6)
