@@ -23,13 +23,15 @@ def test_no_habit_of_language_grows() -> None:
         ('class A:\n    """Lies behind; 3 images a second, as it is."""', "docstrings", {"lies, stands", "behind, beside", "an image a second", "as it is"}),
         ('raise ValueError(f"{x} is no picture")', "messages", {"is no", "picture, data set, body"}),
         ('warnings.warn("the value of which is to be")', "messages", {"of which", "is to be"}),
-        ('print("what is no message")', "messages", set()),
+        ('hint = "what is left"', "messages", {"what", "leaves, is left", "first word"}),
+        ('f(key="what is")', "messages", set()),
         ('"""Return a value, whatever that is; such as 3."""', "docstrings", set()),
     ],
 )  # fmt: skip
 def test_patterns(code: str, kind: str, expected: set[str]) -> None:
     read = {"docstrings": words.read_docstring, "messages": words.read_message}[kind]
-    texts = [text for node in ast.walk(ast.parse(code)) for text in read("a.py", node)]
+    nodes = [node for node in ast.walk(ast.parse(code)) if not isinstance(node, (ast.expr, ast.keyword))]
+    texts = [text for node in nodes for text in read("a.py", node)]
     assert {name.partition(": ")[2] for name, places in words.find(kind, texts).items() if places} == expected
 
 

@@ -43,19 +43,19 @@ DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Text(NamedTuple):
-    """A docstring, the words of a message, or a page without its code."""
+    """A docstring, a message, or a page without its code."""
 
     place: str
     words: str
 
 
 def parse(folder: Path) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the definitions and statements of all modules in a folder, and their paths; a call as a statement is the call."""
+    """Yield the paths of all modules in a folder, and their nodes that aren't expressions."""
     for path in sorted(folder.rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
         nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
-        for node in nodes:  # expressions are most of the nodes, and have neither
-            yield name, node.value if isinstance(node, ast.Expr) else node
+        for node in nodes:  # most nodes are expressions
+            yield name, node
             nodes += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
 
 
@@ -66,13 +66,13 @@ def read_docstring(path: str, node: ast.AST) -> Iterator[Text]:
 
 
 def read_message(path: str, node: ast.AST) -> Iterator[Text]:
-    """Yield the words of a raised error, or of a warning."""
-    call = node.exc if isinstance(node, ast.Raise) else node
-    if not isinstance(call, ast.Call) or (call is node and "warn" not in name_of(call.func)):
+    """Yield the strings of at least three words in a statement, except for docstrings."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return
-    words = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    if words:
-        yield Text(f"{path}:{call.lineno}", " ".join(words))
+    own = (child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.expr, ast.keyword)))
+    for each in (inner for child in own for inner in ast.walk(child)):
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and len(each.value.split()) >= 3:
+            yield Text(f"{path}:{each.lineno}", each.value)
 
 
 def name_of(function: ast.AST) -> str:
