@@ -1,4 +1,4 @@
-"""A batch in flight, and the settings that all batches of a pipeline share."""
+"""A batch in flight (scheduled, but not yet delivered), and the settings that all batches of a pipeline share."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ReaderState:
     def next_keys(self, count: int, records: Indices | None) -> Keys:
         """Return the keys (epoch and record) of the next `count` samples.
 
-        If `records` is passed, return the keys of these records. They belong to no epoch.
+        If `records` is passed, return the keys of these records with epoch 0, and don't advance the cursor.
         """
         if records is None:
             return self.cursor.next_batch(count)
@@ -57,22 +57,22 @@ class ReaderState:
 
     @property
     def is_remote(self) -> bool:
-        """True if the dataset can request data from a remote store before the data is needed."""
+        """True if the dataset requests data from a remote store in advance."""
         return bool(getattr(self.dataset, "bytes_ahead", 0))
 
     def leaves_epoch(self, count: int, before: Keys) -> bool:
-        """Return whether a new epoch begins within the next samples.
+        """Return whether a new epoch begins within the next `count` samples.
 
         Args:
-            count: Number of the next samples.
-            before: Keys of the previous batch. The current epoch is the epoch of its first sample.
+            count: Number of samples.
+            before: Keys of the previous batch. The first key determines the current epoch.
         """
         return self.cursor.leaves_epoch(count, int(before.epochs[0]))
 
     def start_reads(self, keys: Keys, count: int, records: Indices | None) -> Sequence[Read]:
         """Start to read the samples of a batch. Return one function per sample, which returns the sample's data.
 
-        Without `records`, the reads of the next batches are started as well.
+        If `records` is None, the reader also starts to read samples of the following batches.
         """
         if records is None:
             return self.ahead.take(self.dataset, self.cursor, keys, count)
@@ -97,7 +97,7 @@ class Settings:
 
     @contextlib.contextmanager
     def here(self) -> Iterator[None]:
-        """Apply this pipeline's limits to the calling thread, inside a `with` block."""
+        """Apply this pipeline's `max_pixels` and `exact` to the calling thread during a `with` block."""
         with max_pixels_of(self.max_pixels), exactly(self.exact):
             yield
 
@@ -108,7 +108,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class ThreadStart:
-    """A function that prepares the calling thread to work for a pipeline. It can be pickled for other processes."""
+    """A picklable function that prepares the calling thread to work for a pipeline."""
 
     max_pixels: int | None
     exact: bool
@@ -128,9 +128,9 @@ class BatchRequest:
     Attributes:
         ended: True if the caller requests the end of the epoch instead of a batch.
         random_keys: Keys of the random operators for this batch only, by `Node.stream`; None for the pipeline's keys.
-        records: Any number of records to read instead of the next records of the epoch.
-        skipped: Number of batches to skip before this batch is drawn.
-        fed: The caller's data for this batch, for each source.
+        records: Indices of the records to read. None for the next records of the epoch.
+        skipped: Number of batches to skip before this batch.
+        fed: The caller's data for this batch. These sources are not called.
         tag: A value by which the caller recognizes the batch.
     """
 
@@ -148,14 +148,14 @@ class BatchDraw:
 
     Attributes:
         size: Number of samples.
-        index: Running number of the batch, in the order in which batches are started; -1 before the start.
-        turn: Running number among the batches whose first stages run in this process, not in a worker process; -1 for
-            other batches.
+        index: Running number of the batch, in the order in which batches are started; -1 if the batch isn't started.
+        turn: Running number among the batches whose first stages run in this process; -1 if a worker process runs the
+            first stages.
         position: Running number of the batch's first sample.
         keys: For each reader, the keys of the samples.
         reads: For each reader, the functions that return the samples' data; see `datasets.start_reads`.
         info: The file of each sample; None if it is unknown.
-        kept: For each remaining sample, its original index in the batch; None if no sample was dropped or replaced.
+        kept: The original index in the batch for each remaining sample; None if no sample was dropped or replaced.
         state: The position of the pipeline after the batch.
     """
 
@@ -205,12 +205,12 @@ class BatchDraw:
 
 
 class BatchValues(dict[DataNode, TensorList]):
-    """The values of a batch while it is computed, by edge (output of an operator).
+    """The values of a batch while the batch is computed. The keys are edges (outputs of operators).
 
     Attributes:
         uploaded: CPU values that also have a copy on the device.
-        there: Images that the device's hardware decoder decoded. After this batch is computed, later batches reuse the
-            images' memory.
+        there: Images that the device's hardware decoder decoded. After this batch, later batches reuse the images'
+            memory.
     """
 
     __slots__ = ("there", "uploaded")
@@ -236,9 +236,9 @@ class BatchOutcome:
     Attributes:
         outputs: The outputs; empty if the batch failed.
         error: The error; None if the batch succeeded.
-        ready: Event on the device's stream after all kernels of the batch; None without a stream.
-        bad_samples: The number of bad samples and an error, for each operator or chain of operators that had bad
-            samples; see `BadSamples.check_budget`.
+        ready: Event on the device's stream after all kernels of the batch; None if the device has no stream.
+        bad_samples: Pairs of a number of bad samples and an error, each from one operator or chain of operators; see
+            `BadSamples.check_budget`.
     """
 
     outputs: tuple[TensorList, ...] = ()
@@ -257,12 +257,12 @@ class InFlightBatch:
 
     Attributes:
         draw: The samples of the batch.
-        request: The caller's request. In a replica (a worker process), only its random keys are set.
+        request: The caller's request. In a worker process, only the request's random keys are set.
         prepared: The data of each source that was called in the user's thread.
         spare: A copy of `prepared`, from which a synchronous executor can compute the batch again after an interrupt.
         values: The values of the batch, while it is computed.
         stage: Index of the current stage.
-        wanted: True after the user's thread has begun to wait for the batch.
+        wanted: True if the user's thread has begun to wait for the batch.
         outcome: The outputs, or the error.
         finished: Set when the batch is done or has failed.
     """
@@ -285,10 +285,13 @@ class InFlightBatch:
 
 
 class Taken(NamedTuple):
-    """The batch that was taken last. A single assignment replaces all fields, so that an interrupt can't separate them.
+    """The last batch that the user took from the executor.
+
+    The fields are in one tuple, so that a single assignment replaces all of them. Otherwise, an interrupt could arrive
+    between two assignments.
 
     Attributes:
-        number: Number of batches taken so far. Failed batches count.
+        number: Number of batches that the user has taken so far. Failed batches count.
         batch: The batch; None before the first batch, and after the batch was released.
         tag: The batch's tag.
         state: The pipeline's position after the batch.
@@ -300,12 +303,12 @@ class Taken(NamedTuple):
     state: Mapping[str, Any] = {}
 
     def release(self) -> Taken:
-        """Return a copy without the batch, so that its memory can be reused."""
+        """Return a copy without the batch, so that the batch's memory can be reused."""
         return self._replace(batch=None)
 
 
 def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNode, TensorList]:
-    """Return the outputs of a reader that are known without reading the records, for example labels."""
+    """Return those outputs of a reader that don't require reading the records, for example labels."""
     count = node.operator.metadata
     if not count:
         return {}
@@ -316,8 +319,8 @@ def metadata_outputs(node: Node, dataset: Any, records: Indices) -> dict[DataNod
 def random_key(seed: int, node: Node) -> int:
     """Return the key that determines a random operator's numbers.
 
-    The key depends on the operator's own seed if it has one, otherwise on the pipeline's seed and the operator's
-    stream.
+    If the operator has its own seed, the key depends only on this seed. Otherwise, the key depends on the pipeline's
+    seed and on `Node.stream`.
     """
     own = node.constants.get("seed", _NO_SEED)
     return _mixed(seed, node.stream) if own == _NO_SEED else _mixed(own)

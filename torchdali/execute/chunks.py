@@ -1,13 +1,13 @@
 """Chunks: groups of samples that run together through a chain (operators that run sample by sample).
 
-A thread acquires the GIL once per chunk. From one sample to the next, code and data stay in the CPU's cache. The number
-of samples per chunk depends on the samples' size, and is chosen for each batch (`chunk_size`). An operator processes a
-chunk in one call if it has a batched implementation that accepts the samples, otherwise sample by sample
-(`ChunkFunction`). On the fast path, C code runs the whole chain in one call (`Fused`). An operator in a branch
-processes only the samples for which the branch's conditions hold (`Places`).
+Threads acquire the GIL once per chunk instead of once per sample. `chunk_size` chooses the number of samples per chunk
+for each batch, from the samples' size. If an operator has a batched implementation that accepts the samples, it
+processes a chunk in one call. Otherwise it processes the samples one by one. On the *fast path* (`Fused`), C code runs
+the whole chain in one call. An operator in a branch (of an if statement or a switch) processes only the samples for
+which the branch's conditions hold (`Places`). An *edge* is an output of an operator.
 
-If the call for a chunk skips samples, these samples are rerun one by one, with the same random numbers. Therefore an
-error affects only one sample.
+If processing a chunk fails for some samples, these samples are rerun one by one, with the same random numbers.
+Therefore an error affects only one sample.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ __all__ = [
 ]  # fmt: skip
 
 _MOST, _MOST_ENCODED = 64, 16  # largest number of samples in a chunk
-_MOST_SHARED = 32  # the same if files are copied for the device's hardware decoder
-_TINY = 1 << 10  # bytes per sample; if samples are smaller, one thread finishes the batch before another one wakes up
+_MOST_SHARED = 32  # largest number of samples in a chunk if the device's hardware decoder decodes some of the files
+# If samples have at most this number of bytes, one thread finishes the batch before another thread wakes up.
+_TINY = 1 << 10
 
 
 def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: int = 2) -> int:
@@ -51,7 +52,7 @@ def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: 
         threads: Number of threads.
         sample: Bytes per sample.
         most: Largest number of samples in a chunk.
-        parts: Chunks per thread, if there are several threads and enough samples.
+        parts: Number of chunks per thread. It has no effect if there is only one thread.
     """
     share = -(-count // (threads * parts if threads > 1 else 1))
     return max(1, min(most, MOST_BYTES // max(1, sample), share))
@@ -59,8 +60,6 @@ def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: 
 
 def is_small(sample: int) -> bool:
     """Return whether samples are so small that one thread processes a batch faster than several threads.
-
-    Several threads would wait for each other, or for the GIL.
 
     Args:
         sample: Bytes per sample.
@@ -71,7 +70,7 @@ def is_small(sample: int) -> bool:
 def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, TensorList], count: int) -> int | None:
     """Return the bytes per sample, summed over all inputs; None if an input can't be one tensor.
 
-    An input from a branch counts with the size of its largest sample.
+    If an input comes from a branch and has no values for some samples, its largest sample counts.
     """
     total = 0
     for edge in inputs:
@@ -87,7 +86,7 @@ def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, Tens
 
 
 def bytes_of_sample(samples: Any) -> int:
-    """Return the average bytes per sample of a chunk's input or result."""
+    """Return the average number of bytes per sample in an input or result of a chunk."""
     if isinstance(samples, PartialResult):
         samples = samples.samples
     if isinstance(samples, (torch.Tensor, PackedSamples)):
@@ -100,8 +99,8 @@ def bytes_of_sample(samples: Any) -> int:
 def can_be_chunk(node: Node) -> bool:
     """Return whether an operator can process several samples in one call.
 
-    Failed chunks are rerun, so the operator must have no side effects and no state. At least one of its inputs,
-    arguments or random numbers must differ from sample to sample.
+    Failed chunks are rerun, so the operator must have no side effects and no state. It must also have an input, a
+    per-sample argument or random numbers, or read records.
     """
     options, declared = node.operator.options, node.operator
     takes = node.inputs or node.per_sample or declared.schema.random or declared.kind == "reader"
@@ -127,9 +126,9 @@ class ChunkReader:
     """Reads several records: small files in one call, other records one by one.
 
     Args:
-        lent: True if nobody uses the data after this thread's next read, so that memory may be reused.
-        copied: Indices of the outputs that must be copied, because the user receives them and the dataset may own their
-            memory. Without a copy, a user who writes to an output would change the data of later epochs.
+        lent: True if no code uses the data after this thread's next read. Then the next read may reuse the memory.
+        copied: Indices of the outputs that must be copied. These outputs may be views of the dataset's memory, and the
+            user receives them. Without a copy, a user who writes to an output would change the dataset.
     """
 
     def __init__(self, lent: bool = False, copied: Collection[int] = ()) -> None:
@@ -143,8 +142,8 @@ class ChunkReader:
 
         Args:
             reads: The functions that read the records.
-            out: Memory for the first output of each record.
-            arguments: For each argument, a value per record.
+            out: Memory for the first output, one tensor per record. None if the readers allocate the memory.
+            arguments: More arguments for the functions, with one value per record.
         """
         samples = self._files(reads) if out is None and not arguments else None
         return self.one_by_one(reads, out, **arguments) if samples is None else (samples,)
@@ -155,8 +154,8 @@ class ChunkReader:
         paths = reads.paths
         files = read_files(paths, self._lent) if self._by_library else None
         if files is None:
-            # The files are too large for `read_files`, so don't call it again. No lock is needed: at worst, another
-            # thread calls it once more.
+            # The files are too large for `read_files`, so don't call `read_files` again. Threads read and write this
+            # attribute without a lock. At worst, another thread calls `read_files` once more.
             self._by_library = False
             files = read_in_blocks(paths) if self._lent else None
         return None if files is None else SeparateSamples.of_arrays(files, torch.uint8)
@@ -181,7 +180,7 @@ class Columns:
 
     Attributes:
         data: Data of the chain's inputs, by edge.
-        values: Values of arguments and conditions, by `plan.HostValue.key`.
+        values: Values of arguments and conditions. The keys are `plan.HostValue.key`.
         reads: For each reader, the functions that read the records.
         rngs: For each random operator, its random numbers.
         buffers: For each edge that the chain delivers, the buffer for its results.
@@ -196,10 +195,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class Places:
-    """The positions in a chunk of the samples for which an operator's conditions hold.
+    """The samples of a chunk for which an operator's conditions hold.
 
     Attributes:
-        numbers: Indices of these samples in the chunk.
+        numbers: The indices of these samples in the chunk.
         size: Number of samples in the whole chunk.
     """
 
@@ -244,10 +243,10 @@ class Chunk:
     Attributes:
         samples: The samples' indices in the batch.
         part: The samples' indices as a slice.
-        results: Results of the operators that have run, and the chain's inputs, by edge. Operators in a branch without
-            samples have no results.
-        branches: For each condition that was evaluated, the samples of each branch. The operators of all branches share
-            this result.
+        results: The chain's inputs, and the results of the operators that have run, by edge. If a branch has no samples
+            in the chunk, its operators have no results.
+        branches: For each condition that was evaluated, the indices of each branch's samples. All operators in these
+            branches use the same entry.
     """
 
     __slots__ = ("branches", "part", "results", "samples")
@@ -259,13 +258,12 @@ class Chunk:
 
 
 def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[Any, Sequence[int]]:
-    """Return the indices of each branch's samples, by the condition's value.
+    """Return the indices of each branch's samples. The keys are the condition's values.
 
     Args:
         values: The condition's value for each sample of a batch or chunk; None if no sample has a value.
-        numbers: Indices of the samples for which the outer conditions hold.
-        by_truth: True for the branches of an if statement (keys True and False); False for branches that a number
-            selects.
+        numbers: Indices of the samples for which the enclosing conditions hold.
+        by_truth: True for an if statement, whose keys are True and False; False if the keys are numbers.
     """
     branches: dict[Any, list[int]] = {}
     items = values.values if isinstance(values, Column) else values
@@ -276,13 +274,13 @@ def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[
 
 @dataclass(frozen=True)
 class Fused:
-    """The fast path of a chain: its only operator processes several encoded samples in one call.
+    """The fast path of a chain with a single operator, for example a decoder, and perhaps a reader before it.
 
     Attributes:
-        body: The operator's batched implementation.
+        body: The operator's implementation, which processes several encoded samples in one call.
         node: The operator.
-        data: The origin of the encoded samples: a reader in the chain, or an input of the chain.
-        values: Per-sample arguments, by their names.
+        data: A reader in the chain or an input of the chain, from which the encoded samples come.
+        values: The operator's per-sample arguments, by name.
     """
 
     body: EncodedBody
@@ -309,9 +307,8 @@ class Fused:
 
         def do(samples: range) -> Collection[int]:
             # Several threads run this function at the same time, each with its own chunk. They share the columns, which
-            # don't change any more. The C code runs without the GIL. It writes only to its chunk's rows of `out`, and
-            # to ranges of the arena that it reserved under the arena's lock. It reads files into the thread's own
-            # memory.
+            # don't change any more. The C code runs without the GIL. It writes only to the rows of its own chunk, and
+            # to ranges of the arena that it reserved under the arena's lock. It reads files into memory of its thread.
             part = slice(samples.start, samples.stop)
             results = self.body(
                 _sources(data[part]) if isinstance(self.data, Node) else data[part],
@@ -337,15 +334,15 @@ def _sources(reads: Sequence[Read]) -> list[Any]:
 
 
 def _read_alone(read: Read) -> Any:
-    """Return the first output of a record; None if reading fails. A rerun of the sample then raises the error."""
+    """Return the first output of a record; None if reading fails."""
     try:
         return read_row(read)[0]
-    except Exception:  # rerunning this sample raises the error again
+    except Exception:  # the sample is skipped and rerun, and the rerun raises the error
         return None
 
 
 def fuse(chain: Chain) -> Fused | None:
-    """Build the fast path of a chain. Return None if the chain can't run in one call."""
+    """Build the fast path of a chain; None if the chain can't run in one call."""
     node = encoded_operator(chain)
     if node is None:
         return None

@@ -1,29 +1,31 @@
 """Run the batches of a plan, several at a time.
 
-In a plan, *steps* are operators that run over a whole batch, and a *chain* is a group of operators that run sample by
-sample. A *replica* is a worker process that computes whole batches. The executor guarantees the following:
+A *plan* is a pipeline's graph, divided into *stages*. A stage first runs its *steps* (operators that process a whole
+batch), then its *chain* (operators that process one sample after the other). A *reader* reads records of a dataset, and
+a *source* is a user's function that returns data. A *replica* is a worker process that computes whole batches. The user
+*takes* a batch when `pop` returns it. The executor guarantees the following:
 
-- *Sources.* `schedule` calls plain Python sources in the caller's thread, in the graph's order. All other work runs in
+- *Threads.* `schedule` calls plain Python sources in the caller's thread, in the graph's order. All other work runs in
   the scheduler thread and the thread pool.
-- *Success.* Batches are delivered in the order in which they were scheduled. Objects with state (sources, steps)
-  process batches in that order. Samples of a chain run in any order on any thread.
-- *Failure.* An exception belongs to the batch in which it was raised. When this batch is taken, `pop` raises the
-  exception, with operator, line, sample and file. The other batches are not affected, and the executor continues.
-- *End.* If a source raises StopIteration, the epoch ends: this batch and all batches that were already scheduled after
-  it are empty. For each of them, `pop` raises StopIteration. `reset` starts the next epoch.
-- *The user's state.* If the user's functions may read values that change, the first batch of an epoch starts only when
-  the user takes it. Then the functions read the current values. In pipelines with sources, the first batch starts
-  immediately.
-- *Cancellation.* An exception from outside (Ctrl-C, an alarm) may end `schedule`, `pop` and `reset` between any two
-  instructions. The next call continues. It requests the same batch from the sources again. Each source recognizes the
-  batch by an object that identifies it, and returns the same data. `pop` takes a batch in a single assignment. If the
-  exception prevented the caller from receiving a batch, the caller can request it again by its number. A synchronous
-  executor computes an interrupted batch again, or raises an error if a source may have lost the batch's data.
+- *Order.* Batches are delivered in the order in which they were scheduled. Sources and steps process the batches in the
+  same order. A chain's samples may run in any order and on any thread.
+- *Failure.* If an operator raises an exception, `pop` raises the same exception when the user takes the batch. The
+  exception names operator, line, sample and file. The other batches are not affected.
+- *End.* If a source raises StopIteration, the epoch ends. `pop` then raises StopIteration for this batch and for all
+  batches that were already scheduled after it. `reset` starts the next epoch.
+- *The user's state.* If the user's functions may read values that the program changes, the first batch of an epoch
+  starts only when the user takes it. Then the functions read the current values. In pipelines with sources, the first
+  batch starts immediately.
+- *Interrupts.* An exception from outside (Ctrl-C, an alarm) may end `schedule`, `pop` and `reset` between any two
+  instructions. The next call of the method requests the same batch from the sources again, and the sources return the
+  same data. If `pop` has taken a batch, but the caller didn't receive the batch, `pop` can return it again. A
+  synchronous executor computes an interrupted batch again, or raises an error if a source may have lost the batch's
+  data.
 - *One caller.* If two threads take a batch at the same time, one of them gets an error. A forked process gets an error
   if it uses an executor of its parent, because the executor's threads don't exist in the forked process.
-- *Shutdown.* Any thread may call `close`, at any time and repeatedly. Batches in flight end with an error, and
-  threads end after their current sample. Sleeping threads hold no reference to the executor. Therefore the executor is
-  also closed when its last reference is dropped, and when the interpreter exits.
+- *Shutdown.* Any thread may call `close`, at any time and repeatedly. Batches in flight (scheduled, but not taken) end
+  with an error, and threads end after their current sample. The executor is also closed when the program drops its last
+  reference to the executor, and when the interpreter exits.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ from torchdali.threads import Thread, close_at_end, patience
 
 __all__ = ["Executor"]
 
-# The registry of `warnings.warn_explicit` for the replicas' warnings, so that each warning is shown only once
+# `warnings.warn_explicit` uses this registry to show each of the replicas' warnings only once.
 _warned: dict[Any, Any] = {}
 
 
@@ -93,8 +95,8 @@ class Executor:
         readers: The state of each reader node.
         sources: The source of each source node.
         bad_samples: The policy for samples that fail.
-        placing: The number of processes, and the stages that they run. None to use only this process.
-        start: Creates the object that starts the processes: a function with the parameters of `Starter`.
+        placing: The number of worker processes, and the stages that these processes run. None to use only this process.
+        start: Function that creates the object that starts the worker processes; by default the class `Starter`.
 
     Raises:
         MemoryError: No memory is available for threads.
@@ -115,7 +117,7 @@ class Executor:
         self.placing = Placing(1) if placing is None else placing
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._sees_changes = any(map(may_see_changes, nodes_of(plan.stages)))
-        # Before threads are started, because processes may be forked
+        # Start the processes before any thread, because the processes may be forked.
         starter, processes = self._start_processes(start, plan, settings, readers)
         self._labels = labels(plan.graph)
         self._caller_queue = CallerQueue() if settings.synchronous else None
@@ -139,9 +141,9 @@ class Executor:
         self._again: list[InFlightBatch] = []  # see `_repeat`
         self._whole = 0  # number of batches in `_flight` before the batches in `_again`
         self._scheduled = self._skipped = 0
-        # Data of the next batch. By this dictionary, sources also recognize a batch that is requested again.
+        # Data of the next batch. If sources receive the same dictionary object again, they return the same data again.
         self._prepared: dict[Node, SourceBatch] = {}
-        self._begun: object = None  # identifies the epoch that `reset` begins to the sources
+        self._begun: object = None  # if `reset` is interrupted, the next call passes the same object to the sources
         self.taken = Taken(state=self.state())
         self._taking = SingleCaller()
         self._drawn: Mapping[Node, Keys] = {}  # keys of the last batch that was drawn
@@ -168,9 +170,9 @@ class Executor:
         return None, []
 
     def _join(self, starter: Starter, processes: list[Worker], threads: ThreadPool) -> bool:
-        """Let the started processes compute all batches that are drawn from now on.
+        """Let the started processes compute all later batches.
 
-        Return False if the executor is closed; then the caller must end the processes.
+        Return False if the executor is closed. Then the caller must end the processes.
         """
         with self._lock:
             if self._closed:
@@ -204,13 +206,13 @@ class Executor:
 
     @property
     def caches(self) -> list[KeptSamples]:
-        """The stored samples of each `fn.cache`."""
+        """The samples that each `fn.cache` has stored."""
         datasets = [reader.dataset for reader in self.readers.values()]
         return [each.kept for each in datasets if isinstance(each, CachedDataset)]
 
     @property
     def exits(self) -> tuple[str, ...]:
-        """For each worker process that died, a line with the cause."""
+        """The causes of worker processes' deaths, one line per process."""
         lines = () if self.replicas is None else self.replicas.summary()
         return lines if len(lines) > 1 else ()
 
@@ -225,7 +227,10 @@ class Executor:
 
     @property
     def empty(self) -> bool:
-        """True if the user has taken all batches. May wait for the oldest batch, to see whether it ends the epoch."""
+        """True if no scheduled batch remains to be taken.
+
+        Reading this property may wait for the oldest batch in flight, because a source may end the epoch at this batch.
+        """
         self._settle()
         if not self._flight:
             return True
@@ -236,7 +241,7 @@ class Executor:
 
     @property
     def stopped(self) -> bool:
-        """True if a source has ended. May wait for the batches in flight."""
+        """True if a source has ended. Reading this property may wait for the batches in flight."""
         if self.sources and self._flight and not self._stopped:
             # The scheduler thread writes `_stopped` before it sets the batch's event `finished`, and this thread reads
             # `_stopped` after the event.
@@ -261,18 +266,18 @@ class Executor:
         fed: Mapping[Node, SourceBatch] | None = None,
         tag: object = None,
     ) -> None:
-        """Schedule one more batch. Return after the batch's sources were called.
+        """Schedule one more batch. Call the batch's sources before returning.
 
-        A synchronous executor returns only when the batch is done, unless the batch must wait until the user takes it
-        (see `_holds_back`).
+        In a synchronous executor, this method also computes the batch before returning, unless `_holds_back` postpones
+        the batch until the user takes it.
 
         Args:
             ended: Schedule the end of the epoch instead of a batch.
-            random_keys: Keys of the random numbers. By default, they depend on the batch's position.
-            records: Any number of records for each reader to read; the readers' positions don't change. None for the
-                next records of the epoch.
-            fed: Data of some sources, which are not called for this batch.
-            tag: Value by which the caller recognizes the batch when it is taken.
+            random_keys: Keys of the random numbers. By default, the random numbers depend on the batch's position.
+            records: Indices of the records that each reader reads. The readers' positions then don't change. None for
+                the next records of the epoch.
+            fed: Data for some of the sources. These sources are not called for this batch.
+            tag: A value that is stored with the batch, so that the caller can recognize the batch later.
         """
         self._check_open()
         self._check_whole()
@@ -292,8 +297,8 @@ class Executor:
     def _settle(self) -> None:
         """Finish the work that an interrupt may have prevented.
 
-        If a batch was taken, remove it from the batches in flight. If the next batch is already in flight, drop its
-        data from `_prepared`.
+        If the oldest batch in flight was already taken, remove the batch. If the data in `_prepared` already belongs to
+        a batch in flight, clear `_prepared`.
         """
         flight = self._flight
         if flight and flight[-1].prepared is self._prepared:
@@ -312,10 +317,10 @@ class Executor:
         self._skipped += count
 
     def _prepare(self, batch: InFlightBatch) -> None:
-        """Call all sources that must run in this thread, in the graph's order, for the data of the next batch.
+        """Get the next batch's data from all sources that must run in this thread, in the graph's order.
 
-        If an interrupt ends this method, `_prepared` retains the data that some sources have returned. The next call
-        uses this data and calls only the other sources.
+        If an interrupt ends this method, the sources' data so far is still in `_prepared`. The next call of this method
+        then calls only the remaining sources.
         """
         # The batch belongs to this thread until `_request` passes it to the scheduler thread.
         batch.prepared = self._prepared
@@ -325,7 +330,8 @@ class Executor:
             if node not in self._prepared:
                 started = time.perf_counter()
                 prepare = partial(source.prepare, self.settings.batch_size, self._prepared)
-                # Unpacking runs the generator to its end. Closing it early would swallow an interrupt.
+                # Unpacking runs the generator to its end. If the generator were closed early, an interrupt could be
+                # lost.
                 (prepared,) = _prepared_in_own_frames(prepare)
                 if prepared is None:
                     continue
@@ -335,14 +341,15 @@ class Executor:
         taken = self._prepared
         self._ended = any([isinstance(each.error, StopIteration) for each in taken.values()])
         if any([each.is_repeated for each in taken.values()]):
-            # This batch gets only the repeated error. `_prepared` retains the other sources' data for the next batch.
+            # A source repeats an error, so this batch gets only the repeated error. The other sources' data is stored
+            # for the next batch.
             batch.prepared = {node: each for node, each in taken.items() if each.is_repeated}
             self._prepared = {node: each for node, each in taken.items() if not each.is_repeated}
 
     def _put_in_flight(self, batch: InFlightBatch) -> None:
         with self._lock:
             self._check_open()
-            # Only the user's thread adds batches in flight, under the lock. `close` may run in another thread, but it
+            # Only the user's thread adds batches in flight, under the lock. If `close` runs in another thread, `close`
             # reads a copy of the list, and copying a list is atomic.
             if self._caller_queue is not None:
                 batch.spare = dict(batch.prepared)
@@ -358,13 +365,10 @@ class Executor:
                 self._wait(batch)
 
     def _request(self) -> None:
-        """Start the batches in flight that were not started yet.
-
-        Repeated calls, for example after a KeyboardInterrupt, do no harm.
-        """
+        """Start the batches in flight that were not started yet. Repeated calls are harmless."""
         if self._caller_queue is None:
-            # The batches now belong to the scheduler thread. That thread refers to the executor only during a request,
-            # not while it sleeps (`_schedule_batches`).
+            # The batches now belong to the scheduler thread. Only while the scheduler thread handles this request, it
+            # holds a reference to the executor (see `_schedule_batches`).
             self._requests.put(self)
         else:
             with self._caller_queue.own(), torch.no_grad(), self.settings.here():
@@ -375,28 +379,29 @@ class Executor:
 
         The waits have timeouts, so that this thread notices if another thread has called `close`.
         """
-        # Set `wanted` first: if the scheduler thread has held the batch back, it reads `wanted` after this request.
+        # Set `wanted` before the request. If the scheduler thread has held the batch back, the request makes the
+        # scheduler thread read `wanted` again.
         batch.wanted = True
         if batch.draw.index < 0:
             self._request()
         if self._caller_queue is None:
             while not batch.finished.is_set():
                 self._check_open()
-                # The thread that runs the last stage owns the batch until it sets the event. From then on, the batch
-                # belongs to this thread.
+                # The batch belongs to the thread that runs the last stage, until that thread sets the event. From then
+                # on, the batch belongs to this thread.
                 batch.finished.wait(1.0)
         elif not batch.finished.is_set():
             with torch.no_grad(), self.settings.here():
                 while not batch.finished.is_set():
                     self._check_open()
-                    # The last worker of a chain puts the following stages into the queue. From then on, the batch
-                    # belongs to this thread, which runs these stages.
+                    # The worker thread that finishes a chain puts a task for the next stages into the queue. From then
+                    # on, the batch belongs to this thread, and this thread runs the next stages.
                     self._caller_queue.run_next(timeout=1.0)
 
     def _give_up(self, caller_queue: CallerQueue) -> None:
-        """End the batches in flight that are incomplete after an interrupt, and note that they must be computed again.
+        """End the batches that an interrupt left incomplete, so that `_repeat` computes these batches again.
 
-        Only a synchronous executor does this: its batches run in the thread that was interrupted.
+        Only a synchronous executor calls this method, because the interrupted thread computed these batches.
         """
         started = [batch for batch in self._flight if batch.draw.index >= 0]
         half = [batch for batch in started if not batch.finished.is_set() or _is_interrupt(batch.outcome.error)]
@@ -404,7 +409,8 @@ class Executor:
             whole = self._flight.index(half[0])
             self._again, self._whole = self._flight[whole:], whole
         for batch in half:
-            # Sources that are called in this thread may have advanced past this batch, and can't return its data again.
+            # A source whose data isn't in `spare` may have advanced past this batch, and can't return the batch's data
+            # again.
             self._is_lost |= any(node not in batch.spare and node not in batch.request.fed for node in self.sources)
             batch.outcome.error = KeyboardInterrupt()
             batch.finished.set()
@@ -416,8 +422,9 @@ class Executor:
 
         Args:
             stream: The stream on which the caller will use the batch; see `DeviceStream.hand_over`.
-            after: Number of batches that the caller has received. If more batches were taken (`Taken.number`), an
-                interrupt prevented the caller from receiving the last one, and `pop` returns that batch again.
+            after: Number of batches that the caller has received. If `pop` has already taken more batches than this
+                number, an interrupt prevented the caller from receiving the last batch. Then `pop` returns the last
+                batch again.
 
         Raises:
             StopIteration: A source has ended.
@@ -433,17 +440,18 @@ class Executor:
             raise RuntimeError(
                 "the error of this batch is unknown, because an interrupt arrived before the error was raised"
             )
-        error, batch.outcome.error = batch.outcome.error, None  # no cycle: the error's frames refer to the batch
+        # The error's frames refer to the batch. To avoid a cycle of references, the batch drops its error.
+        error, batch.outcome.error = batch.outcome.error, None
         if error is not None:
             self.taken = self.taken.release()
             try:
                 raise error
             finally:
-                # Breaks a cycle of references: error, traceback, this frame, error
+                # The error's traceback refers to this frame, and this frame refers to the error. Break this cycle.
                 del error
         self.bad_samples.check_budget(batch)
         self.profile.note_delivery(batch.draw.size)
-        # Only the stream waits, and only for this batch's kernels. The user's thread isn't blocked.
+        # The caller's stream waits for this batch's kernels. The caller's thread doesn't wait.
         self.device_stream.hand_over(batch.outcome.outputs, batch.outcome.ready, stream)
         return batch
 
@@ -459,8 +467,7 @@ class Executor:
         if self._caller_queue is not None and _is_interrupt(batch.outcome.error):
             self._caller_queue.interrupted = True
             raise KeyboardInterrupt
-        # `state` is the position after this batch, recorded when the batch was drawn. So a checkpoint doesn't count
-        # batches in flight.
+        # `draw.state` is the position after this batch. Therefore a checkpoint doesn't count the batches in flight.
         number = self.taken.number + (not isinstance(batch.outcome.error, StopIteration))
         # If an interrupt arrives before this assignment, the batch is still in flight, and the next call takes it.
         self.taken = Taken(number, batch, batch.request.tag, batch.draw.state)
@@ -470,7 +477,8 @@ class Executor:
     def _repeat(self) -> None:
         """Compute the interrupted batches of a synchronous executor again.
 
-        A further interrupt may arrive anywhere. Therefore `_again` retains the batches until all of them are scheduled.
+        Another interrupt may end this method at any point. Therefore `_again` contains the batches until all of them
+        are scheduled.
         """
         again, whole = self._again, self._whole
         del self._flight[whole:]
@@ -488,8 +496,8 @@ class Executor:
 
     def reset(self) -> None:
         """Drop the batches in flight, and start the next epoch of all sources that have ended."""
-        # When no batch is in flight, the scheduler thread sleeps. From then until the next `schedule`, sources and
-        # counters belong to this thread.
+        # Once no batch is in flight, the scheduler thread sleeps until the next call of `schedule`. Meanwhile, only
+        # this thread accesses the sources and the counters.
         self._check_open()
         self._again = []
         with self._taking.lock():
@@ -513,25 +521,26 @@ class Executor:
     def close(self) -> None:
         """End all threads and processes, fail the batches in flight, and close the caches."""
         if os.getpid() != self._process:
-            return  # a fork of the owner has none of the threads, and the lock may be held forever
+            return  # in a forked process, the threads don't exist, and the lock may never be released
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-        # Close the sources first: the scheduler thread may be waiting inside a source, for `feed_input` or for a worker
-        # process, and wouldn't read the None below.
+        # Close the sources first, because the scheduler thread may be waiting inside a source, for `feed_input` or for
+        # a worker process. Then it wouldn't read the None below.
         for source in self.sources.values():
             source.close()
-        # None ends the scheduler thread after the remaining requests. This thread never waits for the worker threads,
-        # so the worker threads may end earlier.
+        # None ends the scheduler thread after the remaining requests. The scheduler thread never waits for the worker
+        # threads, so the worker threads may end earlier.
         self._requests.put(None)
         if self.replicas is not None:
             self.replicas.pool.close()
         self._stages.close()
         if self._scheduler is not threading.current_thread():
             self._scheduler.join(patience())
-        # The threads have ended, so the batches belong to this thread. A thread that didn't end before the timeout is
-        # still in the user's code. When it returns, its batch is finished, and it doesn't access the batch.
+        # The threads have ended, so the batches belong to this thread. If a thread didn't end before the timeout, it is
+        # still running the user's code. When that code returns, the batch is already finished, and the thread doesn't
+        # access the batch any more.
         for batch in self._flight.copy():
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)
@@ -570,10 +579,11 @@ class Executor:
                 self._start(batch)
 
     def _holds_back(self, batch: InFlightBatch) -> bool:
-        """Return whether a batch must wait until the user takes it. Only the first batch of an epoch may have to.
+        """Return whether a batch must wait until the user takes it.
 
-        The batch waits if the user's functions may read values that the program changes meanwhile. It also waits if its
-        data is remote, because the program may end without taking the batch.
+        Only the first batch of an epoch waits. It waits if the user's functions may read values that the program
+        changes meanwhile. It also waits if its data is in a remote store, so that no data is requested for an epoch
+        that the program doesn't use.
         """
         if batch.wanted or self.sources or batch.request.ended or batch.request.records is not None:
             return False
@@ -586,14 +596,14 @@ class Executor:
 
     def _start(self, batch: InFlightBatch) -> None:
         try:
-            # Counters and the readers' cursors advance only here, in the order of the requests. They need no lock,
-            # because only the scheduler thread runs this method.
+            # Only the scheduler thread runs this method, in the order of the requests. Therefore the counters and the
+            # readers' cursors need no lock.
             batch.draw.index, self._count = self._count, self._count + 1
             if self._stopped or batch.request.ended:
                 raise StopIteration
             batch.draw.position = self._position
-            # Read the attribute once per batch, because replicas may become ready at any moment. If this process reads
-            # a batch's records, it must also compute the batch.
+            # Read the attribute once per batch, because replicas may become ready at any moment. If this process starts
+            # to read a batch's records, this process must also compute the batch.
             replicas = self.replicas
             self._draw(batch, replicas)
         except StopIteration as stop:
@@ -615,8 +625,8 @@ class Executor:
             self._stages.begin(batch)
             return
         try:
-            # From here on, the batch belongs to the replica. After the reply, the batch belongs to the thread that
-            # calls `_came_back`.
+            # From here on, the batch belongs to the replica. When the replica has replied, the batch belongs to the
+            # thread that calls `_came_back`.
             replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._came_back)
         except BaseException as error:  # for example because shared memory is full
             self._stages.fail(batch, error, first=self._remote_stages)
@@ -657,9 +667,9 @@ class Executor:
         batch.outcome.bad_samples += [(count, read_failure(failure)) for count, failure in reply.budget]
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
-        """Get the sources' data and draw the keys of a batch's samples. Record the position after the batch.
+        """Get the sources' data, choose the records of each reader, and note the position after the batch.
 
-        If the records are read in this process, start to read them.
+        If this process reads the records, start to read them.
         """
         self._pass_over(batch.request.skipped)
         is_repeated = any(each.is_repeated for each in batch.prepared.values())
@@ -694,10 +704,10 @@ class Executor:
             self._position += self.settings.batch_size
 
     def _pull(self, batch: InFlightBatch) -> dict[Node, int]:
-        """Get the batch's data from every source. Return each source's number of samples.
+        """Get the batch's data from every source. Return the number of samples of each source.
 
-        If a source fails or has ended, the other sources still deliver their data, as in DALI. Then the method raises
-        the first error, or StopIteration.
+        If a source fails or has ended, the other sources are still called, as in DALI. Afterwards, the method raises
+        the first error, or StopIteration if no source failed.
         """
         sizes: dict[Node, int] = {}
         ended, failure = False, None
@@ -735,8 +745,8 @@ class Executor:
     def _on_device(self, node: Node, outputs: tuple[TensorList, ...]) -> tuple[TensorList, ...]:
         """Copy the data of a source to the device of its node."""
         move = self.device_stream.to_cpu if node.device == "cpu" else self.device_stream.adopt
-        # The steps of this batch are enqueued later on the same stream, so they need no event, even if another thread
-        # enqueues them.
+        # The batch's steps are enqueued later on the same stream, so the steps see the copies without an event, even if
+        # another thread enqueues the steps.
         with self.device_stream.context():
             return tuple(map(move, outputs))
 
@@ -750,7 +760,7 @@ class Executor:
         return None
 
     def state(self) -> dict[str, Any]:
-        """Return the position after the batches drawn so far, as JSON values for a checkpoint."""
+        """Return the position after the last batch that was started, as JSON values for a checkpoint."""
         return {
             "seed": self.settings.seed,
             "position": self._position,
@@ -760,7 +770,7 @@ class Executor:
         }
 
     def file_lists(self) -> dict[str, str]:
-        """Return digests of the file lists, for the readers that read a list of files in order."""
+        """Return a digest of each reader's list of files. Readers without a list of files are not included."""
         lists = {self._labels[node]: list_identity(reader.dataset) for node, reader in self.readers.items()}
         return {label: identity.hex() for label, identity in lists.items() if identity is not None}
 
@@ -778,7 +788,7 @@ class Executor:
         self.taken = Taken(self.taken.number, state=self.state())
 
     def _restore_readers(self, state: Mapping[str, Any]) -> None:
-        # No batch is in flight, so cursors, settings and counters belong to this thread.
+        # No batch is in flight, so only this thread accesses the cursors, settings and counters.
         for node, reader in self.readers.items():
             reader.cursor.restore(state["readers"][self._labels[node]])
             if reader.processes is not None:
@@ -790,9 +800,8 @@ class Executor:
 def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: ThreadPool) -> None:
     """Start processes in a separate thread, while this process computes the first batches.
 
-    While the processes start, the thread holds no reference to the executor. The thread isn't a daemon, because it may
-    drop the last reference to the executor and its tensors. If a daemon thread drops a tensor while the interpreter
-    exits, the process aborts.
+    While the processes start, the thread holds no reference to the executor. The thread isn't a daemon: a daemon thread
+    could free a tensor of the executor while the interpreter exits, and this would abort the process.
     """
 
     def start() -> None:
@@ -815,7 +824,7 @@ def _run_on(threads: ThreadPool, function: Callable[[], None]) -> None:
     def run(_: int) -> None:
         function()
 
-    # `order=-1` puts the job before all others, because a batch waits for the function
+    # `order=-1` puts the job before all other jobs, because a batch waits for this function.
     threads.submit(Job(run, 1, _nothing, order=-1))
 
 
@@ -824,10 +833,10 @@ def _nothing(failures: dict[int, BaseException]) -> None:
 
 
 def _prepared_in_own_frames(prepare: Callable[[], SourceBatch | None]) -> Iterator[SourceBatch | None]:
-    """Call a source from a generator, whose frame doesn't refer to the caller's frame after the call.
+    """Call a source from a generator, because a finished generator's frame doesn't refer to the caller's frame.
 
-    If a source raises an exception, the exception is stored, and refers to the frames that it passed through. With a
-    normal call, these frames would refer to the pipeline, and only the garbage collector could free the pipeline.
+    If a source raises an exception, the executor stores the exception. With a normal call, the exception's traceback
+    would refer to the pipeline, and only the garbage collector could free the pipeline.
     """
     yield prepare()
 
@@ -852,7 +861,7 @@ def _schedule_batches(
     ready: threading.Barrier,
     begin: ThreadStart,
 ) -> None:
-    """Start the batches of each request: the main function of the scheduler thread.
+    """Start the batches of each request, until None is received. This is the scheduler thread's main function.
 
     Between requests, the thread holds no reference to the executor.
     """

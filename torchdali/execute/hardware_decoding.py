@@ -1,14 +1,15 @@
 """Divide the images of a batch between the device's JPEG decoder, called the engine, and the CPU's threads.
 
-The images of a batch that the engine decodes are the batch's *share*. The executor calls three methods: `accepts` opens
-a share, `submit` submits it to the engine, and `collect` returns the decoded images. The CPU's threads copy the files
-of the share into pinned memory. When all images of a batch have been examined, a separate thread submits the share to
-the engine. The engine decodes into a buffer on the device. The CPU's images are copied into the same buffer, so that
-the whole batch is in one block of memory.
+The engine decodes a part of each batch's images. This part is the batch's *share*. The executor calls three methods:
+`accepts` creates the share of a batch, `submit` passes the share to the engine, and `collect` returns the decoded
+images. The CPU's threads examine each encoded image (*file*). They either decode the image, or copy the file into
+pinned memory and add it to the share. When all images of a batch have been examined, a separate thread passes the share
+to the engine. The engine decodes into a buffer on the device (an *arena*). The images that the CPU decoded are copied
+into the same arena, so that the whole batch is in one block of memory.
 
-An engine doesn't wait for earlier work on a stream. Therefore a buffer on the device is reused only after the host has
-*seen* that its last use is over: the host has queried the event after this use, or has waited for it. The files' memory
-is retained until the host has seen the event after the engine's reads.
+An engine doesn't wait for earlier work on a stream. Therefore an arena is reused only after the host has *seen* the
+event that was recorded after the arena's last use: the host has queried the event, or has waited for it. The files'
+memory is not reused until the host has seen the event that was recorded after the engine's reads.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["HardwareDecoding"]
 
-_ROOM = 1 << 18  # bytes per sample that the first batch reserves for pixels, and again for files
+_ROOM = 1 << 18  # the first batch reserves this number of bytes per sample for pixels, and as many for files
 _ALIGNED = 256
 _FILE_ALIGNED = 64
 _NAME = "torchdali-engine"
 _STATES = 3  # largest number of batches that the engine decodes at the same time
-_MORE = 1.2  # capacity of the engine: expected number of images in a share, times this factor
+_MORE = 1.2  # the engine's capacity is the expected number of images in a share, times this factor
 _MOST_FAILURES = 3  # after this number of failed calls in a row, the engine is no longer used
 
 
@@ -57,7 +58,8 @@ class SharedFiles:
         decoding: The engine and its thread.
         size: Number of images of the batch.
         files: Pinned memory for the files.
-        behind: Number of elements to reserve for the CPU's images, after the engine's images on the device.
+        behind: Number of elements that the arena on the device reserves for images that the CPU decodes. They follow
+            the engine's images.
     """
 
     def __init__(self, decoding: HardwareDecoding, size: int, files: Arena, behind: int) -> None:
@@ -87,7 +89,7 @@ class SharedFiles:
         return self._files.used + sum(map(len, self._more))
 
     def reserve(self, size: int) -> int:
-        """Reserve a number of bytes for copies of files, and return their address."""
+        """Reserve `size` bytes for copies of files, and return the address of the first byte."""
         place = self._files.take(size)
         if place >= 0:
             return self._files.address + place
@@ -97,7 +99,10 @@ class SharedFiles:
         return memory.data_ptr()
 
     def add(self, files: Files, parts: Array, count: int) -> int:
-        """Add copied files to the share. Return the first file's index; -1 if the share was already submitted."""
+        """Add files to the share, after their bytes were copied.
+
+        Return the first file's index in the share; -1 if the share was already submitted.
+        """
         with self._lock:
             if self._future is not None:
                 return -1
@@ -109,7 +114,7 @@ class SharedFiles:
         """Copy one file into pinned memory and add it to the share.
 
         Returns:
-            The copy (the tensor that `data_of` returns); `data` itself if the share was already submitted.
+            The copy. If the share was already submitted, or if the share already contains `data`, `data` itself.
         """
         if any(data is view for view in list(self._views.values())):
             return data
@@ -120,7 +125,7 @@ class SharedFiles:
         return data if index < 0 else self.data_of(index)
 
     def data_of(self, index: int) -> Tensor:
-        """Return the bytes of a file of the share, always as the same tensor."""
+        """Return the bytes of a file of the share. Repeated calls return the same tensor."""
         with self._lock:
             if index not in self._views:
                 self._views[index] = self._bytes_of(self._row(index))
@@ -143,7 +148,7 @@ class SharedFiles:
         raise IndexError(index)
 
     def index_of(self, data: Any) -> int:
-        """Return the index of a file, from the tensor that `data_of` returned for it; -1 for other tensors."""
+        """Return the index for which `data_of` returned the tensor `data`; -1 for other tensors."""
         return next((index for index, view in self._views.items() if view is data), -1)
 
     def table(self) -> Files:
@@ -170,14 +175,15 @@ class SharedFiles:
 
 
 class Decoded:
-    """The images of a share that the engine decodes, by their index in `SharedFiles`; see `DeviceImages`.
+    """The images of a share that the engine decodes. Implements `DeviceImages`.
 
     Args:
         decoding: The engine and its memory.
-        arena: Buffer on the device. The CPU's images are copied into it after the first `used` elements.
-        used: Number of elements for the engine's images.
-        files: Table of the files: `out` is the start of an image, `code` is 0 if the engine accepted the image.
-        event: Event after the engine's writes; None without streams.
+        arena: Buffer on the device. The CPU's images are copied into it, after the engine's images.
+        used: Number of elements in the arena for the engine's images.
+        files: Table with a row per file. The column `out` has the start of the image in the arena; the column `code` is
+            0 if the engine accepted the image.
+        event: Event after the engine's writes; None if the device has no streams.
     """
 
     def __init__(self, decoding: HardwareDecoding, arena: Tensor, used: int, files: Files, event: Any) -> None:
@@ -185,7 +191,7 @@ class Decoded:
         self._share: SharedFiles | None = None
 
     def has(self, indices: Array) -> Array:
-        """Return, for each index, whether the engine accepted the image."""
+        """Return whether the engine accepted the images, as one bool per index in the share."""
         good: Array = self._files["code"][indices] == 0
         return good
 
@@ -226,10 +232,11 @@ class Decoded:
         return (whole.clone() if keeps else whole), []
 
     def _table(self, opened: OpenBuffer) -> tuple[Array, Array, Array, dict[int, Tensor]]:
-        """Return all images' indices in the share, their starts in the CPU's arena and their shapes.
+        """Describe all images of the batch.
 
-        The index is -1 for an image that the CPU decoded. The last result has the pixels of the images that didn't fit
-        into the arena.
+        Returns:
+            For each image, three arrays: the index in the share (-1 if the CPU decoded the image), the start in the
+            CPU's arena, and the shape. Finally a dictionary with the pixels of images that didn't fit into the arena.
         """
         indices, starts = np.full(opened.size, -1, np.int64), np.zeros(opened.size, np.int64)
         shapes, others = np.zeros((opened.size, 3), np.int64), {}
@@ -263,10 +270,10 @@ class HardwareDecoding:
         buffers: Pool of memory for files and pixels.
         count: Number of images of the largest batch.
         threads: Number of the pipeline's threads.
-        edges: All edges (outputs of operators) that decoders or other per-sample operators deliver.
+        edges: The outputs (*edges*) of decoders and other per-sample operators.
 
     Attributes:
-        lost: True if the engine has failed or is closed. Then it must not receive more images.
+        lost: True if the engine has failed or is closed. Then `accepts` creates no more shares.
     """
 
     def __init__(
@@ -287,12 +294,11 @@ class HardwareDecoding:
     # ---------------------------------------------------------------- for the executor
 
     def accepts(self, edge: DataNode, opened: OpenBuffer) -> bool:
-        """Return whether the engine decodes a share of an edge's images; if it does, open the batch's share.
+        """Create a batch's share of an operator's output. Return False if the engine doesn't decode this output.
 
         Args:
-            edge: The edge.
-            opened: The buffer for the batch's results. The share is stored in its arena, which this method adds if
-                necessary.
+            edge: The operator's output.
+            opened: The buffer for the batch's results. The share becomes an attribute of the buffer's arena.
         """
         if self.lost or not is_shared(edge):
             return False
@@ -308,7 +314,8 @@ class HardwareDecoding:
 
         Args:
             batch: The buffers of the batch's results.
-            then: Function that is called once, with True in the engine's thread, or with False in this thread.
+            then: Function that is called once, either with True in the engine's thread, or with False in the thread
+                that called `submit`.
         """
         here, shares = threading.get_ident(), [_share_of(opened) for opened in batch]
         missing, lock = len(shares), threading.Lock()
@@ -325,16 +332,16 @@ class HardwareDecoding:
             share.submit().add_done_callback(one)
 
     def collect(self, edge: DataNode, opened: OpenBuffer, failures: dict[int, BaseException]) -> OpenBuffer:
-        """Wait for the engine's images of a batch. Decode on the CPU the images that the engine didn't accept.
+        """Wait until the engine has processed a batch's share. If the engine rejects an image, decode it on the CPU.
 
         Args:
-            edge: The edge.
+            edge: The decoder's output.
             opened: The results of the batch.
             failures: The errors by sample. If the CPU can't decode an image either, this method adds the error.
 
         Returns:
-            The results with the CPU's images. The attribute `there` contains the engine's images; None if there are
-            none.
+            The results. The attribute `there` contains the images that the engine decoded; None if the engine decoded
+            no image.
         """
         share = _share_of(opened)
         decoded = share.submit().result()
@@ -361,15 +368,15 @@ class HardwareDecoding:
             # If the engine's thread drops the last reference to a pipeline, it runs this method itself.
             mine = threading.current_thread().name.startswith(_NAME)
             thread.shutdown(wait=not mine, cancel_futures=True)
-        self._see_all()  # afterwards, the caller releases the files' memory
+        self._see_all()  # after this call, the caller may release the files' memory
 
     # ---------------------------------------------------------------- in the engine's thread
 
     def start(self, share: SharedFiles, count: int) -> Future[Decoded | None]:
-        """Decode a share in the engine's thread. The result of the future is None without any decoded image.
+        """Decode a share in the engine's thread. The future's result is None if the engine decodes no image.
 
         Args:
-            share: The share. From here on, it belongs to the engine's thread.
+            share: The share. From this call on, only the engine's thread may change it.
             count: Number of files of the share.
         """
         with self._lock:
@@ -385,7 +392,7 @@ class HardwareDecoding:
         try:
             with self.device_stream.context():
                 return self._decode(share)
-        except Exception as error:  # drivers and libraries raise various errors, and memory may be exhausted
+        except Exception as error:  # drivers raise various exceptions, and memory may be exhausted
             self._note_failure(error)
             return None
 
@@ -412,13 +419,13 @@ class HardwareDecoding:
         return None
 
     def _submit(self, engine: JpegEngine, files: Files, arena: Tensor, state: int) -> Any:
-        """Submit files to the engine, and return the event after its writes, even if the call failed."""
+        """Submit files to the engine. Return an event that is recorded afterwards, even if the engine's call failed."""
         stream = self._own_stream()
         with contextlib.nullcontext() if stream is None else on_stream(stream):
             try:
                 engine.decode(files, arena, state, 0 if stream is None else stream.cuda_stream)
                 failure = None
-            except Exception as error:  # a single image can make a whole call fail, so the next call may succeed
+            except Exception as error:  # one image may have caused the failure, so the next call may succeed
                 files["code"], failure = 1, error
         event = self._events[state] = self.device_stream.record(stream)
         if failure is None:
@@ -438,7 +445,7 @@ class HardwareDecoding:
             assert device is not None
             try:
                 self._engine = open_engine(device, self._work)
-            except Exception as error:  # drivers and libraries raise various errors
+            except Exception as error:  # drivers raise various exceptions
                 self._give_up(error)
         return self._engine
 
@@ -474,10 +481,10 @@ class HardwareDecoding:
         """Decode images on the CPU.
 
         Args:
-            results: The batch's results. Decoded pixels replace the files' bytes.
+            results: The batch's results. The method replaces the files' bytes by decoded pixels.
             rest: Indices of the images to decode.
-            upright: True to apply the files' orientation.
-            failures: The errors by sample; errors of these images are added.
+            upright: True to apply the orientation that each file specifies.
+            failures: Dictionary to which the method adds errors, by the image's index.
         """
         fancy = self._work.fancy
         images = decode_together([results[i] for i in rest], upright, fancy=fancy) if rest else []
@@ -492,32 +499,33 @@ class HardwareDecoding:
     def _arena(self, used: int) -> Tensor:
         """Return memory on the device that no kernel and no engine uses.
 
-        The host must have seen the event after the memory's last use, see the module's docstring. This also applies to
-        memory that PyTorch's allocator returns, so the method waits for the current work on the device.
+        The host must have seen the event after the memory's last use (see the module's docstring). If the memory is new
+        from PyTorch's allocator, its last use is unknown. Then the method waits for the computing stream.
         """
         with self._lock:
             for k, (arena, event) in enumerate(self._free):
                 if arena.numel() >= used and (event is None or event.query()):
                     return self._free.pop(k)[0]
-            # Drop the arenas that are too small and that no kernel uses any more.
+            # Drop arenas that are too small, if no kernel uses them any more.
             self._free = [(a, e) for a, e in self._free if a.numel() >= used or not (e is None or e.query())]
             large = [k for k, (arena, _) in enumerate(self._free) if arena.numel() >= used]
             waited = self._free.pop(large[0]) if len(large) >= _STATES - 1 else None
-        if waited is not None:  # wait: the device is slower than the host, so more arenas would only waste memory
+        if waited is not None:  # the device is slower than the host, so another arena would not help
             _see(waited[1])
             return waited[0]
         block = torch.empty(used + used // 4, dtype=torch.uint8, device=self.device_stream.device)
         stream = self._own_stream()
         if stream is not None:
-            # If the batch fails, the memory may be freed while the engine still writes to it.
+            # If the batch fails, Python may free the tensor while the engine still writes to it. With `record_stream`,
+            # PyTorch reuses the memory only after the engine's work.
             block.record_stream(stream)
         event = self.device_stream.record()
         if event is not None:
-            event.synchronize()  # blocks the host, but this is rare: only if no arena is large enough
+            event.synchronize()  # blocks the host, but only if no existing arena is large enough
         return block
 
     def give_back(self, arena: Tensor, event: Any) -> None:
-        """Store an arena for a later batch. It is reused only after all work that is now enqueued on the device."""
+        """Store an arena for a later batch, which uses the arena after all work that is now enqueued on the device."""
         self.device_stream.wait_for(event)
         last = self.device_stream.record()
         with self._lock:
@@ -526,7 +534,7 @@ class HardwareDecoding:
 
 
 def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> EngineWork:
-    """Return the engine's maximum workload per batch, for batches of at most `count` images."""
+    """Return the largest workload that the engine receives per batch, for batches of at most `count` images."""
     constants = [edge.source.constants for edge in edges if edge.source is not None]
     share = max((float(each.get("hw_decoder_load", 0)) for each in constants), default=0.0)
     height, width = (
@@ -544,13 +552,13 @@ def _share_of(opened: OpenBuffer) -> SharedFiles:
 
 
 def _indices(images: ChunkImages) -> Array:
-    """Return the index in the batch's share for each image of a chunk; -1 for images that the CPU decoded."""
+    """Return each image's index in the batch's share; -1 for images that the CPU decoded."""
     indices: Array = images.parts["index"]
     return np.where(indices >= 0, indices + images.first, -1)
 
 
 def _is_complete(opened: OpenBuffer, decoded: Decoded | None) -> bool:
-    """Return whether every image of a batch was decoded, into the device's buffer or the CPU's arena."""
+    """Return whether every image of a batch was decoded by the engine, or by the CPU into the CPU's arena."""
     for _, stored in opened.chunks():
         if not isinstance(stored, ChunkImages):
             return False
@@ -566,6 +574,6 @@ def _is_file(sample: Any) -> bool:
 
 
 def _see(event: Any) -> None:
-    """Wait until an event is done, so that the host has seen it. Do nothing for None."""
+    """Wait until an event is done. Do nothing for None."""
     if event is not None and not event.query():
         event.synchronize()

@@ -1,9 +1,12 @@
 """Run batches through the stages of a plan.
 
-A stage first runs its *steps* (operators over the whole batch), one batch at a time, in the order of the batches, in
-any thread. Then the pool's threads share the samples of the stage's *chain* (operators that run sample by sample). The
-thread that finishes the last sample starts the next stage, so that no thread ever waits for a batch. Some stages may
-run in *replicas*, worker processes that compute batches.
+A stage first runs its *steps* (operators that process a whole batch). A step runs in any thread, but only for one batch
+at a time, and in the order of the batches. Then the thread pool runs the stage's *chain* (operators that process one
+sample after the other): the threads share the batch's samples. The thread that finishes the last sample starts the
+next stage, so that no thread ever waits for a batch. Worker processes called *replicas* may run the first stages.
+
+An *edge* is an output of an operator. If `bad_samples` lets the pipeline continue after errors, failed samples are
+dropped or replaced.
 """
 
 from __future__ import annotations
@@ -55,10 +58,10 @@ class StageRunner:
         datasets: The dataset of each reader that runs in this process.
         bad_samples: The policy for samples that fail.
         start: Function that each thread calls first, with its index.
-        remote_stages: Number of stages, from the first one, that a replica may run.
-        end: Number of stages, from the first one, that this process may run; None for all.
-        caller_queue: Queue of tasks for the thread that waits for the batch; None unless the pipeline is synchronous.
-        buffers: Pool of memory for results; None for a new pool.
+        remote_stages: Number of stages that a replica may run. Stage 0 is the first of them.
+        end: Number of stages that this process runs. Stage 0 is the first of them. None for all stages.
+        caller_queue: In a synchronous pipeline, a queue of tasks for the user's thread; otherwise None.
+        buffers: Pool of memory for results; None to create a pool.
     """
 
     def __init__(
@@ -90,8 +93,9 @@ class StageRunner:
             CompiledChain(s.chain, datasets, self.profile.fell_back, self._empty()) if s.chain else None
             for s in plan.stages
         ]
-        # Prepared operators of each step. Threads add entries without a lock. Two threads run the same step at the same
-        # time only if one of them repeats it without bad samples; then their entries are equivalent.
+        # The prepared operators of each step. Threads add entries without a lock. Two threads may add entries for the
+        # same step at the same time if one of them reruns the step without bad samples. Then the entries are
+        # equivalent.
         self._bodies: dict[Node, Bodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
         self._buffers = {edge: OutputBuffer(self.buffers, self._packs(edge)) for edge in delivered}
@@ -106,20 +110,20 @@ class StageRunner:
         self.device_stream.close()
 
     def _empty(self) -> Empty | None:
-        """Return the function that allocates results; None if operators allocate their results."""
+        """Return the function that allocates memory for results; None if operators allocate the memory themselves."""
         return None if self.device_stream.pins else self.buffers.empty
 
     def _packs(self, edge: DataNode) -> bool:
-        """Return whether an operator's output is stored in one block of memory if its samples' shapes differ."""
+        """Return whether samples of different shapes are stored in one block of memory, because they are copied."""
         stream = self.device_stream
         return (stream.pins or (stream.device is not None and stream.stream is None)) and is_sent(self.plan, edge)
 
     def reset_order(self, first: int, turn: int) -> None:
-        """Set the index and the turn of the next batch, see `BatchDraw`."""
+        """Set the `index` and the `turn` of the next batch (see `BatchDraw`)."""
         self._sequencers = [Sequencer(turn if k < self._remote_stages else first) for k in range(len(self.plan.stages))]
 
     def _order(self, batch: InFlightBatch, stage: int) -> int:
-        """Return a batch's running number among the batches whose stage runs in this process."""
+        """Return a batch's running number among the batches that run a stage in this process."""
         return batch.draw.turn if stage < self._remote_stages else batch.draw.index
 
     def begin(self, batch: InFlightBatch) -> None:
@@ -128,10 +132,10 @@ class StageRunner:
             self._sequencers[0].enter(self._order(batch, 0), partial(self._run_steps, batch))
 
     def go_on(self, batch: InFlightBatch, stage: int) -> None:
-        """Start a batch at a later stage. A replica has run the earlier stages."""
+        """Start a batch at a later stage, after a replica has run the earlier stages."""
         batch.stage = stage
         for edge, values in batch.values.items():
-            # A replica leaves the outputs of a "mixed" operator on the CPU.
+            # A replica returns the outputs of a "mixed" operator on the CPU.
             if edge.device != "cpu" and values.device.type == "cpu":
                 with self.device_stream.context():
                     batch.values[edge] = self.device_stream.to_device(values)
@@ -139,15 +143,14 @@ class StageRunner:
 
     def _run_steps(self, batch: InFlightBatch) -> None:
         """Run the steps of the batch's stage, then submit its chain."""
-        # The batch belongs to this thread: either this thread passed the batch to the sequencer, or it finished the
-        # same steps for the previous batch. The sequencer admits one batch at a time, so operators with state process
+        # The batch belongs to this thread. The sequencer admits one batch at a time, so operators with state process
         # the batches in order.
         try:
             # Each thread has its own current stream, so this thread must select the pipeline's stream.
             with self.device_stream.context():
                 self._run_all(batch, self._orders[batch.stage])
         except BaseException as error:
-            # Admit the next batch first, so that it doesn't wait for a failed batch.
+            # Admit the next batch before this batch ends with its error, so that the next batch doesn't wait.
             self._sequencers[batch.stage].leave()
             self.fail(batch, error, first=batch.stage + 1)
             return
@@ -185,7 +188,10 @@ class StageRunner:
         self.profile.step(node, started, batch.draw.size, batch.draw.index)
 
     def _run_on_the_rest(self, batch: InFlightBatch, node: Node, error: Exception) -> tuple[TensorList, ...]:
-        """Run a failed step again, without the samples that make it fail; raise the error if no single sample fails."""
+        """Run a failed step again without the samples for which it fails.
+
+        If the step fails for no single sample, raise the error.
+        """
         while batch.draw.size:
             alone = fail_alone(batch, node, self.device_stream, self._rng(batch, node))
             failures: dict[int, BaseException] = dict(alone)
@@ -201,9 +207,9 @@ class StageRunner:
         return tuple(TensorList.from_samples([]) for _ in node.outputs)
 
     def _before(self, batch: InFlightBatch, node: Node | None = None) -> set[Node]:
-        """Return the nodes that have run for a batch: the nodes of earlier stages, and the stage's steps before `node`.
+        """Return the nodes that have run for a batch when `node`, a step of the current stage, runs.
 
-        Without `node`, all steps of the current stage have run.
+        If `node` is None, return the nodes that have run after the current stage's chain.
         """
         order = self._orders[batch.stage]
         steps = order if node is None else order[: order.index(node)]
@@ -224,12 +230,12 @@ class StageRunner:
         Args:
             batch: The batch.
             ran: The nodes that have run.
-            results: Outputs of a chain.
-            failures: The errors, by sample.
+            results: Outputs of the chain in which the samples failed; empty if the samples failed in a step.
+            failures: The errors, by the sample's index.
             node_of: Function that returns the node that raised an error.
         """
         nodes = {i: node_of(error) for i, error in failures.items()}
-        # A sample must not be dropped because of a failed request to an object store: the sample itself may be good.
+        # If a request to an object store failed, the sample itself may be good, so the sample must not be dropped.
         unread = [i for i, error in failures.items() if isinstance(error, StoreError)]
         first, bad_samples = min(unread or failures), self._bad_samples
         sample = None if is_batch_level(failures[first]) else first
@@ -248,7 +254,7 @@ class StageRunner:
             batch.values.update(zip(node.outputs, self._results(batch, node), strict=True))
 
     def _can_recompute(self, batch: InFlightBatch, node: Node) -> bool:
-        """Return whether a node is a step without side effects or state, and its inputs are still available."""
+        """Return whether a node is a step without side effects and state, and its inputs still exist."""
         stateful = node.preserve or node.operator.options.make is not None
         return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
 
@@ -263,7 +269,7 @@ class StageRunner:
         return batch.rng_of(self.settings.seed, node) if node.operator.schema.random else None
 
     def _run_chain(self, batch: InFlightBatch) -> None:
-        """Run the stage's chain: a small batch immediately in this thread, other batches on the pool's threads."""
+        """Run the stage's chain, in this thread if the batch is small, otherwise in the pool's threads."""
         compiled = self._chains[batch.stage]
         if compiled is None or batch.draw.size == 0:
             if compiled is not None:
@@ -301,20 +307,20 @@ class StageRunner:
         if wants_spans(self.settings.device):
             function = add_span(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
         if division.at_once:
-            # The batch stays in the thread that ran the stage's steps. In a synchronous pipeline, this is the user's
-            # thread. If a KeyboardInterrupt arrives there, it ends the batch, as during a step.
+            # The chain runs in the thread that ran the stage's steps. In a synchronous pipeline, this is the user's
+            # thread. If a KeyboardInterrupt arrives in the user's thread, the batch ends, as during a step.
             function(0)
             self._chain_done(run, {})
             return
         finish: Done = partial(self._chain_done, run)
         if self._caller_queue is not None:
-            # The thread that finishes last, a worker or the hardware decoder's thread, passes the batch to the user's
-            # thread, which waits in `Executor._wait`.
+            # Whichever thread finishes last (a worker thread or the hardware decoder's thread) passes the batch to the
+            # user's thread, which waits in `Executor._wait`.
             finish = partial(_in_calling_thread, self._caller_queue, finish)
         if shared:
             finish = partial(self._finish_when_submitted, run, finish)
-        # From here on, the batch belongs to the workers. This thread must not access the batch any more, because the
-        # last worker may already run the next stage.
+        # From here on, the batch belongs to the worker threads. This thread must not access the batch any more, because
+        # a worker thread may already run the next stage.
         self.threads.submit(Job(function, run.count, finish, order=batch.draw.index, keep_going=keep_going))
 
     def _bind(self, run: ChainRun, way: Way) -> Callable[[range], Collection[int]]:
@@ -347,8 +353,7 @@ class StageRunner:
     def _chain_done(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
         """Collect the results and start the next stage.
 
-        All workers have written their results: `Job.work` counts the finished chunks under a lock, which orders the
-        workers' writes before this call.
+        `Job.work` counts the finished chunks under a lock, so this thread sees the results of all worker threads.
         """
         batch = run.batch
         if batch.finished.is_set():
@@ -365,7 +370,7 @@ class StageRunner:
             for edge, opened in run.opened.items():
                 if opened.there is None:
                     batch.values[edge] = self._close_batch(edge, run)
-            # Now all small values of the batch exist, and are copied to the device together with larger values.
+            # Now all values of the batch exist. Small values are copied to the device together with larger values.
             for edge, opened in run.opened.items():
                 if opened.there is not None:
                     self._join(edge, run, opened.there)
@@ -388,7 +393,7 @@ class StageRunner:
     def _differing(self, batch: InFlightBatch, edge: DataNode, error: RuntimeError) -> Exception:
         """Build the error for samples that can't form a batch, for example because their dtypes differ.
 
-        The error names the operator. If a record lacks an output, the error also names the record.
+        The error names the operator. If a record of a dataset lacks an output, the error also names the record.
         """
         for origin in read_edges(edge):
             assert origin.source is not None
@@ -410,7 +415,7 @@ class StageRunner:
                 run.batch.values.there.append(opened.there)
 
     def _join(self, edge: DataNode, run: ChainRun, there: DeviceImages) -> None:
-        """Create the batch of an edge from images that the hardware decoder decoded and images that the CPU decoded."""
+        """Create the batch of an edge from the hardware decoder's images and the CPU's images."""
         batch, opened = run.batch, run.opened[edge]
         with self.device_stream.context():
             flat, starts, shapes, uploaded = there.join(opened, self._small(batch), self._is_kept(edge))
@@ -422,7 +427,7 @@ class StageRunner:
         batch.values[edge] = values if layout else set_assumed_layout(edge, values)
 
     def _small(self, batch: InFlightBatch) -> list[TensorList]:
-        """Return the values that the next stage's steps need on the device, if they aren't there yet."""
+        """Return the CPU values that the next stage's steps need on the device, and that were not copied yet."""
         later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
         return [v for v in map(batch.values.get, later) if v is not None and v.uploaded is None]
 
@@ -437,8 +442,8 @@ class StageRunner:
         batch, arena, stream = run.batch, run.opened[edge].arena, self.device_stream
         values = batch.values[edge]
         stored = values.current_storage()
-        # This thread enqueues the copy before any thread enqueues the steps of the next stage. So the pipeline's stream
-        # runs these steps after the copy.
+        # This thread enqueues the copy before any thread enqueues the next stage's steps. Therefore these steps run
+        # after the copy.
         with stream.context():
             if arena is None or not isinstance(stored, PackedSamples) or stream.stream is None:
                 batch.values[edge] = stream.to_device(values)
@@ -450,7 +455,7 @@ class StageRunner:
         )
 
     def _source_infos(self, batch: InFlightBatch, edge: DataNode) -> Sequence[str] | None:
-        """Return the origin of each sample of an edge, as reported by its reader or source; None if unknown."""
+        """Return the origin (for example the file) of each sample of an edge; None if the origins are unknown."""
         origin = self._source_edges[batch.stage][edge]
         if origin is None:
             return None
@@ -475,17 +480,21 @@ class StageRunner:
         if batch.stage == self._end:
             self.finish(batch)
         else:
-            # If it is the batch's turn, the batch stays in this thread. Otherwise, the batch now belongs to the thread
-            # that finishes these steps for the previous batch.
+            # If it is the batch's turn, this thread runs the next stage's steps. Otherwise, the thread that finishes
+            # these steps for the previous batch will run them, and the batch now belongs to that thread.
             self._sequencers[batch.stage].enter(self._order(batch, batch.stage), partial(self._run_steps, batch))
 
     def fail(self, batch: InFlightBatch, error: BaseException, first: int = 0) -> None:
         """End a batch with an error.
 
-        From stage `first` on, the batch still takes its turn in each sequencer, so that later batches aren't blocked.
+        Args:
+            batch: The batch.
+            error: The error.
+            first: The first stage that the batch hasn't entered.
         """
         for stage in range(first, self._end):
-            # In its turn, now or later, the batch runs no steps: the sequencer admits the next batch immediately.
+            # Later batches wait for this batch's turn. When the turn comes, the failed batch runs no steps, and admits
+            # the next batch immediately.
             sequencer = self._sequencers[stage]
             sequencer.enter(self._order(batch, stage), sequencer.leave)
         self.finish(batch, error)
@@ -502,11 +511,11 @@ class StageRunner:
             # All kernels of this batch are enqueued before the event. Later kernels belong to later batches.
             batch.outcome.ready = self.device_stream.record()
         batch.values.clear()
-        # After this line, the batch belongs to the user's thread. That thread waits for `finished`, so it sees all
-        # writes above.
+        # After this line, the batch belongs to the user's thread. The user's thread waits for `finished`, so it sees
+        # all writes above.
         batch.finished.set()
 
 
 def _in_calling_thread(caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]) -> None:
-    """Pass the steps after a chain to the thread that waits for the batch."""
+    """Let the thread that waits for the batch call `finish`."""
     caller_queue.put(partial(finish, failures))
