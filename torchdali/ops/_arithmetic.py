@@ -4,9 +4,10 @@ This module declares one hidden operator for each function of `torchdali.kernels
 ``math.sqrt`` and so on. It also defines the expressions that `DataNode`'s Python operators (such as ``__add__``) and
 `torchdali.math` look up by name.
 
-Operands that are numbers don't become nodes. Instead, the function's node has a text argument ``constants`` with one
-item per operand: a number and its dtype, or ``_`` for an input. For example, ``Constant(255).uint8() - x`` is recorded
-as ``math.sub(x, constants="255:uint8, _")``.
+In a pipeline's graph, each call of an operator is a node. Operands that are numbers don't become nodes. Instead, the
+node of the function has a text argument ``constants`` with one item per operand: a number and its dtype, or ``_`` for
+an operand that isn't a number. For example, ``Constant(255).uint8() - x`` is recorded as
+``math.sub(x, constants="255:uint8, _")``.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _operands(constants: str, dtypes: tuple[torch.dtype, ...]) -> list[arithmeti
 
 
 def _read(constants: str) -> Parts:
-    """Parse a text like ``"255:uint8, _"`` to a `Number` for each number, and None for each input."""
+    """Parse a text like ``"255:uint8, _"``. Return a `Number` for each number, and None for each ``_``."""
     return tuple(_read_part(part) for part in constants.split(", ")) if constants else ()
 
 
@@ -154,7 +155,7 @@ def _record(name: str, operands: tuple[Any, ...]) -> Any:
 
 
 def _check_nesting(name: str, index: int, operand: Any) -> None:
-    """Raise an error for a list that contains nodes: their values aren't known while the graph is built."""
+    """Raise an error if an operand is a list that contains nodes."""
     if isinstance(operand, (list, tuple)) and any(isinstance(o, DataNode) for o in operand):
         raise TypeError(
             f"input {index} of operator `{arithmetic.SYMBOLS.get(name, name)}` must be a node, a number, an array "

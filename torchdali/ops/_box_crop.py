@@ -1,4 +1,4 @@
-"""Operators that crop images at random so that the windows contain some of the images' boxes."""
+"""Operators that choose random crop windows, so that each window contains enough of an image's boxes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _crop_outputs(arguments: Any) -> int:
     return 3 + int(arguments["inputs"] == 2) + bool(arguments["output_bbox_indices"])
 
 
-_ONE = [1.0, 1.0]  # the default; the code compares by identity, because the user may pass equal numbers
+_ONE = [1.0, 1.0]  # default value; the code tests with `is` whether the user passed a list, even an equal one
 
 
 @operator(
@@ -69,27 +69,29 @@ def random_bbox_crop(
     total_num_attempts: int = -1,
     rng: BatchRng,
 ) -> BatchOutput | tuple[BatchOutput, ...]:
-    """Draw a random window that contains enough of an image's boxes, and return the boxes relative to the window.
+    """Choose a random window that contains enough of an image's boxes, and return the boxes relative to the window.
 
-    The search has rounds. Each round draws one of the ``thresholds`` or, with ``allow_no_crop``, may instead choose the
-    whole image. The round then makes up to ``num_attempts`` attempts to find a window. A window is accepted if its
-    aspect ratio is allowed, the boxes reach the threshold, and at least one box is kept. The search ends when a window
-    is accepted.
+    The operator searches for a window in rounds. Each round chooses one of the ``thresholds`` at random, and then makes
+    up to ``num_attempts`` attempts to find a window. A window is accepted if its aspect ratio is allowed, the boxes
+    reach the threshold, and at least one box is kept (unless the image has no boxes). If ``allow_no_crop`` is True, a
+    round may choose the whole image instead of a threshold. The search ends when a window is accepted or the whole
+    image is chosen.
 
     Args:
         boxes: ``(N, 4)`` or ``(N, 6)`` float32 in [0, 1], relative to the image or volume.
         labels: ``(N, ...)`` of any dtype, one label per box. If a box is removed, its label is removed too.
         all_boxes_above_threshold: True if all boxes must reach the threshold; False if one box is enough.
-        allow_no_crop: True if a round may choose the whole image, with all of its boxes. Without effect if
+        allow_no_crop: True if a round may choose the whole image, with all of its boxes. This argument has no effect if
             ``crop_shape`` is passed.
         aspect_ratio: Minimum and maximum ratio of the window's width to its height. For volumes, pass two numbers for
             all ratios, or six numbers: the limits of x/y, x/z and y/z. If ``input_shape`` is passed, ratios are
             computed from extents in pixels, otherwise from extents relative to the image. If minimum and maximum are
-            equal, the larger extent is drawn, and the smaller extent is computed from the ratio.
+            equal, the larger extent is random, and the smaller extent is computed from the ratio.
         bbox_layout: Order of a box's numbers: x, y, z for its start, and X, Y, Z for its end or W, H, D for its size.
             Default: ``"xyXY"`` or ``"xyzXYZ"``.
-        bbox_prune_threshold: Keep a box if at least this share of it, and at least one pixel, is in the window.
-            Default: keep a box if its center is in the window.
+        bbox_prune_threshold: Minimum share of a box that must be in the window, from 0 to 1. Boxes with a smaller share
+            and boxes outside of the window are removed. Default: a box is removed if its center is outside of the
+            window.
         crop_shape: Extents of the window in pixels, instead of random extents. Requires ``input_shape``.
         input_shape: Extents of the image in pixels.
         ltrb: False if boxes are x, y, width and height, instead of two corners. Deprecated: use ``bbox_layout``.
@@ -104,10 +106,11 @@ def random_bbox_crop(
         total_num_attempts: Number of attempts after which the best window so far is used. Default: -1, no limit.
 
     Returns:
-        The window's start ``(d,)`` and extents ``(d,)``, float32, x first, relative to the image, or in pixels if
-        ``crop_shape`` is passed; the kept boxes, clipped to the window and relative to the window; their labels if
-        ``labels`` is passed; and their indices if ``output_bbox_indices`` is True. The window is empty if
-        ``total_num_attempts`` is reached before a window had an allowed aspect ratio.
+        Three to five outputs: the window's start, the window's extents, the kept boxes, the labels of the kept boxes
+        (if ``labels`` is passed), and the indices of the kept boxes (if ``output_bbox_indices`` is True). Start and
+        extents are float32 ``(d,)`` in the order x, y, z. They are relative to the image, or in pixels if
+        ``crop_shape`` is passed. The boxes are clipped to the window, and relative to the window. The window is empty
+        if no window had an allowed aspect ratio in ``total_num_attempts`` attempts.
 
     Raises:
         RuntimeError: an argument is out of range or contradicts another argument, a box is outside of [0, 1], or the
@@ -156,9 +159,10 @@ def random_bbox_crop(
 
 
 class _AttemptNumbers:
-    """The random numbers of a search: each attempt of a sample uses `width` numbers.
+    """Random numbers for the search for windows.
 
-    An attempt's numbers depend only on the sample and the attempt's index, not on the other attempts of a call.
+    Each attempt to find a sample's window uses `width` numbers, which depend only on the sample and on the attempt's
+    index.
     """
 
     def __init__(self, rng: BatchRng, width: int) -> None:
@@ -238,7 +242,7 @@ def _box_layout(axes: int, layout: str | None, ltrb: bool) -> str:
 
 
 class _NumberOrder:
-    """The order of a box's numbers in a layout, and the conversion of boxes to starts and ends and back."""
+    """Converts boxes from a layout (an order of a box's numbers) to starts and ends, and back."""
 
     def __init__(self, axes: int, layout: str) -> None:
         self._sized = "W" in layout
@@ -277,7 +281,10 @@ def _within(numbers: Array) -> bool:
 
 
 def _extents(name: str, value: Any, layout: str | None, count: int, axes: int) -> Array | None:
-    """Return the extents ``(count, axes)`` that an argument specifies, x first; None if it isn't passed."""
+    """Convert the argument ``input_shape`` or ``crop_shape`` to an array ``(count, axes)`` in the order x, y, z.
+
+    Return None if the user didn't pass the argument.
+    """
     if value is not None and not isinstance(value, Column):
         return _always(name, tuple(as_list(value)), layout, axes).repeat(count, 0)
     rows = None if value is None else [tuple(as_list(row)) for row in value]
@@ -325,7 +332,7 @@ def _select_boxes(
 
 
 def _labels(labels: TensorList, boxes: kernel.Boxes) -> Tensor:
-    """Return the labels of all boxes in one tensor. If a sample has more labels than boxes, the rest is ignored.
+    """Return the labels of all boxes in one tensor. If a sample has more labels than boxes, only the first are used.
 
     Raises:
         RuntimeError: a sample has fewer labels than boxes.
@@ -368,11 +375,11 @@ def ssd_random_crop(
         images: ``(H, W, C)`` of any dtype.
         boxes: ``(N, 4)`` float32: left, top, right and bottom, relative to the image.
         labels: ``(N, ...)`` of any dtype, one label per box.
-        num_attempts: Number of attempts to find a window before another threshold is drawn.
+        num_attempts: Number of attempts to find a window before another threshold is chosen.
 
     Returns:
-        The cropped images; the boxes whose centers are in the window, relative to the window; and the labels of these
-        boxes.
+        The cropped images, the boxes whose centers are in the window, and the labels of these boxes. The boxes are
+        relative to the window.
     """
     if not len(boxes):
         return [], [], []

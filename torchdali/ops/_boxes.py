@@ -70,7 +70,8 @@ class _Known:
     def offsets_of_arrays(self, boxes: Array, indices: Array) -> Array:
         """Compute `offsets` with NumPy.
 
-        PyTorch releases the GIL in each call, and threads then wait to get it back. NumPy keeps it in small calls.
+        PyTorch releases the GIL in each call, and threads then wait to get the GIL back. NumPy keeps the GIL in small
+        calls.
         """
         anchors, means, stds = self.arrays
         beside, result = anchors[indices], boxes * np.float32(self.scale)
@@ -122,9 +123,9 @@ def box_encoder(
 ) -> tuple[Data, Data]:
     """Assign boxes to the anchors of a single-shot detector (SSD).
 
-    Each anchor gets the box with the largest intersection over union, if this value is above ``criteria``. In addition,
-    each box is assigned to its best anchor, even if the intersection over union is below ``criteria``. If several
-    candidates are equally good, the last one is used.
+    Each anchor gets the box with the largest intersection over union, if the intersection over union is above
+    ``criteria``. In addition, each box is assigned to the anchor with the largest intersection over union, even if it
+    is below ``criteria``. If several boxes or anchors are equally good, the last one is used.
 
     Args:
         boxes: ``(N, 4)`` float32: left, top, right and bottom.
@@ -139,8 +140,9 @@ def box_encoder(
         stds: Four numbers by which the offsets of x, y, width and height are divided; they must not be 0. Default: 1.
 
     Returns:
-        Encoded boxes, ``(M, 4)`` float32: center x, center y, width and height of each anchor's box, or of the anchor
-        itself if it has no box. And the label of each anchor's box, ``(M,)`` int32, 0 for anchors without a box.
+        Two outputs: the encoded boxes ``(M, 4)`` float32 and their labels ``(M,)`` int32. An encoded box is the center
+        x, center y, width and height of the anchor's box, or of the anchor itself if the anchor has no box. The label
+        of an anchor without a box is 0.
 
     Raises:
         RuntimeError: an argument is out of range or has the wrong length, ``labels`` isn't int32, or there are fewer

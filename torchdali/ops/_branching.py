@@ -49,19 +49,19 @@ def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNod
 
 
 def merge(input_0: Any, input_1: Any, /, *, predicate: DataNode, **options: Any) -> DataNode:
-    """Merge two nodes that `split` has returned, or results computed from them, to one batch.
+    """Merge the two nodes that `split` returned, or two results that were computed from these nodes, to one batch.
 
     Args:
-        input_0: Node with the samples whose predicate is true. If the node contains all samples of the batch, the other
-            samples are ignored.
-        input_1: Node with the samples whose predicate is false. If the node contains all samples of the batch, the
-            other samples are ignored.
+        input_0: Node with the samples whose predicate is true. If the node also contains samples whose predicate is
+            false, these samples are ignored.
+        input_1: Node with the samples whose predicate is false. If the node also contains samples whose predicate is
+            true, these samples are ignored.
         predicate: One scalar per sample, on the CPU, the same as in the call of `split`.
         options: The arguments ``device``, ``name`` and ``preserve``.
 
     Raises:
-        RuntimeError: the predicate isn't a node; or, while the pipeline runs, the two inputs differ in dtype, number of
-            axes or layout.
+        RuntimeError: the predicate isn't a node. If the two inputs differ in dtype, number of axes or layout, the error
+            is raised when the pipeline runs.
         ValueError: the predicate is not on the CPU.
     """
     _check(predicate, "merge")
@@ -81,7 +81,7 @@ def not_(input: Any, /, **options: Any) -> Any:
 
 
 def validate_logical(input: Any, /, *, expression_name: str, expression_side: str, **options: Any) -> Any:
-    """Check an operand of ``and`` or ``or``, and return it unchanged.
+    """Check an operand of ``and`` or ``or``, and return the operand unchanged.
 
     Args:
         input: The operand.

@@ -32,7 +32,7 @@ def cache(
     bytes: ByteSize | None = None,
     path: FilePath | None = None,
 ) -> Any:
-    """Cache samples, so that the reader and the operators before the cache run only once for each record.
+    """Cache samples, so that the reader and the operators before the cache process each sample only once.
 
     Random operators must be called after the cache. A cached sample is computed again only if its file has changed.
     Outside of a pipeline, in debug mode and in the dynamic mode, `cache` returns its inputs. DALI doesn't have this
@@ -59,15 +59,18 @@ def cache(
 
 
 CachePlace = int | str | os.PathLike[str] | None
-"""Place of a loader's cache: a size in memory, a folder (a path, or a text with a path separator), or None."""
+"""A loader's argument ``cache``: the size of a cache in memory, the folder of a cache, or None for no cache.
+
+A folder is a path, or a text with a path separator.
+"""
 
 
 def cache_in(images: Any, place: CachePlace) -> Any:
     """Cache images in memory or in a folder, as a loader's argument ``cache`` specifies.
 
     Args:
-        images: Node of the images.
-        place: Value of the argument ``cache``; None to return the images unchanged.
+        images: Node whose values are the images.
+        place: Value of the argument ``cache``; None to return the node unchanged.
 
     Raises:
         ValueError: the value is neither a size nor a folder.
@@ -123,6 +126,6 @@ def _cache(*, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]) ->
 def _cached_with_labels(
     *, samples: Any, **options: Annotated[Any, shares(LoaderOptions)]
 ) -> Annotated[Dataset, OutputCount(1)]:
-    """Read samples like `_cache`. The last output, the label, is known without reading the sample."""
+    """Read samples like `_cache`, and the sample's label as the last output."""
     opened: Dataset = samples.open()
     return opened

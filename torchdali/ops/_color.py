@@ -53,7 +53,7 @@ def _affine_batch(
 
     Args:
         image: ``(batch, ..., H, W, C)``.
-        numbers: Function that returns factor and offset for the input dtype, the output dtype and the `values`.
+        numbers: Function of the input dtype, the output dtype and the `values`. It returns the factor and the offset.
         values: Arguments of the operator, each either one number for the batch or one per sample.
         dtype: Output dtype; None for the input's dtype.
         out: Tensor that the result may be written to.
@@ -66,7 +66,7 @@ def _affine_batch(
     return affine_intensities(image, [numbers_of(*row) for row in rows], kind, out)
 
 
-_f32 = np.float32  # float32, as in DALI: the rounding of halves depends on the last bits of factors and offsets
+_f32 = np.float32  # factors and offsets are computed in float32, because DALI's results depend on their last bits
 
 
 def _brighten(source: torch.dtype, kind: torch.dtype, factor: float, shift: float) -> Numbers:

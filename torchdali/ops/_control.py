@@ -1,4 +1,4 @@
-"""Hidden operators (not in `fn`): ``if``, ``and``, ``or`` and ``not`` in pipelines, and the choices of `auto_aug`.
+"""Hidden operators (not in `fn`) for ``if``, ``and``, ``or`` and ``not`` in pipelines, and for `auto_aug.core.select`.
 
 A conditional divides a batch among its branches. Each branch processes only its own samples, and an operator of this
 module merges the branches' results to one batch.
@@ -37,7 +37,7 @@ def _chosen_layout(layouts: tuple[str, ...], arguments: Any) -> str:
 
 
 def _merged_layout(layouts: tuple[str, ...], arguments: Any) -> str:
-    """Return the common layout of the branches that have a layout. A branch without samples may have none."""
+    """Return the common layout of the branches that have a layout. A branch without samples may have no layout."""
     return _chosen_layout(tuple(filter(None, layouts)) or ("",), arguments)
 
 
@@ -57,7 +57,7 @@ class _Chooser:
 
     def _see(self, value: Tensor, what: str) -> None:
         kind = value.dtype, value.ndim
-        with self._lock:  # several threads may process first samples at the same time
+        with self._lock:  # several threads may call this method at the same time
             if self._kind not in (None, kind):
                 assert self._kind is not None
                 raise RuntimeError(
@@ -108,7 +108,7 @@ def _part(value: Data, /) -> Data:
 
 @operator(title="select")
 def _case(index: Data, /, *, count: int) -> Data:
-    """Convert a number to the index of a branch: rounded up, and clamped to the existing branches."""
+    """Round a number up to the index of a branch, and clamp the index to the range of the branches' indices."""
     return _cases(index[None], count)[0]
 
 

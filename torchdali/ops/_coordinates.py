@@ -72,8 +72,8 @@ def _matrices(m: Array | None, mt: Array | None, t: Array | None, *, size: int) 
     """Return the transposed matrices and the translation vectors that the arguments M, MT and T specify.
 
     Args:
-        m, mt, t: ``(rows, n)`` float32, flattened per row; ``rows`` is the batch size, or 1 for all samples. None if
-            the user did not pass the argument.
+        m, mt, t: Values of the arguments: float32 arrays with one row per sample, or one row for all samples. None for
+            an argument that the user didn't pass.
         size: Number of coordinates of a point.
     """
     if mt is not None and (m is not None or t is not None):
@@ -114,10 +114,10 @@ def _transform(
 
 
 def _map_points(points: Tensor, matrix: Tensor, moved: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return ``points @ matrix + moved``; the matrices and translations are broadcast over the leading axes.
+    """Return ``points @ matrix + moved``. Matrices and translations are broadcast over the leading axes of the points.
 
-    The product is always computed by `torch.bmm`, with one matrix for each ``(N, D)`` set of points. `torch.mm` may
-    round differently, so a sample's result would depend on the number of samples in the call.
+    The product is computed by `torch.bmm`, even for a single sample. `torch.mm` may round differently, and a sample's
+    result would then depend on the number of samples in the call.
     """
     lead, number = points.shape[:-2], math.prod(points.shape[:-2])
     matrices = matrix.expand(*lead, -1, -1).reshape(number, *matrix.shape[-2:])
@@ -161,11 +161,11 @@ def coord_transform(
     T: PerFrame[list[float]] | None = None,
     dtype: DType = torch.float32,
 ) -> Points:
-    """Apply an affine map to points: ``out = M @ in + T`` for the coordinates on the last axis.
+    """Apply an affine map to points: ``out = M @ in + T``. The last axis contains a point's coordinates.
 
     Args:
-        points: ``(..., N, D)``: N points with D coordinates, uint8, int16, uint16, int32 or float32. If the input has
-            no frames but an argument has one value per frame, the same points are transformed for every frame.
+        points: ``(..., N, D)``: N points with D coordinates, uint8, int16, uint16, int32 or float32. If an argument has
+            one value per frame and the points have no axis of frames, the output has one set of points per frame.
         M: Matrix ``(rows, D)`` as a list of rows or as one list of all numbers in row-major order. The output points
             have ``rows`` coordinates. A single number scales all coordinates. Default: the identity.
         MT: Matrix ``(rows, D + 1)`` that contains both M and, in its last column, T.
@@ -199,11 +199,11 @@ def _transformed_batch(points: Tensor, a: Arguments) -> Tensor:
 
 
 def _mirrors(axes: Mapping[str, tuple[Any, Any]], names: str, size: int) -> Array:
-    """Return the signs and offsets that mirror coordinates.
+    """Return the factors (1 or -1) and offsets that mirror coordinates: ``out = in * factor + offset``.
 
     Returns:
-        ``(2, rows, size)`` float32, so that ``out = in * array[0] + array[1]``. There is one row per sample, or one row
-        for all samples.
+        A float32 array ``(2, rows, size)`` of the factors and the offsets, with one row per sample, or one row for all
+        samples.
     """
     flipped = []
     for i, (flip, center) in enumerate(axes[name] for name in names[:size]):
@@ -234,7 +234,7 @@ def coord_flip(
     """Mirror points: ``out = 2 * center - in`` for each flipped coordinate.
 
     Args:
-        points: ``(N, D)`` float32: N points with D coordinates, 1 to 3.
+        points: ``(N, D)`` float32: N points with 1 to 3 coordinates each.
         center_x: Position on the x axis around which points are mirrored.
         center_y: Position on the y axis around which points are mirrored.
         center_z: Position on the z axis around which points are mirrored.
@@ -283,9 +283,12 @@ def _flip_boxes(boxes: Tensor, mirrored: Sequence[Array], ltrb: bool) -> Tensor:
 
 
 def _flipped_array(boxes: Array, mirrored: Sequence[Array], ltrb: bool) -> Array:
-    """Compute `_flip_boxes` in NumPy. This is several times faster, as only mirrored coordinates are computed."""
+    """Mirror boxes like `_flip_boxes`, but with NumPy.
+
+    This function is several times faster, because it computes only the mirrored coordinates.
+    """
     result = boxes.copy()
-    with np.errstate(all="ignore"):  # boxes may be infinite
+    with np.errstate(all="ignore"):  # boxes may contain infinite numbers
         for axis, where in enumerate(mirrored):
             low, high = boxes[:, axis : axis + 1], boxes[:, axis + 2 : axis + 3]
             np.subtract(1, high if ltrb else low + high, out=result[:, axis : axis + 1], where=where)
@@ -351,27 +354,29 @@ def bbox_rotate(
 ) -> BatchOutput | tuple[BatchOutput, ...]:
     """Rotate boxes in the same way as `rotate` rotates the image that contains them.
 
-    The canvas is the area of the rotated image. Results are clipped to the canvas.
+    The canvas is the area of the image that `rotate` returns. The rotated boxes are clipped to the canvas.
 
     Args:
         boxes: ``(N, 4)`` float32.
         labels: ``(N,)`` or ``(N, 1)`` int32, one label per box. If a box is removed, its label is removed too.
         angle: Angle in degrees, counterclockwise.
         bbox_layout: ``"xyXY"`` for boxes of two corners, ``"xyWH"`` for boxes of a corner, width and height.
-        bbox_normalized: True if input boxes are relative to the image, and output boxes to the canvas; False if all
-            boxes are in pixels.
+        bbox_normalized: True if input boxes are relative to the image and output boxes are relative to the canvas;
+            False if all boxes are in pixels.
         input_shape: Shape of the image in pixels, in the order of ``shape_layout``.
         keep_size: True to use a canvas of the image's size; by default, the canvas grows as in `rotate`.
         mode: ``"expand"`` returns the smallest box that contains the whole rotated box. ``"fixed"`` keeps the box's
-            size, but swaps width and height if the box's horizontal sides become closer to vertical. ``"halfway"``
-            returns the mean of both sizes.
-        remove_threshold: Minimum share of a box's area that must be on the canvas, at least 0 and below 1. Other boxes
-            are removed.
+            width and height, but swaps width and height if the rotated horizontal sides are closer to vertical than to
+            horizontal. ``"halfway"`` returns a box whose width and height are the means of the results of the two other
+            modes.
+        remove_threshold: Minimum share of a box's area that must be on the canvas, at least 0 and below 1. Boxes with a
+            smaller share are removed.
         shape_layout: Layout of ``input_shape``; it must contain H and W.
         size: Height and width of the canvas in pixels; by default, ``keep_size`` determines the canvas.
 
     Raises:
-        RuntimeError: an unknown layout or mode, an invalid shape, or ``keep_size`` together with ``size``.
+        RuntimeError: the layout or the mode is unknown, a shape is invalid, or ``keep_size`` is passed together with
+            ``size``.
     """
     _check_boxes(mode, bbox_layout, remove_threshold)
     if keep_size and size:
@@ -395,7 +400,7 @@ def bbox_rotate(
 
 
 def _check_size_type(size: Any) -> None:
-    """Raise an error if the dtype of per-sample canvas sizes isn't supported; DALI supports the same dtypes."""
+    """Raise an error if the dtype of per-sample canvas sizes isn't supported. DALI supports the same dtypes."""
     kind = size.dtype if isinstance(size, Column) else None
     if kind is not None and kind not in _SIZE_TYPES:
         raise batch_level(RuntimeError(f"size must be int32, int64, uint32 or float32, got {kind}"))

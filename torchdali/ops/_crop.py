@@ -1,4 +1,4 @@
-"""The operators `crop`, and `crop_mirror_normalize`, which also mirrors, normalizes and transposes images."""
+"""The operator `crop`, and the operator `crop_mirror_normalize` that also mirrors, normalizes and transposes images."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from torchdali.tensors import TensorList
 __all__ = ["crop", "crop_mirror_normalize", "crop_window", "finish_of"]
 
 CROP_LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW")
-"""Layouts that crops accept. Data without a layout gets the first one with its number of axes."""
+"""Layouts that crops accept. For data without a layout, the first layout with the data's number of axes is used."""
 
 Picture = Annotated[Tensor, Takes(CROP_LAYOUTS)]
 
@@ -67,7 +67,7 @@ _NORMALIZED = (torch.float32, torch.float16, torch.uint8, torch.int8)
 
 
 class _Whole(float):
-    """Default of an extent that the user didn't pass; the code can distinguish it from a 0 that the user passed."""
+    """Class of the default 0 of extents. The code can distinguish this default from a 0 that the user passes."""
 
     __slots__ = ()
 
@@ -90,7 +90,7 @@ def crop_window(
     crop_pos_z: PerSample[float] = 0.5,
     rounding: Annotated[str, one_of(ROUNDINGS)] = "round",
 ) -> Window:
-    """Return the cropped axes, and the window's start and extent on each of them.
+    """Return the cropped axes, and the window's start and extent on each of these axes.
 
     The window starts at ``crop_pos * (extent of the image - extent of the window)``.
 
@@ -99,7 +99,8 @@ def crop_window(
         layout: Layout of the image.
         crop: Extents ``(H, W)`` or ``(D, H, W)`` of the window in pixels, truncated to integers. If an extent is below
             1, its axis is not cropped.
-        crop_d: Depth of the window in pixels, instead of ``crop``. For data with frames but no depth: number of frames.
+        crop_d: Depth of the window in pixels, instead of ``crop``. For data with frames but without a depth axis,
+            ``crop_d`` is the number of frames.
         crop_h: Height of the window in pixels, instead of ``crop``.
         crop_w: Width of the window in pixels, instead of ``crop``.
         crop_pos_x: Horizontal position of the window, from 0 (left) to 1 (right). Default: 0.5, the center.
@@ -171,7 +172,7 @@ def crop(
         data: Images, sequences of frames or volumes in any layout.
         dtype: Output dtype. Values are truncated and saturated. Default: the input's dtype.
         fill_values: Values of pixels outside of the image if ``out_of_bounds_policy`` is ``"pad"``: one number for all
-            channels, or one per channel. They are converted to the output dtype as in C: truncated and wrapped.
+            channels, or one per channel. The numbers are converted to the output dtype as in C: truncated and wrapped.
         out_of_bounds_policy: Treatment of windows that reach outside of the image: ``"error"`` raises an error,
             ``"trim_to_shape"`` returns only the pixels inside, ``"pad"`` fills the pixels outside with ``fill_values``,
             ``"clamp"`` repeats the edge, ``"wrap"`` repeats the image, ``"reflect_1001"`` mirrors the image and repeats
@@ -198,10 +199,11 @@ def _edit(constants: Mapping[str, Any]) -> Edit:
 
 
 def narrow_to_crop(program: ImageProgram, arguments: Mapping[str, Any], rng: Any = None) -> ImageProgram | None:
-    """Append a crop to an image program.
+    """Add a crop to an image program.
+
+    An image program describes the region of an image to compute, and how to resize and flip the region.
 
     Args:
-        program: The program: the region of the image to compute, and how to resize and flip it.
         arguments: Arguments of an operator. Only the arguments that `crop_window` accepts are used.
 
     Returns:
@@ -256,15 +258,15 @@ def _orders(layout: str, output_layout: str) -> tuple[tuple[int, ...], tuple[int
 
 
 def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
-    """Crop each image of a batch to the window from `crop_window`; return NumPy views of the images.
+    """Crop the images of a batch on the CPU, and return the cropped images as views into the batch.
 
     Args:
         data: ``(N, ...)`` on the CPU.
         window: Arguments of `crop_window`. An argument with one value per sample is a `Column`.
 
     Returns:
-        An array ``(N, ...)`` if all windows have the same position, otherwise a list of arrays. None if the batch is
-        empty, the window's size differs from sample to sample, or a window reaches outside of its image.
+        A NumPy array ``(N, ...)`` if all windows have the same position, otherwise a list of N arrays. None if the
+        batch is empty, the window's size differs from sample to sample, or a window reaches outside of its image.
     """
     array = data.numpy()
     drawn = {k: v for k, v in window.items() if isinstance(v, Column)}
@@ -313,7 +315,7 @@ def crop_mirror_normalize(
         data: Images, sequences of frames or volumes in any layout.
         dtype: Output dtype: float32 (the default), float16, uint8 or int8. Integers are rounded and saturated.
         fill_values: Values of pixels outside of the image if ``out_of_bounds_policy`` is ``"pad"``: one number for all
-            channels, or one per output channel. They are not normalized.
+            channels, or one per output channel. These values are not normalized.
         mean: Mean that is subtracted, in units of the input: one number for all channels, or one per channel.
         mirror: Nonzero to mirror the image horizontally.
         out_of_bounds_policy: Treatment of windows that reach outside of the image: ``"error"`` raises an error,
@@ -329,8 +331,8 @@ def crop_mirror_normalize(
 
     Raises:
         RuntimeError: the window reaches outside of the image with the policy ``"error"``, the dtype is not supported,
-            ``output_layout`` is not a permutation of the input's layout, or an argument with values for channels has
-            neither one value nor one per channel.
+            ``output_layout`` is not a permutation of the input's layout, or ``mean``, ``std`` or ``fill_values`` has
+            neither one value nor one value per channel.
     """
     if dtype not in _NORMALIZED:
         raise RuntimeError(f"dtype must be float32, float16, uint8 or int8, got {dtype}")
@@ -381,10 +383,12 @@ def _edit_all(constants: Mapping[str, Any]) -> Edit | None:
 
 
 def _options(last: Mapping[str, Any], constants: Mapping[str, Any]) -> Callable[[ImageOptions], ImageOptions] | None:
-    """Return the function that edits the `ImageOptions` of a program; None if the arguments don't fit three channels.
+    """Return a function that adds the output of `crop_mirror_normalize` to the options of an image program.
+
+    Return None if a list of values doesn't have 1 or 3 values, or if the output's layout isn't CHW or HWC.
 
     Args:
-        last: Arguments of `crop_mirror_normalize` that the user passed and that determine the output's values.
+        last: The arguments of `constants` that determine the output's dtype, layout and values.
         constants: All arguments that are the same for all samples.
     """
     if last == _BYTES:
@@ -398,10 +402,10 @@ def _options(last: Mapping[str, Any], constants: Mapping[str, Any]) -> Callable[
 
 
 def output_of(**arguments: Any) -> Output:
-    """Describe the output of `crop_mirror_normalize` with these arguments, for images of three channels.
+    """Return the dtype, layout and values of the output of `crop_mirror_normalize`, for images with three channels.
 
     Raises:
-        RuntimeError, TypeError, ValueError: `crop_mirror_normalize` would raise the same error.
+        RuntimeError, TypeError, ValueError: `crop_mirror_normalize` raises the same error for these arguments.
     """
     last = {**_OF_THE_OUTPUT, **arguments}
     planar = last.pop("output_layout") == "CHW"
@@ -413,10 +417,10 @@ def output_of(**arguments: Any) -> Output:
 def _scaling(
     dtype: torch.dtype, mean: list[float], std: list[float], scale: float, shift: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return the factors and offsets of three channels.
+    """Return three factors and three offsets that normalize the channels of an image.
 
-    Return None if factors and offsets can't reproduce the operator's exact result. The caller then needs a table of all
-    256 values.
+    Return None if factors and offsets can't reproduce the operator's exact result. The caller then uses a table of the
+    results for the 256 values of a uint8.
     """
     scaling = affine(tuple(mean), tuple(std), scale, shift, 3, 3)
     factor, offset = ((1.0,), (0.0,)) if scaling is None else (scaling.factor, scaling.offset)
@@ -487,10 +491,7 @@ def finish_of(
     images: Images, *, dtype: torch.dtype, mean: Any, mirror: int | Column, channel_first: bool,
     scale: float, shift: float, std: Any, fill_values: list[float], out_of_bounds_policy: str,
 ) -> Finish:  # fmt: skip
-    """Check the arguments of `crop_mirror_normalize`; return the arguments of the kernels on the device.
-
-    All windows must have the same size.
-    """
+    """Check arguments of `crop_mirror_normalize`, and convert the arguments to a `Finish` for the device's kernels."""
     out_of_bounds(out_of_bounds_policy, borders=False)
     check_fill(fill_values, (images.channels,), 0)
     channels = images.channels
@@ -503,8 +504,8 @@ def finish_of(
 def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) -> tuple[Tensor, tuple[int, int]] | None:
     """Return the table of windows for `normalize_batch`, on the device, and the windows' common height and width.
 
-    Return None if windows have different sizes or reach outside of their images. The general implementation then pads
-    the windows or raises the error.
+    Return None if windows have different sizes or reach outside of their images. `crop_mirror_normalize` then processes
+    the images one by one.
     """
     device = images.flat.device
     if images.uniform and not any(isinstance(value, Column) for value in window.values()):
@@ -532,7 +533,7 @@ def _windows_of_one_size(images: Images, layout: str, window: dict[str, Any]) ->
 
 @device_cache(maxsize=64)
 def _same_windows(count: int, values: int, width: int, y: int, x: int, device: torch.device) -> Tensor:
-    """Return the table of windows for images of one size, with the same window in each. It is cached on the device."""
+    """Return the table of windows on the device, for images of one size that all have the same window."""
     return upload(table([np.arange(count, dtype=np.int64) * values, width, y, x]), device)
 
 
@@ -547,12 +548,6 @@ def _windows(
 
 
 def _mirror_slice(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
-    """Mirror a region of a window along one axis.
-
-    Args:
-        part: Slices of the region.
-        axis: Index of the axis.
-        extent: Extent of the window on this axis.
-    """
+    """Mirror the slices of a region along one axis, on which the surrounding window has `extent` elements."""
     low, high, _ = part[axis].indices(extent)
     return (*part[:axis], slice(extent - high, extent - low), *part[axis + 1 :])

@@ -62,7 +62,7 @@ def debayer(
     first = _position(blue_position)
     chosen = (algorithm or "").lower() or _default(image)
     if chosen == _OF_ACCELERATORS:
-        first = 1 - first[0], 1 - first[1]  # the kernels write this position's color to the third channel
+        first = 1 - first[0], 1 - first[1]  # so that the color at `blue_position` is written to the third channel
     name = _kernel(chosen, image)
     shape = (*mosaic.shape, 1 if name == "gray" else 3)
     if out is None or out.shape != shape or out.dtype != image.dtype:

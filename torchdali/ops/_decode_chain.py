@@ -2,11 +2,11 @@
 
 A decode chain decodes only the region of an image that its operators use. The operators are called the chain's parts.
 Each part edits an `ImageProgram`, which describes how to compute the result from the encoded image (see
-`declaration.narrowing`). The native library executes the programs of several samples in one call. The transforms of
-`torchdali.DataLoader` (`_pictures`) are a chain of a single part.
+`declaration.narrowing`). The native library executes the programs of several samples in one call.
 
-If the library is missing or doesn't support an image, `_decode_windows` processes common chains. In all other cases,
-the parts' own implementations run one after the other. An error contains the index of the part that raised it.
+If the native library is missing or doesn't support an image, `_decode_windows` processes common chains. For all other
+chains, the implementations of the parts are called one after the other. If a part raises an error, the part's index is
+recorded in the error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from torchdali.rng import prepare as draw_ahead
 __all__: list[str] = []
 
 Columns = Mapping[str, Sequence[Any]]
-"""Per-sample arguments, by their names in the chain. "inputs" contains the inputs after the encoded image."""
+"""For each per-sample argument, one value per sample. The key "inputs" has the inputs after the encoded image."""
 
 
 def _layout(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
@@ -99,9 +99,9 @@ class _BoundPart:
     """A part of a chain: an operator with its constant arguments.
 
     Attributes:
-        edit: Function that adds the operator to image programs; see `Edit`.
-        varies: True if the edit differs between images of the same size, because it depends on per-sample arguments,
-            further inputs or random numbers.
+        edit: Describes how the operator changes image programs; see `Edit`.
+        varies: True if the edit differs between images of the same size, because the operator has per-sample arguments,
+            several inputs or random numbers.
     """
 
     def __init__(self, part: ChainPart, layout: str) -> None:
@@ -117,7 +117,7 @@ class _BoundPart:
         self._body = prepare(self.operator, part.constants, layouts).single
 
     def arguments(self, values: Columns, count: int) -> Sequence[dict[str, Any]]:
-        """Return one dict of arguments per sample, with the sample's further inputs under the key "inputs"."""
+        """Return one dict of arguments per sample. The key "inputs" has the inputs after the encoded image."""
         columns = {name: [shape_values(v, axes, name) for v in values[key]] for name, key, axes in self._axes}
         if self._takes_inputs:
             columns["inputs"] = list(values.get("inputs", [()] * count))
@@ -129,7 +129,7 @@ class _BoundPart:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def run(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
-        """Run the operator's own implementation for one sample."""
+        """Call the operator's implementation, which doesn't use image programs, for one sample."""
         (row,) = self.arguments(values, 1)
         arguments = {k: v for k, v in row.items() if k != "inputs"}
         if self._is_random:
@@ -173,7 +173,7 @@ class _FusedDecoder:
         return program
 
     def _build(self, size: tuple[int, int], varying: Sequence[Mapping[str, Any]], rng: Any) -> ImageProgram | None:
-        """Build the program of an image; None if the parts' own implementations must run.
+        """Build the program of an image. Return None if the implementations of the parts must be called instead.
 
         Args:
             size: Height and width of the image.
@@ -235,7 +235,10 @@ class _FusedDecoder:
         return result
 
     def _run_window(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor | None:
-        """Decode and resize only the region that one sample needs, without the library; None if this saves no work."""
+        """Decode and resize only the region that the chain keeps, without the native library.
+
+        Return None if `render_resized` doesn't support the sample's program.
+        """
         with FusedPart(0):
             header = peek_header(data)
         if rng is not None:
@@ -251,7 +254,7 @@ class _FusedDecoder:
         return place_result(pixels, out)
 
     def _run_parts(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
-        """Process one sample with the parts' own implementations, one after the other."""
+        """Call the implementations of the parts one after the other, for one sample."""
         if rng is not None:
             rng.restart()
         last = len(self._parts) - 1

@@ -1,4 +1,7 @@
-"""Execute image programs in Python, if the native library is missing or doesn't support an image."""
+"""Execute image programs in Python, if the native library is missing or doesn't support an image.
+
+An image program describes the region of an image to compute, and how to resize and flip the region.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,14 @@ from torchdali.ops._resize import arguments_of, axes_of, resampling
 __all__ = ["render_resized", "resized_part"]
 
 _DECODER = FusedPart(0)
-_BORDER = 2  # rows or columns at each edge that may depend on pixels outside of the image, with linear filters
+_BORDER = 2  # number of rows or columns at each edge that linear filters may compute from pixels outside of the image
 
 
 def render_resized(data: Tensor, header: ImageHeader, program: ImageProgram) -> Tensor | None:
     """Decode and resize only the region that an image program needs.
 
-    The program's mirroring isn't applied. Return None if the program needs the whole image.
+    The result isn't flipped, even if the program flips its region. Return None if the program needs the whole image, or
+    if the program doesn't resize with DALI's filters.
     """
     rows, columns, options = program.rows, program.columns, program.options
     if options.filters is None or program.filter is None or rows.low > rows.high or columns.low > columns.high:
@@ -50,10 +54,10 @@ def _decode_upper(data: Tensor, bottom: int, decoding: Mapping[str, Any]) -> Ten
 def _decode_window(
     data: Tensor, program: ImageProgram, decoding: Mapping[str, Any]
 ) -> tuple[Tensor, list[tuple[float, float]] | None]:
-    """Decode the window of a program, at the program's scale.
+    """Decode the window of a program.
 
     Returns:
-        The decoded pixels, and the region that must be resized; None for all pixels.
+        The decoded pixels, and the region of these pixels to resize. The region is None if all pixels must be resized.
     """
     if program.scale <= 1:
         return decode_crop(data, *program.window, **decoding), None
@@ -67,7 +71,7 @@ def resized_part(program: ImageProgram, filters: Mapping[str, Any], pixels: Call
 
     Args:
         filters: Arguments of `resampling` that choose the filters.
-        pixels: Function that returns at least the given number of the image's upper rows.
+        pixels: Function of a number n that returns at least the upper n rows of the image.
     """
     rows, columns = axes_kept = program.rows, program.columns
     region = [(each.low, each.high) for each in axes_kept]

@@ -58,8 +58,8 @@ def decoding(
             value that the file can store becomes the largest value of the dtype, or 1 for float32.
         output_type: Color space of the output. ``ANY_DATA`` keeps the file's channels unchanged.
         use_fast_idct: True to decode JPEGs to uint8 RGB with libjpeg's faster inverse DCT. The pixels differ from the
-            exact result by a few levels. The option has no effect on images that EXIF rotates, or if the package
-            simplejpeg (the extra ``image``) isn't installed.
+            exact result by a few levels. The option has no effect on images that are rotated because of their EXIF
+            orientation, or if the package simplejpeg (the extra ``image``) isn't installed.
     """
 
 
@@ -85,8 +85,8 @@ def decoder_hints(
         host_memory_padding: Accepted without effect. In DALI: bytes of pinned memory to reserve for each thread.
         host_memory_padding_jpeg2k: Accepted without effect. In DALI: bytes of pinned memory to reserve for JPEG 2000.
         hw_decoder_load: Share of a batch, from 0 to 1, that the GPU's hardware JPEG decoder decodes. It applies to
-            `image` and `image_random_crop` with ``device="mixed"`` on GPUs with a hardware JPEG decoder. Elsewhere, it
-            has no effect.
+            `image` and `image_random_crop` with ``device="mixed"`` on GPUs with a hardware JPEG decoder. In all other
+            cases, it has no effect.
         hybrid_huffman_threshold: Accepted without effect. In DALI: number of pixels above which Huffman codes are
             decoded on the GPU.
         jpeg_fancy_upsampling: With ``device="mixed"``, True interpolates the chroma of JPEGs, and False repeats each
@@ -106,7 +106,7 @@ def cache_hints(
     cache_threshold: int = 0,
     cache_type: str = "",
 ) -> None:
-    """Arguments of DALI's cache of decoded images on the GPU. torchdali accepts them, but doesn't cache images here.
+    """Arguments of DALI's cache of decoded images on the GPU. In torchdali, they have no effect.
 
     Args:
         cache_batch_copy: Accepted without effect. In DALI, True copies all cached images of a batch in one call.
@@ -227,7 +227,8 @@ def image_random_crop(
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
-        num_attempts: Number of random windows to try; after that, the largest allowed window is used.
+        num_attempts: Maximum number of random windows to try. If none of these windows fits into the image, the largest
+            allowed window is used.
         random_area: Minimum and maximum area of the window, as a fraction of the image's area.
         random_aspect_ratio: Minimum and maximum ratio of the window's width to its height.
 
@@ -344,7 +345,7 @@ def _decode_window(
 
 
 def place_window(size: tuple[int, int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Window:
-    """Return the window of an image in which the axes in `axes` are cropped, and the other axes are whole.
+    """Return the window that is cropped on the axes in `axes`, and has the image's full extent on the other axes.
 
     Raises:
         RuntimeError: the window is empty or reaches outside of the image.
@@ -372,9 +373,11 @@ _RANDOM = ("num_attempts", "random_area", "random_aspect_ratio")
 def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | None:
     """Return the edit that adds a decoder to image programs; None if the decoder's result isn't uint8 RGB.
 
+    An image program describes the region of an image to compute, and how to resize and flip the region.
+
     Args:
         constants: Arguments of the decoder that are the same for all samples.
-        narrow: Function that appends the decoder's crop to a program; None if the decoder doesn't crop.
+        narrow: Function that adds the decoder's crop to a program; None if the decoder doesn't crop.
     """
     usual = constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB
     if not usual or constants.get("dtype", torch.uint8) != torch.uint8:

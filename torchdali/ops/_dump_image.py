@@ -14,7 +14,7 @@ from torchdali.tensors import TensorList
 
 __all__ = ["dump_image"]
 
-_WORDS = np.array([f"{value} ".encode() for value in range(256)])  # padded with zero bytes
+_WORDS = np.array([f"{value} ".encode() for value in range(256)])  # NumPy pads the texts with zero bytes
 Batch = Annotated[TensorList, Takes()]
 
 

@@ -23,11 +23,11 @@ Interleaved = Annotated[Tensor, Takes(("HWC",))]
 
 @operator(marks=("frames",))
 def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equalized:
-    """Equalize the histogram of each channel, so that its values use the full range from 0 to 255.
+    """Equalize the histogram of each channel, so that the channel's values use the full range from 0 to 255.
 
-    A value ``v`` becomes ``round(255 * (cdf(v) - n0) / (n - n0))``. ``cdf(v)`` is the number of the channel's pixels
-    with a value up to ``v``, ``n0`` is the number of its pixels with the smallest value, and ``n`` is the number of all
-    of its pixels. If all pixels of a channel have the same value, the channel is unchanged. In sequences, each frame is
+    A value ``v`` becomes ``round(255 * (cdf(v) - n0) / (n - n0))``. Here, ``cdf(v)`` is the channel's number of pixels
+    with a value up to ``v``, ``n0`` is the number of pixels with the channel's smallest value, and ``n`` is the number
+    of all pixels. If all pixels of a channel have the same value, the channel is unchanged. In sequences, each frame is
     equalized separately.
 
     Args:
@@ -35,7 +35,7 @@ def equalize(image: Equalized, /, *, layout: Layout, out: Out = None) -> Equaliz
             FCHW.
 
     Raises:
-        RuntimeError: the dtype isn't uint8, the image has no pixels, or it has no channels or too many.
+        RuntimeError: the dtype isn't uint8, the image has no pixels, or the number of channels isn't from 1 to 128.
     """
     result = _place(image, out)
     source, target = _channel_last(image, layout), _channel_last(result, layout)
@@ -72,18 +72,18 @@ def clahe(
 ) -> Interleaved:
     """Equalize the histogram of each tile of an image, with limited contrast (CLAHE).
 
-    The image is divided into tiles, and each tile has its own histogram. Bins that are larger than ``clip_limit`` times
-    the mean bin are clipped, and the excess is distributed evenly over all bins. A pixel's value is interpolated
-    bilinearly from the equalizations of the four nearest tiles. Source: K. Zuiderveld, "Contrast limited adaptive
-    histogram equalization", Graphics Gems IV, 1994.
+    The image is divided into tiles, and each tile has its own histogram. Bins with more pixels than ``clip_limit``
+    times the mean bin are clipped, and the excess pixels are distributed evenly over all bins. A pixel's value is
+    interpolated bilinearly between the equalizations of the four nearest tiles. Source: K. Zuiderveld, "Contrast
+    limited adaptive histogram equalization", Graphics Gems IV, 1994.
 
     Args:
         image: ``(H, W, 1)`` gray or ``(H, W, 3)`` RGB images, uint8.
         bins: Accepted without effect: histograms always have 256 bins, as in DALI's CPU operator.
         clip_limit: Maximum size of a bin, as a multiple of the mean bin. If 0 or negative, bins aren't limited.
         luma_only: True to equalize only the lightness of RGB images (L in CIE Lab); False to equalize each channel.
-        tiles_x: Number of tiles in a row of tiles.
-        tiles_y: Number of tiles in a column of tiles.
+        tiles_x: Number of tiles from left to right.
+        tiles_y: Number of tiles from top to bottom.
 
     Raises:
         ValueError: the dtype isn't uint8, or the image doesn't have 1 or 3 channels.

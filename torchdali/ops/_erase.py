@@ -50,10 +50,10 @@ def erase(
             the second, and so on. Default: 0 for all regions.
         axes: Indices of the axes that ``anchor`` and ``shape`` refer to. Regions contain all elements of the other
             axes. Default: all axes of the layout except the channels.
-        axis_names: Axes by their letters in the layout, instead of ``axes``.
+        axis_names: Letters of the axes in the layout, instead of ``axes``.
         centered_anchor: True if ``anchor`` is the center of each region, instead of the start.
-        fill_value: Value that regions are filled with: one number, or one per channel. It is converted to the data's
-            dtype as in C: truncated and wrapped. Default: 0.
+        fill_value: Value that regions are filled with: one number, or one number per channel. The numbers are converted
+            to the data's dtype as in C: truncated and wrapped. Default: 0.
         normalized: True if ``anchor`` and ``shape`` are relative to the data's extents.
         normalized_anchor: True if ``anchor`` is relative to the data's extents.
         normalized_shape: True if ``shape`` is relative to the data's extents.
@@ -142,7 +142,7 @@ def _relative(
     normalized_anchor: bool = False,
     normalized_shape: bool = False,
 ) -> tuple[bool, bool, bool]:
-    """Return three bools: anchors are relative, shapes are relative, anchors are centers."""
+    """Return three bools: whether anchors are relative, whether shapes are relative, whether anchors are centers."""
     if normalized and (normalized_anchor or normalized_shape):
         raise RuntimeError("normalized cannot be combined with normalized_anchor and normalized_shape")
     return normalized or normalized_anchor, normalized or normalized_shape, centered_anchor
@@ -187,7 +187,7 @@ def _spans(
     Args:
         anchor, shape: Values of the arguments, flattened.
         lengths: Extents of the data on the regions' axes.
-        relative_anchor, relative_shape: True if the values are relative to the data's extents.
+        relative_anchor, relative_shape: True if the values of `anchor` or `shape` are relative to the data's extents.
         centred: True if the anchors are the centers of the regions.
     """
     anchor = anchor or (0.0,) * len(shape)
@@ -213,8 +213,8 @@ def _spans(
 def _content(fill: Sequence[float], data: Tensor, channel: int) -> Tensor:
     """Return a tensor of the data's shape that contains one fill value per channel.
 
-    The tensor is broadcast, so it needs little memory. Only its last axis and its channels are stored in full, because
-    a copy from a broadcast last axis is slow.
+    The tensor is broadcast from a small tensor. The last axis isn't broadcast, because a copy from a broadcast last
+    axis is slow.
     """
     kept = {channel, data.ndim - 1, channel - 1 if channel == data.ndim - 1 else channel}
     shape = [n if axis in kept else 1 for axis, n in enumerate(data.shape)]

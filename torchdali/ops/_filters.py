@@ -129,10 +129,10 @@ def _windows(sigma: list[float], window_size: list[int], axes: int) -> list[tupl
 
 
 def _room(x: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor | None:
-    """Return a tensor for a filter's result, or None to let the filter allocate one.
+    """Return the tensor that a filter writes its result into, or None to let the filter allocate the tensor.
 
-    On the CPU, a filter from uint8 to uint8 writes a float32 tensor, which `_finish` converts. Other filters write into
-    `out`, the sample's memory in the batch, unless `out` is None.
+    On the CPU, a filter with uint8 input and output writes float32 values, and `_finish` then converts the values to
+    uint8. All other filters write into `out` (the sample's memory in the output batch), unless `out` is None.
     """
     return torch.empty(x.shape, dtype=torch.float32) if x.is_cpu and x.dtype == dtype == torch.uint8 else out
 
@@ -206,7 +206,10 @@ def laplacian(
 def _derivatives(
     axes: int, normalized_kernel: bool, scale: Any, smoothing_size: Any, window_size: Any
 ) -> list[tuple[list[Sequence[float]], float]]:
-    """Return, for the derivative along each axis, one window per axis and the factor of the derivative."""
+    """Return the windows and the factor of each derivative. There is one derivative per axis.
+
+    A derivative has one window per axis: the window on its own axis differentiates, and the other windows smooth.
+    """
     windows = match_axes("window_size", window_size, axes)
     smooth = None if smoothing_size is None else match_axes("smoothing_size", smoothing_size, axes)
     scales = match_axes("scale", scale, axes)
@@ -226,12 +229,7 @@ def _derivatives(
 
 
 def _check_windows(sizes: Sequence[int], place: int) -> None:
-    """Check the window sizes of a derivative.
-
-    Args:
-        sizes: One size per axis.
-        place: Index of the derivative's axis. The windows on the other axes smooth the derivative.
-    """
+    """Check the window sizes of the derivative along the axis with the index `place`."""
     for number, size in enumerate(sizes):
         name, least = ("window_size", 3) if number == place else ("smoothing_size", 1)
         if not least <= size <= _LAPLACIAN_LIMIT or size % 2 == 0:
@@ -266,7 +264,7 @@ def filter(
             (``edge``) repeats the edge pixel, ``wrap`` repeats the image, ``constant`` (``fill``, ``pad``) is
             ``fill_value``.
         dtype: Output dtype: the input's dtype (the default), or float32.
-        mode: ``"same"`` keeps the image's shape; ``"valid"`` returns only pixels whose whole window is inside of the
+        mode: ``"same"`` keeps the image's shape. ``"valid"`` returns only pixels whose whole window is inside of the
             image.
 
     Raises:
@@ -353,7 +351,7 @@ def morph(
         border_mode: Values of the pixels outside of the image: ``constant`` ignores these pixels, ``replicate`` repeats
             the edge pixel, ``reflect`` mirrors the image and repeats the edge, ``reflect_101`` mirrors it without
             repeating the edge, ``wrap`` repeats the image.
-        iterations: Number of times to apply the operation.
+        iterations: Number of times that all pixels are replaced.
         mask_size: Height and width of the rectangle in pixels.
     """
     axes = _spatial(layout, data.ndim)

@@ -174,7 +174,8 @@ def full_like(data_like: Data, fill_value: Data, /) -> Data:
 
     Args:
         data_like: Data that determines the output's shape, dtype and layout; its values are ignored.
-        fill_value: A number, or values that can be broadcast to the shape. They are converted as in `cast`.
+        fill_value: A number, or values that can be broadcast to the shape of ``data_like``. The values are converted as
+            in `cast`.
     """
     return _spread(convert(fill_value, data_like.dtype), tuple(data_like.shape))
 
@@ -216,7 +217,7 @@ def full(fill_value: Data, /, *, layout: str | None = None, shape: PerSample[lis
     """Broadcast an input to a shape.
 
     Args:
-        fill_value: A number, or values that can be broadcast to the shape. The output has the same dtype.
+        fill_value: A number, or values that can be broadcast to the shape. It also determines the output's dtype.
         layout: Layout of the output. Default: no layout.
         shape: Shape of the output. Default: the output is a scalar, the first element of ``fill_value``.
 

@@ -47,17 +47,17 @@ def inflating(
     """Decompress one LZ4 block, or several chunks that are an LZ4 block each.
 
     Args:
-        shape: Shape of the decompressed data; with chunks, the shape of each decompressed chunk.
+        shape: Shape of the decompressed block, or of each decompressed chunk.
         algorithm: Compression algorithm. It must be ``"LZ4"``.
         check_output_size: Accepted without effect: the size of the decompressed data is always checked.
-        chunk_offsets: Offset of each chunk in the data, in bytes. Default: with ``chunk_sizes``, each chunk begins at
-            the end of the chunk before it.
-        chunk_sizes: Size of each compressed chunk in bytes. Default: with ``chunk_offsets``, each chunk ends at the
-            next chunk's offset.
+        chunk_offsets: Offset of each chunk in the data, in bytes. If you pass only ``chunk_sizes``, each chunk begins
+            at the end of the previous chunk.
+        chunk_sizes: Size of each compressed chunk in bytes. If you pass only ``chunk_offsets``, each chunk ends at the
+            offset of the next chunk.
         dtype: Output dtype. Default: uint8.
-        layout: Layout of the decompressed data; with chunks, the layout of each chunk. Default: no layout.
-        sequence_axis_name: Letter of the first axis, which counts the chunks, in the output's layout. Used only with
-            chunks and a ``layout``.
+        layout: Layout of the decompressed block, or of each decompressed chunk. Default: no layout.
+        sequence_axis_name: Letter that is added to ``layout`` for the axis of the chunks. It is used only if the data
+            has chunks and ``layout`` is passed.
     """
     if algorithm.upper() != "LZ4":
         raise RuntimeError(
@@ -86,7 +86,7 @@ def inflating(
 _MOST, _BEST = (
     1 << 20,
     256,
-)  # bytes of output that are always accepted; LZ4's maximum compression ratio
+)  # output size in bytes that is always accepted, and LZ4's maximum compression ratio
 
 
 @operator(name="decoders.inflate", layout=lambda layouts, arguments: arguments["layout"], variant=_variant)

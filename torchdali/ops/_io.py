@@ -1,4 +1,4 @@
-"""The operator `io.file.read`, which reads files whose paths are its input."""
+"""The operator `io.file.read`, which reads files. Its input contains the paths of the files."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def nonsilent_region(
         raise RuntimeError(f"nonsilent_region: the input must have one dimension, got {data.ndim}")
     if window_length <= 0:
         raise RuntimeError(f"window_length must be positive, got {window_length}")
-    sums_floats = data.dtype.is_floating_point  # DALI's sums of integers are exact, so it ignores `reset_interval`
+    sums_floats = data.dtype.is_floating_point  # as in DALI, `reset_interval` isn't checked for integers
     if sums_floats and reset_interval != -1 and (reset_interval <= 0 or reset_interval % window_length):
         raise RuntimeError(
             f"reset_interval must be -1 or a multiple of window_length={window_length}, got {reset_interval}"
@@ -127,7 +127,7 @@ def preemphasis_filter(
     """Subtract a fraction of the previous sample from each sample: ``x[i] - preemph_coeff * x[i - 1]``.
 
     Args:
-        data: Signal, integers or floats of any shape. The filter follows the order of the elements in memory.
+        data: Signal, integers or floats of any shape. The previous sample is the previous element in memory.
         border: Value before the first sample: ``"clamp"`` repeats the first sample, ``"reflect"`` uses the second
             sample, and ``"zero"`` uses 0.
         dtype: Output dtype: an integer dtype (values are rounded), float32 (the default) or float64.

@@ -1,7 +1,8 @@
-"""Decoders for pipelines with an accelerator, in which a hardware decoder decodes a share of the images.
+"""Hidden operators (not in `fn`) that decode a part of each batch on the CPU.
 
-For an image that is deferred to the hardware decoder, these operators return the encoded bytes instead of pixels; see
-`execute.hardware_decoding`. From all other images, these operators decode only the region that later operators use.
+The other part of the batch, called the device's share, is decoded by the device's hardware decoder; see
+`execute.hardware_decoding`. For the images of this share, the operators return the encoded bytes instead of pixels.
+For all other images, the operators decode only the region that the following operators use.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ _DECODER, _RESIZE = FusedPart(0), FusedPart(1)
 
 
 Build = Callable[[int, int], ImageProgram]
-"""Function of an image's height and width that builds the image's program."""
+"""Function of an image's height and width that returns the image's program.
+
+An image program describes the region of an image to compute, and how to resize and flip the region.
+"""
 
 
 def _is_resized(constants: Mapping[str, Any]) -> bool:
@@ -64,14 +68,15 @@ def _decode_share(
     use_fast_idct: bool = False,
     **arguments: Annotated[Any, shares(sizing), shares(crop_window), shares(decoder_hints), shares(cache_hints)],
 ) -> Data:
-    """Decode images; for images that the device's decoder decodes, return the encoded bytes.
+    """Decode images, or return the encoded bytes of images that the hardware decoder decodes.
 
-    If the arguments contain a size for a resize, only the region that a linear resize and a following crop use is
-    decoded.
+    If the arguments contain the size of a resize, the operator decodes only the pixels that are needed for a resize
+    with a linear filter, followed by a crop.
 
     Returns:
-        The pixels or bytes. If the arguments contain a size, also three arguments of the following resize, two values
-        each: the size, and the start and the end of the region.
+        The pixels or bytes. If the arguments contain the size of a resize, the operator returns three more tensors
+        ``(y, x)`` for the operator that resizes the pixels: the size of the result, and the start and the end of the
+        region to resize.
     """
     is_resized = _is_resized(arguments)
     build = _seen_by_both(arguments) if is_resized else ImageProgram.of
@@ -92,10 +97,11 @@ def _decode_random_share(
     rng: Rng,
     **arguments: Annotated[Any, shares(decoder_hints)],
 ) -> tuple[Data, Data, Data]:
-    """Decode a random window that is then resized, or return the image's bytes; see `_decode_share`.
+    """Decode a random window, or return the encoded bytes of an image that the hardware decoder decodes.
 
     Returns:
-        The pixels or bytes, and the start and the end of the resize's region, two values each.
+        The pixels or bytes, and two tensors ``(y, x)`` for the operator that resizes the pixels: the start and the end
+        of the region to resize.
     """
 
     def build(height: int, width: int) -> ImageProgram:
@@ -132,10 +138,9 @@ def _decode_seen_pixels(
 
 
 def _ends(program: ImageProgram, of_image: bool) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the start and the end of a resize's region.
+    """Return the start and the end ``(y, x)`` of the region that a program resizes.
 
     Args:
-        program: Program of the image.
         of_image: True for positions in the whole image, False for positions in the decoded window.
     """
     rows, columns = program.rows, program.columns
@@ -144,7 +149,7 @@ def _ends(program: ImageProgram, of_image: bool) -> tuple[tuple[float, float], t
 
 
 def _is_left(data: Tensor, arguments: Mapping[str, Any]) -> bool:
-    """Return True if the device's decoder decodes the image."""
+    """Return True if the hardware decoder decodes the image."""
     share = arguments.get("hw_decoder_load", 0.0)
     if data.ndim != 1 or share <= 0 or library() is None:
         return False
@@ -160,7 +165,7 @@ def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
         with _RESIZE:
             (new_height, new_width), (rows, columns) = sizing((height, width), **size)
         resized = ImageProgram.of(new_height, new_width)
-        part = narrow_to_crop(resized, window) or resized  # None if the crop operator raises an error or pads
+        part = narrow_to_crop(resized, window) or resized  # None if the crop reaches outside
         seen_rows = _read_region(rows, new_height, part.rows, height)
         return ImageProgram(seen_rows, _read_region(columns, new_width, part.columns, width), 0)
 
@@ -168,13 +173,13 @@ def _seen_by_both(arguments: Mapping[str, Any]) -> Build:
 
 
 def _read_region(region: tuple[float, float], size: int, part: AxisRegion, length: int) -> AxisRegion:
-    """Return the region of an input axis that a linear resize needs to compute only a part of its output axis.
+    """Return the input rows (or columns) that a linear resize needs to compute a part of its output rows (or columns).
 
     Args:
-        region: Start and end of the resized input region.
-        size: Length of the whole output axis.
-        part: Part of the output axis.
-        length: Length of the input axis.
+        region: Start and end of the input that is resized to the whole output.
+        size: Number of output rows.
+        part: The output rows to compute.
+        length: Number of input rows.
     """
     low, high = region
     scale, start, extent = (high - low) / size, part.first, part.extent
@@ -190,8 +195,11 @@ def _read_region(region: tuple[float, float], size: int, part: AxisRegion, lengt
 _KNOWN = 256  # number of image sizes whose windows are cached
 
 Plan = Callable[[Sequence[tuple[int, int]]], tuple[Array, tuple[Array, ...], Array]]
-"""Function of the heights and widths of N images. It returns windows to decode ``(N, 4)``, a tuple with the output
-sizes of the resize ``(N, 2)``, and an array with the starts of all resized regions, followed by their ends."""
+"""Function of the heights and widths of N images.
+
+The function returns the windows to decode ``(N, 4)``, a tuple with the output sizes of the resize ``(N, 2)``, and an
+array with the starts of all regions to resize, followed by the ends of these regions.
+"""
 
 
 @chunk(_decode_random_share, "encoded")
@@ -200,7 +208,7 @@ def _random_regions(constants: Mapping[str, Any]) -> EncodedBody | None:
     attempts, area, ratio = (given[name] for name in ("num_attempts", "random_area", "random_aspect_ratio"))
     try:
         choice = WindowChoice.random(_is_upright(constants), attempts, area, ratio)
-    except RuntimeError:  # each sample raises this error itself
+    except RuntimeError:  # raised again when the images are decoded one by one
         return None
     return _body(constants, choice)
 
@@ -230,11 +238,12 @@ def _is_upright(constants: Mapping[str, Any]) -> bool:
 
 
 def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None = None) -> EncodedBody | None:
-    """Return the function that decodes several images in one call; None without the native library.
+    """Return the function that decodes several images in one call; None if the native library is missing.
 
     Args:
-        choice: Describes how to choose the window of each image.
-        plan: Function that computes windows and regions from the images' sizes; None if `choice` does so.
+        choice: Describes how the native library chooses the window of each image.
+        plan: Function that computes windows and regions from the images' sizes; None to let the native library compute
+            windows and regions.
     """
     if library() is None:
         return None
@@ -258,7 +267,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         windows: Array | None = None
         size: tuple[Array, ...] = ()
         regions = None if choice.is_whole else Table.of(4 * count, np.dtype(np.float64))
-        if plan is not None and regions is not None:  # may raise, so images aren't sent to the device yet
+        if plan is not None and regions is not None:  # may raise an error, so it comes before the device gets images
             windows, size, regions.rows[:] = plan(_sizes(table.rows, options.upright))
         share = None if room is None or room.share is None or not room.share.takes else room.share
         parts = Parts(table, choice, 0.0 if share is None else load, drawn, windows, regions)
@@ -273,19 +282,21 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
 
 
 def _pick_words(numbers: tuple[int, Array, int], indices: Array) -> tuple[int, Array, int]:
-    """Return the random numbers of the selected samples; see `SampleRngs.words`."""
+    """Select the random numbers of some samples; see `SampleRngs.words`."""
     key, words, _ = numbers
     words = words[indices]
     return key, words, words.ctypes.data
 
 
 def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> ChunkResults:
-    """Extend results to all samples of a chunk (the samples of one call); samples without a result count as skipped.
+    """Return the results of a chunk (the samples of one call), some of whose samples weren't decoded.
+
+    Samples that weren't decoded are listed as skipped.
 
     Args:
-        outputs: Results of some samples, for each output.
-        known: Indices of these samples.
-        refused: Positions in `known` of images that the library refused.
+        outputs: For each output, the results of the samples in `known`.
+        known: Indices of the samples that were passed to the native library.
+        refused: Positions in `known` of the images that the native library couldn't decode.
         count: Number of samples in the chunk.
     """
     wide: list[list[Any]] = [[None] * count for _ in outputs]
@@ -297,7 +308,7 @@ def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> 
 
 
 def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
-    """Return the heights and widths of images: of the upright images, or as stored."""
+    """Return the images' heights and widths, after the rotation that EXIF requires if `upright` is True."""
     heights, widths = files["height"], files["width"]
     if upright and (turned := files["orientation"] > 4).any():
         heights, widths = np.where(turned, widths, heights), np.where(turned, heights, widths)
@@ -307,16 +318,16 @@ def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
 def _decode_with_device(
     options: ImageOptions, files: Files, parts: Parts, out: Tensor | None, room: Room | None, share: DeviceShare | None
 ) -> tuple[Sequence[Any], Array]:
-    """Decode a chunk's images, except deferred images, which are added to the device's share.
+    """Decode the images of a chunk, and add the images that the hardware decoder decodes to the device's share.
 
     Args:
-        parts: Windows to decode, and the division between CPU and device.
-        out: Tensor to which all images may be written if they have its shape.
+        parts: Windows to decode, and the division of the images between CPU and device.
+        out: Tensor for the result, used if all images have the same shape as the samples of `out`.
         room: Buffer for the images; None to allocate memory.
-        share: Images of the batch that the device decodes; None to decode all images on the CPU.
+        share: The device's share of the batch; None to decode all images on the CPU.
 
     Returns:
-        The images, and the indices of images that the library refused.
+        The images, and the indices of the images that the native library couldn't decode.
     """
     place = -1 if room is None else room.take(parts.pixels)
     own = None if place >= 0 else _in_place(parts, out)
@@ -333,14 +344,14 @@ def _decode_with_device(
     if memory is not None:
         images = [memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if isinstance(e, Placed) else e for e in images]
     refused = np.flatnonzero(files["code"]) if failed else _NONE
-    return images, refused if first >= 0 else np.arange(len(files))  # -1: too late for the device
+    return images, refused if first >= 0 else np.arange(len(files))  # -1: the share is complete
 
 
 _NONE = np.empty(0, np.int64)
 
 
 def _in_place(parts: Parts, out: Tensor | None) -> Sequence[Any] | None:
-    """Return a chunk's results if its images can be written to `out`, because they have the same shape; else None."""
+    """Return the results of a chunk whose images fit into `out`; None if the images have other shapes than `out`."""
     fits = out is not None and out.dtype == torch.uint8 and out.is_contiguous() and len(out) == len(parts.table)
     if out is None or not fits or not (parts.table["shape"] == out.shape[1:]).all():
         return None

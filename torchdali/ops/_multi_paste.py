@@ -24,13 +24,16 @@ from torchdali.tensors import TensorList
 __all__ = ["multi_paste"]
 
 _CPU = torch.device("cpu")
-_WHOLE = 1 << 18  # size in bytes up to which equal canvases of a batch are allocated as one tensor
+_WHOLE = 1 << 18  # maximum bytes of a canvas; larger canvases of a batch are allocated as separate tensors
 _REAL = (torch.uint8, torch.int16, torch.int32, torch.float32)
 
 Pictures = Annotated[TensorList, Takes(("HWC", "FHWC"), _REAL)]
 Places = Mapping[str, "tuple[Any, bool] | None"]
-"""Values of ``in_anchors``, ``out_anchors`` and ``shapes``, each with True if the values are fractions; None if the
-argument wasn't passed."""
+"""The arguments ``in_anchors``, ``out_anchors`` and ``shapes`` by their names.
+
+Each argument is a tuple of its values and a bool, which is True if the values are fractions and False if the values are
+in pixels. An argument that the user didn't pass is None.
+"""
 
 
 def _single(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> str:
@@ -56,18 +59,18 @@ def multi_paste(
 ) -> BatchOutput:
     """Paste regions of several images on a canvas of zeros. Later regions cover earlier regions.
 
-    There are two ways to choose the images. With ``in_ids``, the images are samples of the batch, one region for each
-    index in ``in_ids``. Without ``in_ids``, one region is cut from the sample of each input. Anchors and shapes are
-    ``(regions, 2)`` per sample, y before x.
+    With ``in_ids``, each canvas contains one region for each index in ``in_ids``, cut from the sample with this index.
+    Without ``in_ids``, each canvas contains one region from each input. Anchors and shapes are ``(regions, 2)`` per
+    sample, in the order y, x.
 
     Args:
         images: Images or frames ``(..., H, W, C)``: uint8, int16, int32 or float32.
-        others: Further inputs with images of the same dtype.
+        others: More inputs with images of the same dtype.
         dtype: Output dtype; values are rounded and saturated. By default the input's dtype.
         in_anchors: Upper left corner of each region in its image, in pixels. By default (0, 0).
         in_anchors_rel: Upper left corner of each region as a fraction of its image, instead of ``in_anchors``. The
             pixel position is rounded down.
-        in_ids: Indices of the samples from which the regions are cut; requires that there is only one input.
+        in_ids: Indices of the samples from which the regions are cut. With ``in_ids``, only one input may be passed.
         out_anchors: Upper left corner of each region on the canvas, in pixels. By default (0, 0).
         out_anchors_rel: Upper left corner of each region as a fraction of the canvas, instead of ``out_anchors``. The
             pixel position is rounded down.
@@ -122,11 +125,12 @@ def _one_by_one(
     ids: Any,
     size: Any,
 ) -> Tensor | list[Tensor]:
-    """Paste sample by sample, also in the cases that `paste_by_numpy` doesn't support, and raise errors.
+    """Paste the regions sample by sample. This function supports all arguments, and raises an error if one is invalid.
 
     Args:
         absolute: Values of ``in_anchors``, ``out_anchors`` and ``shapes``.
-        relative: Values of the same arguments with the suffix ``_rel``, by the names without the suffix.
+        relative: Values of ``in_anchors_rel``, ``out_anchors_rel`` and ``shapes_rel``. The keys are the names without
+            the suffix ``_rel``.
     """
     columns = [each.samples() for each in inputs]
     count = range(len(columns[0]))
@@ -142,7 +146,11 @@ def _one_by_one(
 
 
 def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
-    """Return the source info (origin) of each output sample: its images' infos, joined with ";"; None without infos."""
+    """Return the source info (a text about the origin) of each output sample.
+
+    The source infos of the images that are pasted on a canvas are joined with ";". Return None if no input has source
+    infos.
+    """
     known = [each.source_infos for each in inputs]
     if not any(known):
         return None
@@ -157,7 +165,7 @@ def _joined_infos(inputs: Sequence[TensorList], ids: Any) -> list[str] | None:
 def _zeros(shapes: Sequence[tuple[int, ...]], dtype: torch.dtype, device: torch.device) -> Tensor | list[Tensor]:
     """Return one canvas per sample.
 
-    Small canvases of the same shape are one tensor. Large canvases are separate tensors, whose memory can be reused.
+    Small canvases of the same shape are allocated as one tensor. Otherwise each canvas is a separate tensor.
     """
     if len(set(shapes)) == 1 and math.prod(shapes[0]) * dtype.itemsize <= _WHOLE:
         return torch.zeros((len(shapes), *shapes[0]), dtype=dtype, device=device)
@@ -220,7 +228,7 @@ def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> t
 
 
 def _places(absolute: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
-    """Return the values of anchors and shapes, whether passed in pixels or as fractions; see `Places`."""
+    """Combine the arguments that were passed in pixels and the arguments that were passed as fractions."""
     return {
         name: (value, False) if value is not None
         else None if relative[name] is None
@@ -230,7 +238,7 @@ def _places(absolute: Mapping[str, Any], relative: Mapping[str, Any]) -> Places:
 
 
 def _is_plain(source: Tensor, canvas: Tensor) -> bool:
-    """Return True if NumPy can copy the image, which is faster than PyTorch for small images."""
+    """Return True if NumPy can copy the image to the canvas. For small images, NumPy is faster than PyTorch."""
     return source.dtype == canvas.dtype and source.device.type == "cpu" and not source.requires_grad
 
 
@@ -261,7 +269,7 @@ def _depth(value: Any) -> int:
 
 
 def _paste_all(canvas: Any, sources: Sequence[Any], places: Places) -> None:
-    """Paste regions of images on a canvas; images and canvas are tensors, or arrays of the same dtype."""
+    """Paste regions of images on a canvas. Images and canvas are all tensors, or all arrays of the same dtype."""
     for name, place in places.items():
         _check_table(name, place, len(sources))
     for k, source in enumerate(sources):
@@ -273,7 +281,7 @@ def _paste_all(canvas: Any, sources: Sequence[Any], places: Places) -> None:
 
 
 def _region(k: int, source: Any, canvas: Any, places: Places) -> Iterator[tuple[int, int]]:
-    """Return the k-th region's start in the image, start on the canvas, and extent, y before x.
+    """Return the k-th region's start in the image, start on the canvas, and extent, in the order y, x.
 
     Raises:
         RuntimeError: the region reaches outside the image or the canvas.
@@ -321,7 +329,7 @@ def _pair(place: tuple[Any, bool] | None, k: int, lengths: Sequence[int], whole:
 
 
 def _single_precision(share: float, length: int) -> float:
-    """Multiply in float32, as DALI does: 0.3 of 10 pixels is then 3 pixels, not 3.0000001."""
+    """Multiply in float32, as DALI does. The last bit decides whether the product is then rounded up or down."""
     return float(np.float32(share) * np.float32(length))
 
 
@@ -334,8 +342,7 @@ def paste_by_numpy(
     """Paste the regions of a whole batch with NumPy, if all samples have the same number of regions.
 
     Args:
-        places: Anchors and shapes of the regions.
-        ids: Index of each region's sample; None to paste one region of each input.
+        ids: The argument ``in_ids``; None to paste one region from each input.
         size: Height and width of the canvases; None for the images' size.
 
     Returns:
@@ -369,9 +376,10 @@ def _plan(
     """Return the image of each region, the positions of the regions, and the sizes of the canvases.
 
     Args:
-        shapes: Shapes of all images, input by input.
-        count: Number of samples.
-        places, ids, size: See `paste_by_numpy`.
+        shapes: Shapes of all images: first the images of the first input, then the images of the second input, and so
+            on.
+        count: Number of samples per input.
+        ids, size: See `paste_by_numpy`.
 
     Raises:
         ValueError: the samples have different numbers of regions, or an argument is wrong.
@@ -413,7 +421,7 @@ def _table(value: Any, ndim: int, last: int = 0) -> Array:
 
 
 def _each(table: Array, count: int) -> Array:
-    """Return the values of the first `count` regions; raise ValueError for another number of values."""
+    """Return the values of `count` regions. Raise a ValueError if the table has values for fewer or more regions."""
     if table.shape[1] != count and table.shape[2] > 1:
         raise ValueError("the number of values must match the number of regions")
     return table[:, :count]

@@ -53,11 +53,11 @@ def _gaussian_on_device(data: TensorList, a: Arguments) -> Any:
 def _drawn_on_cpu(operator_: Any, data: TensorList, a: Arguments, names: Sequence[str], **constants: Any) -> TensorList:
     """Add noise to a batch on a device, with the same results as on the CPU.
 
-    The batch is copied to the CPU, which waits for the device, and back.
+    The batch is copied to the CPU, and the noisy batch is copied back to the device.
 
     Args:
         names: Names of the per-sample arguments.
-        constants: The other arguments.
+        constants: Arguments that are the same for all samples.
     """
     columns = [per_sample(getattr(a, name), len(data)) for name in names]
     rows = zip(data.current_storage().on_cpu().samples(), a.rng.samples(), *columns, strict=True)

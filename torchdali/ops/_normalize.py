@@ -48,7 +48,7 @@ def _over_batch(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _affine(mean: float, stddev: float, epsilon: float, scale: float, shift: float) -> tuple[float, float]:
-    """Return the factor and offset that are equivalent to a normalization by these numbers."""
+    """Return the factor and the offset that normalize a value: ``out = factor * in + offset``."""
     variance = stddev * stddev + epsilon
     factor = scale / math.sqrt(variance) if variance else 0.0
     return factor, shift - mean * factor
@@ -118,9 +118,10 @@ _BY_NUMBERS = ("axes", "axis_names", "dtype", "epsilon", "mean", "scale", "shift
 
 @narrows(normalize, _BY_NUMBERS)
 def _edit(constants: Mapping[str, Any]) -> Edit | None:
-    """Return the edit that adds `normalize` to image programs (a region of an image, and how to process it).
+    """Return the edit that adds `normalize` to image programs.
 
-    Return None unless ``mean`` and ``stddev`` are passed, each as one number or one number per channel.
+    An image program describes the region of an image to compute, and how to resize, flip and convert the region. Return
+    None unless ``mean`` and ``stddev`` are passed, each as one number or one number per channel.
     """
     dtype = constants.get("dtype", torch.float32)
     if not {"mean", "stddev"} <= constants.keys() or dtype not in _NORMALIZED:
@@ -197,7 +198,7 @@ def _reduced_axes(
 
 
 def _inverse_root(variance: Tensor, epsilon: float) -> Tensor:
-    """Return ``1 / sqrt(variance + epsilon)``, but 0 for a divisor of 0."""
+    """Return ``1 / sqrt(variance + epsilon)``, or 0 if the divisor is 0."""
     root = (variance + epsilon).rsqrt()
     return torch.where(torch.isinf(root), torch.zeros_like(root), root)
 
@@ -313,7 +314,8 @@ def _each_normalized(
     Args:
         data: Samples ``(N, ...)``.
         where: Axes of a sample over which mean and standard deviation are computed.
-        pooled: True to compute them over all samples, False to compute them for each sample.
+        pooled: True to compute one mean and one standard deviation over all samples; False to compute both for each
+            sample.
         ddof, dtype, epsilon, mean, scale, shift, stddev: See `normalize`.
     """
     axes = (*[0] * pooled, *[axis + 1 for axis in where])
