@@ -2,8 +2,8 @@
 
 A node (`Node`) is one use of an operator. The user's function handles `DataNode` objects, which are the edges: the
 outputs of nodes. A `Tracer` collects nodes while a pipeline function runs; operators find the current tracer with
-`current`. Arithmetic on an edge records a node. Only then is the operator looked up in the registry, because operators
-import this module.
+`current`. Arithmetic on an edge also records a node. This module can't import the arithmetic operators, because
+operators import this module, so it finds them in the registry.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Condition:
     """A condition of a node: the node runs only for samples for which an edge has a certain value.
 
     Attributes:
-        edge: The edge.
-        value: The value. With a bool, only the truth of the edge's value matters; an int must be equal.
+        value: The required value. If it is a bool, the edge's value must be true or false; if it is an int, the edge's
+            value must be equal to the int.
     """
 
     edge: DataNode
@@ -102,19 +102,17 @@ class Node:
     """One use of an operator in a graph.
 
     Attributes:
-        operator: The operator.
-        name: Name of the node.
         device: "cpu", "gpu" or "mixed".
         inputs: Edges of the positional inputs; None for an omitted optional input.
-        constants: Converted arguments that are the same for all samples; omitted arguments aren't included.
+        constants: Converted arguments that are the same for all samples. Arguments that the call omits are missing.
         per_sample: Arguments that are passed per sample.
         lines: The user's lines that created the node, innermost first.
         scope: Conditions under which the node runs (from ``if`` statements), outermost first.
-        preserve: True if the node must run even if no output needs it.
-        stream: Index of the node among the pipeline's random operators; it selects the random numbers.
+        preserve: True if the node must run even if no output of the pipeline needs it.
+        stream: Index of the node among the pipeline's random operators. Nodes with different indices get independent
+            random numbers.
         outputs: Edges of the outputs.
-        parts: If the node is fused (one node for several), the nodes of the user's graph that it replaces; otherwise
-            empty.
+        parts: If this node replaces several nodes of the user's graph, the replaced nodes; otherwise empty.
     """
 
     operator: Operator
@@ -132,7 +130,7 @@ class Node:
 
     @property
     def title(self) -> str:
-        """Name of the operator for messages; for a fused node, the names of the operators that it replaces."""
+        """Name of the operator for messages. If the node replaces several nodes, their operators' names with "+"."""
         return " + ".join(part.title for part in self.parts) or self.operator.title(self.constants)
 
     def culprit(self, error: BaseException) -> Node:
@@ -153,7 +151,7 @@ class Node:
 
     @property
     def where(self) -> str:
-        """The user's line as text, for messages."""
+        """The line of the user's code that created the node, as text for messages."""
         return f"{self.lines[0]}\n    {self.lines[0].text}" if self.lines else "an unknown line"
 
     def __str__(self) -> str:
@@ -174,7 +172,7 @@ def _short(value: Any) -> str:
 class DataNode:
     """An edge of the graph: one output of an operator, which represents a batch of samples.
 
-    Arithmetic, comparison and indexing record further nodes. The dtype of their results follows DALI's rules.
+    Arithmetic, comparison and indexing record new nodes. The dtype of the results follows DALI's rules.
     """
 
     device: str
@@ -216,11 +214,11 @@ class DataNode:
 
     @builtins.property
     def shape(self) -> _Shape:
-        """Shapes of the samples. ``node.shape()`` and ``node.shape[:2]`` return nodes whose values are these shapes."""
+        """Shapes of the samples. ``node.shape()`` and ``node.shape[0]`` return nodes with shapes and extents."""
         return _Shape(self)
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
-        """Return a node with a property of each sample, ``"source_info"`` or ``"layout"``, as 1D uint8 text."""
+        """Return a node with the ``"source_info"`` or the ``"layout"`` of each sample, as 1D uint8 text."""
         return _apply("get_property", self, key=key, device=device)
 
     def source_info(self, *, device: str = "cpu") -> DataNode:
@@ -269,10 +267,7 @@ class DataNode:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
-        """Compute ``scalar + node`` for a NumPy scalar.
-
-        NumPy calls this method, because the left operand is a NumPy object.
-        """
+        """Record ``scalar + node`` for a NumPy scalar. NumPy calls this method if the left operand is a NumPy scalar."""
         name = _OF_UFUNC.get(ufunc.__name__)
         arrays = [o for o in operands if not isinstance(o, DataNode)]
         if name is None or method != "__call__" or any(getattr(a, "ndim", 0) for a in arrays):
@@ -284,7 +279,7 @@ class DataNode:
 
     @classmethod
     def __torch_function__(cls, func: Any, kinds: Any, operands: Any = (), arguments: Any = None) -> Any:
-        """Compute ``tensor + node``, for which torch calls this method. Raise TypeError for functions of torch."""
+        """Record ``tensor + node`` and other arithmetic with a torch tensor. Raise TypeError for other functions."""
         name = getattr(func, "__name__", str(func)).strip("_")
         swapped = name.startswith("r") and name[1:] in _OPERATORS
         if name in _OPERATORS or swapped:
@@ -397,7 +392,7 @@ _INSTEAD = {
     "std": "fn.reductions.std_dev(node, fn.reductions.mean(node))",
     "var": "fn.reductions.variance(node, fn.reductions.mean(node))",
 }
-"""For methods of tensors and arrays, the expression to write instead."""
+"""For each attribute of tensors and arrays that nodes lack, the expression that an error message suggests."""
 
 
 def _apply(operator: str, *inputs: Any, **arguments: Any) -> DataNode:
@@ -465,23 +460,22 @@ class NewAxis:
 
 
 newaxis: NewAxis = NewAxis()
-"""In an index, insert a dimension of extent 1: ``node[:, newaxis]``; ``newaxis("C")`` names it."""
+"""An index that inserts a dimension of extent 1, as in ``node[:, newaxis]``. ``newaxis("C")`` names the dimension."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A traced pipeline: the nodes that its outputs need. Each node comes after the nodes that it needs."""
+    """A traced pipeline: its nodes and outputs. Each node comes after the nodes that it needs."""
 
     nodes: tuple[Node, ...]
     outputs: tuple[DataNode, ...]
 
     @classmethod
     def of(cls, outputs: Sequence[DataNode], others: Sequence[Node] = ()) -> Graph:
-        """Build the graph of the nodes that the outputs need.
+        """Build the graph of the nodes that the outputs need, and of the nodes with ``preserve``.
 
         Args:
-            outputs: The outputs.
-            others: Recorded nodes, in order. If ``preserve`` is set for a node, the graph also contains this node.
+            others: All recorded nodes, in the order in which they were recorded.
 
         Raises:
             RuntimeError: Several nodes have the same name.
@@ -533,8 +527,9 @@ class Tracer:
             references.
 
     Attributes:
-        draws: Detects random numbers that the pipeline function draws itself; None to not detect them.
-        converts: True if conditionals in the pipeline function are rewritten.
+        draws: Detects random numbers that the pipeline function draws from Python's, NumPy's or torch's generators;
+            None if this isn't checked.
+        converts: True if ``if`` statements in the pipeline function are rewritten.
         nodes: The recorded nodes, in order.
         scope: The conditions of the branch that is being traced, outermost first.
     """
@@ -549,7 +544,7 @@ class Tracer:
 
     @property
     def owner(self) -> Any:
-        """The pipeline that is being defined; None without a pipeline, or if it no longer exists."""
+        """The pipeline that is being defined; None if there is no pipeline, or if the pipeline no longer exists."""
         return self._owner()
 
     def restart(self) -> None:
@@ -576,9 +571,10 @@ class Tracer:
         self.nodes.append(node)
 
     def _scope_of(self, node: Node) -> tuple[Condition, ...]:
-        """Return the conditions under which a node runs: the current branch's and the inputs' conditions.
+        """Return the conditions under which a node runs: the conditions of the current branch and of the inputs.
 
-        Nested branches extend the list of conditions of the outer branch, so the longest list is returned.
+        The conditions of a nested branch begin with the conditions of the outer branch, so the longest list is
+        returned.
 
         Raises:
             RuntimeError: The node's inputs belong to different branches.
@@ -602,14 +598,14 @@ class Tracer:
 
 
 def scope_of(edge: DataNode | None) -> tuple[Condition, ...]:
-    """Return the conditions under which an edge has values; empty for None."""
+    """Return the conditions under which an edge has values. An omitted input (None) has no conditions."""
     return () if edge is None or edge.source is None else edge.source.scope
 
 
 def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
     """Return the conditions of an input of a node that merges branches.
 
-    The last condition is omitted if the node merges its two branches.
+    If the node merges the two branches of the input's last condition, this condition is omitted.
     """
     scope = scope_of(edge)
     ended = {_follow_negations(e) for e in node.per_sample.values()}
@@ -617,10 +613,7 @@ def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
 
 
 def _follow_negations(edge: DataNode) -> tuple[Node | None, int]:
-    """Return node and index of the edge from which an edge was computed only with ``not`` operators.
-
-    For other edges, return their own node and index.
-    """
+    """Return the source and index of an edge. If the edge negates another edge (``not``), return that edge's instead."""
     while edge.source is not None and edge.source.operator.name == "_not":
         assert edge.source.inputs[0] is not None
         edge = edge.source.inputs[0]

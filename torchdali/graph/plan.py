@@ -24,13 +24,12 @@ __all__ = [
 
 
 class HostValue(NamedTuple):
-    """The use of an edge (a node's output), on the CPU, as an argument or condition of an operator.
+    """The use of an edge (a node's output) as an argument or condition of another node. The values must be on the CPU.
 
     Attributes:
-        edge: The edge.
-        node: The operator.
+        node: The node that uses the edge.
         name: Name of the argument; "" for a condition.
-        axes: Number of axes of the argument, see `schema.Argument`.
+        axes: Number of axes of the argument's values, see `schema.Argument`.
         frames: True if the argument also accepts one value per frame.
     """
 
@@ -42,7 +41,7 @@ class HostValue(NamedTuple):
 
     @property
     def key(self) -> tuple[DataNode, int | None, bool]:
-        """Key of the conversion to Python numbers. Values are converted only once for uses with equal keys."""
+        """Key of the use. If several uses have the same key, the values are converted to Python numbers only once."""
         return self.edge, self.axes, self.frames
 
 
@@ -53,7 +52,8 @@ class Chain:
     Attributes:
         nodes: The operators, in order of execution.
         inputs: Edges from steps or earlier chains that are inputs of the operators.
-        values: Uses of edges from steps or earlier chains as conditions or per-sample arguments; one entry per key.
+        values: Uses of edges from steps or earlier chains as conditions or per-sample arguments of the operators. If
+            several uses have the same key, only the first one.
         delivers: Edges that the chain computes for a later stage or for the user.
     """
 
@@ -64,16 +64,13 @@ class Chain:
 
     @property
     def takes_tensors(self) -> bool:
-        """True if each operator accepts samples in one tensor.
-
-        In this case, the printed plan says "for each chunk of samples".
-        """
+        """True if each operator can process several samples in one call, stacked in one tensor."""
         return all(map(_takes_tensors, self.nodes))
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Steps over the batch, then a chain over its samples. A stage may lack one of the two."""
+    """Steps over the batch, then a chain over the samples. A stage may have no steps, or no chain."""
 
     steps: tuple[Node, ...]
     chain: Chain | None
@@ -84,10 +81,9 @@ class Plan:
     """The stages that the executor runs for every batch.
 
     Attributes:
-        graph: The graph.
         stages: The stages, in order.
-        dies: For each stage, the edges that no later stage and no output needs.
-        index: Index of each node in the graph.
+        dies: For each stage, the edges that this stage is the last to use. Outputs of the pipeline aren't included.
+        index: Index of each node in ``graph.nodes``.
     """
 
     graph: Graph
@@ -107,12 +103,12 @@ class Plan:
 
 
 def nodes_of(stages: Iterable[Stage]) -> list[Node]:
-    """Return the nodes that run in some stages: all steps, and all nodes of chains."""
+    """Return all steps and all nodes of chains in the passed stages."""
     return [node for s in stages for node in (*s.steps, *(s.chain.nodes if s.chain else ()))]
 
 
 class StepKind(IntEnum):
-    """The two ways to run a node. The numbers give the order inside a stage: first the steps, then the chain.
+    """Whether a node is a step or runs in a chain. Inside a stage, nodes with the smaller number run first.
 
     Attributes:
         STEP: The node runs over the whole batch.
@@ -153,8 +149,8 @@ def kinds(graph: Graph) -> dict[Node, StepKind]:
     """Choose for each node whether it is a step or runs in a chain.
 
     Per-sample operators on the CPU run in chains, with one exception: an operator on small values that don't depend on
-    a reader or source, for example on a random angle, is a step. In a decoder's chain, this operator would prevent the
-    fast path (the whole chain in one call of the native library).
+    a reader or source, for example on a random angle, is a step. If this operator were in the chain of a decoder, the
+    native library couldn't run the whole chain in one call.
     """
     kind_of: dict[Node, StepKind] = {}
     data: set[Node] = set()  # nodes that depend on a reader or source
@@ -174,10 +170,10 @@ def _takes_tensors(node: Node) -> bool:
 
 
 def _separate(chained: Sequence[Node]) -> set[Node]:
-    """Return the operators of a level (see `_levels`) that form a separate chain before the level's other operators.
+    """Return those operators of a level (see `_levels`) that get a chain of their own, before the other operators.
 
-    All of them accept samples in one tensor. An operator that exchanges data with the remaining operators isn't
-    separated: together they are faster, because the sample is still in the CPU's cache.
+    These operators can process several samples in one call, stacked in one tensor, and exchange no data with the other
+    operators. Operators that exchange data stay in one chain, because the sample is then still in the CPU's cache.
     """
     separate = {node for node in chained if _takes_tensors(node)}
     while True:
@@ -215,10 +211,10 @@ def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
 
 
 def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[Node, tuple[int, StepKind]]:
-    """Return a later slot (a pair of level and kind) for each copy to the device.
+    """Return a later slot (a pair of level and kind) for each node that copies data to the device.
 
-    A copy gets the level of the first node that uses it; if no node uses it, the level of the last step on the device.
-    Otherwise, small values such as labels would be copied separately, before the images are decoded.
+    If another node uses the copy, the copy gets the level of the first of these nodes. Otherwise it gets the level of
+    the last step on the device. Without later slots, labels would be copied separately, before images are decoded.
     """
     steps = {n: level for n, (level, kind) in slots.items() if kind is StepKind.STEP}
     last = max((level for n, level in steps.items() if n.device == "gpu"), default=0)
@@ -231,7 +227,7 @@ def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[
 
 
 def _last_uses(graph: Graph, stage_of: dict[Node, int]) -> dict[DataNode, int]:
-    """Return for each edge the last stage that needs it."""
+    """Return for each edge the index of the last stage that uses the edge."""
     last: dict[DataNode, int] = {}
     for node in graph.nodes:
         for edge in edges(node):
@@ -246,7 +242,7 @@ def edges(node: Node) -> Iterable[DataNode]:
 
 
 def value_of(edge: DataNode, node: Node, name: str = "") -> HostValue:
-    """Return the use of an edge as an operator's per-sample argument `name`, or without a name as a condition."""
+    """Return the use of an edge as the node's argument `name`. If `name` is empty, return the use as a condition."""
     argument = node.operator.schema.arguments.get(name)
     axes = None if argument is None else node.operator.axes_of(name)
     return HostValue(edge, node, name, axes, argument is not None and argument.edge != "sample")
@@ -290,8 +286,7 @@ def is_shared(edge: DataNode) -> bool:
 def encoded_operator(chain: Chain) -> Node | None:
     """Return a chain's only operator if it processes several encoded samples in one call; otherwise None.
 
-    The operator needs a batched implementation for encoded samples. Besides it, the chain may have only the reader of
-    the encoded samples.
+    The chain may also contain the reader of the encoded samples, but no other operators.
     """
     *before, node = chain.nodes
     edge = node.inputs[0] if len(node.inputs) == 1 else None

@@ -65,15 +65,17 @@ def _is_fed(node: Node) -> bool:
 
 
 class Pipeline(PipelineOldNames):
-    """A graph of operators, and the object that runs it.
+    """A graph of operators that computes batches of samples.
 
-    Define the graph in one of three ways: decorate a function with `pipeline_def`; call operators inside
-    ``with pipe:`` and name the results with `set_outputs`; or override `define_graph`.
+    To define the graph, decorate a function with `pipeline_def`. Or call operators inside ``with pipe:``, and pass the
+    results to `set_outputs`. Or override `define_graph` in a subclass. A *source* is an operator that gets batches from
+    Python, for example `external_source`. A batch is *in flight* after it is scheduled and before its outputs are
+    returned.
     """
 
     __doc__ = f"{inspect.cleandoc(__doc__ or '')}\n\n{describe_options()}"
     external_context: Mapping[str, Any] = {}
-    """Values that an iterator has stored in the checkpoint from which this pipeline was restored; else empty."""
+    """Values that an iterator has stored in the loaded checkpoint. Empty if no checkpoint was loaded."""
     factory: Callable[[], Pipeline] | None = None
     """Function that creates this pipeline again; None if `pipeline_def` didn't create the pipeline."""
 
@@ -90,7 +92,7 @@ class Pipeline(PipelineOldNames):
         self._sources: Mapping[Node, BatchSource] = {}
         self._executor: Executor | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
-        self._count = 0  # number of batches that the caller has received, see `Taken.number`
+        self._count = 0  # number of batches that the caller has received
         self._first, self._restored, self._setup_ended = True, False, False
         self._deserialized = False
 
@@ -121,7 +123,7 @@ class Pipeline(PipelineOldNames):
 
     @property
     def prefetch_depth(self) -> int:
-        """Number of batches in flight: 1 if `exec_pipelined` is false."""
+        """Number of batches that `schedule_run` keeps in flight. It is 1 if `exec_pipelined` is false."""
         return max(self._options.depths) if self._options.exec_pipelined else 1
 
     # ------------------------------------------------------------ defining
@@ -147,7 +149,7 @@ class Pipeline(PipelineOldNames):
 
     @staticmethod
     def pop_current() -> None:
-        """Undo `push_current`: operators are again recorded in the previous pipeline, if any.
+        """Stop recording operators in the current pipeline. The pipeline that was current before becomes current again.
 
         Raises:
             RuntimeError: No pipeline is being defined.
@@ -211,15 +213,16 @@ class Pipeline(PipelineOldNames):
         return self._plan is not None or self._executor is not None
 
     def build(self) -> None:
-        """Trace and plan the graph, open the readers and sources, and start the threads. Further calls do nothing.
+        """Trace and plan the graph, open the readers and sources, and start the threads.
 
-        If a reader has ``lazy_init`` and no checkpoint was passed, the readers are opened, and the threads started,
-        only when the first batch is scheduled.
+        If the pipeline is already built, the method does nothing. If a reader has ``lazy_init=True`` and the pipeline
+        has no argument ``checkpoint``, the readers are opened and the threads are started when the first batch is
+        scheduled.
 
         Raises:
             ValueError: ``batch_size`` is missing, or there is less than one thread.
             TypeError: ``num_threads`` is missing.
-            Exception: An error of the graph, or of `load_state_dict` for the argument ``checkpoint``.
+            Exception: The graph is invalid, or the position in the argument ``checkpoint`` doesn't fit the graph.
         """
         if self._executor is not None:
             return
@@ -265,7 +268,7 @@ class Pipeline(PipelineOldNames):
         self._plan, self._sources = open_graph(self._options, self._trace())
 
     def close(self) -> None:
-        """Stop the pipeline's threads and processes. Batches in flight are lost. Further calls do nothing."""
+        """Stop the pipeline's threads and processes. Batches in flight are lost. A second call does nothing."""
         if self._finalizer is not None and self._finalizer.detach() is not None and self._executor is not None:
             self._executor.close()
         for source in self._sources.values():
@@ -288,21 +291,21 @@ class Pipeline(PipelineOldNames):
 
     @property
     def _planned(self) -> Executor:
-        """The executor of the traced graph. Raises an error in debug mode, which has no traced graph."""
+        """The executor of the traced graph. `DebugPipeline` has no traced graph, and raises an error instead."""
         return self._running
 
     # ------------------------------------------------------------ running
 
     def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[TensorList, ...]:
-        """Return the outputs of the next batch. The pipeline computes further batches in the background.
+        """Return the outputs of the next batch. The pipeline computes the following batches in the background.
 
         Args:
             cuda_stream: Stream on which the outputs are used; the current stream by default.
-            pipeline_inputs: Data for sources: ``name=batch`` passes a batch to the source with this name; see
+            pipeline_inputs: Batches for sources. ``name=batch`` passes a batch to the source with this name; see
                 `feed_input`.
 
         Raises:
-            StopIteration: A source has ended; `reset` starts its next epoch.
+            StopIteration: A source has no more data in this epoch. Call `reset` to start the next epoch.
             RuntimeError: Inputs were passed, but the pipeline has more than one batch in flight.
         """
         if pipeline_inputs and self.prefetch_depth > 1:
@@ -317,18 +320,18 @@ class Pipeline(PipelineOldNames):
             return self.outputs(cuda_stream)
 
     def run_alone(self, inputs: Mapping[str, Any]) -> tuple[TensorList, ...]:
-        """Return the outputs of one batch with data for its sources. No other batch may be in flight.
+        """Run one batch on the passed data, and return its outputs. No other batch may be in flight.
 
         Args:
-            inputs: The batch for each source, by the source's name; see `feed_input`.
+            inputs: Maps the name of each source to the source's batch; see `feed_input`.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             return self._run_alone(inputs)
 
     def _run_alone(self, inputs: Mapping[str, Any], stream: Any = None) -> tuple[TensorList, ...]:
-        """Run one batch with data for its sources, and return its outputs.
+        """Run one batch on the passed data, and return its outputs.
 
-        Batches in flight from an interrupted call are taken first, and their outputs are dropped.
+        If an interrupted call has left batches in flight, wait for them first and drop their outputs.
         """
         tag = object()
         self._start_one(inputs, tag)
@@ -343,7 +346,7 @@ class Pipeline(PipelineOldNames):
                     return outputs
 
     def schedule_run(self) -> None:
-        """Start the next batch. The first call fills the queue of batches in flight."""
+        """Start the next batch. The first call starts `prefetch_depth` batches or more."""
         self.build()
         with self.driven_by(PipelineAPIType.SCHEDULED):
             if self._first and self.prefetch_depth > 1:
@@ -352,11 +355,10 @@ class Pipeline(PipelineOldNames):
                 self._run_once()
 
     def _prefetch(self) -> None:
-        """Fill the queue with batches.
+        """Start the first batches.
 
-        As in DALI, this also happens if the pipeline isn't pipelined and the user calls `schedule_run` directly. Worker
-        processes get further batches, so that each process has work, unless sources wait for `feed_input`: the user
-        feeds one batch at a time.
+        If the pipeline has worker processes, there is at least one batch for each process. If a source waits for
+        `feed_input`, this isn't possible, because the user passes one batch at a time.
         """
         ahead = 0 if self.input_names else self._running.placing.processes - 1
         for _ in range(max(self._options.depths) + ahead + (ahead > 0)):
@@ -372,15 +374,16 @@ class Pipeline(PipelineOldNames):
                 self.iter_setup()
         except StopIteration:
             self._setup_ended = True
-        self._schedule(inputs or {}, tag, self._setup_ended)  # `ended`: the epoch ends after the batches in flight
+        self._schedule(inputs or {}, tag, self._setup_ended)
 
     def _schedule(self, inputs: Mapping[str, Any], tag: object = None, ended: bool = False) -> None:
-        """Start one batch with data for its sources. Data that was fed to these sources before isn't used.
+        """Start one batch on the passed data. This batch doesn't use data that `feed_input` has passed to the sources.
 
         Args:
-            inputs: The batch for each source, by the source's name.
-            tag: Object by which `collect` identifies the batch.
-            ended: True if `iter_setup` has ended the epoch.
+            inputs: Maps the name of each source to the source's batch.
+            tag: Object that `collect` returns together with the batch.
+            ended: True if `iter_setup` has ended the epoch. Then no batch is started, and the epoch ends after the
+                batches in flight.
         """
         running = self._running
         fed: dict[Node, SourceBatch] = {}
@@ -400,7 +403,7 @@ class Pipeline(PipelineOldNames):
         return self._take(cuda_stream)
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """Do the same as `outputs`. DALI's scripts call this method together with `release_outputs`.
+        """Do the same as `outputs`. Scripts that were written for DALI call this method and `release_outputs`.
 
         Raises:
             StopIteration: A source has ended, or no batch is scheduled.
@@ -411,7 +414,10 @@ class Pipeline(PipelineOldNames):
 
     @property
     def taken(self) -> int:
-        """Number of batches that any method has taken so far, including failed batches."""
+        """Number of batches that have left the queue so far, including failed batches.
+
+        The caller may have received one batch less, if an interrupt arrived before the method returned the outputs.
+        """
         return 0 if self._executor is None else self._executor.taken.number
 
     def share_next(self, taken: int) -> tuple[TensorList, ...]:
@@ -420,20 +426,19 @@ class Pipeline(PipelineOldNames):
         If an interrupt prevented the caller from receiving the outputs, a second call returns the same outputs.
 
         Args:
-            taken: Number of batches that the caller has received so far, see `taken`.
+            taken: Number of batches that the caller has received so far.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._count = taken
             return self._take(None)
 
     def collect(self, taken: int) -> tuple[object, tuple[TensorList, ...] | Exception] | None:
-        """Wait for the batch with index `taken`, and return its tag, and its outputs or error.
+        """Wait for the batch with index `taken`. Return its tag, and its outputs or the error that it raised.
+
+        The result is None if no batch is in flight.
 
         Args:
             taken: Number of batches that the caller has received so far, as in `share_next`.
-
-        Returns:
-            The tag, and the outputs or the error; None if no batch is in flight.
         """
         running = self._running
         before = running.taken
@@ -492,20 +497,24 @@ class Pipeline(PipelineOldNames):
         """
 
     def enable_api_check(self, enable: bool) -> None:
-        """Set whether an error is raised if `run`, `schedule_run` and iterators are mixed.
+        """Set whether the pipeline raises an error if a program mixes `run`, `schedule_run` and iterators.
 
         Args:
-            enable: True to raise an error (the default); False to allow mixing.
+            enable: True (the default) to raise an error.
         """
         self._api_check.enabled = enable
 
     def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Declare that a `with` block runs the pipeline in one of DALI's ways. Inside, all methods are allowed.
+        """Return a context for the code of `run`, of `schedule_run` or of an iterator, and check that they aren't mixed.
 
-        The ways count batches differently, so a program that mixes them would skip batches.
+        `run`, `schedule_run` and iterators count batches differently, so a program that mixes them would skip batches.
+        Inside the context, all methods of the pipeline can be called.
+
+        Args:
+            api: The API that the code implements.
 
         Raises:
-            RuntimeError: The pipeline was run in another way before.
+            RuntimeError: The program has already used the pipeline with another API.
         """
         return self._api_check.driven_by(api)
 
@@ -519,7 +528,7 @@ class Pipeline(PipelineOldNames):
         cuda_stream: Any = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Pass the next batch to an `external_source` without a source, or a video to `experimental.inputs.video`.
+        """Pass the next batch to an `external_source` that has no callback, or a video to `experimental.inputs.video`.
 
         Args:
             data_node: The source's node, name or operator.
@@ -531,43 +540,47 @@ class Pipeline(PipelineOldNames):
         Raises:
             KeyError: The graph doesn't contain the source.
             TypeError: `data_node` is neither a node, a name nor an operator.
-            RuntimeError: The source has its own data, or the data isn't a batch of at most ``batch_size`` samples.
+            RuntimeError: The source gets its data from a callback, or the data isn't a batch of at most ``batch_size``
+                samples.
         """
         feed(self._running, data_node, data, layout, cuda_stream)
 
     def input_feed_count(self, input_name: str) -> int:
-        """Return the number of batches to feed before the first run; raise KeyError for an unknown name."""
+        """Return how many batches `feed_input` must pass before the first run; raise KeyError for an unknown name."""
         find_source(self._running, input_name)
         return max(self._options.depths)
 
     @property
     def input_names(self) -> list[str]:
-        """Names of the sources that wait for `feed_input`, in the order of their definition."""
+        """Names of the sources that wait for `feed_input`, in the order in which the graph defines the sources."""
         return [node.name for node in self._trace().nodes if _is_fed(node)]
 
     def submit(self, **inputs: Any) -> None:
-        """Start exactly one batch with data for its sources. `outputs` returns the batches in order.
+        """Start exactly one batch on the passed data. `outputs` returns the batches in order.
 
-        Unlike `schedule_run`, the first call doesn't fill the queue. The errors are the same as in `feed_input`. If an
-        error is raised, no batch was started.
+        Unlike `schedule_run`, the first call also starts only one batch. Invalid data raises the same errors as in
+        `feed_input`. If the method raises an error, it hasn't started a batch.
+
+        Args:
+            inputs: ``name=batch`` passes a batch to the source with this name.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
             self._schedule(inputs)
 
     def submit_as(self, tag: object, inputs: Mapping[str, Any]) -> None:
-        """Start a batch like `submit`. `collect` returns the batch together with its tag, which must be unique."""
+        """Start a batch like `submit`. `collect` returns the batch together with the tag. Tags must be unique."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
             self._schedule(inputs, tag)
 
     def submit_records(self, records: Sequence[int], key: int) -> None:
-        """Start a batch of chosen records of the reader. `outputs` returns the batches in order.
+        """Start a batch that consists of the passed records of the reader. `outputs` returns the batches in order.
 
         Args:
-            records: Indices of the records, in order; they may repeat.
-            key: Key of the batch's random numbers. A sample's numbers depend only on the key and its position in the
-                batch.
+            records: Index of each sample's record in the dataset. An index may occur several times.
+            key: Seed of the batch's random numbers. A sample's random numbers depend only on the key and on the
+                sample's position in the batch.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
             self._first = False
@@ -582,8 +595,8 @@ class Pipeline(PipelineOldNames):
     def skip(self, batches: int) -> None:
         """Skip the next batches that aren't scheduled yet, without computing them.
 
-        This takes some microseconds per batch. The next batch is the same as after loading a checkpoint at this
-        position. `state_dict` counts the skipped batches only after the next batch was taken.
+        A skipped batch takes some microseconds. The batches after the skipped batches are the same as if the skipped
+        batches had been computed. `state_dict` counts the skipped batches only after the next batch was taken.
 
         Args:
             batches: Number of batches to skip.
@@ -637,7 +650,7 @@ class Pipeline(PipelineOldNames):
         """Return the position after the last batch that was taken, for ``Pipeline(checkpoint=...)``.
 
         Args:
-            filename: File to which the checkpoint is also written; None to write no file.
+            filename: File to which the checkpoint is also written.
         """
         data = json.dumps(self.state_dict()).encode()
         if filename is not None:
@@ -648,7 +661,7 @@ class Pipeline(PipelineOldNames):
     def is_restored_from_checkpoint(self) -> bool:
         """True if the pipeline continues from a saved position.
 
-        `build` loads the position that was passed as ``checkpoint``.
+        If the pipeline has an argument ``checkpoint``, this becomes True in `build`.
         """
         return self._restored
 
@@ -797,9 +810,9 @@ class Pipeline(PipelineOldNames):
         return [ndim for _, ndim, _ in self._options.output_specs.each(self.num_outputs)]
 
     def output_stream(self) -> Any:
-        """Return the stream on which the device stage runs; None on the CPU.
+        """Return the stream on which operators on the device run; None on the CPU.
 
-        You needn't wait for outputs: your current stream waits for a batch when you take the batch.
+        You needn't synchronize with this stream. When you take a batch, your current stream waits for its outputs.
         """
         return self._planned.device_stream.stream
 
@@ -839,23 +852,23 @@ class Pipeline(PipelineOldNames):
 
         The measures have DALI's names. ``real_memory_size`` and ``reserved_memory_size`` are the bytes of an output in
         the last batch; ``max_real_memory_size`` and ``max_reserved_memory_size`` are the bytes of its largest sample.
-        All are 0 for an output that exists only sample by sample, because the next operators use each sample
-        immediately. ``CPU_output_0`` and so on are the pipeline's outputs. Without ``enable_memory_stats``, the result
-        is empty.
+        If the next operator processes an output sample by sample, the output is never stored for the whole batch, and
+        its measures are 0. The keys ``CPU_output_0``, ``CPU_output_1`` and so on are for the pipeline's outputs.
+        Without ``enable_memory_stats``, the result is empty.
         """
         planned = self._planned
         return planned.memory.summary(planned.plan.graph)
 
     def external_source_shm_statistics(self) -> dict[str, list[Any]]:
-        """Return DALI's statistics of shared memory. The lists are always empty, because blocks grow as needed."""
+        """Return DALI's dictionary, with empty lists, because torchdali's shared memory has no fixed capacity."""
         return {"capacities": [], "per_sample_capacities": []}
 
     def explain(self) -> str:
         """Return a text that explains how the pipeline runs.
 
-        The text contains the graph, the plan, the operators before caches, and the operators on the fast path (in the
-        native library). It says why the pipeline has, or doesn't have, worker processes. It also lists the batched
-        implementations that have failed so far.
+        The text contains the graph and its division into stages. It lists the operators whose results are cached, and
+        the operators that run in the native library. It says why the pipeline has, or doesn't have, worker processes.
+        It also lists the operators that failed on several samples in one call, and were then called per sample.
         """
         executor = self._planned
         plan, placing = executor.plan, executor.placing

@@ -1,7 +1,8 @@
 """Batches of samples: `TensorListCPU` and `TensorListGPU`, and their base class.
 
-The samples of a batch are stored in one of several forms (`_storage.py`). Operators build their results with
-`TensorList.from_dense`, `from_samples` or `from_rows`, which neither copy nor check the samples.
+The samples of a batch are stored in one tensor (a dense batch), in one block of memory (a packed batch), or separately;
+see `_storage.py`. Operators build their results with `TensorList.from_dense`, `from_samples` or `from_rows`, which
+don't check the samples.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class TensorList:
     ) -> _Batch:
         """Build a batch of samples in one block of memory, without a copy or a check.
 
-        The samples may be in any order, with gaps.
+        The samples may be in any order in the block, and there may be gaps between them.
 
         Args:
             flat: The memory as a one-dimensional tensor.
@@ -176,7 +177,7 @@ class TensorList:
         """Build a batch that shares the memory of NumPy arrays, without a copy or a check.
 
         Args:
-            arrays: The samples; see `SeparateSamples`.
+            arrays: One contiguous array per sample, for at least one sample; see `SeparateSamples`.
             dtype: Dtype of the arrays.
         """
         return cls._of(SeparateSamples.of_arrays(arrays, dtype), True)
@@ -197,7 +198,7 @@ class TensorList:
 
     @property
     def uploaded(self) -> torch.Tensor | None:
-        """A copy of the batch on a device, as one tensor, if it was uploaded in advance; else None."""
+        """A copy of the batch on a device, as one tensor. None if the batch wasn't copied in advance."""
         return self._uploaded
 
     def set_uploaded(self, tensor: torch.Tensor | None) -> None:
@@ -209,11 +210,14 @@ class TensorList:
         return self._stored
 
     def samples(self) -> list[torch.Tensor]:
-        """Return the samples. For a dense or packed batch, they are views. Don't change the list."""
+        """Return the samples, which are views if the batch is dense or packed. Don't change the list."""
         return self._stored.samples()
 
     def rows(self) -> tuple[torch.Tensor, Sequence[int]] | None:
-        """Return the rows of all samples, and each sample's number of rows; None if the batch isn't stored as rows."""
+        """Return a tensor with the rows of all samples, and each sample's number of rows.
+
+        The result is None if the samples aren't stored one directly after the other.
+        """
         return self._stored.rows
 
     def dense(self) -> torch.Tensor | None:
@@ -306,7 +310,8 @@ class TensorList:
     def at(self, i: int, /) -> Any:
         """Return sample `i`, counted from 0.
 
-        On the CPU, the result is a NumPy array, a copy. On the GPU, it is a `TensorGPU` that shares the batch's memory.
+        On the CPU, the result is a copy, as a NumPy array. On the GPU, the result is a `TensorGPU` that shares the
+        batch's memory.
         """
         raise NotImplementedError
 
@@ -337,14 +342,14 @@ class TensorList:
         return self._stored.is_uniform()
 
     def as_tensor(self) -> Any:
-        """Return the batch as one `TensorCPU` or `TensorGPU` with layout ``"N..."``. It shares the batch's memory.
+        """Return the batch as one `TensorCPU` or `TensorGPU` with layout ``"N..."`` that shares the batch's memory.
 
         Raises RuntimeError if the shapes of the samples differ.
         """
         return tensor_of(self._kind, self.stack(), "N" + self._layout if self._layout else "")
 
     def as_reshaped_tensor(self, shape: Sequence[int], /) -> Any:
-        """Return all elements of the batch, in order, as one tensor of the given shape.
+        """Return all elements of the batch, sample after sample, as one tensor of the passed shape.
 
         Raises RuntimeError if `shape` has a different number of elements.
         """
@@ -354,7 +359,7 @@ class TensorList:
         return tensor_of(self._kind, flat.view(lengths))
 
     def _pack(self) -> torch.Tensor:
-        """Store all elements, in order, in one block of memory. Return the block as a 1D tensor."""
+        """Store all samples, in order, in one block of memory. Return the block as a 1D tensor."""
         self._stored, flat = self._stored.pack()
         return flat
 
@@ -372,7 +377,7 @@ class TensorList:
         self._stored = self._stored.reinterpret(new_type)
 
     def reset(self) -> None:
-        """Remove all samples, their dtype and layout."""
+        """Remove all samples, the dtype and the layout."""
         self._stored = SeparateSamples([], self._home)
         self._layout, self._source_info, self._uploaded, self.ready = "", None, None, None
 
@@ -453,14 +458,14 @@ class TensorListCPU(TensorList):
         super().__init__(object, layout, contiguous)
 
     def at(self, i: int, /) -> np.ndarray[Any, Any]:
-        """Return a copy of sample `i`, counted from 0. RuntimeError if `i` is out of range."""
+        """Return a copy of sample `i`, counted from 0. Raise RuntimeError if `i` is out of range."""
         samples = self.samples()
         if not 0 <= _sample_index(i) < len(samples):
             raise RuntimeError(f"sample index {i} is out of range for a batch of {len(samples)}")
         return samples[i].numpy().copy()
 
     def as_array(self) -> np.ndarray[Any, Any]:
-        """Return a copy as an array ``(batch, ...)``. RuntimeError if the shapes of the samples differ."""
+        """Return a copy of the batch as an array ``(batch, ...)``. Raise RuntimeError if the samples' shapes differ."""
         return self.stack().numpy().copy()
 
     def as_cpu(self) -> TensorListCPU:
@@ -525,14 +530,14 @@ class TensorListGPU(TensorList):
         return self.device.index or 0
 
     def at(self, i: int, /) -> TensorGPU:
-        """Return sample `i`, counted from 0. It shares the batch's memory. RuntimeError if `i` is out of range."""
+        """Return a view of sample `i`, counted from 0. Raise RuntimeError if `i` is out of range."""
         if not 0 <= _sample_index(i) < len(self):
             raise RuntimeError(f"sample index {i} is out of range for a batch of {len(self)}")
         sample: TensorGPU = self[i]
         return sample
 
     def as_cpu(self) -> TensorListCPU:
-        """Return a copy in main memory, made in one transfer."""
+        """Return a copy of the batch in main memory. All samples are copied in one transfer."""
         stored = self._stored.on_cpu()
         return TensorListCPU._of(stored, True, self._layout, self._source_info)
 
@@ -546,7 +551,6 @@ class TensorListGPU(TensorList):
         """Copy all elements, sample after sample without gaps, to an address on the same device.
 
         Args:
-            ptr: The address.
             cuda_stream: Stream on which to copy; the current stream if None.
             non_blocking: True to return before the copy has finished.
             use_copy_kernel: Accepted for compatibility.
