@@ -71,14 +71,11 @@ def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _D
 
 @_takes(OperatorOptions)
 def operator(body: Any = None, /, **options: Any) -> Any:
-    """Declare an operator: the decorated function is its implementation, its signature is the schema (see `schema`).
+    """Declare an operator. The decorated function is the implementation, and its signature is the schema (`schema`).
 
     Args:
-        body: The function; None if the decorator is called only with options.
+        body: The decorated function. None if the decorator is called with options; then a decorator is returned.
         options: See `OperatorOptions`.
-
-    Returns:
-        An `OperatorFunction`; without a body, a decorator.
 
     Raises:
         TypeError: The signature isn't a valid schema.
@@ -134,33 +131,34 @@ def chunk(
 
     The decorated function receives the inputs as positional arguments, and an `Arguments` object as ``a``. It returns
     the results for all samples: one value, or a tuple with one value per output. On the CPU, the results must be
-    bit-identical to the results of the implementation for single samples. The function may return NotImplemented; then
-    the samples are processed one by one. A batched implementation is useful if the call of a function takes at least
-    about as long as the work on a sample.
+    bit-identical to the results of the implementation for single samples. If the function returns NotImplemented, the
+    samples are processed one by one. A batched implementation is useful if a sample is so small that the call of a
+    function takes as long as the work on the sample.
 
-    The form determines which samples the function processes, and how it receives the samples:
+    `form` determines which samples the function processes, and how it receives the samples:
 
     =============  =================================================================================================
     ``"tensor"``   samples of one shape, on any device: inputs and results are tensors ``(N, ...)``
-    ``"ragged"``   small samples of any shapes on the CPU, from the operator's only input; no per-sample arguments.
-                   The input is a sequence of tensors, or `Packed`. If the function raises, the samples are rerun
-                   one by one, and the error names the sample that fails. It must not return its input, because
-                   the input's memory may be reused
+    ``"ragged"``   small samples of any shapes on the CPU, if the operator has only one input and no per-sample
+                   arguments. The input is a sequence of tensors, or `Packed`. If the function raises an error, the
+                   samples are rerun one by one, to find the sample that fails. The function must not return its
+                   input, because the input's memory may be reused
     ``"device"``   a batch on an accelerator, as a `TensorList`. The function launches the same number of kernels
-                   for any number of samples, and doesn't wait for them
+                   for any number of samples, and doesn't wait for the kernels
     ``"encoded"``  encoded samples of the operator's only input, or paths of files with encoded samples. The
-                   function is called once, with the constants. It returns an `EncodedBody`, or None
+                   function is called once, with the constants. It returns an `EncodedBody`, or None if these
+                   constants aren't supported
     =============  =================================================================================================
 
     Args:
         function: The operator.
-        form: The form, as in the table.
+        form: See the table.
         takes: Names of the arguments that the implementation accepts per sample, as a `Column`. If a call passes other
             arguments per sample, its samples are processed one by one.
-        allocates: True if a ragged implementation allocates its results with ``a.empty``. Then it also receives large
-            samples if its results are outputs of the pipeline.
-        only_on_devices: True if a tensor implementation has no advantage on the CPU, where samples are then processed
-            one by one.
+        allocates: True if a ``"ragged"`` implementation allocates its results with ``a.empty``. If the results are
+            outputs of the pipeline, this implementation also receives large samples.
+        only_on_devices: True to process samples one by one on the CPU, because the ``"tensor"`` implementation isn't
+            faster there.
     """
 
     def declare(body: F) -> F:
@@ -176,13 +174,13 @@ def chunk(
 def narrows(
     function: OperatorFunction[..., Any], takes: Collection[str] = (), varies: Collection[str] = ()
 ) -> Callable[[E], E]:
-    """Declare that an operator edits an image's program before the image is decoded.
+    """Declare that an operator can edit an image's program (how to decode and transform it) before it is decoded.
 
-    The decorated function receives the operator's constants, and returns an `Edit`, or None if the operator needs
+    The decorated function receives the operator's constants. It returns an `Edit`, or None if the operator needs
     pixels.
 
     Args:
-        function: The operator, which processes uint8 images or is a decoder.
+        function: A decoder, or an operator on uint8 images.
         takes: See `Narrowing`.
         varies: See `Narrowing`.
     """
@@ -195,7 +193,7 @@ def narrows(
 
 
 def alias(name: str, function: OperatorFunction[..., Any]) -> None:
-    """Declare a deprecated name of an operator. A call with this name warns, and runs the operator."""
+    """Declare a deprecated name of an operator. If the operator is called by this name, torchdali warns."""
     target = function.operator
     options = replace(target.options, variant=lambda arguments: target.chosen(arguments).name)
     schema = replace(target.schema, name=name)
@@ -203,7 +201,7 @@ def alias(name: str, function: OperatorFunction[..., Any]) -> None:
 
 
 def deprecate(function: OperatorFunction[..., Any], instead: str) -> None:
-    """Declare an operator as deprecated. Calls warn, and the warning names the replacement."""
+    """Declare that an operator is deprecated. If it is called, torchdali warns and suggests the operator `instead`."""
     function.operator.instead = instead
 
 

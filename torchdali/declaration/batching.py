@@ -30,7 +30,7 @@ __all__ = [
 class Column(Sequence[Any]):
     """The values of a per-sample argument, as an array and as Python numbers.
 
-    A column is created from an array or from numbers. The other form is computed when it is first needed, and cached.
+    A column is created from an array or from numbers. It converts arrays to numbers when they are first needed.
 
     Args:
         values: An array or tensor ``(N, ...)``, or a list of numbers or nested lists of numbers. Nested lists may have
@@ -38,7 +38,7 @@ class Column(Sequence[Any]):
 
     Attributes:
         per_frame: True if each value is a list with one value per frame of the sample.
-        uploaded: The original values as a tensor on a device, if they were already copied there.
+        uploaded: The values as a tensor on a device; None if they weren't copied to the device.
     """
 
     __slots__ = ("_source", "_values", "per_frame", "uploaded")
@@ -101,15 +101,16 @@ class Column(Sequence[Any]):
     def shape_values(self, axes: int | None, name: str) -> Column:
         """Return the values with the number of axes that the argument declares.
 
-        For an argument that is a number, a value with one element becomes a number, for any number of axes. For an
-        argument that is a list, a number becomes a list of one element.
+        If the argument is a number, arrays with one element become numbers. If the argument is a list, numbers become
+        lists with one element.
 
         Args:
-            axes: Number of axes of the argument, see `schema.Argument`.
+            axes: Number of axes of the argument's values, see `schema.Argument`.
             name: Name of the argument, for errors.
 
         Raises:
-            RuntimeError: A value for a number doesn't have exactly one element, or a value for a list is a matrix.
+            RuntimeError: The argument is a number and a value doesn't have exactly one element, or the argument is a
+                list and a value is a matrix.
         """
         one_number = self._source is not None and self._source.ndim == 1
         if axes is None or self.per_frame or (axes == 0 and one_number):
@@ -148,7 +149,7 @@ class Column(Sequence[Any]):
 
 
 def shape_values(value: Any, axes: int | None, name: str, sample: int | None = None) -> Any:
-    """Convert one value (a number or nested lists) as `Column.shape_values` converts all values."""
+    """Convert one value, a number or a nested list, like `Column.shape_values`."""
     if axes and not isinstance(value, list):
         return value if value is None else [value]
     if axes == 1 and value and isinstance(value[0], list):
@@ -178,26 +179,25 @@ def per_sample(value: Any, size: int) -> Sequence[Any]:
 
 
 def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one dictionary of arguments per sample; a single dictionary if no argument is a `Column`."""
+    """Return one dictionary of arguments per sample. If no argument is a `Column`, return only one dictionary."""
     drawn = {k: v for k, v in arguments.items() if isinstance(v, Column)}
     rows = zip(*drawn.values(), strict=True)
     return [{**arguments, **dict(zip(drawn, row, strict=True))} for row in rows] if drawn else [dict(arguments)]
 
 
 class Arguments:
-    """All arguments of an operator, for a batched implementation.
+    """All arguments of an operator, as attributes, for a batched implementation (one that processes several samples).
 
-    ``a.angle`` is the value for all samples. If the implementation accepts this argument per sample (see
-    `decorators.chunk`) and the call passes it per sample, ``a.angle`` is a `Column`. Omitted arguments have the
-    operator's defaults.
+    If the call passes the argument ``angle`` per sample, ``a.angle`` is a `Column`; otherwise, it is the value for all
+    samples. Arguments that the call omits have their defaults.
 
-    Further attributes are ``out`` (memory for the results, or None), ``empty`` (a function that allocates memory, see
-    `Empty`), and ``layout`` and ``rng`` if the operator uses them.
+    The attribute ``out`` is memory for the results, or None. The attribute ``empty`` is a function that allocates
+    memory, see `Empty`. The attributes ``layout`` and ``rng`` exist if the operator uses them.
 
     Args:
         defaults: Values of the arguments that the call omits.
         passed: The arguments of the call.
-        others: Layout, random numbers and memory.
+        others: The attributes ``out``, ``empty``, ``layout`` and ``rng``.
     """
 
     __slots__ = ("_passed", "_values")
@@ -209,7 +209,7 @@ class Arguments:
         return self._values[name]
 
     def of(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Return those arguments that a function accepts as keyword-only arguments."""
+        """Return the passed arguments that a function accepts as keyword-only arguments."""
         names = argument_names(function)
         return {name: value for name, value in self._passed.items() if name in names}
 
@@ -222,15 +222,15 @@ def argument_names(function: Callable[..., Any]) -> frozenset[str]:
 
 
 MOST_BYTES = 1 << 22
-"""Largest number of bytes of samples in one call; about the size of the CPU's cache."""
+"""Largest number of bytes that a batched implementation processes in one call: about the size of the CPU's cache."""
 
 
 class ChunkResults(NamedTuple):
-    """Results of a chunk, output by output.
+    """Results of several samples.
 
     Attributes:
         outputs: For each output, one item per sample. Items of skipped samples are ignored.
-        skipped: Indices of samples that must be processed one by one.
+        skipped: Indices of samples that weren't processed. The caller must process these samples one by one.
     """
 
     outputs: tuple[Any, ...]
@@ -250,17 +250,17 @@ class EncodedBody(Protocol):
     ) -> ChunkResults:
         """Decode several samples.
 
-        Samples that the method skips are processed one by one afterwards, which raises the errors of invalid samples.
-        The result for each other sample is a tensor; `IN_PLACE` if it was written into `out`; or a pair of an offset in
-        `room` and a shape.
+        The method skips samples that it can't decode. The caller processes the skipped samples one by one, so that an
+        error names the sample. The result for a decoded sample is a tensor, or `IN_PLACE` if the method has written the
+        sample into `out`, or a pair of an offset in `room` and a shape.
 
         Args:
             sources: For each sample, the encoded bytes, a file's path, or None to skip the sample.
-            out: Memory ``(N, ...)`` for results of matching shape.
+            out: Memory ``(N, ...)`` for results that have this shape; None if there is no memory.
             rngs: Random numbers of each sample; None if the operator isn't random.
             values: For each per-sample argument, one value per sample.
-            room: Memory for results that aren't written into `out`. If the device will decode an image, the result is
-                the image's encoded bytes, stored by ``room.share``.
+            room: Memory for the other results. For an image that the device will decode, the method stores the encoded
+                bytes with ``room.share``.
         """
         ...
 

@@ -1,7 +1,8 @@
 """The registry of all declared operators, by DALI's dotted names.
 
-`torchdali.fn` and `torchdali.ops` are created from the registry, and arithmetic on nodes finds its operators in it.
-The graph imports this module, so that nodes can refer to their operators.
+`torchdali.fn` and `torchdali.ops` are created from the registry. Arithmetic on nodes also finds its operators there. An
+operator has an *implementation*: the decorated function. A *batched* implementation processes several samples in one
+call.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ LayoutRule = Callable[[tuple[str, ...], Mapping[str, Any]], "str | tuple[str, ..
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorOptions:
-    """Options of `operator`, `reader` and `source` that a signature can't express.
+    """Options of the decorators `operator`, `reader` and `source` that the function's signature can't express.
 
-    Several options can be a rule: a function of the operator's ``constants`` or ``arguments``, as a dictionary.
+    Several options can be rules. A rule is a function that receives a dictionary of a call's constants (``constants``),
+    or of all arguments of a call (``arguments``).
 
     Args:
         name: Dotted name in `fn`; by default, the function's name. A name that begins with an underscore isn't in `fn`.
@@ -43,37 +45,36 @@ class OperatorOptions:
         layout: Layout of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``. If None, the outputs have the
             first input's layout.
         outputs: ``rule(arguments) -> int | None``, if the number of outputs varies. ``arguments["inputs"]`` is the
-            number of inputs. If the rule returns None, a call returns a single node instead of a list.
+            number of inputs. If the rule returns None, there is one output, and a call returns a node, not a list.
         results: ``rule(arguments, outputs) -> value``. A call returns this value instead of the list of outputs.
-        variant: ``rule(arguments) -> name | None``: the name of a hidden operator with the same signature that runs
-            instead, or None. This is for operators that need the whole batch only with some arguments. The rule gets
-            None for per-sample arguments.
-        separable: True if an operator over the batch also works on single samples, or ``rule(arguments) -> bool``. Then
-            an error names the sample, and ``bad_samples`` can skip it.
+        variant: ``rule(arguments) -> name | None``. If the rule returns the name of a hidden operator with the same
+            signature, this operator runs instead. Operators that need the whole batch only for some arguments have such
+            a rule. Arguments that are passed per sample are None in the dictionary.
+        separable: True if an operator over the batch also works on single samples, or ``rule(arguments) -> bool``. If
+            such an operator fails, the error names the sample, and ``bad_samples`` can skip the sample.
         devices: The devices that the operator supports: ``"cpu"``, ``"gpu"``, ``"mixed"``.
-        only_mixed: Arguments that apply only to ``"mixed"``, where the implementation always receives them.
+        only_mixed: Arguments that have an effect only with ``device="mixed"``. With another device, they are ignored.
         preserve: True to run the operator even if no output needs its result, because it has a side effect.
         pure: True if worker processes may run the user's function. The function's results must depend only on its
             arguments and on `torchdali.Shared` values. If False, the function runs in the main process.
-        check: ``rule(arguments)`` that raises an error for impossible constants when a pipeline is built. Per-sample
-            arguments are omitted.
-        merges: True if the inputs are the values of branches of an ``if``; a per-sample argument selects one of them.
-        deprecated: The new name for each old argument name; None if the argument has no effect.
-        marks: Further properties:
+        check: ``rule(arguments)`` that raises an error for invalid constants when a pipeline is built. The dictionary
+            doesn't contain per-sample arguments.
+        merges: True if each input is the result of a branch of an ``if``, and a per-sample argument selects the input.
+        deprecated: Maps each old argument name to the new name, or to None if the argument no longer has an effect.
+        marks: Properties of the operator:
 
             ==============  ===========================================================================
-            ``"levels"``    values keep their range and meaning: pixels are only moved or interpolated
+            ``"levels"``    only moves or interpolates pixels, so values keep their range and meaning
             ``"bytes"``     without ``dtype``, the output is uint8 if the input is uint8; operators with
                             ``"levels"`` also have this property
-            ``"view"``      changes the shape or selects a region: the output may be a view of the
-                            input, as in PyTorch. A reader: the output may be a view of the dataset's
-                            memory, for example of a mapped file
+            ``"view"``      the output may be a view of the input, as in PyTorch. The output of a reader
+                            may be a view of the dataset's memory, for example of a mapped file
             ``"anywhere"``  doesn't access the elements of its inputs, which may be on any device
             ``"pixels"``    accepts any number of axes, but only makes sense for pixels
             ``"encoded"``   a reader whose first output is the unchanged bytes of files
-            ``"frames"``    processes each frame separately, in the same number of operations as a single
-                            frame. On a device, samples of one shape are therefore processed as the
-                            frames of one sample, unless an argument is passed per sample
+            ``"frames"``    processes all frames of a sample in one call, each frame independently. On a
+                            device, samples of one shape are therefore processed like frames of one sample,
+                            unless an argument is passed per sample
             ``"shared"``    a decoder that sends a fraction of the images, ``hw_decoder_load``, to the
                             device's hardware decoder
             ==============  ===========================================================================
@@ -136,15 +137,15 @@ class Operator:
         body: The declared function.
         schema: The schema, read from the signature.
         options: The options of the decorator.
-        metadata: For a reader, the number of outputs, at the end, that come from `datasets.Dataset.metadata` and not
-            from `read`.
+        metadata: For a reader, the number of last outputs that `datasets.Dataset.metadata` returns. `read` returns the
+            other outputs.
         writes: True for a reader whose dataset's `read` accepts ``out``; see `datasets.Dataset`.
-        instead: If the operator is deprecated, the name of its replacement, for a warning.
-        chunks: Batched implementations, by their form; see `decorators.chunk`.
-        takes: The arguments that each batched implementation accepts per sample, by its form.
+        instead: If the operator is deprecated, the replacement's name.
+        chunks: Maps each ``form`` of `decorators.chunk` to the batched implementation.
+        takes: Maps each ``form`` to the arguments that the batched implementation accepts per sample.
         allocates: See `decorators.chunk`.
         only_on_devices: See `decorators.chunk`.
-        narrowing: The operator's edits of image programs before decoding; None if the operator needs pixels.
+        narrowing: How the operator changes the decoding of an image; None if the operator needs pixels.
         function: The function that users call.
     """
 
@@ -180,7 +181,7 @@ class Operator:
 
     @property
     def takes_tensors(self) -> bool:
-        """True if the operator's batched implementation accepts samples in one tensor on the CPU."""
+        """True if the operator can process several samples on the CPU in one call, stacked in one tensor."""
         return "tensor" in self.chunks and not self.only_on_devices
 
     @property
@@ -198,17 +199,20 @@ class Operator:
         return {**self.schema.defaults, **constants}
 
     def axes_of(self, name: str) -> int | None:
-        """Return the number of axes of an argument's values; None if it may vary, or for indices of samples."""
+        """Return the number of axes of an argument's values.
+
+        The result is None if the number may vary, or if the values are indices of samples.
+        """
         argument = self.schema.arguments.get(name)  # None in a fused operator, where the arguments have other names
         return None if argument is None or argument.of_samples else argument.axes
 
     def is_per_frame(self, name: str, layout: str) -> bool:
-        """Return whether a layout begins with frames and the argument accepts one value per frame."""
+        """Return whether the argument accepts one value per frame and the layout begins with frames."""
         argument = self.schema.arguments.get(name)  # None if the name belongs to a condition
         return layout[:1] == "F" and argument is not None and argument.edge != "sample"
 
     def chosen(self, constants: Mapping[str, Any]) -> Operator:
-        """Return the operator that runs a call: the variant for these constants, or this operator."""
+        """Return the operator that runs a call with these constants: a variant of this operator, or this operator."""
         name = self.options.variant(constants) if self.options.variant is not None else None
         return registry[name] if name else self
 
@@ -219,11 +223,7 @@ class Operator:
         return 1 if count is None else count
 
     def is_separable(self, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the operator can run on single samples, so that the sample that fails can be found.
-
-        Args:
-            arguments: Constants and per-sample arguments.
-        """
+        """Return whether the operator can run on single samples. Then an error can name the sample."""
         if self.kind != "batch" or isinstance(self.options.separable, bool):
             return self.kind == "sample" or bool(self.options.separable)
         return self.options.separable(self.arguments(arguments))

@@ -1,23 +1,23 @@
-"""Schemas of operators, which are read from the signatures of Python functions.
+"""Read the schemas of operators from the signatures of Python functions.
 
-Inputs are before ``/``, arguments after ``*``. The annotations define everything else:
+In a signature, inputs are before ``/`` and arguments are after ``*``. The annotations have these meanings:
 
 =====================================  =================================================================
 ``image: Image``                       an input; its layout is checked and it arrives channel-last
 ``data: Data``                         an input in any layout, unchanged
 ``data: Data | None = None``           an optional input; ``*data: Data`` accepts any number of inputs
 ``angle: PerSample[float]``            an argument that may differ per sample (an edge of the graph)
-``hue: PerFrame[float] = 0.0``         the same, but `fn.per_frame` may also pass one value per frame
-``angle: AllFrames[float]``            the same, but the implementation gets all values of a sample
+``hue: PerFrame[float] = 0.0``         like `PerSample`; `fn.per_frame` may also pass one value per frame
+``angle: AllFrames[float]``            like `PerFrame`; the implementation gets the values of all frames
 ``indices: PerSample[SampleIndices]``   indices of samples in the batch, for example in `permute_batch`
 ``matrix: PerSample[ListOrMatrix]``      a list of numbers; a per-sample value may also be a matrix
 ``root: FilePath``                     a str or a path object; the implementation gets a str
 ``mode: Annotated[str, one_of(MODES)]``  one of the strings in ``MODES``; the implementation checks it
 ``dtype: DType | None = None``         a dtype of DALI, torch or NumPy; converted to a ``torch.dtype``
-``rng: Rng``                           filled in: random numbers; adds the argument ``seed``
-``layout: Layout``                     filled in: layout of the first input, "" if it is unset
-``size: BatchSize``                    filled in: number of samples (operators over a batch)
-``out: Out = None``                    filled in: memory for the result, or None
+``rng: Rng``                           random numbers, not passed by the user; adds the argument ``seed``
+``layout: Layout``                     layout of the first input, not passed by the user; "" if unset
+``size: BatchSize``                    batch size, not passed by the user (only for operators over a batch)
+``out: Out = None``                    memory for the result or None, not passed by the user
 ``features: Features``                 a class whose method ``from_argument`` converts the argument
 ``**window: Annotated[Any, shares(f)]``  the keyword-only arguments of ``f``, which operators can share
 ``-> Image``, ``-> tuple[Data, Data]``   number of outputs
@@ -74,15 +74,15 @@ class Takes:
     """Layouts and dtypes that an input accepts.
 
     Args:
-        layouts: Allowed layouts; empty for any layout. If the input's layout is unset, the first layout with the right
-            number of axes is assumed.
+        layouts: Allowed layouts; empty for any layout. If the input's layout is unset, the operator assumes the first
+            of these layouts that has as many letters as the input has axes.
         dtypes: Allowed dtypes; empty for any dtype.
         channel_last: True to move the channel axis to the end for the implementation, and back in the result.
-        names: True if the outputs also get an assumed layout, as in DALI's image operators.
-        repeats: True to repeat a sample without frames if a per-frame argument is passed, once per value. The output
-            then has frames.
-        every_axis: True if the implementation processes the channel axis like an axis of the image if the layout is
-            unset.
+        names: True if the outputs also get the layout if it was assumed, as in DALI's image operators.
+        repeats: True to repeat a sample without frames if an argument has one value per frame. The output then has one
+            frame per value.
+        every_axis: True if the implementation processes all axes in the same way if the layout is unset, including the
+            last axis.
     """
 
     layouts: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class Choices:
 
 
 def one_of(*tables: Iterable[Any]) -> Choices:
-    """Mark an argument that must be one of the values in the tables. The implementation checks this."""
+    """Mark an argument that must be one of the values in the tables. The implementation checks the value."""
     return Choices(tuple(dict.fromkeys(value for table in tables for value in table)))
 
 
@@ -111,7 +111,7 @@ class _Shares:
 
 
 def shares(source: Callable[..., Any]) -> _Shares:
-    """Mark ``**name``: the operator also accepts a function's keyword-only arguments or a dataclass's fields."""
+    """Mark a parameter ``**name`` that stands for a function's keyword-only arguments or a dataclass's fields."""
     return _Shares(source)
 
 
@@ -128,22 +128,19 @@ BatchOutput: TypeAlias = TensorList | Sequence[torch.Tensor] | torch.Tensor
 
 @dataclass(frozen=True)
 class OutputCount:
-    """The number of outputs, as a mark of the return annotation of a reader or source."""
+    """Mark of a return annotation: the number of outputs of a reader or source."""
 
     count: int
 
 
 class Layout(str):
-    """The layout of the first input, for example ``HWC``; empty when unset."""
+    """The layout of the first input, for example ``HWC``; empty if the input has no layout."""
 
     __slots__ = ()
 
 
 class BatchSize(int):
-    """The number of samples in the batch, for operators over a batch.
-
-    This is the length of the first input or per-sample argument.
-    """
+    """The number of samples in the batch: the length of the first input or per-sample argument."""
 
 
 Out: TypeAlias = Annotated[torch.Tensor | None, "out"]
@@ -154,13 +151,13 @@ ListOrMatrix: TypeAlias = Annotated[list[float], "matrix"]
 REQUIRED = inspect.Parameter.empty
 
 COMMON = {"bytes_per_sample_hint": [0], "preserve": False}
-"""Arguments of every operator, with their defaults. They don't change results.
+"""Arguments of every operator, with their defaults.
 
-``preserve`` keeps a node in the graph even if no output needs it. ``bytes_per_sample_hint`` has no effect.
+With ``preserve``, the operator runs even if no output of the pipeline needs it. ``bytes_per_sample_hint`` is ignored.
 """
 
 STATE = "_random_state"
-"""Hidden argument of random operators that run immediately: a generator's state, used instead of a seed."""
+"""Hidden argument of random operators: a generator's state, instead of a seed. It can't be passed in a pipeline."""
 
 
 @dataclass(frozen=True)
@@ -178,12 +175,11 @@ class Argument:
     """One argument of an operator.
 
     Attributes:
-        name: Name of the argument.
         convert: Function that converts a passed value.
         default: Default value; `REQUIRED` for a required argument.
         edge: "sample", "frame" or "frames" (see `PerSampleMark`); None if the argument can't be passed per sample.
         annotation: The annotation in the signature.
-        hidden: True if the argument isn't public.
+        hidden: True if the public signature doesn't contain the argument.
         axes: Number of axes of a value: 0 for a number, 1 for a list of numbers, 2 for `ListOrMatrix`; None if it may
             vary.
         of_samples: True if values are indices of samples in the batch.
@@ -216,7 +212,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Schema:
-    """The declaration of an operator, read from a signature; the module's docstring lists the annotations."""
+    """The declaration of an operator, read from the signature of a function."""
 
     name: str
     inputs: tuple[InputSpec, ...]
@@ -227,7 +223,7 @@ class Schema:
     wants_out: bool = False
     wants_size: bool = False
     deprecated: Mapping[str, str | None] = field(default_factory=dict)
-    shared: tuple[Callable[..., Any], ...] = ()  # functions whose arguments several operators share; see `shares`
+    shared: tuple[Callable[..., Any], ...] = ()  # the arguments of `shares` in the signature
 
     @property
     def paths(self) -> frozenset[str]:
@@ -250,10 +246,7 @@ class Schema:
         return least, 999 if self.variadic else len(self.inputs)
 
     def input(self, index: int) -> InputSpec:
-        """Return the declaration of the index-th input.
-
-        If the last input is variadic, its declaration is returned for all higher indices.
-        """
+        """Return the declaration of an input. For a higher index, return the declaration of the last input (``*``)."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def check_inputs(self, inputs: Sequence[Any]) -> None:
@@ -394,7 +387,7 @@ def _read_parameter(signature: _Signature, parameter: inspect.Parameter, hint: A
 
 def _read_shared(signature: _Signature, source: Callable[..., Any]) -> None:
     for argument in _shared_arguments(source):
-        signature.arguments.setdefault(argument.name, argument)  # the operator's own argument has priority
+        signature.arguments.setdefault(argument.name, argument)  # the operator may declare the same name itself
 
 
 @functools.cache
@@ -433,7 +426,7 @@ def _axes_of(base: Any) -> int | None:
 
 
 def plain_list(base: Any) -> Any:
-    """Return the base, such as ``list[int]``, of a subclass of list; return other types unchanged."""
+    """Replace a subclass of list by its base class, for example ``list[int]``. Return other types unchanged."""
     if inspect.isclass(base) and issubclass(base, list) and base is not list:
         return base.__orig_bases__[0]  # type: ignore[attr-defined]
     return base
@@ -486,8 +479,8 @@ def to_dtype(value: Any) -> torch.dtype:
         value: A `DALIDataType` or its integer value, a torch dtype, or a NumPy dtype or scalar type.
 
     Raises:
-        TypeError: The argument is another value. Python types and names of dtypes are rejected, because NumPy maps them
-            to other dtypes (``float`` to float64).
+        TypeError: The value isn't one of these. Python types and names of dtypes aren't accepted, because their dtype
+            is different in NumPy and DALI: ``float`` is float64 in NumPy.
     """
     if type(value) is int and value in dtypes.DALIDataType.__members__.values():
         value = dtypes.DALIDataType(value)
@@ -533,7 +526,7 @@ def _scalar(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _elements(value: Any) -> Any:
-    """Return the elements of a tensor or array as a flat list; other values unchanged."""
+    """Return the elements of a tensor or array as a flat list. Return other values unchanged."""
     if isinstance(value, torch.Tensor):
         return value.reshape(-1).tolist()
     if hasattr(value, "__array__"):

@@ -267,7 +267,7 @@ class DataNode:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
-        """Record ``scalar + node`` for a NumPy scalar. NumPy calls this method if the left operand is a NumPy scalar."""
+        """Record arithmetic whose left operand is a NumPy scalar; NumPy then calls this method."""
         name = _OF_UFUNC.get(ufunc.__name__)
         arrays = [o for o in operands if not isinstance(o, DataNode)]
         if name is None or method != "__call__" or any(getattr(a, "ndim", 0) for a in arrays):
@@ -613,7 +613,7 @@ def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
 
 
 def _follow_negations(edge: DataNode) -> tuple[Node | None, int]:
-    """Return the source and index of an edge. If the edge negates another edge (``not``), return that edge's instead."""
+    """Return the source and index of an edge. If the edge is ``not x``, return the source and index of ``x``."""
     while edge.source is not None and edge.source.operator.name == "_not":
         assert edge.source.inputs[0] is not None
         edge = edge.source.inputs[0]

@@ -505,7 +505,7 @@ class Pipeline(PipelineOldNames):
         self._api_check.enabled = enable
 
     def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Return a context for the code of `run`, of `schedule_run` or of an iterator, and check that they aren't mixed.
+        """Return a context for a method that runs batches. Entering the context checks that no other API was used.
 
         `run`, `schedule_run` and iterators count batches differently, so a program that mixes them would skip batches.
         Inside the context, all methods of the pipeline can be called.
