@@ -48,10 +48,10 @@ class OperatorOptions:
             number of inputs. If the rule returns None, there is one output, and a call returns a node, not a list.
         results: ``rule(arguments, outputs) -> value``. A call returns this value instead of the list of outputs.
         variant: ``rule(arguments) -> name | None``. If the rule returns the name of a hidden operator with the same
-            signature, this operator runs instead. Operators that need the whole batch only for some arguments have such
-            a rule. Arguments that are passed per sample are None in the dictionary.
-        separable: True if an operator over the batch also works on single samples, or ``rule(arguments) -> bool``. If
-            such an operator fails, the error names the sample, and ``bad_samples`` can skip the sample.
+            signature, this hidden operator runs instead. The rule is for operators that need the whole batch only for
+            some arguments. Arguments that are passed per sample are None in the dictionary.
+        separable: True if an operator over the batch also works on single samples, or ``rule(arguments) -> bool``. If a
+            separable operator fails, the error names the sample, and ``bad_samples`` can skip the sample.
         devices: The devices that the operator supports: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         only_mixed: Arguments that have an effect only with ``device="mixed"``. With another device, they are ignored.
         preserve: True to run the operator even if no output needs its result, because it has a side effect.

@@ -111,7 +111,7 @@ class _Shares:
 
 
 def shares(source: Callable[..., Any]) -> _Shares:
-    """Mark a parameter ``**name`` that stands for a function's keyword-only arguments or a dataclass's fields."""
+    """Mark a parameter ``**name`` that represents a function's keyword-only arguments or a dataclass's fields."""
     return _Shares(source)
 
 

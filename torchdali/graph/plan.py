@@ -108,7 +108,7 @@ def nodes_of(stages: Iterable[Stage]) -> list[Node]:
 
 
 class StepKind(IntEnum):
-    """Whether a node is a step or runs in a chain. Inside a stage, nodes with the smaller number run first.
+    """The two methods of running a node in a stage. Nodes with the smaller number run first.
 
     Attributes:
         STEP: The node runs over the whole batch.

@@ -595,7 +595,7 @@ class Pipeline(PipelineOldNames):
     def skip(self, batches: int) -> None:
         """Skip the next batches that aren't scheduled yet, without computing them.
 
-        A skipped batch takes some microseconds. The batches after the skipped batches are the same as if the skipped
+        Skipping takes some microseconds per batch. The batches after the skipped batches are the same as if the skipped
         batches had been computed. `state_dict` counts the skipped batches only after the next batch was taken.
 
         Args:
