@@ -1,9 +1,12 @@
-"""Hidden operators (not in `fn`) of `torchdali.DataLoader`: apply a sequence of torchvision transforms to an image.
+"""Operators that apply a sequence of torchvision transforms to an image, for `torchdali.DataLoader`.
 
-The data loader describes each transform by an `ImageTransform`. The transforms are combined to one `ImageProgram`. The
-native library executes it: one call computes the tensor from the file. If the library doesn't support a transform,
-torchvision's own functions apply this transform and all later transforms to a PIL image. If the library is missing or
-refuses the image, torchvision's functions apply all transforms. Pillow decodes all formats other than JPEG.
+The operators aren't available to users in `fn`. The data loader describes each transform by an `ImageTransform`. The
+transforms of an image are combined into an `ImageProgram`. The native library executes the program in one call, which
+computes the tensor from the image file. Pillow decodes all formats other than JPEG.
+
+If the native library doesn't support a transform, torchvision's functions apply this transform and all later transforms
+to a PIL image. If the native library is missing or can't process the image, torchvision's functions apply all
+transforms.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ __all__ = [
 
 
 STORED = ImageOptions(upright=False, of_pillow=True)
-"""Options of a program with Pillow's results: images keep their stored orientation."""
+"""Options of programs that reproduce Pillow's pixels. Images aren't rotated to their Exif orientation."""
 Render = Callable[[ImageProgram], "Tensor | None"]
 
 
@@ -96,7 +99,10 @@ class TensorConversion:
     multiplies: bool = False
 
     def levels(self) -> Tensor:
-        """Return a lookup table ``(channels, 256)``: the result for each level, bit-identical to torchvision's."""
+        """Return a table ``(channels, 256)`` with the converted value of every uint8 value.
+
+        The converted values are bit-identical to torchvision's.
+        """
         levels = torch.arange(256, dtype=torch.uint8)[None]
         if not self.unit:
             return levels
@@ -133,7 +139,7 @@ class RandomSteps:
 
     Attributes:
         rows: The sequences.
-        ends: Cumulative probabilities of the sequences, to choose one of them; None to apply all sequences.
+        ends: Cumulative probabilities for choosing one sequence; None to apply all sequences in a random order.
     """
 
     rows: tuple[tuple[Any, ...], ...]
@@ -141,7 +147,7 @@ class RandomSteps:
     is_random: ClassVar[bool] = True
 
     def choose(self, rng: Rng) -> tuple[Any, ...]:
-        """Draw the steps to apply."""
+        """Choose the steps to apply at random."""
         if self.ends is None:
             remaining = list(self.rows)
             return tuple(step for _ in self.rows for step in remaining.pop(rng.integer(0, len(remaining) - 1)))
@@ -224,12 +230,12 @@ class ImageTransforms:
         return value
 
     def divide(self) -> tuple[ImageTransforms, ImageTransforms]:
-        """Split the sequence before the first random transform; the second part has the conversion."""
+        """Split the sequence before the first random transform. The second half includes the conversion to a tensor."""
         first = next((i for i, step in enumerate(self.steps) if step.is_random), len(self.steps))
         return ImageTransforms(self.steps[:first]), ImageTransforms(self.steps[first:], self.conversion, self.ends)
 
     def end(self, planes: Tensor, rng: Rng) -> Tensor:
-        """Apply the transforms after the conversion to a tensor, in place."""
+        """Apply the transforms of the tensor to `planes`, in place."""
         for each in self.ends:
             each.apply(planes, rng)
         return planes
@@ -264,7 +270,10 @@ def _still_picture(data: Data, /, *, transforms: ImageTransforms) -> Data:
 
 
 def _size(data: Tensor) -> tuple[int, int] | None:
-    """Return the stored height and width of a JPEG; None if the library can't reproduce Pillow's result."""
+    """Return the height and width in a JPEG's header; None if the library can't reproduce Pillow's pixels for the file.
+
+    The Exif orientation is ignored.
+    """
     (jpeg,) = read_headers([data], of_pillow=True)
     return None if jpeg is None else jpeg.size(False)
 
@@ -321,7 +330,7 @@ class ImageSource:
     """An image on which several programs can be run: a JPEG in memory, or pixels ``(H, W, 3)``.
 
     Attributes:
-        size: Height and width; None if the library can't reproduce Pillow's result for the file.
+        size: Height and width; None if the library can't reproduce Pillow's pixels for the file.
     """
 
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
@@ -338,12 +347,12 @@ class ImageSource:
 
 
 class Requests:
-    """A reader's dataset that requests each image from a user's dataset.
+    """Dataset for a reader. It requests each image from a user's dataset.
 
     Args:
-        dataset: User's dataset; must have a length.
-        source: Function of an index that returns the image's path, or its pixels ``(H, W, C)``.
-        are_files: True if the function returns paths.
+        dataset: The user's dataset; must have a length.
+        source: Function that receives an index, and returns the path or the pixels ``(H, W, C)`` of the image.
+        are_files: True if `source` returns paths, False if it returns pixels.
     """
 
     def __init__(self, dataset: Any, source: Callable[[int], Any], are_files: bool) -> None:
@@ -364,11 +373,11 @@ class Requests:
         return (torch.as_tensor(self.source(index)),)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Return the images' files as `WholeFiles`, which are read in one call; None for pixels."""
+        """Return the images' files as `WholeFiles`, which are read in one call; None if `source` returns pixels."""
         return WholeFiles(records, self._path, self.read) if self._are_files else None
 
     def identity(self, index: int) -> bytes | None:
-        """Return a key that changes whenever the file changes; None for pixels."""
+        """Return a key that changes whenever the image's file changes; None if `source` returns pixels."""
         return file_identity(self._path(index)) if self._are_files else None
 
     def info(self, index: int, output: int | None = None) -> str:

@@ -1,11 +1,12 @@
 """Operators that call the user's own Python functions.
 
-A function is called for one batch after the other, and never by two threads at the same time, so it may have state and
-needn't be thread-safe. A function that is declared pure may run in worker processes; each batch is then processed by
-one worker.
+A function processes one batch after the other, and two threads never call the function at the same time. Therefore the
+function may have state, and needn't be thread-safe. If you pass ``pure=True``, worker processes may call the function.
+One worker process then processes all samples of a batch.
 
-These functions interrupt a chain (operators that run sample by sample in one go). To include a function in a chain,
-declare it with `operator` instead, or wrap it with `plugin.pytorch.as_operator`.
+A chain is a sequence of operators that process one sample completely before they start with the next sample. The
+operators of this module can't be part of a chain. To include a function in a chain, declare the function with
+`operator` instead, or wrap it with `plugin.pytorch.as_operator`.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def python_function(
     """Call a Python function with NumPy arrays.
 
     Args:
-        inputs: Arguments of the function. Each input becomes an array, a copy that the function may change.
+        inputs: Arguments of the function. Each argument is a copy of a sample, so the function may change the array.
         function: Function that returns an array, or a tuple with one array per output.
         batch_processing: If True, the function is called once per batch, with a list of arrays for each input. By
             default it is called once per sample.
@@ -105,13 +106,13 @@ def torch_python_function(
     If the inputs are on an accelerator, the function gets tensors on the accelerator and runs on the current stream.
 
     Args:
-        inputs: Arguments of the function. Each input becomes a tensor that the function must not change.
+        inputs: Arguments of the function. The function must not change the tensors.
         function: Function that returns a tensor, or a tuple with one tensor per output. torchvision's transforms expect
             images ``(C, H, W)``.
         batch_processing: If True, the function is called once per batch, with a list of tensors for each input. For
-            each output, it then returns a list of tensors, or one tensor whose first dimension is the batch. This
-            doesn't work with torchvision's transforms: they change only the first tensor of a list, which raises an
-            error. By default the function is called once per sample.
+            each output, the function must then return a list of tensors, or one tensor whose first dimension is the
+            batch. Don't use this option with torchvision's transforms: they change only the first tensor of a list, and
+            the operator then raises an error. By default the function is called once per sample.
         num_outputs: Number of outputs. Use 0 for a function without a result. By default 1.
         output_layouts: Layouts of the outputs: one layout for all outputs, or one per output. By default the outputs
             have no layout.
@@ -145,14 +146,15 @@ def dl_tensor_python_function(
     """Call a Python function with DLPack capsules.
 
     Args:
-        inputs: Arguments of the function. Each input becomes a list of capsules, one per sample.
+        inputs: Arguments of the function. Each argument is a list of capsules, one per sample of the input.
         function: Function that returns, for each output, a list of capsules or of objects with ``__dlpack__``.
         batch_processing: If True (the default), the function is called once per batch. If False, it is called once per
             sample, with one capsule for each input.
         num_outputs: Number of outputs. Use 0 for a function without a result. By default 1.
         output_layouts: Layouts of the outputs: one layout for all outputs, or one per output. By default the outputs
             have no layout.
-        synchronize_stream: If True (the default), an accelerator's stream is synchronized before the call.
+        synchronize_stream: If True (the default) and an input is on a CUDA device, the current stream is synchronized
+            before the function is called.
         pure: Set this to True if the function's results depend only on its arguments and on `torchdali.Shared` values.
             Worker processes may then run the function. By default False.
 
@@ -181,7 +183,7 @@ def _call(
         convert: Function that converts a result of the user's function to a tensor.
 
     Returns:
-        A list of samples; or, unless there is exactly one output, a tuple with one list per output.
+        The list of output samples if the number of outputs is 1; otherwise a tuple with one list per output.
     """
     if batched:
         results = _results(function, [list(c) for c in columns], outputs, _ONCE)
@@ -220,7 +222,7 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, 
     """Call the function, and return its outputs as a sequence.
 
     Args:
-        how: Hint about how the function was called, for messages of type and attribute errors.
+        how: Hint to add to the message if the function raises TypeError or AttributeError.
 
     Raises:
         RuntimeError: the function raises, or returns the wrong number of outputs.

@@ -1,7 +1,7 @@
 """Operators that draw random numbers: uniform, normal, beta, coin flips, choices and permutations.
 
-An operator draws the numbers of a whole batch in one call. A sample's numbers depend only on the seed, the operator and
-the sample. They don't depend on the other samples or on the batch's storage.
+An operator draws the numbers of a whole batch in one call. The numbers of a sample don't depend on the other samples of
+the batch.
 """
 
 from __future__ import annotations
@@ -29,19 +29,25 @@ ShapeLike = Annotated[TensorList, Takes()]
 Numbers = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Compute = Callable[[Numbers, slice], Numbers]
-"""Function that turns random numbers ``(samples, count)`` of a range of samples into results of the same shape."""
+"""Function that converts random numbers ``(samples, count)`` to results of the same shape.
+
+Its arguments are the random numbers, and the range of samples to which the numbers belong.
+"""
 Kind = tuple[Callable[[BatchRng, int], Numbers], Callable[[np.random.Generator, Shape, Any], Numbers]]
-"""Two samplers: the first draws a few numbers for every sample of a batch; the second draws many numbers of a NumPy
-dtype for one sample."""
+"""Two functions that draw random numbers.
+
+The first function draws a few numbers for every sample of a batch. The second function draws many numbers for one
+sample, with a NumPy dtype.
+"""
 
 _MANY = 4096  # for samples with more values, one generator per sample is faster
 _LARGEST = float(np.finfo(np.float32).max)
-_FEW_BETAS = 64  # `_MANY` for the beta distribution
+_FEW_BETAS = 64  # the corresponding limit for the beta distribution
 _UNIFORM: Kind = (BatchRng.uniform, np.random.Generator.random)
 
 
 def _many_normals(generator: np.random.Generator, shape: Shape, precision: Any) -> Numbers:
-    """Draw normal numbers; in single precision, with the function that `noise.gaussian` uses."""
+    """Draw normal numbers. In single precision, use the function that `noise.gaussian` also uses."""
     if precision is np.float32:
         return normals(generator, shape)
     return generator.standard_normal(shape, precision)
@@ -73,10 +79,10 @@ def uniform(
     """Draw numbers uniformly from a range or from a list of values.
 
     Args:
-        shape_like: Input whose samples have the shapes of the output samples.
-        range: ``[low, high)``, by default ``[-1, 1)``. With an integer ``dtype``, both ends are first converted to
-            that dtype: they are truncated, and values that don't fit wrap around (-1 becomes 255 in uint8). The drawn
-            numbers are then rounded, so both ends occur, but half as often as the integers between them.
+        shape_like: Optional input. Each output sample gets the shape of the corresponding sample of this input.
+        range: ``[low, high)``, by default ``[-1, 1)``. If ``dtype`` is an integer dtype, ``low`` and ``high`` are first
+            truncated, and wrapped around to the dtype's range (-1 becomes 255 in uint8). The drawn numbers are then
+            rounded. ``low`` and ``high`` both occur, but half as often as the integers between them.
         values: List of values to draw from, instead of ``range``. Values are rounded and saturated to ``dtype``.
         shape: Shape of each output sample. By default each sample is a single number (0-D).
         dtype: Output dtype: any integer dtype, float32 or float64. By default float32.
@@ -88,7 +94,7 @@ def uniform(
     kind = _check_dtype(dtype or torch.float32, _NUMBERS)
     shapes = sample_shapes(shape_like, shape, rng.size)
     chosen = range if values is None else values
-    if not isinstance(chosen, Column):  # the same in all batches
+    if not isinstance(chosen, Column):  # the range or the list is the same in all batches
         compute = (_always_between if values is None else _always_among)(tuple(chosen), kind)
     else:
         listed = chosen.values
@@ -110,12 +116,12 @@ def normal(
     """Draw numbers from the normal distribution.
 
     Args:
-        shape_like: Input whose samples have the shapes of the output samples.
+        shape_like: Optional input. Each output sample gets the shape of the corresponding sample of this input.
         mean: Mean of the distribution. By default 0.
         stddev: Standard deviation of the distribution. By default 1.
         shape: Shape of each output sample. By default each sample is a single number (0-D).
-        dtype: Output dtype: float32, float64 or any integer dtype, to which numbers are rounded and saturated. By
-            default float32.
+        dtype: Output dtype: float32, float64 or any integer dtype. For an integer dtype, the drawn numbers are rounded
+            and saturated. By default float32.
 
     Raises:
         RuntimeError: ``dtype`` isn't supported, or both ``shape`` and ``shape_like`` are passed.
@@ -143,7 +149,7 @@ def coin_flip(
     """Draw 1 with a given probability, and 0 otherwise.
 
     Args:
-        shape_like: Input whose samples have the shapes of the output samples.
+        shape_like: Optional input. Each output sample gets the shape of the corresponding sample of this input.
         probability: Probability of drawing 1; by default 0.5. With a negative probability the result is always 0; with
             a probability above 1 it is always 1.
         shape: Shape of each output sample. By default each sample is a single number (0-D).
@@ -177,7 +183,7 @@ def beta(
     The density is proportional to ``x^(alpha - 1) (1 - x)^(beta - 1)``.
 
     Args:
-        shape_like: Input whose samples have the shapes of the output samples.
+        shape_like: Optional input. Each output sample gets the shape of the corresponding sample of this input.
         alpha: First shape parameter; must be positive, by default 1. Larger values move the distribution towards 1.
         beta: Second shape parameter; must be positive, by default 1. Larger values move the distribution towards 0.
         shape: Shape of each output sample. By default each sample is a single number (0-D).
@@ -229,13 +235,16 @@ def choice(
     Args:
         a: Data to draw from. If a sample is an integer ``n`` (0-D), elements are drawn from ``0 .. n - 1``. If the
             sample has axes, each drawn element is a slice ``a[i]`` of the first axis.
-        shape_like: Input whose samples have the shapes of the drawn arrays.
+        shape_like: Optional input. The array of drawn elements gets the shape of the corresponding sample of this
+            input.
         p: Probability of each element. By default all elements are equally likely.
-        shape: Shape of the array of drawn elements. By default a single element is drawn, without an additional axis.
+        shape: Shape of the array of drawn elements. By default a single element is drawn, and the output has the
+            element's shape.
 
     Returns:
-        The drawn elements, ``(*shape, *element_shape)``, with the dtype of ``a``. If the layout of ``a`` (without the
-        first axis if a single element is drawn) fits the number of output axes, the output has this layout.
+        The drawn elements, ``(*shape, *element_shape)``, with the dtype of ``a``. If ``shape`` has one axis, the output
+        has the layout of ``a``. If a single element is drawn, the output has the layout of ``a`` without its first
+        letter. Otherwise the output has no layout.
 
     Raises:
         RuntimeError: ``a`` is empty; ``n`` isn't an integer; ``p`` has the wrong length, has values
@@ -271,9 +280,10 @@ def batch_permutation(
     Args:
         allow_repetitions: If True, each index is drawn independently, so an index can occur several times or not at
             all. By default each index occurs once.
-        no_fixed_points: If True, no sample gets its own index, unless the batch has only one sample. Without
-            repetitions the permutation is then a single cycle. By default a sample may get its own index.
-        _scope: Per-sample values. The permutation has one index per sample that has a value.
+        no_fixed_points: If True, no sample gets its own index, unless the batch has only one sample. If
+            ``allow_repetitions`` is False, the permutation is then a single cycle. By default a sample may get its own
+            index.
+        _scope: Values of some samples of the batch. The permutation has as many indices as this argument has values.
     """
     size, draws = rng.size, rng.uniform(1)[:, 0]
     own = np.arange(size)
@@ -331,7 +341,7 @@ def _of(column: Numbers, rows: slice) -> Numbers:
 
 
 def sample_shapes(like: TensorList | None, shape: Any, size: int) -> list[Shape]:
-    """Return the output shape of each sample: the shapes of `like`, or `shape`; 0-D by default.
+    """Return the output shape of each sample, from `like` or from `shape`. By default the samples are 0-D.
 
     Raises:
         RuntimeError: both `like` and `shape` are passed, or an extent is negative.
@@ -457,7 +467,7 @@ def _alike(shapes: list[Shape]) -> bool:
 
 
 def _convert(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tensor:
-    if dtype.is_floating_point or numbers.dtype == np.bool_:  # no rounding needed: NumPy converts
+    if dtype.is_floating_point or numbers.dtype == np.bool_:  # the conversion doesn't need rounding
         return torch.from_numpy(np.ascontiguousarray(numbers, _EXACT[dtype]).reshape(shape))
     if dtype == torch.int32 and numbers.dtype == np.float64:
         whole = np.trunc(numbers + np.copysign(0.5, numbers))
@@ -467,12 +477,12 @@ def _convert(numbers: Numbers, shape: Shape, dtype: torch.dtype) -> torch.Tensor
 
 
 def _pick(elements: Numbers, draws: Numbers, shape: Shape, chances: Sequence[float] | None) -> Numbers:
-    """Pick elements of samples ``(batch, ...)`` with random numbers ``(batch, count)`` in [0, 1).
+    """Pick random elements of each sample.
 
     Args:
-        elements: The samples: integers ``(batch,)``, or arrays with at least one axis each.
-        draws: Uniform random numbers, one per element to pick.
-        shape: Shape of the picked elements in each sample.
+        elements: The samples: ``(batch,)`` if each sample is an integer, else ``(batch, n, ...)``.
+        draws: Random numbers ``(batch, count)`` in [0, 1), one number per element to pick.
+        shape: Shape of the array of elements that are picked from one sample.
         chances: Probability of each element; None for equal probabilities.
     """
     is_list = elements.ndim > 1

@@ -1,4 +1,9 @@
-"""Operators that resize images or any axes of a tensor. Some of them also crop, before or after the resize."""
+"""Operators that resize images or any axes of a tensor. Some of them also crop, before or after the resize.
+
+An `ImageProgram` describes which region of an image the native library decodes, resizes and flips. The functions with
+the decorator `narrows` append an operator's resize to the program of the decoder before it. The native library then
+decodes and resizes the image in one call.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +118,7 @@ def axes_of(
     mag_filter: DALIInterpType | None = None,
     min_filter: DALIInterpType | None = None,
 ) -> tuple[Axis, ...]:
-    """Return an `Axis` per spatial axis for `resample`, from the arguments of `resampling`."""
+    """Convert the arguments of `resampling` to one `Axis` per spatial axis, as `resample` expects."""
     return resize_axes(
         tuple(lengths),
         size,
@@ -146,16 +151,17 @@ def sizing(
         lengths: Extents of the input's spatial axes.
         max_size: Upper limit of the output size, in pixels: one value for all axes, or one per axis. By default there
             is no limit.
-        mode: How the output size follows from the requested sizes. ``"default"`` scales axes without a requested size
-            by the mean factor of the other axes; ``"stretch"`` keeps the size of axes without a requested size;
-            ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, and make no output extent larger, or smaller,
-            than requested. By default ``"default"``.
+        mode: Rule for computing the output size from the requested sizes. ``"default"`` scales axes without a requested
+            size by the geometric mean of the other axes' scale factors. ``"stretch"`` doesn't resize axes without a
+            requested size. ``"not_larger"`` keeps the aspect ratio, and treats the requested sizes as upper limits.
+            ``"not_smaller"`` keeps the aspect ratio, and treats the requested sizes as lower limits. By default
+            ``"default"``.
         resize_longer: Output size of the longer side, in pixels. The aspect ratio is kept.
         resize_shorter: Output size of the shorter side, in pixels. The aspect ratio is kept.
         resize_x: Output width, in pixels; a negative width mirrors the image. If it is 0 or not passed, ``mode``
             determines the width.
-        resize_y: Output height, in pixels; like ``resize_x``.
-        resize_z: Output depth of volumes, in pixels; like ``resize_x``.
+        resize_y: Output height, in pixels. Negative values and 0 have the same meaning as in ``resize_x``.
+        resize_z: Output depth of volumes, in pixels. Negative values and 0 have the same meaning as in ``resize_x``.
         roi_end: End of the input region to resize, one value per spatial axis in the layout's order. Requires
             ``roi_start``. By default the region is the whole input.
         roi_relative: If True, ``roi_start`` and ``roi_end`` are fractions of the input's extents. By default they are
@@ -164,8 +170,8 @@ def sizing(
             ``roi_end``.
         size: Output height and width (for volumes depth, height and width), in pixels, or one value for all axes.
             ``mode`` determines the size of an axis whose value is 0.
-        subpixel_scale: If True (the default) and a computed size had to be rounded, the region is adjusted slightly so
-            that the scale stays exact.
+        subpixel_scale: If True (the default) and a computed output size was rounded, the input region is adjusted
+            slightly, so that the scale factor isn't changed by the rounding.
     """
     result = _shape(
         tuple(lengths), size=_fixed_value(size), resize_x=resize_x, resize_y=resize_y, resize_z=resize_z,
@@ -173,7 +179,7 @@ def sizing(
         roi_start=_fixed_value(roi_start), roi_end=_fixed_value(roi_end), roi_relative=roi_relative,
         subpixel_scale=subpixel_scale,
     )  # fmt: skip
-    if math.prod(result[0]) > limits.pixels:  # a cached result may have been checked against another limit
+    if math.prod(result[0]) > limits.pixels:  # the limit may have changed after the result was cached
         check_pixels(result[0], "the resized image")
     return result
 
@@ -216,15 +222,17 @@ def resize(
 ) -> Image | tuple[Image, Tensor]:
     """Resize images, frames or volumes.
 
-    Pass the size in exactly one form: ``size``; any of ``resize_x``, ``resize_y`` and ``resize_z``;
-    ``resize_shorter``; or ``resize_longer``.
+    To specify the output size, pass ``size``, ``resize_shorter``, ``resize_longer``, or at least one of ``resize_x``,
+    ``resize_y`` and ``resize_z``. These four options exclude each other.
 
     Args:
         data: Images, frames or volumes: uint8, int16, uint16 or float32.
-        save_attrs: If True, a second output is the input's spatial shape, int32. By default there is one output.
+        save_attrs: If True, the operator has a second output: the height and width of the input (for volumes depth,
+            height and width), int32. By default False.
 
     Raises:
-        RuntimeError: the size is missing or passed in several forms, or arguments contradict each other.
+        RuntimeError: no output size is passed, several of the options above are passed, or other arguments contradict
+            each other.
     """
     result = resize_image(data, layout, *_divide(arguments))
     if save_attrs:
@@ -254,7 +262,8 @@ def sizing_of(
     """Return the output sizes and the input regions of images; see `sizing`.
 
     Returns:
-        Sizes ``(2, N)``, or ``(2, 1)`` for all images; regions ``(2, 2, N)``, or None for whole images.
+        Output sizes ``(2, N)``, or ``(2, 1)`` if all images get the same size. Input regions ``(2, 2, N)``, or None if
+            the region of every image is the whole image.
     """
     size = arguments.get("size")
     if len(arguments) == 1 and isinstance(size, (list, tuple)) and min(size) > 0:
@@ -272,7 +281,10 @@ def sizing_of(
 def _plain_regions(
     arguments: dict[str, Any], count: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
-    """Compute the result of `sizing_of` faster; None unless all sizes are integers and no region is empty."""
+    """Compute the result of `sizing_of` faster, for the arguments `size`, `roi_start` and `roi_end`.
+
+    Return None if other arguments are passed, if a size isn't a positive integer, or if a region is almost empty.
+    """
     if arguments.keys() != {"size", "roi_start", "roi_end"}:
         return None
     columns = [
@@ -294,7 +306,7 @@ _LEAST_EXTENT = 1e-3  # smallest extent of a region; `resize_shape` widens small
 
 
 def all_of(images: Images) -> npt.NDArray[np.float64]:
-    """Return the regions ``(2, 2, N)`` of whole images."""
+    """Return regions ``(2, 2, N)`` that cover the whole images."""
     return np.stack((np.zeros(images.sides.shape), images.sides))
 
 
@@ -302,7 +314,8 @@ def all_of(images: Images) -> npt.NDArray[np.float64]:
 def _one_size(size: tuple[float, ...], max_pixels: int) -> npt.NDArray[np.int64]:
     """Return the output size of all images, ``(2, 1)``.
 
-    The array is cached, so callers must not change it. `max_pixels` is only part of the cache's key.
+    The array is cached, so callers must not change it. `max_pixels` is an argument so that each limit has its own
+    results in the cache.
     """
     return np.array(sizing((1, 1), size=list(size))[0], np.int64)[:, None]
 
@@ -319,7 +332,13 @@ def _resized_on_device(
     min_filter: Any = None,
     **hints: int,
 ) -> Any:
-    """Resize regions ``(2, 2, N)`` (start and end, y and x) to sizes ``(2, N)``, or ``(2, 1)`` for all images."""
+    """Resize a region of each image. Return NotImplemented if the arguments aren't supported on a device.
+
+    Args:
+        sizes: Output heights and widths ``(2, N)``, or ``(2, 1)`` if all images get the same size.
+        regions: Input regions ``(2, 2, N)``. The first axis is start and end, the second axis is y and x. None to
+            resize whole images.
+    """
     chosen = tuple(interp_type if each is None else each for each in (min_filter, mag_filter))
     if any(each not in FILTER for each in chosen):
         return NotImplemented
@@ -348,11 +367,11 @@ def resize_crop_mirror(
     layout: Layout,
     **arguments: Annotated[Any, shares(sizing), shares(resampling), shares(crop_window)],
 ) -> Image:
-    """Resize, crop and mirror in one pass: only pixels that the crop keeps are computed.
+    """Resize, crop and mirror images in one pass, which computes only the pixels that the crop keeps.
 
     Args:
         data: Images, frames or volumes: uint8, int16, uint16 or float32.
-        mirror: Bit mask of the mirrored axes: 1 mirrors horizontally, 2 vertically, 4 in depth. By default 0.
+        mirror: Bit mask: 1 mirrors the image horizontally, 2 vertically, and 4 in depth. By default 0.
     """
     size_arguments, others = _divide(arguments)
     lengths = _spatial(data.shape, layout)
@@ -394,8 +413,8 @@ def random_resized_crop(
     Args:
         data: Images or frames. All frames of a sequence get the same window.
         size: Output size in pixels: ``[H, W]``, or one value for both.
-        num_attempts: Maximum number of random windows to draw, by default 10. If none of them fits into the image, the
-            largest allowed window is used, at a random position.
+        num_attempts: Maximum number of random windows to try, by default 10. If none of these windows fits into the
+            image, the operator uses the largest window that fits and that has an allowed area and aspect ratio.
         random_area: Smallest and largest area of the window, as fractions of the image's area. By default
             ``[0.08, 1]``.
         random_aspect_ratio: Smallest and largest ratio of the window's width to its height. By default ``[3/4, 4/3]``.
@@ -403,7 +422,7 @@ def random_resized_crop(
     height, width = data.shape[-3:-1]
     check_not_empty((height, width), data.shape, "random_resized_crop")
     y, x, h, w = choose_window(rng, height, width, num_attempts, random_area, random_aspect_ratio)
-    # The outermost rows and columns of a random window may differ from DALI's by one level.
+    # In the outermost rows and columns of the output, uint8 pixels may differ from DALI's by 1.
     return resampling(data, height_width(size), [(y, y + h), (x, x + w)], False, **filters)
 
 
@@ -444,7 +463,7 @@ def _resizing(constants: Mapping[str, Any], inside: bool = False) -> Resizing | 
 
     Args:
         constants: The operator's constant arguments.
-        inside: True if the resize must ignore pixels outside of the window; see `Filters`.
+        inside: True if the resize must ignore pixels outside of the cropped window; see `Filters`.
 
     Returns:
         The function; None if the native library doesn't support the requested filters.
@@ -473,14 +492,20 @@ def _edit(constants: Mapping[str, Any]) -> Edit | None:
 
 
 def narrow_to_resized(program: ImageProgram, arguments: Mapping[str, Any], rng: Any = None) -> ImageProgram | None:
-    """Append a resize with the arguments of `sizing` to an image program; None if the program already has a resize."""
+    """Append a resize to an image program. `arguments` are the arguments of `sizing`.
+
+    Return None if the output is empty, or if the program already has a resize.
+    """
     size, region = sizing(program.size, **{k: v for k, v in arguments.items() if k in _SIZING})
     rows, columns = map(_round_region, region, size)
     return program.resize_region(rows, columns) if min(size) > 0 else None
 
 
 def _round_region(region: tuple[float, float], size: int) -> Resize:
-    """Round a region to float32, as `resize_axes` does; the rounding can change which pixel is the nearest."""
+    """Round the start and the end of a region to float32, as `resize_axes` does.
+
+    Without the rounding, nearest-neighbor interpolation could select other pixels than `resize_axes`.
+    """
     low, high = region
     return float(np.float32(low)), float(np.float32(high)), size
 
@@ -505,7 +530,10 @@ def _narrow_in_one_pass(program: ImageProgram, arguments: Mapping[str, Any], rng
 
 
 def _sees_its_window_alone(target: tuple[int, int], arguments: Mapping[str, Any]) -> bool:
-    """Return True if a window is resized in uint8 arithmetic, which reads no pixel outside of the window."""
+    """Return True if a cropped window is resized in uint8 arithmetic.
+
+    This arithmetic doesn't read any pixels outside of the window.
+    """
     return not exactness.on and min(target) >= SMALLEST and _OTHER_FILTERS.isdisjoint(arguments)
 
 
@@ -530,7 +558,8 @@ def _reduce_program(
 ) -> ImageProgram | None:
     """Build a program that decodes a window at the smallest JPEG scale that suffices for the output size.
 
-    If the JPEG can be decoded at half its size or less, the window is first aligned to JPEG blocks of 8 x 8 pixels.
+    If the window is at least twice as high and twice as wide as the output, the window is first aligned to JPEG blocks
+    of 8 x 8 pixels.
     """
     y, x, h, w = window
     x = program.columns.extent - x - w if program.mirror & native.MIRROR else x
@@ -583,26 +612,27 @@ def tensor_resize(
 
     Args:
         data: Tensor of any shape: uint8, int16, uint16 or float32.
-        alignment: Point of each axis that stays fixed when ``subpixel_scale`` adjusts the region: 0 is the start of the
-            region, 0.5 (the default) its center, 1 its end.
+        alignment: Point of the input region that doesn't move when ``subpixel_scale`` adjusts the region: one value for
+            all axes, or one per axis. 0 is the region's start, 0.5 (the default) its center, and 1 its end.
         axes: Axes to resize. By default all axes.
         axis_names: Letters of the axes in the layout, instead of ``axes``.
         max_size: Upper limit of the output size: one value for all axes, or one per axis. By default there is no limit.
-        mode: How the output size follows from the requested sizes. ``"default"`` scales axes without a requested size
-            by the mean factor of the other axes; ``"stretch"`` keeps the size of axes without a requested size;
-            ``"not_larger"`` and ``"not_smaller"`` keep the aspect ratio, and make no output extent larger, or smaller,
-            than requested. By default ``"default"``.
-        roi_end: End of the input region to resize, one value per chosen axis. Requires ``roi_start``. By default the
+        mode: Rule for computing the output size from the requested sizes. ``"default"`` scales axes without a requested
+            size by the geometric mean of the other axes' scale factors. ``"stretch"`` doesn't resize axes without a
+            requested size. ``"not_larger"`` keeps the aspect ratio, and treats the requested sizes as upper limits.
+            ``"not_smaller"`` keeps the aspect ratio, and treats the requested sizes as lower limits. By default
+            ``"default"``.
+        roi_end: End of the input region to resize, one value per resized axis. Requires ``roi_start``. By default the
             whole input is resized.
         roi_relative: If True, ``roi_start`` and ``roi_end`` are fractions of the input's extents. By default they are
             in elements.
-        roi_start: Start of the input region to resize, one value per chosen axis. Requires ``roi_end``.
-        scales: Ratios of output size to input size, instead of ``sizes``: one for all axes, or one per axis.
+        roi_start: Start of the input region to resize, one value per resized axis. Requires ``roi_end``.
+        scales: Ratios of output size to input size, instead of ``sizes``: one ratio for all axes, or one per axis.
         size_rounding: How computed sizes are rounded: ``"round"`` (the default), ``"truncate"`` or ``"ceil"``.
-        sizes: Output sizes: one for all axes, or one per axis. ``mode`` determines the size of an axis whose value is
-            0.
-        subpixel_scale: If True (the default) and a computed size had to be rounded, the region is adjusted slightly so
-            that the scale stays exact.
+        sizes: Output sizes: one size for all axes, or one per axis. If a size is 0, ``mode`` determines the axis's
+            output size.
+        subpixel_scale: If True (the default) and a computed output size was rounded, the input region is adjusted
+            slightly, so that the scale factor isn't changed by the rounding.
 
     Raises:
         RuntimeError: neither or both of ``sizes`` and ``scales`` are passed, or a list has the wrong length.
@@ -645,7 +675,7 @@ def _spread(values: Sequence[float], name: str, axes: Sequence[int], others: Seq
 
 
 def _scale_sizes(scales: Sequence[float], lengths: Sequence[int]) -> list[float]:
-    """Multiply lengths by scales in float32, in which 1.1 times 10 is exactly 11."""
+    """Multiply lengths by scales in float32. In float32, 1.1 times 10 is exactly 11."""
     return [torch.tensor(s).mul(n).item() for s, n in zip(scales, lengths, strict=True)]
 
 
@@ -655,9 +685,9 @@ def _resize_axes(
     region: Sequence[tuple[float, float]],
     filters: Mapping[str, Any],
 ) -> Tensor:
-    """Resize axes, by treating a tensor as an image.
+    """Resize some axes of a tensor by treating the tensor as an image.
 
-    The axes from the first to the last changed axis are the image's spatial axes; later axes are its channels.
+    The axes from the first to the last resized axis are the image's spatial axes. The later axes are its channels.
     """
     changed = [
         a for a, (n, low_high) in enumerate(zip(size, region, strict=True))

@@ -65,8 +65,8 @@ def random_mask_pixel(
 
     Args:
         mask: Mask with at least one axis: integers, bool or float32.
-        foreground: If not 0, the pixel is chosen among the foreground pixels; if the mask has no foreground pixel,
-            among all pixels. By default (0) it is chosen among all pixels.
+        foreground: If not 0, the pixel is chosen among the foreground pixels. If this argument is 0 (the default), or
+            if the mask has no foreground pixel, the pixel is chosen among all pixels.
         threshold: Pixels with a value above this threshold are foreground. By default 0.
         value: If passed, pixels with this value are foreground, and ``threshold`` isn't used.
 
@@ -100,7 +100,7 @@ def _any_pixel(
     value: PerSample[int] | None = None,
     rng: BatchRng,
 ) -> Data:
-    """Choose a random pixel of each mask in a batch, independent of the pixels' values; see `random_mask_pixel`."""
+    """Choose a random pixel among all pixels of each mask; see `random_mask_pixel`."""
     if len(mask) and mask.torch_dtype not in _MASKS:
         raise RuntimeError(f"unsupported type of a mask: {mask.dtype}")
     shapes = mask.shape()
@@ -161,32 +161,35 @@ def random_object_bbox(
 ) -> Tensor | tuple[Tensor, ...]:
     """Choose a random object of a label map, and return the object's bounding box.
 
-    An object is a connected group of pixels with the same label. Two pixels are adjacent if they differ by 1 on a
-    single axis; diagonal pixels aren't adjacent. The operator first chooses a label among the labels with at least one
-    suitable object, and then one of the label's suitable objects.
+    An object is a connected group of pixels with the same label. Pixels that touch only diagonally aren't connected. An
+    object is suitable if its bounding box isn't smaller than ``threshold``. The operator first chooses a label among
+    the labels with at least one suitable object, and then chooses one of the label's suitable objects.
 
     Args:
         mask: Label map with 1 to 6 axes: bool, or integers of up to 32 bits.
-        background: Label of the background. By default 0, or, if ``classes`` contains 0, the smallest class minus 1.
+        background: Label of the background. By default 0; if ``classes`` contains 0, the default is the smallest class
+            minus 1.
         cache_objects: If True, the objects of each map are kept in memory, which saves time if the same map occurs
             again. By default False.
-        class_weights: Relative probability of each label in ``classes``. Without ``classes``, the weights belong to the
-            labels 0, 1, 2 and so on, without the background. By default all labels are equally likely.
+        class_weights: Relative probability of each label in ``classes``. If ``classes`` isn't passed, the weights
+            belong to the labels 0, 1, 2 and so on, except the background. By default all labels are equally likely.
         classes: Labels to choose from. By default all labels except the background.
-        foreground_prob: Probability of choosing an object. Otherwise the output is the box of the whole map. By default
-            1.
-        format: ``"anchor_shape"`` (the default): two outputs, start and shape; ``"start_end"``: two outputs, start and
-            end; ``"box"``: one output, the start followed by the end. Ends are exclusive.
+        foreground_prob: Probability of choosing an object. If no object is chosen, the output is the box of the whole
+            map. By default 1.
+        format: Format of the box. ``"anchor_shape"`` (the default) has two outputs, the start and the shape of the box.
+            ``"start_end"`` has two outputs, the start and the end. ``"box"`` has one output, the start followed by the
+            end. Ends are exclusive.
         ignore_class: If True, an object is chosen among the objects of all labels, without choosing a label first.
         k_largest: If passed, an object is chosen among the ``k_largest`` objects with the largest boxes: objects of the
             chosen label, or all objects if ``ignore_class`` is True.
-        output_class: If True, a further output is the object's label, a 0-D int32. If no object was chosen, this output
-            is the background's label.
+        output_class: If True, the operator has an additional output: the object's label, a 0-D int32. If no object was
+            chosen, this output is the background's label. By default False.
         threshold: Minimum extent of a suitable object's box, in pixels: one value for all axes, or one per axis. By
             default objects of any size are suitable.
 
     Returns:
-        The box in pixels, int32, with one value per axis. If the map has no suitable object, the box is the whole map.
+        The box in pixels, int32. Start, end and shape have one value per axis. If the map has no suitable object, the
+        box is the whole map.
 
     Raises:
         RuntimeError: the dtype or the number of axes isn't supported, the format is unknown, ``k_largest`` is below 1,
@@ -301,7 +304,7 @@ def _choose(
         weights: Weights of the labels. If empty, all labels have the same weight. If None, an object is chosen among
             the objects of all labels.
         least: Minimum extents of a suitable object's box; None for no minimum.
-        k_largest: Number of largest boxes to choose from; None for all.
+        k_largest: If not None, an object is chosen among the `k_largest` objects with the largest boxes.
     """
     labels, low, high = objects
     if least is not None:
@@ -353,8 +356,8 @@ def select_masks(
     """Select the polygons of some masks.
 
     Args:
-        mask_ids: Ids ``(M,)`` of the masks to select, int32. Each id may occur only once. The output polygons have the
-            same order.
+        mask_ids: Ids ``(M,)`` of the masks to select, int32. Each id may occur only once. The output polygons are in
+            the order of these ids.
         polygons: Polygons ``(N, 3)``, int32. Each row is the mask's id, the index of the polygon's first vertex, and
             the index after its last vertex. If several polygons have the same id, only the last one is used, as in
             DALI.
@@ -362,7 +365,7 @@ def select_masks(
         reindex_masks: If True, the output polygons have the ids 0, 1, 2 and so on. By default they keep their ids.
 
     Returns:
-        The selected polygons ``(M, 3)``, and their vertices, ordered by polygon.
+        Two outputs: the selected polygons ``(M, 3)``, and the vertices of these polygons, one polygon after the other.
 
     Raises:
         RuntimeError: the dtype or shape of an input is wrong, an id occurs twice in ``mask_ids`` or has no polygon, or
@@ -404,10 +407,10 @@ def _number_vertices(
     In each sample, the vertices of the selected polygons are numbered from 0, without gaps.
 
     Args:
-        names: Ids of the polygons.
-        ranges: The polygons' ranges of vertices in the input.
+        names: Ids of the selected polygons.
+        ranges: First vertex and exclusive last vertex of each selected polygon in the input.
         counts: Number of selected polygons in each sample.
-        lengths: Number of the selected polygons' vertices in each sample.
+        lengths: Total number of vertices of the selected polygons in each sample.
     """
     table = np.empty((len(names), 3), np.int32)
     bounds = np.array(ranges, np.int64).reshape(-1, 2)

@@ -108,7 +108,10 @@ class _ArgumentRows:
         return rows if rows.shape[1] == length else np.broadcast_to(rows, (len(rows), length))
 
     def output(self, rows: Array) -> TensorList:
-        """Return the matrices as a batch: one per sample or, with frames, one stack of matrices per sample."""
+        """Return the matrices as a batch.
+
+        If inputs or arguments have values per frame, each sample is a stack of matrices; otherwise a single matrix.
+        """
         count = self.size if self.frames is None else sum(self.frames)
         matrices = rows if len(rows) == count else np.broadcast_to(rows, (count, *rows.shape[1:]))
         whole = torch.from_numpy(matrices.astype(np.float32))
@@ -219,8 +222,8 @@ def scale(
     Args:
         mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the scaling. Optional.
         center: Fixed point of the scaling, ``n`` coordinates. By default the origin.
-        ndim: Number of dimensions ``n``. It is used only if ``scale`` is a single number and ``mtx`` isn't passed; the
-            default is then 1.
+        ndim: Number of dimensions ``n``, by default 1. This argument has no effect if ``scale`` has several values or
+            if ``mtx`` is passed.
         reverse_order: If True, ``mtx`` is applied after the scaling. By default ``mtx`` is applied first.
         scale: Scale factors: one per axis, or one for all axes.
     """
@@ -243,13 +246,14 @@ def rotation(
     reverse_order: bool = False,
     size: BatchSize,
 ) -> BatchOutput:
-    """Build the affine matrix of a rotation: in 2D from x towards y, in 3D right-handed around an axis.
+    """Build the affine matrix of a rotation.
+
+    A 2D rotation with a positive angle turns the x axis towards the y axis. A 3D rotation follows the right-hand rule.
 
     Args:
         mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the rotation. Optional.
         angle: Angle, in degrees.
-        axis: Direction ``(x, y, z)`` of the rotation axis. If it is passed, the matrix is a 3D rotation; by default the
-            matrix is a 2D rotation.
+        axis: Direction ``(x, y, z)`` of the axis of a 3D rotation. By default the rotation is 2D.
         center: Fixed point of the rotation, ``n`` coordinates. By default the origin.
         reverse_order: If True, ``mtx`` is applied after the rotation. By default ``mtx`` is applied first.
     """
@@ -290,7 +294,9 @@ def shear(
     shear: PerFrame[ListOrMatrix] | None = None,
     size: BatchSize,
 ) -> BatchOutput:
-    """Build the affine matrix of a shear: ones on the diagonal, and the shear factors elsewhere, row by row.
+    """Build the affine matrix of a shear.
+
+    The diagonal elements of the matrix are 1. The other elements are the shear factors, row by row.
 
     Args:
         mtx: Affine matrix ``(n, n + 1)``, float32, to combine with the shear. Optional.

@@ -1,4 +1,4 @@
-"""Operators that warp images: affine maps, rotations, and displacements of single pixels."""
+"""Operators that warp images: affine maps, rotations, and the effects `water`, `sphere` and `jitter`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _check_dtype(source: torch.dtype, dtype: torch.dtype | None) -> None:
 
 
 def canvas(size: Sequence[float], lengths: Sequence[int]) -> list[int]:
-    """Return the output size: `size`, rounded; or the input's extents `lengths` if `size` is empty.
+    """Round the output size `size`. If `size` is empty, return the input's extents `lengths`.
 
     Raises:
         RuntimeError: `size` isn't one positive number per spatial axis.
@@ -93,8 +93,8 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
     """Split nested or flat lists of numbers into matrices of `rows` rows and `columns` columns.
 
     Raises:
-        RuntimeError: the lists are empty, the number of elements isn't a multiple of a matrix's elements, or the nested
-            lists have the wrong length.
+        RuntimeError: the lists are empty, the number of elements isn't a multiple of ``rows * columns``, or the
+            innermost lists have the wrong length.
     """
     flat = list(numbers(value))
     size = rows * columns
@@ -149,21 +149,22 @@ def warp_affine(
 ) -> Picture:
     """Warp images, frames or volumes by an affine map: ``out(p) = in(M p)``.
 
-    Positions are ``(x, y)`` or ``(x, y, z)``, in pixels. The center of the first pixel is at one half.
+    Positions are ``(x, y)`` or ``(x, y, z)``, in pixels. All coordinates of the first pixel's center are 0.5.
 
     Args:
         data: Images, frames or volumes ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
-        mtx: The affine matrix, passed as an input instead of ``matrix``: ``(2, 3)``, or ``(3, 4)`` for volumes. With an
-            additional first axis, there is one matrix per frame.
+        mtx: The affine matrix, passed as an input instead of ``matrix``: ``(2, 3)``, or ``(3, 4)`` for volumes. An
+            input with an additional first axis has one matrix per frame.
         dtype: Output dtype: the input's dtype (the default), uint8 or float32. If the input is float32, int16 and int32
             are also supported.
-        fill_value: Value of pixels that map outside the input. By default they repeat the input's edge.
-        interp_type: Interpolation: ``INTERP_LINEAR`` (the default) or ``INTERP_NN``. Neither smooths an image that the
-            map shrinks.
+        fill_value: Value of output pixels whose input position is outside the input. By default these pixels repeat the
+            input's edge.
+        interp_type: Interpolation: ``INTERP_LINEAR`` (the default) or ``INTERP_NN``. Images that become smaller aren't
+            smoothed, so they may show aliasing.
         inverse_map: If True (the default), the matrix maps output positions to input positions. Otherwise it maps input
             positions to output positions.
         matrix: The affine matrix, row by row: 6 numbers, or 12 for volumes. Required if ``mtx`` isn't passed.
-        size: Output height and width, for volumes depth, height and width, in pixels. By default the input's size.
+        size: Output height and width (for volumes depth, height and width), in pixels. By default the input's size.
 
     Raises:
         RuntimeError: the matrix is missing, or it has the wrong size.
@@ -205,11 +206,11 @@ def rotate(
         axis: Direction ``(x, y, z)`` of the axis around which volumes are rotated. Images don't need it.
         dtype: Output dtype: the input's dtype (the default), uint8 or float32. If the input is float32, int16 and int32
             are also supported.
-        fill_value: Value of pixels outside the rotated image. By default they repeat the image's edge.
+        fill_value: Value of pixels outside the rotated image. By default these pixels repeat the image's edge.
         interp_type: Interpolation: ``INTERP_LINEAR`` (the default) or ``INTERP_NN``.
         keep_size: If True, the output has the input's size. By default the output is large enough for the whole rotated
             image.
-        size: Output height and width, for volumes depth, height and width, in pixels. By default ``keep_size``
+        size: Output height and width (for volumes depth, height and width), in pixels. By default ``keep_size``
             determines the size.
 
     Raises:
@@ -376,7 +377,8 @@ def sphere(
 ) -> Still:
     """Distort images as if they were wrapped around a sphere.
 
-    A pixel at distance ``d`` from the center shows the input at distance ``d * d``, in units of half the longer side.
+    An output pixel at distance ``d`` from the center gets the value of the input pixel at distance ``d * d`` in the
+    same direction. The unit of distances is half the image's longer side.
 
     Args:
         image: Images ``(H, W, C)``: uint8 or float32.
@@ -423,6 +425,6 @@ def jitter(
 
 
 def _moves(height: int, width: int, degree: int, rng: Rng) -> npt.NDArray[np.int32]:
-    """Draw the offsets of all pixels, ``(2, H, W)``: in x, then in y."""
+    """Draw the random offsets in x and y of all pixels, ``(2, H, W)``."""
     shape = 2, height, width
     return rng.generator().integers(-(degree // 2), degree // 2 + 1, shape, dtype=np.int32)
