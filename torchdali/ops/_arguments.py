@@ -9,7 +9,7 @@ __all__ = ["Unset", "UnsetFlag", "UnsetFloat", "UnsetInt", "as_list", "axes_by_n
 
 
 class Unset(str):
-    """Sentinel default of a text argument. The code can distinguish it from an equal value that the user passes."""
+    """Sentinel default of a text argument. Unlike a `str`, it shows that the user didn't pass the argument."""
 
     __slots__ = ()
 

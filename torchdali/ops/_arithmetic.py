@@ -1,8 +1,8 @@
 """Arithmetic, comparison, bitwise and mathematical functions on nodes, batches and tensors.
 
 This module declares one hidden operator for each function of `torchdali.kernels.arithmetic`: ``math.add``,
-``math.sqrt`` and so on. It also defines the expressions that `DataNode`'s Python operators (such as ``__add__``) and
-`torchdali.math` look up by name.
+``math.sqrt`` and so on. It also registers the functions that the Python operators of `DataNode` (such as ``__add__``)
+and the functions of `torchdali.math` call.
 
 In a pipeline's graph, each call of an operator is a node. Operands that are numbers don't become nodes. Instead, the
 node of the function has a text argument ``constants`` with one item per operand: a number and its dtype, or ``_`` for
@@ -91,7 +91,7 @@ def _write(parts: Parts) -> str:
 
 
 def _declare(name: str) -> None:
-    """Declare one function as an operator, with a batched implementation, and define its expression."""
+    """Declare a hidden operator with a batched implementation, and register the function that calls the operator."""
 
     def body(*operands: Data, constants: str = "", out: Out = None) -> Data:
         dtypes = tuple([x.dtype for x in operands])
@@ -177,7 +177,7 @@ def _number(operand: Any, recorded: bool) -> Number | None:
         recorded: True if the function becomes a node of a graph. In a graph, an array without axes is a constant too.
 
     Raises:
-        OverflowError: an integer is out of range for its dtype; Python integers become int32.
+        OverflowError: an integer is out of range for its dtype (int32 for Python integers).
     """
     if isinstance(operand, types.ScalarConstant) and operand.dtype == types.FLOAT64:
         return Number(_as_float(operand.value), torch.float64)

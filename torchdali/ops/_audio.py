@@ -53,12 +53,12 @@ def audio(
         sample_rate: Sample rate of the output in Hz. Default: 0, which keeps the file's sample rate.
 
     Returns:
-        Samples ``(samples, channels)``, or ``(samples,)`` if ``downmix`` is True; and the sample rate in Hz, a float32
-        scalar.
+        Two outputs: the samples ``(samples, channels)``, or ``(samples,)`` if ``downmix`` is True, and the sample rate
+        in Hz, a float32 scalar.
 
     Raises:
-        DecodeError: the data is empty, damaged or of an unknown format, or it ends before the length that its header
-            states. A truncated WAV file raises no error: its existing samples are returned.
+        DecodeError: the data is empty, damaged, of an unknown format, or shorter than its header states. A truncated
+            WAV file raises no error: its existing samples are returned.
         RuntimeError: the data has more than one axis, the dtype is not supported, or the quality is not in [0, 100].
         MissingExtraError: the format needs soundfile or av, which is not installed.
     """
@@ -97,7 +97,7 @@ def audio_resample(
     """Resample a signal with a sinc filter that is windowed by a Hann window.
 
     Pass exactly one of these: ``scale``, ``out_length``, or both ``in_rate`` and ``out_rate``. The filter has the same
-    width for all ratios, also if the sample rate is reduced. If the output dtype isn't the input's dtype, values are
+    width for all ratios, even if the sample rate is reduced. If the output dtype isn't the input's dtype, values are
     rescaled from the full scale of one dtype to the full scale of the other. In unsigned dtypes, silence is the middle
     of the range.
 
@@ -112,8 +112,8 @@ def audio_resample(
         scale: Ratio of the output's length to the input's length.
 
     Raises:
-        RuntimeError: none or several of ``scale``, ``out_length`` and the rates are passed, one of them is out of
-            range, or a dtype is not supported.
+        RuntimeError: none or several of ``scale``, ``out_length`` and the rates are passed, one of these arguments is
+            out of range, or a dtype is not supported.
     """
     _check_quality(quality)
     if data.ndim not in (1, 2):

@@ -35,8 +35,8 @@ def _row(index: Data, /, *, table: Any, signed: bool = False) -> Data:
     """Return the row `index` of a table of magnitudes.
 
     Args:
-        signed: True if the table has two rows per magnitude bin, one for each sign of the magnitude. False if the table
-            has one row per bin.
+        signed: True if the table has two rows per magnitude, one for each sign; False if the table has one row per
+            magnitude.
     """
     if index.ndim or index.is_floating_point():
         raise RuntimeError(_not_an_index(index, index.ndim))

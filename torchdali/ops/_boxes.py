@@ -18,7 +18,7 @@ __all__ = ["box_encoder"]
 
 
 class _Known:
-    """Values of a `box_encoder` that are computed once for all samples.
+    """Values that `box_encoder` computes once for all samples.
 
     Raises:
         RuntimeError: an argument is out of range or has the wrong length.

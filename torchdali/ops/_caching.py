@@ -43,8 +43,8 @@ def cache(
         others: Other results that are computed from the same reader. All results of a sample are cached together.
         bytes: Maximum size of the cache: a number of bytes, or a text like ``"8GB"``. When the cache is full, no more
             samples are cached; cached samples are not replaced.
-        path: Folder of the cache. Later runs and other processes of the same user use the folder too. If ``bytes``
-            isn't passed, a tenth of the disk is kept free. Default: the cache is in memory.
+        path: Folder of the cache. Cached samples are also used by later runs of the program, and by other processes of
+            the same user. If ``bytes`` isn't passed, a tenth of the disk is kept free. Default: the cache is in memory.
 
     Returns:
         The inputs, unchanged.

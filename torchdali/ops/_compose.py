@@ -1,4 +1,4 @@
-"""`Compose` for operators of the class API, and functions that list the operators of a device."""
+"""`Compose` for the operator classes of `torchdali.ops`, and functions that list the operators of a device."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from torchdali.declaration.schema import Arguments, Data, PerSample
 
 
 def _statement(constants: Mapping[str, Any]) -> str:
-    """Return the name of the user's construct for the node's title, for example ``and``, ``select`` or ``if``."""
+    """Return the title of a node: the construct in the user's code, for example ``and``, ``select`` or ``if``."""
     named = re.match("the result of `(.+?)`", constants.get("what", ""))
     return named[1] if named else "if"
 

@@ -100,7 +100,7 @@ def crop_window(
         crop: Extents ``(H, W)`` or ``(D, H, W)`` of the window in pixels, truncated to integers. If an extent is below
             1, its axis is not cropped.
         crop_d: Depth of the window in pixels, instead of ``crop``. For data with frames but without a depth axis,
-            ``crop_d`` is the number of frames.
+            ``crop_d`` is the window's number of frames.
         crop_h: Height of the window in pixels, instead of ``crop``.
         crop_w: Width of the window in pixels, instead of ``crop``.
         crop_pos_x: Horizontal position of the window, from 0 (left) to 1 (right). Default: 0.5, the center.
@@ -385,7 +385,8 @@ def _edit_all(constants: Mapping[str, Any]) -> Edit | None:
 def _options(last: Mapping[str, Any], constants: Mapping[str, Any]) -> Callable[[ImageOptions], ImageOptions] | None:
     """Return a function that adds the output of `crop_mirror_normalize` to the options of an image program.
 
-    Return None if a list of values doesn't have 1 or 3 values, or if the output's layout isn't CHW or HWC.
+    See `narrow_to_crop` for image programs. Return None if ``mean``, ``std`` or ``fill_values`` doesn't have 1 or 3
+    values, or if the output's layout isn't CHW or HWC.
 
     Args:
         last: The arguments of `constants` that determine the output's dtype, layout and values.
@@ -419,8 +420,8 @@ def _scaling(
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     """Return three factors and three offsets that normalize the channels of an image.
 
-    Return None if factors and offsets can't reproduce the operator's exact result. The caller then uses a table of the
-    results for the 256 values of a uint8.
+    Return None if factors and offsets can't reproduce the operator's exact result. The caller then uses a table with
+    the result for each uint8 value.
     """
     scaling = affine(tuple(mean), tuple(std), scale, shift, 3, 3)
     factor, offset = ((1.0,), (0.0,)) if scaling is None else (scaling.factor, scaling.offset)
@@ -548,6 +549,6 @@ def _windows(
 
 
 def _mirror_slice(part: tuple[slice, ...], axis: int, extent: int) -> tuple[slice, ...]:
-    """Mirror the slices of a region along one axis, on which the surrounding window has `extent` elements."""
+    """Mirror a region of a window (slices within the window) along one axis. `extent` is the window's extent."""
     low, high, _ = part[axis].indices(extent)
     return (*part[:axis], slice(extent - high, extent - low), *part[axis + 1 :])

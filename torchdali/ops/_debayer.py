@@ -46,8 +46,8 @@ def debayer(
         algorithm: ``bilinear_ocv`` uses the mean of neighboring pixels of the same color, and is the default on the
             CPU. ``edgeaware_ocv`` interpolates green in the direction of the smaller gradient. ``vng_ocv`` uses a
             variable number of gradients (Chang, Cheung and Pang 1999), for uint8 only. ``gray_ocv`` returns one
-            channel, the luma of ``bilinear_ocv``. ``default_npp`` uses the mean of neighboring pixels of the same
-            color; it is available only on accelerators, and is the default there.
+            channel, the luma of the result of ``bilinear_ocv``. ``default_npp`` uses the mean of neighboring pixels of
+            the same color; it is available only on accelerators, and is the default there.
         blue_position: Row and column, 0 or 1, of the blue pixel in each 2x2 cell: ``(0, 0)`` for BGGR, ``(0, 1)`` for
             GBRG, ``(1, 0)`` for GRBG, ``(1, 1)`` for RGGB. If you pass one number, it is both row and column.
 

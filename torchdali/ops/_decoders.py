@@ -179,8 +179,8 @@ def image_slice(
 
     Args:
         data: Encoded bytes, ``(n,)`` uint8.
-        anchor: Start of the slice, one value per axis: int32 or int64 in pixels, or float32. Pass ``extents`` too, but
-            no argument like ``start``, ``end`` or ``shape``.
+        anchor: Start of the slice, one value per axis: int32 or int64 in pixels, or float32. If you pass ``anchor``,
+            also pass ``extents``, but none of the arguments ``start``, ``end``, ``shape`` and so on.
         extents: Shape of the slice, one value per axis, in the anchor's dtype.
 
     Returns:
@@ -208,7 +208,7 @@ def choose_window(
     random_area: tuple[float, float] | list[float] = (0.08, 1.0),
     random_aspect_ratio: tuple[float, float] | list[float] = (3 / 4, 4 / 3),
 ) -> Window:
-    """Draw the window of a random crop: y, x, height, width."""
+    """Choose the window of a random crop. Return y, x, height and width of the window."""
     return random_window(rng.random, height, width, num_attempts, random_area, random_aspect_ratio)
 
 
@@ -289,7 +289,7 @@ _SLICE = (
 
 
 def _of(arguments: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Select the arguments with these names."""
+    """Select the arguments whose names are in `names`."""
     return {name: arguments[name] for name in names if name in arguments}
 
 
@@ -387,7 +387,7 @@ def _edit(constants: Mapping[str, Any], narrow: Narrow | None = None) -> Edit | 
 
 
 def decoding_options(constants: Mapping[str, Any]) -> ImageOptions:
-    """Return the image options that a decoder's constant arguments specify."""
+    """Return the options for image programs that a decoder's arguments specify."""
     return ImageOptions(
         upright=constants.get("adjust_orientation", True), fast=constants.get("use_fast_idct", False),
         fancy=constants.get("jpeg_fancy_upsampling", True),

@@ -73,14 +73,15 @@ def clahe(
     """Equalize the histogram of each tile of an image, with limited contrast (CLAHE).
 
     The image is divided into tiles, and each tile has its own histogram. Bins with more pixels than ``clip_limit``
-    times the mean bin are clipped, and the excess pixels are distributed evenly over all bins. A pixel's value is
-    interpolated bilinearly between the equalizations of the four nearest tiles. Source: K. Zuiderveld, "Contrast
+    times the mean of all bins are clipped, and the excess pixels are distributed evenly over all bins. A pixel's value
+    is interpolated bilinearly between the equalizations of the four nearest tiles. Source: K. Zuiderveld, "Contrast
     limited adaptive histogram equalization", Graphics Gems IV, 1994.
 
     Args:
         image: ``(H, W, 1)`` gray or ``(H, W, 3)`` RGB images, uint8.
         bins: Accepted without effect: histograms always have 256 bins, as in DALI's CPU operator.
-        clip_limit: Maximum size of a bin, as a multiple of the mean bin. If 0 or negative, bins aren't limited.
+        clip_limit: Maximum number of pixels in a bin, as a multiple of the mean of all bins. If ``clip_limit`` is 0 or
+            negative, bins aren't clipped.
         luma_only: True to equalize only the lightness of RGB images (L in CIE Lab); False to equalize each channel.
         tiles_x: Number of tiles from left to right.
         tiles_y: Number of tiles from top to bottom.

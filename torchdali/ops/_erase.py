@@ -48,8 +48,8 @@ def erase(
         data: Data of any shape and dtype.
         anchor: Starts of the regions, one value per region and axis: all values of the first region, then all values of
             the second, and so on. Default: 0 for all regions.
-        axes: Indices of the axes that ``anchor`` and ``shape`` refer to. Regions contain all elements of the other
-            axes. Default: all axes of the layout except the channels.
+        axes: Indices of the axes that ``anchor`` and ``shape`` refer to. On all other axes, regions extend over the
+            whole data. Default: all axes of the layout except the channels.
         axis_names: Letters of the axes in the layout, instead of ``axes``.
         centered_anchor: True if ``anchor`` is the center of each region, instead of the start.
         fill_value: Value that regions are filled with: one number, or one number per channel. The numbers are converted

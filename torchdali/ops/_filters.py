@@ -92,7 +92,7 @@ def gaussian_blur(
 ) -> Filtered:
     """Blur with a Gaussian window along every axis except frames and channels.
 
-    Pass ``sigma``, ``window_size`` or both. If one of them is 0, it is computed from the other:
+    Pass ``sigma``, ``window_size`` or both. If one of the two is 0, it is computed from the other one:
     ``window_size = 2 * ceil(3 * sigma) + 1`` or ``sigma = 0.3 * ((window_size - 1) / 2 - 1) + 0.8``. At borders, the
     data is mirrored without repeating the edge.
 

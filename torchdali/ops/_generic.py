@@ -84,7 +84,7 @@ def cast_like(data: Data, other: Data, /, *, out: Out = None) -> Data:
 
 
 def _convert(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
-    """Convert data to a dtype. If one copy is enough for the conversion, write the result into `out`."""
+    """Convert data to a dtype. The result is written into `out` if PyTorch can convert the data while copying it."""
     if dtype != torch.float32 or data.dtype.itemsize > 4 or data.requires_grad:
         return convert(data, dtype)
     if data.dtype == dtype:
@@ -111,7 +111,7 @@ def _copy_batch(data: Tensor, a: Arguments) -> Tensor:
 
 @operator(over="batch", marks=("levels", "anywhere"))
 def _to_device(data: Batch, /) -> BatchOutput:
-    """Return the batch unchanged: the executor copies inputs to the operator's device before the call."""
+    """Return the batch unchanged. The executor copies the batch to the operator's device before the call."""
     return data
 
 
@@ -217,7 +217,7 @@ def full(fill_value: Data, /, *, layout: str | None = None, shape: PerSample[lis
     """Broadcast an input to a shape.
 
     Args:
-        fill_value: A number, or values that can be broadcast to the shape. It also determines the output's dtype.
+        fill_value: A number, or values that can be broadcast to the shape, in the output's dtype.
         layout: Layout of the output. Default: no layout.
         shape: Shape of the output. Default: the output is a scalar, the first element of ``fill_value``.
 
@@ -321,7 +321,7 @@ def permute_batch(data: Batch, /, *, indices: PerSample[SampleIndices]) -> Batch
     Args:
         data: Data of any shape and dtype.
         indices: Output sample i is input sample ``indices[i]``. Pass one number per sample, for example from another
-            operator, or one list for all batches.
+            operator, or one list that is used for every batch.
 
     Raises:
         RuntimeError: the number of indices isn't the number of samples, or an index is out of range.

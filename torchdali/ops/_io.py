@@ -22,7 +22,7 @@ def read(filepaths: Path, /, *, dont_use_mmap: bool = False, use_o_direct: bool 
     """Read files; each sample of the input is the path of a file.
 
     Args:
-        filepaths: Path of a file as the bytes of its text, ``(n,)`` uint8 or int8.
+        filepaths: Path of a file as bytes, ``(n,)`` uint8 or int8.
         dont_use_mmap: True to read the file into memory; False (the default) to map it into memory.
         use_o_direct: True to bypass the system's file cache, if the file system supports it. It has an effect only if
             ``dont_use_mmap`` is True.

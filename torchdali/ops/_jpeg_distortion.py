@@ -23,8 +23,8 @@ def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 
 
     On the CPU, libjpeg-turbo encodes and decodes the images. On an accelerator and under `torch.compile`, the operator
     computes the lossy steps of JPEG without a file: it converts the image to YCbCr, halves the resolution of the
-    chroma, applies the cosine transform to blocks of 8x8 pixels, rounds to multiples of the quantization tables (ITU-T
-    T.81 annex K, scaled by the quality), and reverses these steps.
+    chroma, applies the cosine transform to blocks of 8x8 pixels, rounds the coefficients to multiples of the values in
+    the quantization tables (ITU-T T.81 annex K, scaled by the quality), and reverses these steps.
 
     Args:
         image: RGB images ``(H, W, 3)`` or sequences ``(F, H, W, 3)``, uint8. Each frame is distorted separately.

@@ -88,7 +88,7 @@ def fast_resize_crop_mirror(
     Args:
         data: Images, sequences of frames or volumes.
         antialias: True to widen the filter along axes that become smaller. Default: False.
-        mirror: Sum of the axes to mirror: 1 for horizontal, 2 for vertical, 4 for depth. Default: 0.
+        mirror: Directions to mirror, as a sum: 1 for horizontal, 2 for vertical, 4 for depth. Default: 0.
     """
     function: Any = resize_crop_mirror
     result: Image = function.body(data, antialias=antialias, mirror=mirror, layout=layout, **arguments)

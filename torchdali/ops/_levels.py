@@ -79,19 +79,19 @@ def nonsilent_region(
 ) -> tuple[Data, Data]:
     """Find the region of a signal without the silence at its start and end.
 
-    The power of a window is the mean of the squares of its samples. The region extends from the first to the last
-    window whose power reaches the cutoff.
+    The power is computed for each window of ``window_length`` consecutive samples, as the mean of the squares of the
+    samples. The region extends from the first to the last window whose power reaches the cutoff.
 
     Args:
         data: Signal ``(samples,)``, integers or float32.
         cutoff_db: Cutoff of the power in decibels, relative to ``reference_power``.
         reference_power: Power that is 0 dB. Default: the power of the window with the greatest power.
-        reset_interval: Accepted without effect; it must be -1 or a multiple of ``window_length``. In DALI: number of
+        reset_interval: -1 or a multiple of ``window_length``; it has no effect on the result. In DALI: number of
             samples after which the sum of a float signal is computed from scratch.
         window_length: Number of samples in a window.
 
     Returns:
-        The region's start and length in samples, int32 scalars; 0 and 0 if the whole signal is silent.
+        Two int32 scalars: the region's start and length in samples. Both are 0 if the whole signal is silent.
 
     Raises:
         RuntimeError: the signal has more than one axis or an unsupported dtype, or a length or power isn't positive.

@@ -344,7 +344,7 @@ def _decode_with_device(
     if memory is not None:
         images = [memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if isinstance(e, Placed) else e for e in images]
     refused = np.flatnonzero(files["code"]) if failed else _NONE
-    return images, refused if first >= 0 else np.arange(len(files))  # -1: the share is complete
+    return images, refused if first >= 0 else np.arange(len(files))  # -1: the share was already submitted
 
 
 _NONE = np.empty(0, np.int64)

@@ -111,8 +111,8 @@ def salt_and_pepper(
     """Replace random pixels by a light ("salt") or a dark ("pepper") value.
 
     Args:
-        data: Integers or float32, any shape. A pixel is all elements along the channel axis: the axis ``C`` of the
-            layout, or the last axis of data without a layout.
+        data: Integers or float32, any shape. A pixel consists of all elements along the channel axis. The channel axis
+            is the axis ``C`` of the layout, or the last axis of data without a layout.
         pepper_val: The dark value. By default the smallest value of an integer dtype, and -1 for float32.
         per_channel: If True, each channel of a pixel is replaced independently. By default all channels of a pixel are
             replaced by the same value.

@@ -204,7 +204,7 @@ def _inverse_root(variance: Tensor, epsilon: float) -> Tensor:
 
 
 def _broadcast_given(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor | None:
-    """Convert a mean or standard deviation to a tensor that broadcasts against a sample; return None for None."""
+    """Convert a mean or standard deviation to a tensor that can be broadcast to a sample; None if `value` is None."""
     if value is None:
         return None
     tensor = _tensor(value) if isinstance(value, (int, float)) else torch.as_tensor(value, dtype=torch.float32)
@@ -328,7 +328,7 @@ def _each_normalized(
 
 
 def _given_each(value: Any, x: Tensor, where: tuple[int, ...], name: str) -> Tensor | None:
-    """Convert the samples' means or standard deviations to a tensor that broadcasts against a batch."""
+    """Convert the samples' means or standard deviations to a tensor that can be broadcast to a batch."""
     if value is None:
         return None
     like = torch.empty(()).expand(x.shape[1:])
