@@ -1,7 +1,7 @@
 """Replacement for DALI's module `backend`: memory settings, library versions, and operator schemas.
 
 DALI's buffers grow and shrink by factors that a program can set. torchdali allocates the exact size of each batch, and
-reuses memory of the same size, so these factors have no effect here: they are only checked, stored and returned.
+reuses memory of the same size. Therefore, the factors have no effect; they are only checked, stored and returned.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _setting(name: str, default: float, limits: tuple[float, float], *variables:
         name: Name of the setting.
         default: Initial value if none of the environment variables is set.
         limits: Minimum and maximum.
-        variables: Environment variables that may contain the initial value. The first one that is set counts.
+        variables: Environment variables that may contain the initial value. The first variable that is set is used.
     """
     variable = next((each for each in variables if os.environ.get(each)), variables[-1])
     _settings[name] = read_number(variable, default, *limits)
@@ -290,7 +290,7 @@ def _index_operators() -> dict[str, Operator]:
 
 
 def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
-    """Return the schema with this name, for example ``readers__File``; None if no operator has it."""
+    """Return the schema with this name, for example ``readers__File``; None if no operator has the schema."""
     operator = _index_operators().get(name)
     return None if operator is None else OpSchema(operator)
 

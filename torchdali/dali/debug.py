@@ -1,4 +1,4 @@
-"""`DebugPipeline`: a pipeline whose function runs for every batch, so that nodes contain data."""
+"""`DebugPipeline`, a pipeline for debugging. The function that defines the pipeline runs again for every batch."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class DebugPipeline(Pipeline):
         if not run.knows_sources and not run.in_flight:
             run.schedule()
             if not run.knows_sources:
-                run.pop()  # raises the error
+                run.pop()  # raises the error of the pipeline's function
             self._ahead = True
         return super().reader_meta(name)
 
@@ -95,8 +95,8 @@ class DebugPipeline(Pipeline):
     ) -> None:
         """Pass the next batch to an `external_source`; see `Pipeline.feed_input`.
 
-        Before the first run, the sources are unknown, so the batch is stored until the function calls the source with
-        this name.
+        Before the first run of the pipeline's function, the sources are unknown. In this case, the batch is stored
+        until the function calls the `external_source` with the name of `data_node`.
         """
         name = getattr(data_node, "name", data_node)
         run: Any = self._running

@@ -54,7 +54,7 @@ class DebugNode(DataNode):
 
 @dataclass(frozen=True)
 class _RecordedCall:
-    """An operator's call in a run of the function. The call must have the same form in every run.
+    """A call of an operator by the pipeline's function. Every run of the function must make the same calls.
 
     Attributes:
         operator: The operator.
@@ -67,7 +67,7 @@ class _RecordedCall:
     arguments: Mapping[str, bool]
 
     def check(self, before: _RecordedCall) -> None:
-        """Check that this call has the same form as `before`, the call in the first run.
+        """Check that this call has the same operator, inputs and arguments as `before`, the call in the first run.
 
         Raises:
             RuntimeError: the calls differ; the message explains the difference.
@@ -108,10 +108,9 @@ def _describe_change(now: bool) -> str:
 
 
 class _Restart(BaseException):
-    """Signal to run the function again.
+    """Signal to run the function again, because the random numbers of this run are wrong.
 
-    It is raised if a reader is called for the first time after random numbers were drawn: the reader changes the
-    samples' keys, from which random numbers are computed.
+    Random numbers are computed from the samples' keys. When a reader is called for the first time, it changes the keys.
     """
 
 
@@ -288,7 +287,7 @@ class DebugRun(Executor):
             with self.device_stream.context():
                 results = run_step(batch, node, self.device_stream, self._rng(node))
         batch.values.update(zip(node.outputs, results, strict=True))
-        if node.operator.kind != "source":  # see `_draw_source` and `Executor._prepare`
+        if node.operator.kind != "source":  # `_draw_source` and `Executor._prepare` time the sources
             same = self._nodes.setdefault((node.name, node.operator), node)
             self.profile.step(same, started, batch.draw.size, batch.draw.index)
 
@@ -325,7 +324,7 @@ class DebugRun(Executor):
         super()._draw(batch, replicas)
 
     def _draw_reader(self, node: Node, reader: ReaderState) -> None:
-        """Draw the first batch of a reader. `_draw` draws all later batches."""
+        """Choose the records of a reader's first batch, and start to read them. `_draw` does so for later batches."""
         batch, size = self._batch, self.settings.batch_size
         self._check_size(f"Operator {node.title!r}", size)
         label = self._labels[node] = str(len(self._labels))
@@ -340,13 +339,15 @@ class DebugRun(Executor):
             raise _Restart
 
     def _draw_source(self, node: Node, source: BatchSource) -> None:
-        """Draw the first batch of a source. `_draw` draws all later batches."""
+        """Get the first batch of a source. `_draw` gets all later batches."""
         batch, size, started = self._batch, self.settings.batch_size, time.perf_counter()
         prepared = source.prepare(size, self._opened)
         others, self._labels[node] = batch.spare, str(len(self._labels))
         batch.spare = others if prepared is None else {**others, node: prepared}
         self.sources = {**self.sources, node: source}
-        if prepared is not None and prepared.is_repeated:  # this batch fails; the next one uses the other sources' data
+        if (
+            prepared is not None and prepared.is_repeated
+        ):  # this batch fails; the next batch uses the other sources' data
             self._restore_readers(self._before)
             self._prepared = dict(others)
         try:

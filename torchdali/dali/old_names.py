@@ -178,7 +178,7 @@ class IteratorOldNames:
 
     @property
     def _counter(self: Any) -> int:
-        """Number of samples of this epoch so far. At the end of an epoch, this includes dropped samples."""
+        """Number of delivered samples of this epoch. At the end of an epoch, dropped samples are included."""
         epochs = self._epochs
         return int(epochs.position + (epochs.dropped * epochs.batch_size if self._over else 0))
 

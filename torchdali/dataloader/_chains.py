@@ -1,4 +1,4 @@
-"""Compile a dataset's transforms into steps: torchdali's own image operations. `_rules` has a rule per transform."""
+"""Compile a dataset's transforms into steps, which are torchdali's own image operations."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class _Draft:
         steps: Steps on the image.
         ends: Erasing steps of the float tensor, which run after all other steps.
         normalization: Mean and standard deviation; (None, None) if there was no `Normalize`.
-        multiplies: True if the conversion to floats multiplies by 1/255 instead of dividing; see `TensorConversion`.
+        multiplies: True if the conversion to floats multiplies by 1/255; False if it divides by 255.
     """
 
     image: ImageForm
@@ -159,11 +159,11 @@ def compile_transforms(transform: Any, channels: int = 3) -> Compiled:
 
 
 def augmentations(transform: Any) -> ImageTransforms:
-    """Compile transforms for the argument `augment`, which run between the random crop and the normalization.
+    """Compile transforms for the argument `augment` of `Loader.from_folder`.
 
     Raises:
         TypeError: a transform isn't supported.
-        ValueError: a transform crops, converts or normalizes, which the loader already does.
+        ValueError: a transform crops, converts or normalizes the images, because the loader already does so.
     """
     image, steps = ImageForm(PIL, 3), list[Any]()
     for t in flatten(transform):

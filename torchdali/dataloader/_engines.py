@@ -183,7 +183,7 @@ class Pictures:
     def take(self, number: int) -> list[Any] | Exception:
         """Wait for a batch; return its images, or its error.
 
-        If the loader skips bad samples, the positions of the batch's bad samples follow the images.
+        If the loader skips bad samples, the list also contains the set of the bad samples' positions in the batch.
         """
         if self._numbers[0] != number:
             raise RuntimeError(f"the next batch must be {self._numbers[0]}, got {number}")

@@ -34,7 +34,7 @@ _OF_TORCH = (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRand
 def is_of_torch(sampler: Any) -> bool:
     """Return True for PyTorch's own samplers, tuples and ranges.
 
-    The indices depend only on the states of the samplers' generators, so the indices can be drawn at any time.
+    The indices of these samplers depend only on the states of their random generators, not on the time of the draw.
     """
     if type(sampler) is BatchSampler:
         return is_of_torch(sampler.sampler)

@@ -29,7 +29,7 @@ class AcceleratedIterator(CountingIterator):
 
     Args:
         plan: The loader's plan, which opens the engine.
-        start: Other arguments of `CountingIterator`.
+        start: Arguments of `CountingIterator` after ``loader``.
     """
 
     def __init__(self, loader: Any, plan: LoaderPlan, *start: Any) -> None:
@@ -46,7 +46,7 @@ class AcceleratedIterator(CountingIterator):
         self._window = (loader.prefetch_factor or 2) * self._num_workers
         self._fetcher = self._create_fetcher()
         if self._num_workers:
-            self._reset(loader, first_iter=True)  # PyTorch's worker iterator also creates its sampler's iterator twice
+            self._reset(loader, first_iter=True)  # creates the sampler's iterator again, as PyTorch does
         else:
             self._begin()
 
@@ -75,7 +75,7 @@ class AcceleratedIterator(CountingIterator):
         if self._numbered is None:
             self._numbered = zip(self._indices(), itertools.count(self._end))
         before = len(self._requests)
-        # One C call: an interrupt can't lose indices between sampler and queue, unless the sampler is Python code.
+        # This is a single C call. If the sampler isn't Python code, an interrupt can't lose the drawn indices.
         self._requests.extend(itertools.islice(self._numbered, 1))
         self._exhausted = len(self._requests) == before
         self._interrupted = False
@@ -107,7 +107,10 @@ class AcceleratedIterator(CountingIterator):
             self._draw()
 
     def _attempt(self, count: int) -> None:
-        """Request indices from the sampler, even if it is exhausted, until it got `count` requests in this epoch."""
+        """Request indices from the sampler until there were `count` requests in this epoch.
+
+        Like PyTorch, request indices even if the sampler is exhausted.
+        """
         while self._attempts < count:
             self._attempts += 1
             self._draw()
@@ -221,7 +224,7 @@ class AcceleratedIterator(CountingIterator):
     # ------------------------------------------------------------ the end
 
     def _shutdown_workers(self) -> None:
-        """Close the engine, where PyTorch's iterator would stop its workers."""
+        """Close the engine. PyTorch calls this method to stop an iterator's workers."""
         engine, self._engine, self._valid = self._engine, None, -1
         if engine is not None:
             close_abandoned(engine)

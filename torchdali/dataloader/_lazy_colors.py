@@ -76,7 +76,7 @@ def color_replacements() -> list[tuple[dict[Any, Any], Any, Callable[..., Any]]]
 
 
 def _tables(name: str) -> list[dict[Any, Any]]:
-    """Return the tables in which `transforms.v2` registers a function's implementations, by the image's class."""
+    """Return the tables of `transforms.v2` that map an image's class to the function for this class."""
     utils = sys.modules.get("torchvision.transforms.v2.functional._utils")
     names = (name, "rgb_to_grayscale") if name == "to_grayscale" else (name,)
     tables = {} if utils is None else {each.__name__: table for each, table in utils._KERNEL_REGISTRY.items()}

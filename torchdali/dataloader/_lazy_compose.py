@@ -43,7 +43,7 @@ class _FusedTransforms(NamedTuple):
         conversion: Conversion that replaces the fused transforms; None if no transforms are fused.
         planar: True if the resulting tensor is contiguous, like the result of `ToTensor`.
         of_tensors: True if the input of the fused transforms is a tensor; False if it is a PIL image.
-        kind: Class of the resulting tensor; None for the class of the input.
+        kind: Class of the resulting tensor; None if the result has the same class as the input.
     """
 
     start: int
@@ -168,7 +168,8 @@ def _forget_rows() -> None:
     _searches = itertools.count()
 
 
-# Some programs create a `Compose` for each sample. After this number of searches, no further `Compose` is searched.
+# Maximum number of times that a `Compose` is searched for transforms to fuse. A search is slow, and in a program that
+# creates a new `Compose` for each sample, each result would be used only once.
 _MOST = 256
 
 
@@ -178,7 +179,7 @@ def _call(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
     try:
         if row is None or not row.is_current(compose.transforms):
             row = _rows[compose] = _find_row(compose.transforms if next(_searches) < _MOST else ())
-    except Exception:  # attributes can't be compared: torchvision's own code runs
+    except Exception:  # e.g. attributes can't be compared; torchvision's own code must run
         return None
     if row.conversion is None:
         return None

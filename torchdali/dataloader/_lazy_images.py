@@ -75,7 +75,7 @@ class LazyImage(Image.Image):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The class of Pillow's own image, for `isinstance`."""
+        """Pillow's own class, so that ``isinstance(image, Image.Image)`` works as usual."""
         return self._pillow
 
     # ---------------------------------------------------------------- recording
@@ -189,9 +189,9 @@ class LazyImage(Image.Image):
         return self._decode().__getstate__()
 
     def _decode(self) -> Any:
-        """Convert this object to Pillow's own class and decode its pixels; return it.
+        """Convert this object to Pillow's own class, decode its pixels, and return the object.
 
-        If the file was not read yet, the pixels are not decoded: Pillow decodes them later.
+        If the file was not read yet, don't decode the pixels; Pillow decodes them when they are needed.
         """
         lazy = self._deferred
         if lazy is None:
@@ -280,7 +280,7 @@ class Deferred:
 
     @property
     def is_whole(self) -> bool:
-        """True if the whole image is needed without changes, and nothing is decoded yet: Pillow is as fast here."""
+        """True if Pillow decodes the image as fast: no crop, resize or color change was recorded."""
         is_part = self.program.filter is not None or self.program.size != self.jpeg.size
         return self._pixels is None and self.program.pixels is None and not is_part
 
@@ -337,7 +337,9 @@ class JpegData:
         return None if source.render(corner) is None else cls(data, source, (size[1], size[0]))
 
     def render(self, program: ImageProgram) -> Tensor | None:
-        """Decode the region that recorded operations need, and apply them; None if Pillow must decode the image.
+        """Decode the region that the recorded operations need, and apply the operations.
+
+        Return None if Pillow must decode the image.
 
         If this method is called a second time for the same file, as in multi-crop augmentation, the whole image is
         decoded once and cached. From then on, this process decodes whole images only.
@@ -363,10 +365,7 @@ _TINY = 1 << 13  # pixels; decoding an image of this size takes no longer than r
 
 
 def _read(fp: Any) -> bytearray:
-    """Return the bytes of a file; no bytes if the file is so large that Pillow must decode it.
-
-    A small image can be at the start of a huge sparse file.
-    """
+    """Return the bytes of a file; no bytes if the file is so large that Pillow must decode it."""
     if not isinstance(fp, (io.BufferedReader, io.BytesIO)):
         fp.seek(0)
         data = bytearray(fp.read(_LARGE))

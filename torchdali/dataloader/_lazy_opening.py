@@ -30,7 +30,7 @@ class InitWorker:
 
     def __init__(self, worker_init_fn: Callable[[int], None] | None, context: Any) -> None:
         self._worker_init_fn = worker_init_fn
-        if (context or multiprocessing).get_start_method() == "fork":  # forked workers inherit the import and the check
+        if (context or multiprocessing).get_start_method() == "fork":  # forked workers inherit the imported modules
             if "PIL.Image" in sys.modules:
                 import torchdali.dataloader._lazy_images  # noqa: F401
             LazyOpening()
@@ -68,7 +68,7 @@ class Patience:
     """Counter of consecutive batches for which no image was opened. After four of them, lazy opening ends.
 
     Attributes:
-        left: Number of further batches without an image until lazy opening ends.
+        left: Remaining number of consecutive batches without an image until lazy opening ends.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class LazyOpening:
     def __enter__(self) -> LazyOpening:
         self.is_used = False
         try:
-            if self._replacements and _users.setdefault("", self) is self:  # False if another thread uses replacements
+            if self._replacements and _users.setdefault("", self) is self:  # False: another thread is in its block
                 self._thread = threading.get_ident()
                 for each in self._replacements:
                     each.swap(each.original, each.value)
@@ -139,7 +139,7 @@ class LazyOpening:
     def __exit__(self, *error: object) -> None:
         try:
             self._restore()
-        except BaseException:  # after an interrupt, restore the rest first
+        except BaseException:  # an interrupt may have stopped the first call
             self._restore()
             raise
 
@@ -152,14 +152,14 @@ class LazyOpening:
             del _users[""]
 
 
-_users: dict[str, LazyOpening] = {}  # at most one entry; a lock could stay locked after an interrupt
+_users: dict[str, LazyOpening] = {}  # the active object, if any; an interrupt could leave a lock locked
 
 
 class _Replacement(NamedTuple):
     """The temporary replacement of a class attribute or of a dictionary's value.
 
     Attributes:
-        owner: The class, or the dictionary, for example a module's.
+        owner: The class or the dictionary, for example the namespace of a module.
         name: Name of the attribute, or key in the dictionary.
         value: The replacement.
         original: The original value; None if the name doesn't exist.

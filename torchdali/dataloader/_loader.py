@@ -93,7 +93,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             when it is ready.
         snapshot_every_n_steps: Number of batches between two snapshots of the workers' states by torchdata's
             `StatefulDataLoader`. If you pass this argument, or if the dataset has its own ``state_dict``,
-            `StatefulDataLoader` runs the loops. This requires torchdata, and a loader that isn't accelerated.
+            `StatefulDataLoader` runs this loader's loops, unless the loader is accelerated or torchdata isn't
+            installed.
         cache: Cache decoded images, so that later epochs don't read and decode them again: a size in memory like
             ``"8GB"``, or a folder. See `fn.cache`.
         bad_samples: ``"error"`` raises an error if a sample's file is damaged or missing. ``"skip"`` omits the sample
@@ -104,7 +105,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         ValueError, TypeError: an argument is invalid, as in PyTorch.
     """
 
-    # Defaults for subclasses that don't call `__init__`, like torchdata's loader in a script under `torchdali run`.
+    # Default values for subclasses that don't call `__init__`.
     cache: Any = None
     snapshot_every_n_steps: int | None = None
     _idle = IdleEngines()
@@ -159,7 +160,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if self._of_torchdata is not None:
             return self._of_torchdata.__iter__(self)
         if self._late is not None:
-            self._iterator = None  # a state was loaded, and persistent workers are at another position
+            self._iterator = None  # persistent workers can't continue at the position that the user has loaded
         return super().__iter__()
 
     def _get_iterator(self) -> Any:
@@ -193,7 +194,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return torchs[self.num_workers > 0](self, *start)
 
     def _replaced_attributes(self, plan: LoaderPlan) -> dict[str, Any]:
-        """Return the attributes that PyTorch's iterators must see instead of this loader's own, by name."""
+        """Return the loader's attributes that PyTorch's iterators must not see, with the values that replace them."""
         changes: dict[str, Any] = {}
         if self.pin_memory and not torch.accelerator.is_available():
             warn("'pin_memory' argument is set as true but no accelerator is found, so memory isn't pinned")
@@ -214,9 +215,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         """Return the position at which a new loop begins: a loaded position, or the start of an epoch.
 
         Args:
-            generators: The random generators that the loader draws from; see `generators_of`.
-            previous: The previous loop's position if its workers persist; otherwise None.
-            plan: The loader's plan; None if the previous loop's workers persist.
+            previous: Position of the previous loop if the new loop uses the same persistent workers; otherwise None.
         """
         self._skipped.lines.clear()
         progress, self._late = self._late, None
@@ -229,7 +228,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return progress
 
     def _engine(self, plan: LoaderPlan) -> BatchEngine:
-        """Return an engine (the threads that produce batches) for a new iterator: an idle engine, or a new one."""
+        """Return an engine, whose threads produce the batches: an engine of an earlier loop, or a new engine."""
         make = plan.open
         assert make is not None
         engine = self._idle.take(plan.key)

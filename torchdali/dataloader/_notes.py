@@ -166,7 +166,7 @@ _SUPPORTED, _TRANSFORMS = "Supported transforms", "supported-transforms"
 
 
 def breaks_rule(transform: Any, error: BaseException) -> str:
-    """Return the reason why a transform isn't accelerated whose argument raised an error in `_rules`."""
+    """Return the reason why a transform isn't accelerated if a rule in `_rules` has raised an error for it."""
     return _reason(f"{name_of(transform)}: {error}", _SUPPORTED, _TRANSFORMS)
 
 

@@ -59,11 +59,15 @@ def _accelerate(loader: Any, leaves: Leaves, compiled: Compiled, transforms: Ima
     )
 
 
-FEW, FEW_MOVED = 16, 8  # smallest accelerated batches of images in memory: in general, and if pixels only move
+# Without workers, images in memory are accelerated from this batch size on. `FEW_MOVED` applies to transforms that only
+# move pixels, such as crops and flips.
+FEW, FEW_MOVED = 16, 8
 
 
 def _check_batch_size(loader: Any, leaves: Leaves, transforms: ImageTransforms) -> None:
-    """Check that a batch is large enough for acceleration to help. Only images in memory without workers are checked.
+    """Check that a batch is large enough for acceleration to help.
+
+    Loaders with workers and datasets of image files are not checked.
 
     Raises:
         NotSupportedError: the batch is too small.

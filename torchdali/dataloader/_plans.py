@@ -30,7 +30,7 @@ def plan_of(loader: Any) -> LoaderPlan:
         return _choose(loader)
     except NotSupportedError as reason:
         return _leave(str(reason))
-    except Exception as error:  # e.g. a property of the user's object raised; PyTorch may never read this property
+    except Exception as error:  # e.g. of a property of the user's dataset; PyTorch may never read the property
         return _leave(notes.raised_reason(error))
 
 
@@ -56,7 +56,7 @@ def _choose(loader: Any) -> LoaderPlan:
 
 
 def _check_functions(loader: Any) -> None:
-    """Check that PyTorch's loader would not call the user's code. Transforms are checked elsewhere.
+    """Check that PyTorch's loader would not call the user's code. `picture_plan` checks the transforms.
 
     Raises:
         NotSupportedError: PyTorch's loader would call the user's code.

@@ -66,7 +66,7 @@ class _Checked:
 
     def __init__(self) -> None:
         self._spaces: dict[str, Mapping[str, Any]] = {}
-        self._sizes: dict[str, int] = {}  # a new name in a namespace can hide a base class's name or a built-in
+        self._sizes: dict[str, int] = {}  # a larger size shows that a name was added
         self._owners: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._names: dict[tuple[str, str], str] = {}
         self._values: dict[tuple[str, str], Any] = {}
@@ -153,7 +153,7 @@ def _root(module: Any) -> str:
 
 
 def _check_code(function: FunctionType, module: str, qualname: str) -> None:
-    """Raise ChangedError if a function's code differs from the code that its module's file has under its name."""
+    """Raise ChangedError if a function's bytecode differs from the bytecode in the module's file."""
     expected = _codes(module).get(qualname) if _is_checked(module) else None
     inner: Any = function
     while isinstance(inner, FunctionType):
@@ -168,10 +168,7 @@ def _check_code(function: FunctionType, module: str, qualname: str) -> None:
 
 
 def _find_tagged(function: FunctionType) -> Any:
-    """Return the original function if `torch.compile` has wrapped a method of `nn.Module`; otherwise None.
-
-    `torch.compile` wraps methods to notice new modules.
-    """
+    """Return the original method if `torch.compile` has replaced a method of `nn.Module` by `function`; else None."""
     if function.__module__ != "torch._dynamo.mutation_guard":
         return None
     return next(_inner_functions(function), None)
@@ -199,7 +196,7 @@ def _functions(value: Any) -> Iterable[Any]:
 
 
 class _ReachableFunctions:
-    """All functions that given methods and functions may call, directly or indirectly. Each function is checked.
+    """All functions that may be called, directly or indirectly, to load a sample. Each function is checked.
 
     Args:
         classes: Classes of the objects that load a sample.
@@ -208,7 +205,7 @@ class _ReachableFunctions:
 
     Attributes:
         checked: All names that were looked up, with their values, to detect later changes.
-        names: Names of attributes that the functions mention.
+        names: Names of attributes and methods that the checked functions mention.
     """
 
     def __init__(self, classes: Iterable[type], entries: Iterable[str], functions: Iterable[FunctionType]) -> None:
@@ -322,7 +319,8 @@ def _is_checked(module: str) -> bool:
     return _root(module) in _CHECKED or module in _OF_TORCH
 
 
-# Tables that aren't followed: `_openers` and `find_collate_change` check their entries.
+# Names of tables that contain functions. `_follow` doesn't check these functions, because `_openers` and
+# `find_collate_change` do.
 _REGISTRIES = {"DECODERS", "ENCODERS", "OPEN", "SAVE", "SAVE_ALL", "default_collate_fn_map"}
 _OF_EVERY_CLASS = {"__class__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__"}
 _IMPLICIT = (
@@ -383,8 +381,8 @@ def _kernels(functional: Any) -> Iterator[FunctionType]:
 def _is_other_value(module: str, qualname: str, value: Any) -> bool:
     """Return True if a class attribute was changed.
 
-    The attribute is compared with the constant in the module's file. If the file doesn't contain the value, because it
-    is computed, the attribute is compared with its value at the first check.
+    The attribute is compared with the constant in the module's file. If the module computes the value, the attribute is
+    compared with its value at the first check.
     """
     if "." not in qualname:
         return False
@@ -441,7 +439,7 @@ def find_dataset_change(dataset: Any) -> str:
 
 
 def _openers() -> list[Any]:
-    """Return the functions that `PIL.Image.open` calls for a JPEG, including the tests for other formats."""
+    """Return the functions that `PIL.Image.open` calls to recognize and open a JPEG."""
     from PIL import Image, JpegImagePlugin
 
     jpeg = str(JpegImagePlugin.JpegImageFile.format)
@@ -542,7 +540,7 @@ def find_collate_change(collate_fn: Any) -> str:
     functions = {
         kind: function.__name__
         for kind, function in collate.default_collate_fn_map.items()
-        if kind in _COLLATED or not _is_of_package(function)  # packages register functions only for their own classes
+        if kind in _COLLATED or not _is_of_package(function)  # a package's function is only for the package's classes
     }
     if functions != _COLLATED:
         return notes.is_changed("`default_collate_fn_map` was changed")

@@ -126,8 +126,8 @@ class WorkerReport:
     def best(self) -> int:
         """Recommended number of workers.
 
-        This is the current number, unless another number is faster by more than the measurements' noise. If several
-        numbers are equally fast, it is the smallest of them.
+        If no other number is faster by more than the measurements' noise, the current number is recommended. If several
+        numbers are equally fast, the smallest of them is recommended.
         """
         least = max(self.rates.values()) * (1 - max(_LEAST_GAIN, self.noise))
         fast = [number for number, rate in self.rates.items() if rate >= least]

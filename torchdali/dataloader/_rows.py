@@ -50,7 +50,9 @@ class BatchEngine(Protocol):
         ...
 
     def take(self, number: int) -> list[Any] | Exception:
-        """Wait for a batch; return one tensor ``(N, ...)`` or list per value of a sample, or the batch's error.
+        """Wait for a batch and return the batch, or return the error that the batch has raised.
+
+        The batch is a list with one element for each value of a sample: a tensor ``(N, ...)``, or a list of N values.
 
         If `take` raises an exception, the engine can't be used again.
         """
@@ -107,7 +109,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def bases_of(dataset: Any) -> list[Any]:
-    """Return the datasets that nested subsets and concatenations consist of. Other datasets are returned unchanged."""
+    """Return the datasets that nested subsets and concatenations consist of; ``[dataset]`` for other datasets."""
     if type(dataset) is Subset:
         return bases_of(dataset.dataset)
     if type(dataset) is ConcatDataset:
@@ -168,7 +170,7 @@ _OF_NUMPY = {
 
 
 def is_rows(dataset: Any) -> bool:
-    """Return True for a `TensorDataset`, or a subset of one, of plain tensors on the CPU."""
+    """Return True for a `TensorDataset` of plain CPU tensors, or for a subset of such a dataset."""
     base, *others = bases_of(dataset)
     return not others and type(base) is TensorDataset and all(map(_is_plain, base.tensors))
 

@@ -2,7 +2,7 @@
 
 A rule is a function that returns the steps with the same result as a transform. The rule raises an error if a value of
 the transform has an unsupported type, or if torchvision itself would raise an error for the value. Only torchvision's
-own classes have rules, both in `transforms` and in `transforms.v2`.
+own classes have rules. A rule supports the class in `transforms` and the class with the same name in `transforms.v2`.
 
 A rule also depends on the *form* of the transform's input, which may be a PIL image, a uint8 tensor, a float tensor
 from 0 to 1, or a normalized float tensor.
@@ -58,7 +58,7 @@ def require(condition: object, rule: str) -> None:
 def _number(value: Any) -> float:
     """Check that a value is a finite int or float, and return it as a float.
 
-    Other classes of numbers aren't supported, because PyTorch would call their methods.
+    Objects of other classes, such as subclasses of float, aren't supported, because their methods may be user code.
     """
     require(type(value) in (int, float) and math.isfinite(value), f"numbers must be int or float, got {value!r}")
     return float(value)
@@ -87,7 +87,7 @@ def _size(size: Any) -> tuple[int, int]:
 
 
 def _ratio(t: Any) -> tuple[float, float]:
-    """Return the range of aspect ratios, which v2 stores as logarithms."""
+    """Return the range of aspect ratios, and check that the logarithms that `transforms.v2` stores are equal to it."""
     ratio = _range(t.ratio, math.ulp(0.0))
     require(not is_v2(t) or torch.equal(t._log_ratio, torch.log(torch.tensor(t.ratio))), "ratio was replaced")
     return ratio
@@ -182,7 +182,7 @@ def _random_crop(t: Any, image: ImageForm) -> Steps:
     elif t.padding is not None:
         padding = _borders(t.padding)
     pad = _pad_of(t, padding, image)
-    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # two paddings differ from one wider padding
+    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # padding twice isn't the same as padding once
     if t.pad_if_needed and twice and not is_v2(t):
         return [pad, RandomCropStep(size, replace(pad, padding=(0, 0, 0, 0)), True)]
     return [RandomCropStep(size, pad, bool(t.pad_if_needed))]
@@ -306,7 +306,11 @@ def _policy(t: Any, image: ImageForm) -> Steps:
 
 
 def _operations(policy: Any, space: Space) -> tuple[tuple[str, float, int | None], ...]:
-    """Return the two operations of an AutoAugment policy: name, probability, and index of the magnitude or None."""
+    """Return the two operations of an AutoAugment policy.
+
+    Each operation is a tuple of name, probability and index of the magnitude. The index is None if the operation has no
+    magnitude.
+    """
     rows = [(name, _number(p), None if index is None else space.index(_integer(index))) for name, p, index in policy]
     usual = all((index is None) == (not space.magnitudes(name, (1, 1))[0]) for name, _, index in rows)
     require(len(rows) == 2 and usual, f"unknown policy {policy}")
@@ -318,7 +322,7 @@ def _rectangle(t: Any) -> Rectangle:
 
 
 def _values(t: Any, channels: int) -> tuple[float, ...]:
-    """Return the values that a `RandomErasing` writes: one, or one per channel; () for random values."""
+    """Return the values that a `RandomErasing` writes: one value, or one per channel; () if the values are random."""
     if t.value is None or t.value == "random":
         return ()
     values = _numbers(t.value if isinstance(t.value, (tuple, list)) else (t.value,))
@@ -439,7 +443,11 @@ def _of_weights(t: ImageClassification) -> list[Any]:
 
 
 def channels_after(steps: Steps, channels: int) -> int:
-    """Return the number of channels after some steps, from the number of channels before them."""
+    """Return an image's number of channels after some steps.
+
+    Args:
+        channels: Number of channels before the steps.
+    """
     for step in steps:
         if isinstance(step, Color) and step.name in ("gray", "rgb"):
             channels = int(step.value) if step.name == "gray" else 3

@@ -76,7 +76,7 @@ class _CheckedDataset:
         if own is not None:
             try:
                 return list(own(indices))
-            except DAMAGED:  # reading one by one finds the bad samples
+            except DAMAGED:  # the samples are read one by one below
                 pass
         return [self[index] for index in indices]
 
@@ -102,7 +102,7 @@ class _CollateGood:
 
 
 def skipping(loader: Any) -> dict[str, Any]:
-    """Return attributes for a loader with which PyTorch's iterators skip bad samples: dataset and collate function."""
+    """Return a loader's dataset and collate function, wrapped so that PyTorch's iterators can skip bad samples."""
     return {
         "dataset": _CheckedDataset(loader.dataset),
         "collate_fn": _CollateGood(loader.collate_fn, loader.batch_sampler is not None),

@@ -37,7 +37,7 @@ class DatasetSource:
     Attributes:
         dataset: The dataset.
         transform: Transform of the dataset's images.
-        source: Function that returns the path of a sample's image, or its pixels ``(H, W, C)``.
+        source: Function that returns the path of a sample's image, or the image's pixels ``(H, W, C)``.
         target: Function that returns a sample's values without the image.
         pixels: All images, ``(N, H, W, C)``, if the dataset stores them in memory; None if they are files.
     """
@@ -55,14 +55,14 @@ class DatasetSource:
 
 
 class _ImagePath(str):
-    """Path of an image. `__getitem__` of a dataset's copy returns it in place of the image."""
+    """Path of an image. `__getitem__` of a dataset's copy returns this path in place of the image."""
 
 
 # ---------------------------------------------------------------- torchvision's classes
 
 
 def _by_loader(dataset: Any) -> Sample:
-    """Return the function that reads a dataset with an attribute ``loader``, which opens the images' files."""
+    """Return the function that reads samples of a dataset with the attribute ``loader``, which opens image files."""
     if dataset.loader is not default_loader:
         raise NotSupportedError(notes.is_own_function("loader", dataset.loader))
     bare = _bare(dataset)
@@ -173,7 +173,7 @@ def _target(dataset: Any, array: _Array) -> Callable[[int], Any]:
         bare = _bare(dataset)
         return lambda i: bare[i][1]
     targets = getattr(dataset, array.targets)
-    converts = "int" in type(dataset).__getitem__.__code__.co_names  # torchvision's code: see `_pristine`
+    converts = "int" in type(dataset).__getitem__.__code__.co_names  # `_pristine` checks that the code is torchvision's
     return (lambda i: int(targets[i])) if converts else targets.__getitem__
 
 
@@ -198,7 +198,7 @@ class Leaves:
         return len(self.dataset)
 
     def place(self, index: int) -> tuple[DatasetSource, int]:
-        """Return the `DatasetSource` that contains a sample, and the sample's index in it.
+        """Return the `DatasetSource` that contains a sample, and the sample's index in this `DatasetSource`.
 
         Args:
             index: Index of the sample in the whole dataset.
@@ -221,7 +221,7 @@ class Leaves:
         return self._numbers[id(dataset)], index
 
     def source(self, index: int) -> Any:
-        """Return the path of a sample's image, or its pixels ``(H, W, C)``."""
+        """Return the path of a sample's image, or the image's pixels ``(H, W, C)``."""
         leaf, number = self.place(index)
         return leaf.source(number)
 

@@ -1,8 +1,9 @@
 """Saving and loading the position of a loop over a `DataLoader`, also in mid-epoch.
 
 A saved position contains the number of delivered batches, and the states of all random generators that the sampler may
-draw from: their states before the sampler began, and before it drew its first indices. To resume, the generators are
-set to these states, so the sampler draws the same indices again. The indices of delivered batches are skipped.
+draw from. The states are read twice: before the sampler's iterator is created, and before the iterator draws the first
+indices. To resume, the generators are set to these states, so the sampler draws the same indices again. The indices of
+delivered batches are skipped.
 
 If a dataset has its own state and `torchdata.stateful_dataloader` is installed, torchdata saves and loads the position.
 """
@@ -37,7 +38,7 @@ class Progress:
     """Progress of a loop over a loader.
 
     Attributes:
-        before: States of the generators before the sampler began.
+        before: States of the generators before the sampler's iterator was created.
         epoch: Number of earlier loops of the same persistent workers.
         batches: Number of batches that were delivered or raised an error.
         base_seed: Base seed of the workers' random numbers, drawn by PyTorch; persistent workers keep the seed of their
@@ -156,9 +157,9 @@ def _length(sized: Any) -> int | None:
 
 @contextlib.contextmanager
 def starting(generators: Mapping[str, Any], progress: Progress) -> Iterator[None]:
-    """Context manager in which the sampler of a loop is created.
+    """Context manager in which the sampler's iterator is created.
 
-    If the loop is resumed, the generators have their saved states from before the sampler began.
+    If the loop is resumed, the generators have the same states as when the original loop created its iterator.
     """
     with _at(generators, progress.before) if progress.is_resumed else contextlib.nullcontext():
         yield

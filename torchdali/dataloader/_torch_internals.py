@@ -5,7 +5,7 @@ Functions are imported from `torch.utils.data._utils`. The subclasses of PyTorch
 `_auto_collation`, `_base_seed`, `_collate_fn`, `_dataset`, `_dataset_fetcher`, `_dataset_kind`, `_drop_last`,
 `_in_order` (if it exists), `_index_sampler`, `_num_workers`, `_pin_memory`, `_pin_memory_device`, `_profile_name`,
 `_rcvd_idx` and `_sampler_iter`. As an exception, the module `_loader` overrides `_get_iterator` and `_index_sampler` of
-PyTorch's loader, and sets its `_iterator`.
+PyTorch's loader, and sets the loader's `_iterator`.
 """
 
 from __future__ import annotations
@@ -53,10 +53,9 @@ class CountingIterator(_BaseDataLoaderIter):
     """Base class of iterators: counts the batches, and measures the time that a loop waits for batches.
 
     Args:
-        loader: The loader, as PyTorch's iterators get it.
         progress: Position at which the loop begins.
-        generators: Random number generators that the loader draws from; see `generators_of`.
-        changes: Attributes that replace the loader's own attributes.
+        generators: Random number generators that the loader draws from, by name.
+        changes: Values that replace attributes of the loader, by the attributes' names.
     """
 
     def __init__(

@@ -59,7 +59,8 @@ class ReceivedBlocks:
         if block is not None:
             self._blocks[place] = block
         lease = self._blocks[place].numpy().view(Lease)
-        # When the batch is released, the lease only appends to a queue: Python code could swallow an interrupt.
+        # When the program releases the batch, Python calls the queue's `append`, which is C code. Python code would
+        # swallow an interrupt there.
         self._loans[place] = loan = Loan(lease, self._returned.append)
         loan.number = place[0] * self.in_use.shape[1] + place[1]
         size = dtype.itemsize * torch.Size(shape).numel()
@@ -71,7 +72,7 @@ class ReceivedBlocks:
             place = divmod(loan.number, self.in_use.shape[1])
             if self._loans.get(place) is loan:
                 del self._loans[place]
-                self.in_use[place] = 0  # the worker may write from now on
+                self.in_use[place] = 0  # from now on, the worker may write to the block
 
 
 _keys = itertools.count()
@@ -119,7 +120,7 @@ def _is_like(tensor: Tensor, first: Tensor) -> bool:
 
 
 class _Sent:
-    """Message of a worker about a batch in a block. When the main process unpickles it, the result is the batch."""
+    """A worker's message about a batch in a block. When the main process unpickles the message, it gets the batch."""
 
     def __init__(self, *arguments: Any) -> None:
         self._arguments = arguments

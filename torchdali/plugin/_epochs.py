@@ -13,7 +13,7 @@ PARTIAL  ``ceil(max(s_k) / b)``                  has the rest of the shard, and 
 DROP     ``floor(min(s_k) / b)``                 is dropped if it is not full
 ======== ======================================= ===============================================
 
-``c_k`` is 0, except with the policy FILL and readers without padding.
+``c_k`` can be above 0 only with the policy FILL and a reader that doesn't pad.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class EpochCounter:
 
     def _count_batches(self) -> int:
         if not any(self.sizes):
-            return 0  # no samples remain in an epoch that another number of ranks has begun
+            return 0  # before a resume, a different number of ranks has delivered all samples
         if self._size is not None:
             return max(self._batches_until(self._size), 0)
         if self.policy is LastBatchPolicy.DROP:
@@ -160,7 +160,10 @@ class EpochCounter:
 
     @property
     def position(self) -> int:
-        """Number of this epoch's samples that one rank has delivered, even in the previous epoch's last batch."""
+        """Number of this epoch's samples that one rank has delivered.
+
+        Samples that were delivered in the last batch of the previous epoch are included.
+        """
         return min(self.carried) + self.delivered * self.batch_size
 
     @position.setter
@@ -173,7 +176,7 @@ class EpochCounter:
 
     @property
     def size(self) -> int:
-        """Number of samples of the epoch on one rank, as DALI counts them. Set it to change the epoch's length."""
+        """Number of samples of the epoch on one rank, as DALI counts them. You can change the number."""
         if self._size is not None:
             return self._size
         if self.split:
@@ -375,7 +378,7 @@ class OpenEpochs:
         self.delivered = samples // self.batch_size
 
     def counts_of(self, number: int) -> None:
-        """Return None: all samples are delivered."""
+        """Return None, which means that all samples of the batch are delivered."""
 
     def start_of(self, epoch: int) -> State:
         return {"epoch": epoch, "delivered": 0}

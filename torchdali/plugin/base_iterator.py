@@ -1,8 +1,8 @@
 """The base class of DALI-compatible iterators: epochs, resets, several pipelines and saved positions.
 
-An exception such as a keyboard interrupt may end `__next__` at any instruction. No batch is lost then: `__next__`
-increases the batch's index in the epoch only in its last step, so the next call requests the same batch from each
-pipeline again.
+An exception such as a keyboard interrupt may end `__next__` at any instruction. No batch is lost in this case, because
+`__next__` increases the batch's index in the epoch only in its last step. The next call requests the same batch from
+each pipeline again.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ class BaseIterator(IteratorOldNames):
         auto_reset: True or "yes" to begin the next epoch automatically. With False, "no" or None, call `reset` or begin
             a new ``for`` loop.
         fill_last_batch: Deprecated. True means `LastBatchPolicy.FILL`, False means `LastBatchPolicy.PARTIAL`.
-        last_batch_padded: True if the pipelines pad their last batch, for use with `size`.
+        last_batch_padded: True if the pipelines pad their last batch. Pass this argument only together with `size`.
         last_batch_policy: Treatment of a last batch that isn't full.
-        prepare_first_batch: True to request the first batch in the constructor, so that the constructor raises its
-            errors.
+        prepare_first_batch: True to request the first batch in the constructor, so that the constructor raises the
+            errors of this batch.
         on_break: Behavior of a new loop after a loop that ended in mid-epoch: ``"continue"`` resumes the epoch, as DALI
             does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"`` begins the
             next epoch, as a `DataLoader` does. DALI doesn't have this argument.
@@ -156,7 +156,7 @@ class BaseIterator(IteratorOldNames):
         return any(pipe.shuffles(name) for pipe in self._pipes if name is not None and hasattr(pipe, "shuffles"))
 
     def _warn_of_length(self) -> None:
-        """Warn once if `len` differs from epoch to epoch: many programs call `len` only once."""
+        """Warn once if `len` differs from epoch to epoch, because many programs call `len` only once."""
         if self._warns_of_length and self._policy is LastBatchPolicy.FILL and self._runs_on:
             self._warns_of_length = False
             warn(
@@ -279,13 +279,16 @@ class BaseIterator(IteratorOldNames):
         return self.__next__()
 
     def __len__(self) -> int:
-        """Return the number of batches in the current epoch; 0 if it is unknown until the source ends."""
+        """Return the number of batches in the current epoch; 0 if the number is unknown until the source ends."""
         self._warn_of_length()
         return self._epochs.batches
 
     @property
     def size(self) -> int:
-        """Number of samples of the current epoch on one rank, as in DALI; -1 if it is unknown until the source ends."""
+        """Number of samples of the current epoch on one rank, as in DALI.
+
+        The number is -1 if it is unknown until the pipeline's source ends.
+        """
         return self._epochs.size
 
     def _change_size(self, size: int) -> None:
@@ -359,7 +362,7 @@ class BaseIterator(IteratorOldNames):
     def _numbers(self) -> list[int]:
         """Return the index of the epoch's next batch in each pipeline, counted from the pipeline's first batch."""
         if self._pending is not None and self._pending[0] == (self._epochs.epoch, self._epochs.delivered):
-            return self._pending[1]  # an exception interrupted the call that takes the next batch
+            return self._pending[1]  # an exception has interrupted an earlier `__next__` for this batch
         return [pipe.taken for pipe in self._pipes]
 
     def _is_ahead(self) -> bool:
@@ -381,7 +384,7 @@ class BaseIterator(IteratorOldNames):
             self._restart(pipe)
         following = copy.copy(self._epochs)
         following.next_epoch()
-        self._epochs, self._over = following, False  # one statement: an interrupt can't leave an epoch half begun
+        self._epochs, self._over = following, False  # one statement, so that an interrupt can't separate them
         self._mark_start()
 
     def _drop(self) -> None:
@@ -521,7 +524,7 @@ class BaseIterator(IteratorOldNames):
             try:
                 raise failure
             finally:
-                del failure  # breaks a cycle that would keep the pipelines alive: its traceback refers to this frame
+                del failure  # its traceback refers to this frame, and the cycle would keep the pipelines alive
         return outputs
 
     def _share(self, pipe: Pipeline, number: int) -> tuple[TensorList, ...]:
@@ -530,7 +533,7 @@ class BaseIterator(IteratorOldNames):
         except StopIteration:
             if isinstance(self._epochs, OpenEpochs):
                 raise
-        # The epoch is counted in samples, even if the source counts epochs differently.
+        # The source has ended before the iterator's epoch, which is counted in samples: the source begins again.
         self._restart(pipe)
         return pipe.share_next(number)
 
@@ -551,4 +554,4 @@ class BaseIterator(IteratorOldNames):
         raise NotImplementedError
 
 
-_DaliBaseIterator = BaseIterator  # DALI's name, from which iterators in published programs derive
+_DaliBaseIterator = BaseIterator  # in published programs, iterators derive from DALI's class with this name

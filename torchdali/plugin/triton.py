@@ -17,7 +17,7 @@ _marked: list[Callable[..., Any]] = []
 
 
 def autoserialize(dali_pipeline: F) -> F:
-    """Mark the pipeline function that `invoke_autoserialize` must serialize; return it unchanged.
+    """Mark the function whose pipeline `invoke_autoserialize` must write; return the function unchanged.
 
     Args:
         dali_pipeline: A function decorated with ``@pipeline_def``.

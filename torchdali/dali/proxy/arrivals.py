@@ -24,7 +24,9 @@ from torch.utils.data import dataloader
 __all__ = ["has_arrived", "watch_workers"]
 
 _LOOK_EVERY = 0.5  # seconds
-_STILL = 2  # consecutive checks that must find a worker suspended: after Ctrl-Z and fg, a worker may wake up late
+# Number of consecutive checks that must find a worker suspended before it is killed. A single check isn't enough: after
+# Ctrl-Z and fg, a worker may wake up later than the main process.
+_STILL = 2
 _PATIENCE = 2.0  # seconds
 
 _Torchs: Any = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
@@ -106,7 +108,7 @@ class _Watching(_Torchs or object):  # type: ignore[misc]
             _end(self._workers)
 
     def _told_later(self, worker_id: int) -> bool:
-        """Return True if PyTorch has yet to ask a later worker to end."""
+        """Return True if PyTorch must still ask a worker with a higher index to end."""
         later = self._workers_status[worker_id + 1 :]
         return bool(later) if self._persistent_workers else any(later)
 

@@ -27,7 +27,7 @@ _KEPT = 32  # maximum number of blocks that a worker keeps; more are in use only
 
 
 class Outgoing:
-    """Message with bytes for the main process. When it is unpickled, the result is a uint8 tensor.
+    """Message with bytes for the main process. When the main process unpickles the message, it gets a uint8 tensor.
 
     Args:
         size: Number of bytes.
@@ -85,7 +85,7 @@ def _arrive(block: torch.Tensor, size: int) -> torch.Tensor:
             del _lent[id(loan)]
     memory = block.numpy()
     lease = memory[_HEADER : _HEADER + size].view(Lease)
-    # weakref.finalize would run Python code, in which an interrupt could get lost.
+    # `Loan` calls only `append`, which is C code. Python code, as in weakref.finalize, could swallow an interrupt.
     loan = Loan(lease, _returned.append)
     loan.block = memory
     _lent[id(loan)] = loan

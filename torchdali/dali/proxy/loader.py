@@ -23,8 +23,8 @@ _T_co = TypeVar("_T_co", covariant=True)
 class DataLoader(_torch.DataLoader[_T_co]):
     """A `torch.utils.data.DataLoader` for datasets that call the ``proxy`` of a `DALIServer`.
 
-    The pipeline works ahead: up to its ``prefetch_queue_depth``, batches are processed before your loop requests them.
-    The outputs in a batch are tensors on the pipeline's device. No later batch overwrites them.
+    The pipeline processes up to ``prefetch_queue_depth`` batches before your loop requests them. The outputs in a batch
+    are tensors on the pipeline's device. No later batch overwrites these tensors.
 
     Args:
         dali_server: The server. The dataset may also use proxies of other servers.

@@ -1,7 +1,7 @@
 """Messages from a worker process to the main process: inputs of the pipeline, and references to its outputs.
 
-A worker calls the proxy with a sample's inputs and gets references in place of the outputs. It sends the inputs and
-references to the main process, which runs the pipeline and replaces the references with the outputs.
+A worker calls the proxy with a sample's inputs and gets references in place of the outputs. The worker sends the inputs
+and references to the main process, which runs the pipeline and replaces the references with the outputs.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class _Reference(torch.Tensor):
         _refuse("numpy.asarray")
 
     def pin_memory(self, *_: Any) -> _Reference:
-        """Return the reference unchanged: only the outputs can be pinned."""
+        """Return the reference unchanged. The main process pins the output instead."""
         return self
 
 
@@ -201,7 +201,7 @@ default_collate_fn_map[DALIOutputSampleRef] = collate
 
 
 def gather(data: Any) -> None:
-    """Combine the calls without a run, in a worker's batch, into new runs: one or more per pipeline."""
+    """Combine all proxy calls in a worker's batch that don't belong to a run yet into runs of their pipelines."""
     waiting: dict[TargetPipeline, dict[int, ProxyCall]] = {}
 
     def note(ref: DALIOutputSampleRef) -> DALIOutputSampleRef:

@@ -1,4 +1,4 @@
-"""Pack an input of all samples of a batch into one block of shared memory, to send it to the main process."""
+"""Pack the values of a pipeline input for all samples of a batch into one block of shared memory."""
 
 from __future__ import annotations
 

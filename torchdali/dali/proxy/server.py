@@ -29,7 +29,7 @@ _servers: weakref.WeakValueDictionary[str, DALIServer] = weakref.WeakValueDictio
 
 
 class _PipelineRun:
-    """A run of the pipeline for one batch; after its end, with the outputs or the error."""
+    """A run of the pipeline for one batch. When the run has ended, the object has the outputs or the error."""
 
     def __init__(self, server: DALIServer, ref: DALIPipelineRunRef) -> None:
         self.server, self.ref = server, ref
@@ -44,7 +44,7 @@ class _PipelineRun:
 class DALIServer:
     """Let datasets and transforms in the worker processes of a `DataLoader` use a pipeline of the main process.
 
-    The inputs of the pipeline are its `fn.external_source` nodes without a source. A dataset or transform calls
+    The inputs of the pipeline are its `fn.external_source` nodes without the argument ``source``. A dataset calls
     `proxy` with the inputs of one sample. The pipeline processes the batches in their order, whatever the number of
     workers is, so results are reproducible.
 
@@ -57,8 +57,9 @@ class DALIServer:
 
     Args:
         pipeline: The pipeline to run; it must have at least one input.
-        deterministic: True to finish all batches that are in progress before a batch is delivered. Complete epochs are
-            reproducible in any case. With this option, an epoch is also reproducible if the loop before it ended early.
+        deterministic: True if an epoch must be reproducible even after a loop that ended early. This is slower, because
+            each batch is delivered only when no batch is in progress. With False, an epoch is reproducible only if all
+            earlier loops were complete.
         input_names: Names of the inputs in the order of the proxy's positional arguments. Default: the order in which
             the pipeline defines its inputs.
 

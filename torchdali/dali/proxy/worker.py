@@ -20,7 +20,7 @@ __all__ = ["CollateAndPack", "NamedSamples", "Proxy"]
 
 
 class _Loading(threading.local):
-    """Index of the sample that the current thread is loading; None if it isn't loading a sample."""
+    """Index of the sample that the current thread is loading; None if the thread isn't loading a sample."""
 
     index: Any = None
 
@@ -92,7 +92,7 @@ class CollateAndPack:
 
 
 class NamedSamples:
-    """Wrapper of a map-style dataset: an error of the dataset also names the sample that failed."""
+    """Wrapper of a map-style dataset. It adds the index of the failed sample to each error of the dataset."""
 
     def __init__(self, dataset: Any) -> None:
         self.__dict__["_dataset"] = dataset

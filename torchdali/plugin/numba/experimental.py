@@ -42,8 +42,8 @@ class NumbaFunction:
 
     Raises:
         ImportError: Numba is not installed.
-        ValueError: a list of types and its list of numbers of axes differ in length; there are too many outputs, inputs
-            or axes; or the device isn't ``"cpu"``.
+        ValueError: `out_types` and `outs_ndim`, or `in_types` and `ins_ndim`, differ in length; there are too many
+            outputs, inputs or axes; or the device isn't ``"cpu"``.
         TypeError: a type is not a `DALIDataType`.
     """
 

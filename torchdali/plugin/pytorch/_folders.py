@@ -190,7 +190,7 @@ def training(
     augmented = augmentation(augment)
     if _package(augment) == "torchvision":  # torchvision transforms are accelerated only on the CPU
         images, augmented = augmented(images), augmentation(None)
-    if on_device:  # copy after the resize on the CPU: the resized uint8 images are small
+    if on_device:  # images are copied after the resize, because the resized uint8 images are small
         images, labels = images.gpu(), labels.gpu()
     return normalize_planes(augmented(images), mean, std, mirror=fn.random.coin_flip()), labels
 
@@ -225,7 +225,7 @@ def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> t
     Args:
         root: Folder of the class folders.
         numbers: Label of each class folder, from `class_numbers`; None for the reader's labels.
-        options: Other arguments of the reader.
+        options: Arguments of `fn.readers.file` for the order of the files.
     """
     files, labels = fn.readers.file(file_root=root, name="Reader", **_VISIBLE, **options)
     if numbers is not None:
@@ -234,11 +234,13 @@ def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> t
 
 
 def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
-    """Return the labels of the class folders, in the order of the folders' names: each class's index in `classes`.
+    """Return the label of each class folder, in the order of the folders' names.
+
+    The label is the index of the folder's name in `classes`.
 
     Raises:
-        ValueError: a folder is not in the list, or the root is a URL.
-        TypeError: the list is a string.
+        ValueError: a folder's name is not in `classes`, or the root is a URL.
+        TypeError: `classes` is a string.
     """
     if isinstance(classes, str):
         raise TypeError(f"classes must be a list of names, for example the classes of another Loader, got {classes!r}")

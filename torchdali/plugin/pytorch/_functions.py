@@ -20,8 +20,8 @@ class TorchPythonFunction(ops.TorchPythonFunction):
     """Operator that calls a function on PyTorch tensors, by default once per sample.
 
     Args:
-        function: A function that takes one tensor per input, or one list of tensors per input if `batch_processing` is
-            True. It returns `num_outputs` results.
+        function: A function that takes one tensor per input and returns `num_outputs` results. If `batch_processing`
+            is True, the function takes one list of tensors per input.
         num_outputs: Number of results; 0 for a function that returns nothing.
         device: Device of the tensors, ``"cpu"`` or ``"gpu"``.
         batch_processing: True to call the function once per batch.
@@ -75,7 +75,7 @@ def as_operator(
 
     name = getattr(function, "__name__", type(function).__name__).strip("<>")
     body.__doc__ = f"Apply {name}."
-    body.__module__ = function.__module__  # the code is the user's
+    body.__module__ = function.__module__  # the function belongs to the user's module
     layout = None if output_layout is None else lambda layouts, arguments: output_layout
     declare: Any = torchdali.operator(name=f"_{name}_{next(_serial)}", title=name, layout=layout, pure=pure)
     declared: Callable[..., Any] = declare(body)

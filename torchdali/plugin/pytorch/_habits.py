@@ -1,7 +1,7 @@
 """Error messages for arguments of other loaders that users pass to a `Loader` out of habit.
 
 A `Loader` doesn't have all arguments of PyTorch's `DataLoader`, torchvision's `ImageFolder` or DALI's iterators. If a
-user passes one of them, the error says how to get the same effect with a `Loader`.
+user passes an argument that a `Loader` lacks, the error says how to get the same effect with a `Loader`.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ for _answers in (OF_FOLDERS, OF_PIPELINES):
 def answering(answers: Mapping[str, str], name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Return a decorator for a function that users call with other loaders' arguments.
 
-    If one of these arguments is passed, the decorated function raises a TypeError with advice. The traceback of an
-    error contains only the user's frames.
+    If an argument from `answers` is passed, the decorated function raises a TypeError with the advice. The traceback of
+    an error contains only the user's frames.
 
     Args:
-        answers: Advice for each unsupported argument, by its name.
+        answers: Advice for each unsupported argument, by the argument's name.
         name: The function's name in error messages.
     """
 

@@ -52,7 +52,12 @@ class _NamedOutputs(BaseIterator):
         ]
 
     def _value(self, output: int, batch: TensorList, count: int | None) -> Any:
-        """Convert one output's first `count` samples (None: all samples) to the delivered value."""
+        """Convert an output's batch to the value that is delivered.
+
+        Args:
+            output: Index of the output.
+            count: Number of samples to deliver; None for all samples.
+        """
         raise NotImplementedError
 
 
@@ -75,11 +80,11 @@ class DALIGenericIterator(_NamedOutputs):
         reader_name: Name of the reader whose size, shards and padding determine the epoch.
         auto_reset: True or "yes" to begin the next epoch automatically, without a call of `reset`.
         fill_last_batch: Deprecated; use `last_batch_policy`.
-        dynamic_shape: Accepted without effect: shapes may always differ from batch to batch.
-        last_batch_padded: True if the pipelines pad their last batch, for use with `size`.
+        dynamic_shape: Accepted without effect, because shapes may always differ from batch to batch.
+        last_batch_padded: True if the pipelines pad their last batch. Pass this argument only together with `size`.
         last_batch_policy: Treatment of a last batch that isn't full; see `LastBatchPolicy`.
-        prepare_first_batch: True to request the first batch in the constructor, so that the constructor raises its
-            errors.
+        prepare_first_batch: True to request the first batch in the constructor, so that the constructor raises the
+            errors of this batch.
         on_break: Behavior of a new loop after a loop that ended in mid-epoch: ``"continue"`` resumes the epoch, as DALI
             does; ``"restart"`` begins the epoch again, with the same samples in the same order; ``"next"`` begins the
             next epoch, as a `DataLoader` does. DALI doesn't have this argument.
@@ -267,7 +272,7 @@ def stack(batch: TensorList, name: str, cure: str = _RAGGED) -> torch.Tensor:
 
 
 def _sparse(samples: list[torch.Tensor], batch: TensorList) -> torch.Tensor:
-    """Return a sparse COO tensor with all elements of all samples. Its first axis is the sample."""
+    """Return a sparse COO tensor ``(batch, longest, ...)`` with all elements of all samples."""
     ndim = batch.ndim()
     if not samples:
         return torch.zeros([0] * (ndim + 1), dtype=batch.torch_dtype).to_sparse()

@@ -110,9 +110,8 @@ class _StartCounter:
     """Number of times that a `DataLoader` has started workers for a `Loader`, in memory that all workers share.
 
     A `DataLoader` starts new workers in each epoch. All workers that are started together must begin the same epoch.
-    A worker recognizes the others by PyTorch's base seed: workers have the same base seed only if they were started
-    together. One 64-bit integer contains both the seed and the number, so that a worker can't read the seed of one
-    start and the number of another.
+    Workers that were started together have the same base seed of PyTorch. One 64-bit integer contains both the seed and
+    the number, so that a worker can't read a seed and a number that belong to different starts.
     """
 
     def __init__(self) -> None:
@@ -139,7 +138,7 @@ class _StartCounter:
     def _seed() -> int:
         worker = get_worker_info()
         assert worker is not None
-        return int(worker.seed - worker.id) % (_HALF - 1) + 1  # at least 1: 0 means that no worker has started
+        return int(worker.seed - worker.id) % (_HALF - 1) + 1  # at least 1, because 0 means that no worker has started
 
     def _keep(self, following: int) -> None:
         self._memory[0] = self._seed() * _HALF + following
@@ -153,9 +152,9 @@ class _ListIterator(BaseIterator):
     """An iterator that delivers a batch as a list with one value per output.
 
     If the samples can't be divided evenly, some ranks have one sample less than others, and their last batch may be
-    empty. Training on an empty batch is impossible, so a rank with an empty last batch divides the batch before it in
-    two. If the batch size is 1, batches can't be divided. Then all ranks join their last two batches, so that the last
-    batch of some ranks has two samples.
+    empty. Training on an empty batch is impossible, so a rank with an empty last batch divides its second-to-last batch
+    in two. If the batch size is 1, batches can't be divided. In this case, each rank joins its last two batches, so
+    that the last batch of some ranks has two samples.
 
     Args:
         pipe: The built pipeline, with padded readers.
@@ -179,19 +178,19 @@ class _ListIterator(BaseIterator):
 
     @property
     def dataset_size(self) -> int:
-        """Number of samples in an epoch of all ranks together; -1 if it is unknown until the source ends."""
+        """Number of samples in an epoch of all ranks together; -1 if the number is unknown until the source ends."""
         return self._epochs.shards.size if isinstance(self._epochs, EpochCounter) else -1
 
     @property
     def left(self) -> int:
-        """Number of samples that remain in this epoch on this rank; 0 if it is unknown until the source ends."""
+        """Number of remaining samples of this epoch on this rank; 0 if the number is unknown until the source ends."""
         counter = self._epochs
         if not isinstance(counter, EpochCounter):
             return 0
         return max(0, counter.sizes[counter.ranks[0]] - counter.delivered * self.batch_size)
 
     def _warn_of_size(self) -> None:
-        """Suppress the base class's warning: it advises passing ``reader_name``, but a `Loader` finds its reader."""
+        """Suppress the base class's warning, which advises passing ``reader_name``. A `Loader` finds its reader."""
 
     # ------------------------------------------------------------ values
 
@@ -245,7 +244,7 @@ class _ListIterator(BaseIterator):
 
     @property
     def _is_uneven(self) -> bool:
-        """True if the last batch of some rank would be empty, without the division of batches."""
+        """True if the last batch of some rank would be empty if no batch were divided."""
         counter = self._epochs
         if not isinstance(counter, EpochCounter) or counter.policy is not LastBatchPolicy.PARTIAL:
             return False
@@ -253,7 +252,7 @@ class _ListIterator(BaseIterator):
 
     @property
     def _ends_empty(self) -> bool:
-        """True if the last batch of this rank would be empty, without the division of batches."""
+        """True if the last batch of this rank would be empty if no batch were divided."""
         counter = self.counter
         size: int = counter.sizes[counter.ranks[0]]
         return bool(size <= (counter.batches - 1) * self.batch_size)
@@ -350,9 +349,9 @@ class Loader(IterableDataset[Any]):
                 ...
 
     - Every epoch contains every sample exactly once. The samples of a reader are divided among the ranks, and among the
-      workers if the Loader runs in a ``DataLoader`` with workers. If the pipeline itself passes ``num_shards``, the
-      ranks keep the pipeline's shards. The rank comes from `torch.distributed`, or from torchrun (``RANK``,
-      ``WORLD_SIZE``).
+      workers if the Loader runs in a ``DataLoader`` with workers. If the pipeline passes ``num_shards`` to its reader,
+      the pipeline's own shards are used instead. The rank comes from `torch.distributed`, or from torchrun's
+      environment variables ``RANK`` and ``WORLD_SIZE``.
     - All ranks have the same number of batches; the last batches are smaller if the samples can't be divided evenly.
       ``len()`` is the same in every epoch.
     - Every ``iter()`` begins a new epoch, also after a ``break``. After `load_state_dict`, ``iter()`` continues in the
@@ -361,7 +360,7 @@ class Loader(IterableDataset[Any]):
       outputs with one value per sample become labels, ``(N,)`` int64; all other outputs are unchanged.
 
     A `Loader` is an ``IterableDataset``: frameworks accept it directly, or as ``DataLoader(loader, batch_size=None)``.
-    If it is pickled or forked, the pipeline is built again in the other process.
+    If a Loader is pickled, or its process is forked, the other process builds the pipeline again.
 
     Args:
         pipeline: A pipeline, or a function without arguments that creates it, for example
@@ -473,7 +472,7 @@ class Loader(IterableDataset[Any]):
             num_processes, prefetch_queue_depth, scaled_decode: See `Pipeline`; `tune` measures the best values.
             device_id: Index of the GPU on which images are augmented, normalized and delivered; by default the images
                 stay on the CPU. See `Pipeline`.
-            seed: Seed of the order and of the augmentation.
+            seed: Seed of the samples' order and of the random augmentation.
             bad_samples: Reaction to files that can't be read: raise an error, skip the file, or replace it with
                 another; see `Pipeline`.
             cache: Cache images, so that later epochs don't read and decode them again: a size in memory like ``"8GB"``,
@@ -489,7 +488,7 @@ class Loader(IterableDataset[Any]):
             ValueError: `augment` or `cache` is unknown, `augment` is passed with ``train=False``, a size or batch size
                 is below 1, or a folder is not among the `classes`.
             TypeError: `train` isn't a bool, or `augment` isn't supported.
-            Exception: the pipeline's errors for its arguments, and errors of the `augment` function.
+            Exception: the pipeline rejects an argument, or the `augment` function raises an error.
         """
         shared: dict[str, Any] = {
             "batch_size": batch_size,
@@ -565,7 +564,7 @@ class Loader(IterableDataset[Any]):
         return _ListIterator(pipe, names, ragged, self._file_names, last_batch_policy=policy, **epoch)
 
     def _new_pipeline(self) -> Pipeline:
-        # A forked process may use the parent's pipeline if it isn't built: it has no threads yet.
+        # A pipeline that isn't built has no threads, so a forked process can use the pipeline of its parent process.
         pipe, self._pipe = self._pipe, None
         if pipe is not None and not pipe.is_built:
             return pipe
@@ -649,7 +648,8 @@ class Loader(IterableDataset[Any]):
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of the next loop. The epoch determines the samples' order and random numbers.
 
-        A training loop over consecutive epochs doesn't need this call. Without a reader or size, it has no effect.
+        A training loop over consecutive epochs doesn't need this call. If the pipeline has neither a reader nor a size,
+        the call has no effect.
         """
         self._epoch = epoch  # used if another process builds the pipeline again
         with LEAVING:
@@ -672,12 +672,13 @@ class Loader(IterableDataset[Any]):
             batches = self._open_iterator()
             batches.load_state_dict(state)
         if get_worker_info() is not None:
-            # Other workers may be in mid-epoch: a worker that has delivered all of its batches must wait for them.
+            # If this worker has delivered all of its batches of the epoch, it must not begin the next epoch before the
+            # other workers have delivered theirs.
             self._has_delivered = bool(batches.counter.finished)
             self._starts.go_to(batches.counter.epoch)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the running pipeline: the process that unpickles them builds a new one."""
+        """Return the attributes without the running pipeline. The process that loads them builds a new pipeline."""
         if self._make is None:
             raise TypeError(
                 "this Loader cannot be pickled, since no function under pipeline_def created its pipeline. Pass the "
@@ -703,7 +704,7 @@ class Loader(IterableDataset[Any]):
 
     @property
     def dataset(self) -> Any:
-        """An object whose length is the number of samples: ``len(loader.dataset)`` works as in PyTorch."""
+        """An object whose length is the number of samples, so that ``len(loader.dataset)`` works as in PyTorch."""
         return _LoaderSize(self)
 
     @property
@@ -776,7 +777,7 @@ class Loader(IterableDataset[Any]):
         """
         known: dict[str, Any] = {} if self._classes is None else {"classes": list(self._classes)}
         left = self._open_iterator().left
-        if 0 < left < (options.get("count") or self.batch_size):  # the rest is padding
+        if 0 < left < (options.get("count") or self.batch_size):  # the rest of the batch is padding
             options = {**options, "count": left}
         return self.pipeline.show(path, **{**known, **options})
 
@@ -796,7 +797,7 @@ class Loader(IterableDataset[Any]):
         from torchdali import pictures
 
         if self._batches is None and self._make is None:
-            return pictures.document(repr(self), [], "")  # the first loop needs the pipeline, which exists only once
+            return pictures.document(repr(self), [], "")  # this pipeline can be built only once, by the first loop
         size = self._open_iterator().dataset_size
         facts = [] if size < 0 else [("samples", f"{size:,}")]
         try:

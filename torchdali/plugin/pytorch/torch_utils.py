@@ -39,7 +39,8 @@ def feed_ndarray(
         dali_tensor: The tensor or batch to copy, on any device.
         arr: Destination with the same shape and dtype, on any device, with any strides.
         cuda_stream: CUDA stream of the copy: a ``torch.cuda.Stream``, a stream's handle as an integer, or a ctypes
-            object with the handle. Default: PyTorch's current stream. It is ignored if both tensors are on the CPU.
+            object with the handle. Default: PyTorch's current stream. If both tensors are on the CPU, the stream is
+            ignored.
         non_blocking: True to return before a copy between pinned and device memory has finished.
 
     Returns:

@@ -15,7 +15,7 @@ __all__ = ["RayLoader", "RayPipeline"]
 
 
 class RayPipeline:
-    """A pipeline whose batches are computed by Ray actors. Use it like the pipeline itself.
+    """A pipeline whose batches are computed by Ray actors. It has the same methods as a `Pipeline`.
 
     The batches and their order are the same as without Ray, even if actors are added or lost. The process that creates
     the object selects the samples, calls Python sources, orders the batches, and runs the operators that need a device.
@@ -25,8 +25,8 @@ class RayPipeline:
         make: Function without arguments that creates the pipeline. On every machine of the cluster, the pipeline's data
             must have the same paths, and the modules of your own operators must be importable.
         actors: Number of actors to start. Each actor has as many threads as the pipeline. Lost actors are replaced.
-        actor_options: Arguments of Ray's ``options`` for the actors, for example ``resources``,
-            ``scheduling_strategy`` or ``num_cpus``, which should be the pipeline's number of threads.
+        actor_options: Arguments of Ray's ``options`` for the actors, for example ``resources`` or
+            ``scheduling_strategy``. Set ``num_cpus`` to the pipeline's number of threads.
         timeout: Maximum time in seconds for the start of an actor.
 
     Raises:
@@ -64,8 +64,8 @@ class RayPipeline:
 class RayLoader(DALIGenericIterator):
     """Iterator like `DALIGenericIterator` over a pipeline whose batches are computed by Ray actors.
 
-    For the same seed, batches, their order and epochs are the same as without Ray. A state from ``state_dict`` can be
-    loaded with and without Ray.
+    With the same seed, the loader delivers the same batches in the same order as without Ray. A state from
+    ``state_dict`` can be loaded with and without Ray.
 
     In distributed training, each rank creates its own loader, and its `make` function passes ``shard_id`` and
     ``num_shards`` to the reader. If `make` also passes ``pad_last_batch=True``, all ranks together deliver each sample

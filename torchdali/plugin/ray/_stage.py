@@ -33,8 +33,8 @@ class RayStage:
 
     Args:
         make: Function that creates the pipeline. The pipeline's inputs are its ``external_source(name=...)`` nodes
-            without a source; each name must be the name of a column. The pipeline's ``batch_size`` must be at least the
-            ``batch_size`` of `map_batches`.
+            without the argument ``source``; each name must be the name of a column. The pipeline's ``batch_size`` must
+            be at least the ``batch_size`` of `map_batches`.
         output_map: Name of the new column for each output. The inputs' columns are removed, and all other columns are
             returned unchanged.
     """
@@ -57,7 +57,7 @@ class RayStage:
         missing = [name for name in names if name not in batch]
         if missing:
             raise KeyError(f"the batch must have a column for each input: {missing} are missing, got {sorted(batch)}")
-        with alone:  # Ray may call from several threads, but the pipeline returns outputs in the order of its inputs
+        with alone:  # Ray may call this method in several threads, which must not get each other's outputs
             outputs = pipe.run_alone({name: _samples(batch[name]) for name in names})
         if len(outputs) != len(self._output_map):
             raise ValueError(f"output_map must name the pipeline's {len(outputs)} outputs, got {self._output_map}")
