@@ -280,7 +280,7 @@ class Deferred:
 
     @property
     def is_whole(self) -> bool:
-        """True if Pillow decodes the image as fast: no crop, resize or color change was recorded."""
+        """True if nothing is decoded yet, and no crop, resize or color change was recorded; Pillow is as fast then."""
         is_part = self.program.filter is not None or self.program.size != self.jpeg.size
         return self._pixels is None and self.program.pixels is None and not is_part
 

@@ -170,7 +170,7 @@ _OF_NUMPY = {
 
 
 def is_rows(dataset: Any) -> bool:
-    """Return True for a `TensorDataset` of plain CPU tensors, or for a subset of such a dataset."""
+    """Return True for a `TensorDataset` of plain CPU tensors, or for a subset of it."""
     base, *others = bases_of(dataset)
     return not others and type(base) is TensorDataset and all(map(_is_plain, base.tensors))
 

@@ -59,8 +59,8 @@ class ReceivedBlocks:
         if block is not None:
             self._blocks[place] = block
         lease = self._blocks[place].numpy().view(Lease)
-        # When the program releases the batch, Python calls the queue's `append`, which is C code. Python code would
-        # swallow an interrupt there.
+        # When the program releases the batch, Python calls the queue's `append`, which is C code. A function written in
+        # Python could swallow an interrupt.
         self._loans[place] = loan = Loan(lease, self._returned.append)
         loan.number = place[0] * self.in_use.shape[1] + place[1]
         size = dtype.itemsize * torch.Size(shape).numel()
