@@ -43,13 +43,13 @@ class BadSample:
 
 
 class BadSamples:
-    """The policy for samples that fail, the limit on their number, and the report of these samples.
+    """The policy for samples that fail, a limit on the number of failures, and a list of the samples that failed.
 
     Args:
         policy: ``"raise"`` fails the batch; ``"skip"`` delivers a smaller batch; ``"replace"`` repeats a good sample of
             the same batch.
-        budget: Number of bad samples to accept; the next bad sample fails its batch. None for no limit. Bad samples are
-            counted in the order of the batches, so the count doesn't depend on which batch is computed first.
+        budget: Number of bad samples that are accepted. Each bad sample after these fails its batch. None for no limit.
+            Bad samples are counted in the order of the batches, even if a later batch is computed first.
     """
 
     def __init__(self, policy: Policy = "raise", budget: int | None = None) -> None:
@@ -74,20 +74,19 @@ class BadSamples:
         nodes: Mapping[int, Node | None],
         error: Exception,
     ) -> None:
-        """Skip or replace the failed samples of a batch, or raise `error`.
-
-        In all cases, the method clears `failures`.
+        """Skip or replace the failed samples of a batch, or raise `error`. In any case, clear `failures`.
 
         Args:
             batch: The batch.
-            results: Outputs of a chain (operators that run sample by sample) that aren't yet values of the batch.
-            failures: The errors, by sample.
-            nodes: The operator that failed, by sample; None if it is unknown.
+            results: Outputs of a chain (operators that process one sample after the other) that aren't in
+                `batch.values` yet.
+            failures: The errors, by the sample's index.
+            nodes: The operator that failed (None if it is unknown), by the sample's index.
             error: The error to raise if the policy is "raise", or if no good sample can replace the failed samples.
         """
         good = [i for i in range(batch.draw.size) if i not in failures]
         failed = dict(failures)
-        failures.clear()  # breaks a cycle of references: failures, tracebacks, the job, failures
+        failures.clear()  # breaks a cycle of references, because the errors' tracebacks refer to `failures`
         if not self.keeps_going or (not good and is_batch_level(*failed.values())):
             raise error
         self._note(batch, failed, nodes, error)
@@ -106,13 +105,13 @@ class BadSamples:
         nodes: Mapping[int, Node | None],
         error: Exception,
     ) -> None:
-        # Several threads may report bad samples of different batches at the same time.
+        # Several threads may add bad samples of different batches at the same time.
         with self._lock:
             seen = set()
             for i, failure in sorted(failures.items()):
                 node, sample = nodes[i], batch.draw.original(i)
                 if sample in seen:
-                    continue  # the sample is in the batch twice, because it replaced an earlier bad sample
+                    continue  # the batch contains the sample twice, because it has replaced another bad sample
                 seen.add(sample)
                 self.report.append(
                     BadSample(
@@ -127,23 +126,20 @@ class BadSamples:
             batch.outcome.bad_samples.append((len(seen), error))
 
     def take(self, index: int) -> tuple[BadSample, ...]:
-        """Return and remove the bad samples of a batch.
-
-        A replica (a worker process) sends the bad samples to the main process, which adds them to its report.
-        """
+        """Remove the bad samples of a batch from the report, and return them."""
         with self._lock:
             samples = tuple(bad for bad in self.report if bad.batch == index)
             self.report[:] = [bad for bad in self.report if bad.batch != index]
         return samples
 
     def add(self, batch: InFlightBatch, bad: Sequence[BadSample], keep: Sequence[int] | None) -> None:
-        """Add a replica's bad samples to the report, and drop or replace the same samples in this process's batch.
+        """Add bad samples from a worker process to the report, and drop or replace them in this process's batch.
 
         Args:
             batch: The batch.
             bad: The bad samples.
-            keep: For each sample of the replica's result, its index in the original batch; None if no sample was
-                dropped or replaced.
+            keep: The original index in the batch for each sample of the worker's result; None if no sample was dropped
+                or replaced.
         """
         with self._lock:
             self.report.extend(bad)
@@ -151,16 +147,13 @@ class BadSamples:
             _select(batch, {}, list(keep))
 
     def check_budget(self, batch: InFlightBatch) -> None:
-        """Raise the error of a batch's bad samples if the budget is exceeded.
-
-        The bad samples of earlier batches also count.
-        """
-        # Breaks a cycle of references: the errors' tracebacks refer to the batch.
+        """Raise the error of a batch's bad samples if this batch and all earlier batches exceed the budget."""
+        # The errors' tracebacks refer to the batch. To avoid a cycle of references, the batch drops the errors.
         noted, batch.outcome.bad_samples = batch.outcome.bad_samples, []
         if not noted or self.budget is None:
             return
-        # The user's thread takes the batches in order, so the reports of all earlier batches are complete. Later
-        # batches may have reported bad samples already, but they don't count.
+        # The user's thread takes the batches in order, so the report has all bad samples of earlier batches. The report
+        # may already have bad samples of later batches, but they don't count.
         with self._lock:
             count = sum(bad.batch < batch.draw.index for bad in self.report)
         for more, error in noted:
@@ -170,12 +163,12 @@ class BadSamples:
 
 
 def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list[int]) -> None:
-    """Keep only some samples of a batch, in its drawn keys, its values and the results of a chain.
+    """Keep only some samples of a batch and of `results`.
 
     Args:
         batch: The batch.
-        results: Results of a chain, by edge (output of an operator).
-        keep: Indices of the samples to keep, in order; an index may repeat.
+        results: Outputs of a chain that aren't in `batch.values` yet.
+        keep: Indices of the samples to keep, in order. An index may repeat.
     """
     for edge, values in results.items():
         results[edge] = [values[i] for i in keep]
@@ -199,11 +192,11 @@ def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list
 def nodes_to_rerun(
     graph: Graph, ran: Collection[Node], smaller: bool, can_run: Callable[[Node], bool]
 ) -> Sequence[Node] | None:
-    """Find the nodes that must run again after samples were dropped from a batch with a permutation.
+    """Find the nodes that must run again after samples were dropped from a batch.
 
-    A permutation consists of sample indices, and may name dropped samples. If the permutation is still needed, it is
-    drawn again. All values that depend on the permutation are computed again, so that all results use the same
-    permutation. Other values remain valid.
+    Only operators that permute the samples of a batch, and operators that use their results, must run again. A
+    permutation is a list of sample indices, and may contain the index of a dropped sample. Then a new permutation is
+    drawn, and all values that depend on the old permutation are computed again.
 
     Args:
         graph: The graph.
@@ -212,8 +205,7 @@ def nodes_to_rerun(
         can_run: Function that returns whether a node can run a second time.
 
     Returns:
-        The nodes, in order. None if an operator that computed or used sample indices can't run again; then no sample
-        can be dropped.
+        The nodes, in order. None if one of these nodes can't run again. Then no sample can be dropped.
     """
     permuting: set[Node] = set()  # nodes whose values are sample indices, or are computed from sample indices
     outdated: dict[Node, None] = {}
@@ -231,13 +223,13 @@ def nodes_to_rerun(
     is_used = any(o in used for node in outdated if node in permuting for o in node.outputs)
     if not is_used or all(map(can_run, outdated)):
         return list(outdated) if is_used else []
-    # If no operator uses these random numbers as indices, the numbers remain valid.
+    # If no operator uses the permutations to rearrange samples, the old permutations can be kept.
     arranges = any(e.source in permuting for n in graph.nodes if _mixes(n) for e in edges(n))
     return None if arranges else []
 
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
-    """Yield the edges that are passed as arguments if the arguments are indices of samples."""
+    """Yield the edges (outputs of operators) that a node receives as sample indices."""
     arguments = node.operator.schema.arguments  # in a fused node, arguments have other names
     return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].of_samples)
 

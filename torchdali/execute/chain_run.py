@@ -1,4 +1,4 @@
-"""The execution of a chain (operators that run sample by sample) on one batch."""
+"""The execution of a chain (operators that process one sample after the other) on one batch."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["ChainRun"]
 class ChainRun:
     """Runs a chain on a batch, in chunks of consecutive samples.
 
-    The samples that a chunk's function skips are rerun one by one. If the function fails, all samples of the chunk are
-    rerun. Threads may run chunks in any order, and at the same time.
+    If the function for chunks skips samples, these samples are rerun one by one. If the function raises an exception,
+    all samples of the chunk are rerun one by one. Threads may run chunks in any order, and at the same time.
 
     Attributes:
         batch: The batch.
         bound: The chain, prepared for the layouts of the batch.
-        division: How the batch is divided into chunks.
-        opened: The buffers for results, by edge (an output of an operator).
-        shared: Edges whose samples are partly decoded by the device's hardware decoder.
-        timings: Records the operators' times; None to not measure them.
+        division: The number of samples per chunk, and the way in which a chunk runs through the chain.
+        opened: The buffers for the chain's results. The keys are outputs of operators (*edges*).
+        shared: Edges whose images may be decoded by the device's hardware decoder.
+        timings: Records the operators' times; None if times are not measured.
         keep_going: True to continue after a sample fails.
         bind: Builds the function that processes a range of samples. That function returns the indices that it skipped.
-        blamed: For each error, by its `id`, the operator that raised it.
+        blamed: The operators that raised errors. The keys are the `id` of each error.
     """
 
     batch: InFlightBatch
@@ -58,8 +58,7 @@ class ChainRun:
 
     def __call__(self, number: int) -> None:
         """Run a chunk."""
-        # The chunk's samples belong to this thread, which has claimed the chunk. After all chunks, the samples belong
-        # to the thread that finished the last chunk (`Job.work`).
+        # This thread has claimed the chunk (`Job.work`), so the chunk's samples belong to this thread.
         first = number * self.division.chunk
         samples = range(first, min(first + self.division.chunk, self.batch.draw.size))
         if self._do is None:
@@ -67,18 +66,18 @@ class ChainRun:
             return
         try:
             left = self._do(samples)
-        except Exception as error:  # rerun sample by sample: the failing samples raise the error again
+        except Exception as error:  # rerun the samples one by one, because only some of them may fail
             for buffer in self.opened.values():
                 buffer.forget(samples)
-            if self._one_by_one(samples):  # on the fast path (all operators in one call), report the last operator
+            if self._one_by_one(samples):  # if one call runs all operators, report the last operator
                 self.bound.fell_back(self.blamed.get(id(error), self.bound.chain.nodes[-1]), error)
             return
         if left:
             self._one_by_one(left)
 
     def _one_by_one(self, samples: Collection[int]) -> bool:
-        """Run samples one by one. Return True if all of them ran and none failed."""
-        with self._lock:  # all threads share one function, which the first thread builds
+        """Run samples one by one. Return True if all of these samples succeeded."""
+        with self._lock:  # the first thread builds the function for all threads
             if self._single is None:
                 self._single = self.bind(self, Way.SAMPLES)
         for i in samples:
@@ -91,13 +90,12 @@ class ChainRun:
         return self._failures.keys().isdisjoint(samples)
 
     def end(self, failures: Mapping[int, BaseException]) -> dict[int, BaseException]:
-        """Return all failures by sample, and drop this object's references to the failures and inputs.
+        """Return all failures, by the sample's index, and drop this object's references to the failures and inputs.
 
-        This breaks a cycle of references: the failures' tracebacks refer to this object.
+        The failures' tracebacks refer to this object, so this breaks a cycle of references.
 
         Args:
-            failures: Exceptions that ended whole chunks, by the chunk's number. They aren't instances of `Exception`
-                (for example KeyboardInterrupt).
+            failures: Exceptions that ended a whole chunk, for example KeyboardInterrupt, by the chunk's number.
         """
         own, self._failures, self._do, self._single = self._failures, {}, None, None
         return {**{number * self.division.chunk: error for number, error in failures.items()}, **own}

@@ -1,7 +1,8 @@
-"""Prepare a chain (operators that run sample by sample) for certain layouts, and bind it to a batch.
+"""Prepare a chain (operators that process one sample after the other), and run it on the samples of a batch.
 
-The chain is prepared once for each combination of its inputs' layouts. A *chunk* of samples then runs through the
-prepared functions. On the *fast path*, one call of the native library replaces all of these functions.
+A chain is prepared once for each combination of its inputs' layouts. The result is a `BoundChain`, with one function
+per operator. The functions process *chunks*, groups of consecutive samples of a batch. On the *fast path*, one call of
+the native library replaces all functions of the chain. An *edge* is an output of an operator.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ class Way(Enum):
     """The ways to run the samples of a chunk through a chain.
 
     Attributes:
-        SAMPLES: Each operator processes sample by sample.
-        CHUNKS: Each operator processes the whole chunk.
-        TENSORS: Like CHUNKS, but an input that is one tensor remains one tensor instead of a list of samples.
+        SAMPLES: Each operator processes one sample per call.
+        CHUNKS: Each operator processes the whole chunk in one call, as a list of samples.
+        TENSORS: Each operator processes the whole chunk in one call, as one tensor if the chain's input is one tensor.
         FUSED: The fast path processes the whole chunk in one call.
     """
 
@@ -74,10 +75,9 @@ class Division(NamedTuple):
     """The division of a batch into chunks.
 
     Attributes:
-        chunk: Number of samples per chunk; the last chunk may be smaller.
+        chunk: Number of samples per chunk. The last chunk may be smaller.
         way: How the samples of a chunk run through the chain; see `Way`.
-        at_once: True if the current thread runs the batch as a single chunk, because it takes longer to wake another
-            thread.
+        at_once: True if the current thread runs the whole batch, because waking another thread would take longer.
     """
 
     chunk: int
@@ -91,19 +91,19 @@ class BoundChain:
 
     Attributes:
         chain: The chain.
-        functions: The prepared operator of each node.
-        per_frame: For each node, the names of the arguments that are passed per frame.
+        functions: The prepared operators, one per node.
+        per_frame: The names of the arguments that are passed per video frame, one set per node.
         layouts: Layouts of the chain's inputs and results.
         tensors: True if each operator accepts samples in one tensor.
         chunkable: True if each operator can process several samples in one call.
-        alone: True if a single thread may run a whole batch of small samples: the chain reads no records, and has no
-            operator of the user.
+        alone: True if a single thread may run a whole batch of small samples. False if the chain has a reader or one of
+            the user's operators, because these may take long for small samples.
         ragged: True if an operator has a batched implementation for samples of different shapes.
-        fused: The fast path; None if the chain can't use it.
+        fused: The fast path; None if the chain can't use the fast path.
         fell_back: Function that is called with an operator and an error if the operator's batched implementation
-            failed, but all samples succeeded one by one.
-        sample: Average bytes per sample of the chain's largest value, measured in the last batch's first chunk; 0
-            before the first batch.
+            failed, but the rerun of the samples one by one succeeded.
+        sample: Average number of bytes per sample in the chain's largest value. It is measured in the first chunk of
+            each batch; 0 before the first batch.
     """
 
     chain: Chain
@@ -128,8 +128,8 @@ class BoundChain:
             count: Number of samples of the batch.
             threads: Number of threads.
             result: Bytes per sample of the largest result; 0 if unknown.
-            timed: True if each operator's time is measured. Then `Way.FUSED` isn't used, because it runs all operators
-                in one call.
+            timed: True if each operator's time is measured. Then `Way.FUSED` isn't used, because one call runs all
+                operators.
         """
         if count < 2:
             return Division(1)
@@ -146,8 +146,9 @@ class BoundChain:
             at_once = small and is_small(sample or 0)
             return Division(count if at_once else 1, at_once=at_once)
         if self.ragged:
-            # Use one chunk per thread: the calls are short, and after each call the threads wait for the GIL. No sample
-            # is processed alone: the implementation for one sample may round differently from the batched one.
+            # Use one chunk per thread. The calls are short, and after each call a thread waits for the GIL. Even a
+            # chunk of one sample uses the batched implementation, because the implementation for one sample may round
+            # differently.
             return Division(chunk_size(count, threads, self.sample, parts=1), Way.CHUNKS)
         size = chunk_size(count, threads, self.sample) if self.sample else 1
         return Division(size, Way.CHUNKS if size > 1 else Way.SAMPLES)
@@ -155,19 +156,20 @@ class BoundChain:
     def bind(
         self, way: Way, columns: Columns, blamed: dict[int, Node], timings: ChainTimings | None
     ) -> Callable[[range], Collection[int]]:
-        """Build the function that processes a range of samples; it returns the indices that it skipped.
+        """Build the function that processes a range of samples. That function returns the indices that it skipped.
 
         Args:
             way: How the samples run through the chain.
             columns: The values of the batch.
-            blamed: Dictionary to which the function adds the node that raised an exception, by the exception's `id`.
-            timings: Records the time after each call; None to not measure times.
+            blamed: Dictionary for errors. If a node raises an exception, the function adds the node, with the
+                exception's `id` as the key.
+            timings: Records each operator's time; None if times are not measured.
         """
         if way is Way.FUSED:
             assert self.fused is not None
             return self.fused.bind(columns)
-        # The threads that run the batch's chunks share these functions. The functions store a chunk's data only in its
-        # `Chunk`, which belongs to one thread.
+        # The threads that run the batch's chunks share these functions. Each chunk's data is stored only in its `Chunk`
+        # object, which belongs to one thread.
         steps = [self._step(k, columns, way is not Way.SAMPLES) for k in range(len(self.chain.nodes))]
         receivers = [functools.partial(self.fell_back, node) for node in self.chain.nodes]
 
@@ -187,7 +189,8 @@ class BoundChain:
             finally:
                 reports.receiver = before
             if self.chunkable and not samples.start:
-                # No lock is needed: threads may write at the same time, but their values are similar.
+                # Threads that run different batches may write this attribute at the same time. No lock is needed,
+                # because their values are similar.
                 self.sample = max(map(bytes_of_sample, chunk.results.values()), default=0)
             return ()
 
@@ -209,10 +212,7 @@ class BoundChain:
         return Columns(data=data, values=numbers, reads=reads, rngs=rngs, buffers=buffers)
 
     def _step(self, k: int, columns: Columns, together: bool) -> Callable[[Chunk], int]:
-        """Build the function that runs the k-th operator on a chunk.
-
-        It returns the number of samples that it processed.
-        """
+        """Build the function that runs operator `k` on a chunk. That function returns its number of samples."""
         node, reads = self.chain.nodes[k], self.chain.nodes[k].operator.kind == "reader"
         function = self.functions[k] if together else self.functions[k].one_by_one
         inputs = [_part_of(columns.reads[node])] if reads else [_data(edge, columns) for edge in node.inputs]
@@ -234,7 +234,7 @@ class BoundChain:
             named = {name: take(chunk) for name, take in arguments.items()}
             if places is not None and len(places.numbers) < places.size:
                 items, named = [*map(places.part, items)], {name: places.part(each) for name, each in named.items()}
-            else:  # the branch has all samples of the chunk: run the operator as if it had no condition
+            else:  # if the branch has all samples of the chunk, run the operator as if it were in no branch
                 places = None
                 if place is not None:
                     named["out"] = place.place(chunk.samples)
@@ -248,10 +248,7 @@ class BoundChain:
         return step
 
     def _places(self, k: int, scope: Sequence[Condition], columns: Columns) -> Callable[[Chunk], Places]:
-        """Build the function that finds the samples of a chunk for which an operator's conditions hold.
-
-        The samples of all branches of a condition are found in one call.
-        """
+        """Build the function that finds the samples of a chunk for which an operator's conditions hold."""
         *outer, last = scope
         before = self._places(k, outer, columns) if outer else None
         take = self._values(k, value_of(last.edge, self.chain.nodes[k]), columns)
@@ -262,7 +259,7 @@ class BoundChain:
             branches = chunk.branches.get(key)
             if branches is None:
                 numbers = range(len(chunk.samples)) if before is None else before(chunk).numbers
-                # If the outer conditions hold for no sample, the condition may have no values.
+                # If the enclosing conditions hold for no sample, this condition has no values.
                 items = take(chunk) if numbers else None
                 branches = chunk.branches[key] = branches_of(items, numbers, by_truth)
             return Places(branches.get(last.value, ()), len(chunk.samples))
@@ -283,7 +280,7 @@ def _part_of(column: Any) -> _Take:
 
 
 def _data(edge: DataNode | None, columns: Columns) -> _Take:
-    """Build the function that returns a chunk's samples of an input, from the chunk's results or from the batch."""
+    """Build the function that returns a chunk's samples of an edge, from the chunk's results or from the batch."""
     if edge is None:
         return lambda chunk: None
     if edge not in columns.data:
@@ -299,7 +296,7 @@ def _data(edge: DataNode | None, columns: Columns) -> _Take:
 
 
 def _values_of(samples: Any, axes: int | None, name: str, per_frame: bool) -> Column | None:
-    """Convert values that the chain computed to a column; None if no sample of the chunk has a value."""
+    """Convert an operator's output to values of an argument; None if no sample of the chunk has a value."""
     if samples is None:
         return None
     if isinstance(samples, torch.Tensor):
@@ -313,13 +310,13 @@ def _values_of(samples: Any, axes: int | None, name: str, per_frame: bool) -> Co
 
 
 class CompiledChain:
-    """A chain of a plan, which can be prepared for the layouts of a batch.
+    """A chain of a plan, and its `BoundChain` for each combination of layouts.
 
     Args:
         chain: The chain.
         datasets: The dataset of each reader.
         fell_back: See `BoundChain`.
-        empty: Function that allocates memory for the chain's outputs; None if operators allocate their outputs.
+        empty: Function that allocates memory for the chain's outputs; None if operators allocate this memory.
     """
 
     def __init__(
@@ -337,8 +334,8 @@ class CompiledChain:
         """Return the chain, prepared for the layouts of these inputs."""
         entering = (*self.chain.inputs, *(value.edge for value in self.chain.values))
         known = tuple(_axes(inputs[edge]) for edge in entering)
-        # Two threads may prepare the chain for the same layouts at the same time. No lock is needed, because both
-        # results are equivalent, and reading and writing a dictionary is atomic.
+        # Two threads may prepare the chain for the same layouts at the same time. No lock is needed, because their
+        # results are equivalent, and each access to a dictionary is atomic.
         if known not in self._bound:
             self._bound[known] = self._bind(dict(zip(entering, known, strict=True)))
             self._warn_of_channels(inputs)
@@ -368,7 +365,7 @@ class CompiledChain:
                 frames.append(_per_frame(node, axes))
             axes.update(_axes_of_outputs(node, layouts, axes))
         bodies = [each for each in functions if isinstance(each, ChunkFunction)]
-        reads = len(bodies) < len(functions)  # a chain with a reader: the size of its records is unknown
+        reads = len(bodies) < len(functions)  # True if the chain has a reader
         nodes = self.chain.nodes
         return BoundChain(
             chain=self.chain,
@@ -384,17 +381,17 @@ class CompiledChain:
         )
 
     def _is_read_by_user(self, node: Node) -> bool:
-        """Return whether a reader reads the user's dataset.
+        """Return whether a node is a reader of a dataset class that the user wrote.
 
-        If a chunk fails, the user's records must not be read again.
+        Failed chunks are rerun, but the code of the user's dataset must not be called again.
         """
         dataset = self._datasets.get(node)
         return dataset is not None and not is_ours(type(dataset))
 
     def _chunk_function(self, node: Node, chunk: ChunkFunction) -> ChunkFunction:
-        """Configure an operator's function on chunks for its use in this chain.
+        """Configure an operator's prepared function for its use in this chain.
 
-        If the results are used only outside the chain, the function allocates them with `empty`.
+        If no other operator of the chain uses the operator's output, the function allocates the output with `empty`.
         """
         if node.operator.options.merges:
             return replace(chunk, ragged=None, stacks=True)
@@ -405,12 +402,12 @@ class CompiledChain:
         return chunk
 
     def _outputs_to_copy(self, reader: Node) -> frozenset[int]:
-        """Return the indices of outputs that must be copied, because the user receives them and they may be views."""
+        """Return the indices of the outputs that the user receives and that may be views of the dataset's memory."""
         delivered = {edge.index for edge in self.chain.delivers if edge.source is reader}
         return frozenset(delivered if reader.operator.has("view") else ())
 
     def _is_passing(self, reader: Node) -> bool:
-        """Return whether all operators that use a reader's outputs allocate their results, as decoders do."""
+        """Return whether a reader's data is unused once the next operators, for example decoders, have run."""
         own, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.delivers))
         takers = [n for n in self.chain.nodes if not own.isdisjoint(map(id, edges(n)))]
         return own.isdisjoint(delivered) and all(node.operator.allocates for node in takers)
@@ -424,7 +421,7 @@ class CompiledChain:
         """Find the samples for which the value of an argument has the wrong shape.
 
         Returns:
-            The error and the operator, by the sample's index.
+            A dictionary from the sample's index to the error and the operator.
         """
         failures: dict[int, tuple[Exception, Node]] = {}
         for value in self.chain.values:
@@ -452,7 +449,7 @@ def _samples(batch: TensorList, in_tensors: bool, ragged: bool) -> Any:
 def _shape_argument(batch: TensorList, value: HostValue) -> Column:
     """Return the values of an argument or condition, one per sample. Errors name the operator and the user's line.
 
-    The value is None for samples outside of the branch that computes it.
+    If the values are computed in a branch, samples outside of the branch get None.
     """
     per_frame = value.node.operator.is_per_frame(value.name, batch.layout())
     try:
@@ -489,7 +486,7 @@ def _axes_of_outputs(node: Node, layouts: tuple[str, ...], axes: Mapping[DataNod
 
 
 def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Axes]:
-    """Return the layout and number of axes of an operator's outputs, as far as they are known before it runs.
+    """Return the layout and number of axes of an operator's outputs, as far as known before the operator runs.
 
     Args:
         node: The operator.
@@ -503,9 +500,10 @@ def axes_after(node: Node, axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Ax
 
 
 def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
-    """Set the layout of an operator's output, if the operator had to assume its input's layout when it ran.
+    """Set the layout of an operator's output if the operator had an input without a layout.
 
-    The layout depends on the number of axes, which may be unknown before the operator runs.
+    The operator then assumes a layout. The assumed layout depends on the number of axes, which may be unknown before
+    the operator runs.
     """
     edge = _before_caches(edge)
     if edge.source is not None and edge.source.operator.options.layout is None:
@@ -516,7 +514,7 @@ def set_assumed_layout(edge: DataNode, batch: TensorList) -> TensorList:
 
 
 def _before_caches(edge: DataNode) -> DataNode:
-    """For an output of a cache, return the edge whose values the cache stores. Return other edges unchanged."""
+    """Return the edge whose values a cache stores if `edge` is an output of the cache; otherwise return `edge`."""
     source = edge.source
     if source is not None and source.parts:
         source = source.parts[-1]
@@ -528,6 +526,6 @@ def _before_caches(edge: DataNode) -> DataNode:
 
 
 def _per_frame(node: Node, axes: Mapping[DataNode, _Axes]) -> frozenset[str]:
-    """Return the names of the arguments that are passed per frame."""
+    """Return the names of the arguments that are passed per video frame."""
     is_per_frame = node.operator.is_per_frame
     return frozenset(k for k, e in node.per_sample.items() if is_per_frame(k, axes[e][0]))

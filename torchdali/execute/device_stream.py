@@ -1,11 +1,11 @@
 """The accelerator of a pipeline: its streams, and the transfer of batches.
 
-All kernels of a pipeline run on the pipeline's own stream, the computing stream. Copies to the device run on a second
+All kernels of a pipeline run on the pipeline's own stream, the *computing stream*. Copies to the device run on a second
 stream, in parallel with the kernels of earlier batches. The computing stream waits for each copy.
 
-An event marks the end of a batch. When the user's thread takes a batch, that thread's current stream waits for this
-event. Every tensor of the batch is recorded on that stream, so that the memory isn't reused while the user's kernels
-read it.
+An event is recorded after the last kernel of a batch. When the user takes the batch, the current stream of the user's
+thread waits for this event. Every tensor of the batch is recorded on the user's stream, so that PyTorch doesn't reuse
+the tensor's memory while the user's kernels read the tensor.
 
 With ``device_id="cpu"``, the same code runs on the CPU, without streams.
 """
@@ -30,18 +30,20 @@ from torchdali.tensors._storage import PackedSamples
 
 __all__ = ["DeviceStream", "resolve_device"]
 
-_SMALL = 1 << 16  # bytes; larger batches aren't copied together with other data
-_ALIGNED = 16  # alignment in bytes of each batch in a block of memory
+_SMALL = 1 << 16  # batches of at most this number of bytes are copied together
+_ALIGNED = 16  # alignment, in bytes, of each batch in a block with several batches
 _NOTHING = contextlib.nullcontext()
 
 
 def resolve_device(device_id: int | str | None) -> torch.device | None:
-    """Return the device of ``"gpu"`` operators: ``cuda:N`` for an index, the CPU for ``"cpu"``.
+    """Return the device on which a pipeline's ``"gpu"`` operators run.
 
-    If the environment variable ``TORCHDALI_DEVICE`` is ``cpu``, every GPU becomes the CPU.
+    Args:
+        device_id: The index of a GPU, a torch device such as ``"cpu"``, or None. If the environment variable
+            ``TORCHDALI_DEVICE`` is ``cpu``, the CPU replaces every GPU.
 
     Returns:
-        The device; None for None and for negative indices.
+        The device; None if `device_id` is None or negative.
 
     Raises:
         TypeError: `device_id` is not an index, a device or None.
@@ -72,8 +74,8 @@ class DeviceStream:
 
     Args:
         device: The device; None if the pipeline has no accelerator.
-        priority: Priority of the streams. Lower numbers are more urgent. Numbers above 0 count as 0, as in CUDA.
-        one_stream: True to run copies on the computing stream.
+        priority: CUDA priority of the streams. Lower numbers are more urgent. Numbers above 0 count as 0.
+        one_stream: True to run copies on the computing stream instead of a second stream.
 
     Attributes:
         stream: The computing stream; None on the CPU.
@@ -98,7 +100,10 @@ class DeviceStream:
 
     @property
     def pins(self) -> bool:
-        """True if memory for copies to the device should be pinned: not with ``DALI_RESTRICT_PINNED_MEM=1``."""
+        """True if memory for copies to the device is pinned.
+
+        Memory is not pinned on the CPU, or if the environment variable ``DALI_RESTRICT_PINNED_MEM`` is ``1``.
+        """
         return self.stream is not None and os.environ.get("DALI_RESTRICT_PINNED_MEM") != "1"
 
     def context(self) -> Any:
@@ -106,9 +111,9 @@ class DeviceStream:
         return _NOTHING if self.stream is None else on_stream(self.stream)
 
     def to_device(self, batch: TensorList) -> TensorList:
-        """Copy a batch to the device; return a batch that is already on the device unchanged.
+        """Copy a batch to the device. Return a batch that is already on the device unchanged.
 
-        Must run inside `context`.
+        The caller must use `context`.
         """
         _wait_until_ready(batch)
         if self.device is None or batch.device == self.device:
@@ -124,8 +129,7 @@ class DeviceStream:
         with on_stream(self._copies):
             moved = _move(source, self.device)
         copied = self.record(self._copies)
-        # The copy may read pinned memory after this call returns, so `keep_until` retains the batch until the copy is
-        # done.
+        # The copy may read pinned memory after this call returns, so the batch must exist until the copy is done.
         self.keep_until(batch, copied)
         self._wait_for_copies(_tensors(moved), copied)
         return moved
@@ -148,16 +152,16 @@ class DeviceStream:
             return
         self.stream.wait_event(copied)
         for tensor in tensors:
-            # The tensor was allocated on the stream for copies, and the computing stream uses it from here on. Without
-            # the next call, the allocator could reuse the memory for a new copy while kernels still read it.
+            # The tensor was allocated on the stream for copies, and the computing stream uses the tensor from here on.
+            # Without the next call, PyTorch could reuse the memory for a new copy while kernels still read the tensor.
             tensor.record_stream(self.stream)
 
     def upload_together(self, batches: Iterable[TensorList]) -> list[TensorList]:
-        """Copy small batches to the device in one block. Must run inside `context`.
+        """Copy small batches to the device in one block. The caller must use `context`.
 
         Returns:
-            The batches that were copied. Their attribute `uploaded` has the copy, which the caller must remove when the
-            whole batch is done.
+            The batches that were copied. The attribute `uploaded` of each batch is the copy. The caller must reset the
+            attribute when the copies are no longer used.
         """
         assert self.device is not None
         small, size = _together(batches)
@@ -165,8 +169,8 @@ class DeviceStream:
             return []
         block = torch.empty(size, dtype=torch.uint8, pin_memory=self.pins)
         _write(small, block, 0)
-        # The pinned block may be dropped before the copy is done: PyTorch's allocator of pinned memory doesn't reuse
-        # the block until then.
+        # This method may drop the pinned block before the copy is done, because PyTorch's allocator of pinned memory
+        # doesn't reuse the block until then.
         if self.stream is None:
             there = block.to(self.device)
         else:
@@ -178,15 +182,17 @@ class DeviceStream:
     def copy_arena(
         self, arena: Arena, batches: Iterable[TensorList], into: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, list[TensorList]]:
-        """Copy the used elements of an arena to the device. Must run inside `context`, after all writes to the arena.
+        """Copy the used elements of an arena (a block of memory with samples) to the device.
+
+        The caller must use `context`, and all writes to the arena must be done.
 
         Args:
             arena: The arena.
-            batches: Batches to include in the same copy, if they are small and fit into the arena.
-            into: Memory on the device for the copy, which no kernel uses; None for new memory.
+            batches: More batches to copy. Those batches that are small and fit into the arena become part of this copy.
+            into: Memory on the device for the copy. No kernel may use this memory. None to allocate memory.
 
         Returns:
-            The elements of the arena on the device, and the batches that were included (see `upload_together`).
+            The copied elements, and the batches that became part of the copy (see `upload_together`).
         """
         small, size = _together(batches) if arena.flat.dtype == torch.uint8 else ([], 0)
         place = arena.take(size + _ALIGNED) if small else -1
@@ -206,25 +212,25 @@ class DeviceStream:
         return there, _set_uploaded(small, there, behind)
 
     def adopt(self, batch: TensorList) -> TensorList:
-        """Copy a source's data to the device. Must run inside `context`."""
+        """Copy a source's data to the device, unless it is already there. The caller must use `context`."""
         here = self.stream is not None and batch.device == self.device
         moved = self.to_device(batch)
         if here:
-            # The data was not copied. Its memory was allocated on another stream, which must not reuse it while the
-            # computing stream reads it.
+            # The data was already on the device, in memory that was allocated on another stream. PyTorch must not reuse
+            # this memory while the computing stream reads the data.
             for tensor in _tensors(batch):
                 tensor.record_stream(self.stream)
         return moved
 
     def new_stream(self) -> Any:
-        """Create another stream on the device, with the same priority."""
+        """Create a stream on the device, with this object's priority."""
         make: Any = torch.cuda.Stream
         return make(self.device, priority=self._priority)
 
     def close(self) -> None:
-        """Wait for copies that read this pipeline's pinned memory. After that, the memory may be released.
+        """Wait for copies that read this pipeline's pinned memory. After this call, the memory may be released.
 
-        PyTorch's allocator waits only for copies that begin at the start of a block. This method waits for the others.
+        PyTorch's allocator of pinned memory waits only for copies that begin at the start of a block.
         """
         with self._lock:
             sent, self._sent = list(self._sent), deque()
@@ -238,26 +244,22 @@ class DeviceStream:
             self.stream.wait_event(event)
 
     def wait_for_current(self) -> None:
-        """Make the computing stream wait for all work that was enqueued on this thread's current stream so far."""
+        """Make the computing stream wait for all work that is now enqueued on this thread's current stream."""
         if self.stream is not None:
             self.stream.wait_stream(torch.cuda.current_stream(self.device))
 
     def keep_until(self, memory: Any, event: Any) -> None:
-        """Retain pinned memory until an event is done, so that it isn't reused earlier.
-
-        Several threads call this method. Without the lock, a thread could remove an entry that another thread is
-        checking.
-        """
+        """Keep a reference to pinned memory until an event is done, so that the memory isn't reused earlier."""
         with self._lock:
             self._sent.append((event, memory))
             while self._sent and self._sent[0][0].query():
                 self._sent.popleft()
 
     def record(self, stream: Any = None) -> Any:
-        """Record an event on a stream, by default the computing stream, and return it; None without streams."""
+        """Record an event on a stream (by default the computing stream). Return the event; None on the CPU."""
         if self.stream is None:
             return None
-        event = torch.cuda.Event(blocking=True)  # blocking: a thread that waits for the event doesn't keep a core busy
+        event = torch.cuda.Event(blocking=True)  # with `blocking`, a thread that waits for the event sleeps
         event.record(self.stream if stream is None else stream)
         return event
 
@@ -266,33 +268,32 @@ class DeviceStream:
         _wait_until_ready(batch)
         if batch.device.type == "cpu":
             return batch
-        # The copy waits for the work on this thread's current stream. Inside `context`, this is the computing stream.
+        # The copy waits for the work on this thread's current stream (inside `context`, the computing stream).
         return _move(batch, torch.device("cpu"))
 
     def hand_over(self, batches: Iterable[TensorList], ready: Any, stream: Any = None) -> None:
-        """Make the consumer's stream wait until a batch is computed. Then the batch belongs to the consumer.
+        """Make the user's stream wait until a batch is computed. Then the batch belongs to the user.
 
         Args:
             batches: Outputs of the batch.
-            ready: Event that was recorded after the last kernel of the batch. The consumer's stream doesn't wait for
-                kernels of later batches.
-            stream: A torch stream or its handle; by default, this thread's current stream.
+            ready: Event that was recorded after the last kernel of the batch.
+            stream: The user's stream, as a torch stream or a handle; by default, this thread's current stream.
         """
         if self.stream is None or self.device is None:
             return
         current = torch.cuda.current_stream(self.device) if stream is None else stream_of(stream, self.device)
-        # The user's thread continues immediately. Kernels that this thread enqueues from now on start after the event.
+        # This thread doesn't wait. Kernels that it enqueues on the user's stream from now on start after the event.
         current.wait_event(ready)
         for batch in batches:
             if batch.device.type == "cuda":
-                # The memory was allocated on the pipeline's stream. Without `record_stream`, the allocator could reuse
-                # it as soon as the user drops the tensor, while kernels on the user's stream still read it.
+                # The memory was allocated on the pipeline's stream. Without `record_stream`, PyTorch could reuse the
+                # memory as soon as the user drops the tensor, while kernels on the user's stream still read the tensor.
                 for tensor in _tensors(batch):
                     tensor.record_stream(current)
 
 
 def _wait_until_ready(batch: TensorList) -> None:
-    """Make the current stream wait until a source's batch is on the device."""
+    """Make this thread's current stream wait until a batch's data has been written, if the batch has an event."""
     if batch.ready is not None:
         torch.cuda.current_stream(batch.device).wait_event(batch.ready)
 
@@ -312,8 +313,8 @@ def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
     """Choose the small batches that can be copied in one block.
 
     Returns:
-        For each of these batches, a tuple of the batch, its tensor and its start in the block; and the block's size in
-        bytes.
+        A list with a tuple of the batch, its tensor and its start in the block for each of these batches; and the
+        block's size in bytes.
     """
     small, end = [], 0
     for batch in batches:
@@ -325,7 +326,7 @@ def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
 
 
 def _write(small: Iterable[_Small], block: torch.Tensor, behind: int) -> None:
-    memory = block.data_ptr() + behind  # memmove: torch's copy takes ten times as long for so few bytes
+    memory = block.data_ptr() + behind  # for so few bytes, torch's copy would take ten times as long as `memmove`
     for _, dense, start in small:
         ctypes.memmove(memory + start, dense.data_ptr(), dense.nbytes)
 
@@ -338,7 +339,7 @@ def _set_uploaded(small: Iterable[_Small], there: torch.Tensor, behind: int) -> 
 
 
 def _pin(batch: TensorList) -> TensorList:
-    """Return the batch in pinned memory. A copy from memory that isn't pinned would make the host wait."""
+    """Return the batch in pinned memory. A copy from other memory to the device would make the host wait."""
     layout, infos = batch.layout(), batch.source_infos
     dense, stored = batch.dense(), batch.current_storage()
     if dense is not None:

@@ -212,7 +212,7 @@ class Executor:
 
     @property
     def exits(self) -> tuple[str, ...]:
-        """The causes of worker processes' deaths, one line per process."""
+        """If worker processes died, a line with their number, then a line with the cause for each of them."""
         lines = () if self.replicas is None else self.replicas.summary()
         return lines if len(lines) > 1 else ()
 

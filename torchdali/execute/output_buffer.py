@@ -1,4 +1,8 @@
-"""Memory for the results of per-sample operators: one tensor per batch, or one block for samples of any shapes."""
+"""Memory for the results of operators that process one sample after the other.
+
+A batch's results are in one tensor if all samples have the same shape. Samples of different shapes can be in one block
+of memory, an *arena*. A *chunk* is a group of consecutive samples that a thread processes together.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +30,13 @@ _Tensor = torch.Tensor
 
 
 class Arena:
-    """A block of memory to which several threads append samples of any shapes. It is usually pinned.
+    """A block of memory (pinned if there is a GPU) to which several threads append samples of any shapes.
 
     Args:
         flat: The memory as a one-dimensional tensor.
 
     Attributes:
-        share: The files that the device's hardware decoder decodes; None without a hardware decoder. See `memory.Room`.
+        share: The encoded images that the device's hardware decoder decodes; None without a hardware decoder.
     """
 
     def __init__(self, flat: torch.Tensor) -> None:
@@ -46,8 +50,8 @@ class Arena:
         return min(self._used, self._size)
 
     def take(self, count: int) -> int:
-        """Reserve a number of consecutive elements, and return their offset; -1 if they don't fit."""
-        # The reserved range belongs to the calling thread, which may then write to it without the lock
+        """Reserve `count` consecutive elements, and return the first element's offset; -1 if they don't fit."""
+        # The calling thread may write to the reserved elements without the lock.
         with self._lock:
             place = self._used
             if place + count > self._size:
@@ -58,11 +62,10 @@ class Arena:
     def put(self, sample: Any) -> Any:
         """Copy a sample to the arena.
 
-        The thread that computed the sample calls this method while the sample is still in the CPU's cache.
-
         Returns:
-            Offset and shape of the sample. If the sample doesn't fit, has another dtype or isn't on the CPU, the sample
-            itself. If the device's hardware decoder will decode the sample, the result of `DeviceShare.keep`.
+            Offset and shape of the sample in the arena. If the sample doesn't fit, has another dtype than the arena or
+            isn't on the CPU, the sample itself. If the sample is an encoded image for the hardware decoder, the result
+            of `DeviceShare.keep`.
         """
         if self.share is not None and isinstance(sample, _Tensor) and sample.ndim == 1:
             return self.share.keep(sample)
@@ -74,12 +77,12 @@ class Arena:
             place = self.take(elements.numel())
             if place < 0:
                 return sample
-            # With `copy_` of torch, copying a small image would take three times as long.
+            # For a small image, torch's `copy_` would take three times as long.
             memmove(self.address + place * self.itemsize, elements.data_ptr(), elements.nbytes)
         return Placed(place, tuple(sample.shape))
 
     def sample(self, stored: Any) -> Any:
-        """Return the sample for a result of `put`."""
+        """Return the sample that `put` has stored; `stored` is the result of `put`."""
         if not isinstance(stored, Placed):
             return stored
         place, shape = stored
@@ -89,13 +92,13 @@ class Arena:
         """Build a batch whose samples are views of the arena.
 
         Args:
-            stored: Result of `put`, for each sample.
+            stored: The results of `put`, one per sample.
             layout: Layout of the samples.
             info: Origin of each sample.
 
         Returns:
-            The batch. None if some samples aren't in the arena, if all samples have the same shape, or if they have
-            different numbers of axes.
+            The batch. None if some samples aren't in the arena, if all samples have the same shape, or if the samples
+            have different numbers of axes.
         """
         if set(map(type, stored)) != {Placed}:
             return None
@@ -111,15 +114,16 @@ class DeviceImages(Protocol):
     def join(
         self, opened: OpenBuffer, batches: Sequence[TensorList], keeps: bool
     ) -> tuple[torch.Tensor, list[int], list[tuple[int, ...]], list[TensorList]]:
-        """Copy the batch's other images to the device, after the decoded images.
+        """Copy the images that the CPU decoded to the device, after the images that the hardware decoder decoded.
 
-        Must run inside `DeviceStream.context`.
+        The caller must use `DeviceStream.context`.
 
         Args:
-            opened: All images of the batch: files that the hardware decoder decoded, images in the arena, and images
-                that didn't fit into the arena.
-            batches: Small batches to include in the same copy, if they fit.
-            keeps: True if the batch needs its own memory, because it may be used after the decoder reuses its memory.
+            opened: The results of the batch: encoded images that the hardware decoder decoded, images in the arena, and
+                images that didn't fit into the arena.
+            batches: Small batches that are copied together with the images if they fit into the arena.
+            keeps: True if the images must be copied to new memory, because they may still be used after the hardware
+                decoder reuses its memory.
 
         Returns:
             The elements on the device, the start and the shape of each image, and the small batches that were copied.
@@ -130,13 +134,13 @@ class DeviceImages(Protocol):
 
 
 class OpenBuffer:
-    """The results of one batch for one edge (an output of an operator), and the memory for these results.
+    """The results of one batch for one output of an operator, and the memory for these results.
 
     Args:
         size: Number of samples of the batch.
-        whole: A tensor for all samples; None if the shape of the samples is unknown. The attribute doesn't change after
-            the buffer is opened, so threads read it without a lock. Each operator writes only to its chunk's rows.
-        arena: Memory for samples of any shapes; None if it isn't needed.
+        whole: A tensor for the results, with one row per sample; None if the shape of the results is unknown. Threads
+            use this attribute without a lock, because each thread writes only to the rows of its own chunks.
+        arena: Memory for samples of any shapes, or None.
         there: Images that were decoded on the device, or None.
     """
 
@@ -148,24 +152,25 @@ class OpenBuffer:
         there: DeviceImages | None = None,
     ) -> None:
         self.size, self.whole, self.arena, self.there = size, whole, arena, there
-        # The samples and results of each chunk, by its first sample; None for results in `whole`. No lock is needed:
-        # each thread writes only the keys of its own chunks, and the dictionary is read only after all chunks are done.
+        # The samples and results of each chunk. The keys are the chunks' first samples. Results in `whole` are None. No
+        # lock is needed, because each thread writes only the keys of its own chunks, and the dictionary is read only
+        # after all chunks are done.
         self._chunks: dict[int, tuple[range, SampleStorage | Sequence[Any] | None]] = {}
 
     @cached_property
     def parts(self) -> Sequence[torch.Tensor | None]:
-        """The row of `whole` for each sample; None without `whole`."""
+        """The rows of `whole`, one per sample. Each row is None if `whole` is None."""
         return [None] * self.size if self.whole is None else self.whole.unbind(0)
 
     def place(self, samples: range) -> torch.Tensor | None:
-        """Return the rows of `whole` for a range of samples; None without `whole`."""
+        """Return the rows of `whole` for a range of samples; None if `whole` is None."""
         return None if self.whole is None else self.whole[samples.start : samples.stop]
 
     def store(self, samples: range, results: Any) -> None:
-        """Store an operator's results for a range of samples. Results that fit are copied into the buffer's memory.
+        """Store an operator's results for a chunk. If the results fit into `whole` or the arena, copy them there.
 
         Args:
-            samples: The range.
+            samples: The samples of the chunk.
             results: A tensor, or a sequence with one item per sample.
         """
         self._chunks[samples.start] = samples, self._stored_batch(samples, results)
@@ -178,8 +183,8 @@ class OpenBuffer:
         if isinstance(results, PackedSamples):
             return results
         if isinstance(results, torch.Tensor):
-            # Small results aren't copied into `whole` here. At the end, one call copies the results of all chunks. This
-            # is faster, because each call releases the GIL.
+            # Small results aren't copied into `whole` here. `OutputBuffer.close` copies the results of all chunks in
+            # one call. One call is faster than several calls, because each call releases the GIL.
             place = self.place(samples) if results.nbytes > SMALL_SAMPLE else None
             stored = put(place, results)
             return None if stored is place else Dense(stored)
@@ -190,13 +195,13 @@ class OpenBuffer:
         return None if self.whole is not None and all(map(op.is_, each, places)) else each
 
     def replace_results(self, results: Sequence[Any]) -> OpenBuffer:
-        """Return a buffer for the same edge with other results, one per sample."""
+        """Return a copy of this buffer with new results, one per sample."""
         buffer = OpenBuffer(len(results), arena=self.arena, there=self.there)
         buffer.store(range(len(results)), results)
         return buffer
 
     def chunks(self) -> list[tuple[range, Any]]:
-        """Return the results of each chunk, in order."""
+        """Return the samples and the results of each chunk, in order."""
         return [self._chunks[first] for first in sorted(self._chunks)]
 
     def forget(self, samples: range) -> None:
@@ -204,9 +209,9 @@ class OpenBuffer:
         self._chunks.pop(samples.start, None)
 
     def storages(self) -> list[SampleStorage] | None:
-        """Return the storage of each chunk, in order.
+        """Return the storages of all chunks, in order.
 
-        Return None if a result is missing, or if a chunk's results aren't in one storage.
+        Return None if a chunk is missing, or if the results of a chunk are stored as separate samples.
         """
         chunks = self.chunks()
         if not chunks or sum(len(samples) for samples, _ in chunks) != self.size:
@@ -225,7 +230,7 @@ class OpenBuffer:
         return storages
 
     def sample_results(self) -> list[Any]:
-        """Return each sample's stored result: a tensor, or an offset and shape in the arena; None if it is missing."""
+        """Return each sample's result as a tensor, or as an offset and shape in the arena; None for missing results."""
         results: list[Any] = [None] * self.size
         for samples, stored in self._chunks.values():
             results[samples.start : samples.stop] = (
@@ -234,20 +239,19 @@ class OpenBuffer:
         return results
 
     def samples(self) -> list[Any]:
-        """Return the result of each sample as a tensor; None for missing results."""
+        """Return each sample's result as a tensor; None for missing results."""
         return self.sample_results() if self.arena is None else list(map(self.arena.sample, self.sample_results()))
 
 
 class OutputBuffer:
-    """Allocates the memory for the results of one edge. The shape is guessed from the previous batch.
+    """Allocates the memory for the results of one output of an operator.
 
-    A wrong guess costs little: if a result doesn't fit into its row of the tensor, the operator returns a new tensor,
-    and the batch is built from the new tensors.
+    The results' shape is guessed from the previous batch. A wrong guess costs little time: the operator then returns
+    new tensors, and the batch is built from the new tensors.
 
     Args:
         buffers: Pool of memory.
-        packs: True if samples of different shapes are also stored in one block of memory, because they will be copied
-            to a device.
+        packs: True if samples of different shapes are stored in an arena, because they will be copied to a device.
     """
 
     def __init__(self, buffers: BufferPool, packs: bool = False) -> None:
@@ -257,10 +261,7 @@ class OutputBuffer:
 
     @property
     def sample(self) -> int:
-        """Bytes per sample of the previous batch; 0 if its shapes differed.
-
-        The size of chunks depends on this number.
-        """
+        """Bytes per sample in the previous batch; 0 if the shapes of its samples differed."""
         guess = self._guess
         return 0 if guess is None else math.prod(guess[0]) * guess[1].itemsize
 
@@ -269,10 +270,10 @@ class OutputBuffer:
 
         Args:
             size: Number of samples of the batch.
-            chunk: Number of samples per chunk if operators return a chunk's results as one tensor; otherwise 0. If one
-                chunk has all samples, its tensor becomes the batch, and no memory is allocated.
+            chunk: Number of samples per chunk if operators return a chunk's results as one tensor; otherwise 0. If a
+                single chunk has all samples, its tensor becomes the batch, and this method allocates no memory.
         """
-        # Read each attribute once, because another thread that closes an earlier batch may change the guess.
+        # Read each attribute once, because another thread may change it while it closes an earlier batch.
         guess, ragged = self._guess, self._ragged
         if ragged is not None and not chunk and size:
             elements, dtype = ragged
@@ -329,9 +330,9 @@ class OutputBuffer:
         return TensorList.from_samples(list(samples), layout, source_info=info)
 
     def make_room(self, elements: int, dtype: torch.dtype) -> None:
-        """Choose the capacity of the next arena: a quarter more than this batch used.
+        """Set the capacity of the next batch's arena to a quarter more than this batch needed.
 
-        If a larger batch follows, the samples that don't fit are stored outside the arena and copied later.
+        If the next batch is larger, the samples that don't fit are stored outside the arena.
         """
         room = self._ragged[0] if self._ragged is not None else 0
         if not elements * 1.1 <= room <= elements * 2:

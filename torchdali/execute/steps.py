@@ -38,8 +38,8 @@ def run_step(
         bodies: Prepared operators of this node from earlier batches.
 
     Raises:
-        Exception: The exception that `locate_error` returns. It names the operator and the user's line. If the operator
-            can run on single samples, it also names the sample and its file.
+        Exception: The error names the operator and the user's line. If the operator can run on single samples, the
+            error also names the sample and its file.
     """
     on_cpu = node.device == "cpu"
     try:
@@ -59,7 +59,7 @@ def run_step(
         raise
     except Exception as error:
         sample = None
-        # A side effect must not be repeated only to find the sample.
+        # If the operator has a side effect, the operator must not run again only to find the sample.
         if on_cpu and not (node.preserve or is_batch_level(error)):
             sample = next((i for i, _ in fail_alone(batch, node, device_stream, rng)), None)
         raise locate_error(error, batch.draw.location(node.culprit(error), sample)) from error
@@ -100,7 +100,7 @@ def fail_alone(
 
 
 def _renumber(error: Exception, sample: int) -> None:
-    """In the error from a run on a single sample, replace "sample 0" by the sample's index in the batch."""
+    """In the error of a single sample, replace "sample 0" by the sample's index in the batch."""
     if len(error.args) == 1 and isinstance(error.args[0], str):
         error.args = (re.sub(r"\bsample 0\b", f"sample {sample}", error.args[0]),)
 
@@ -114,7 +114,7 @@ def run_in_scope(
     conditions: Mapping[DataNode, TensorList],
     bodies: Bodies | None = None,
 ) -> tuple[TensorList, ...]:
-    """Run an operator over the samples of a batch for which its conditions hold.
+    """Run an operator over those samples of a batch for which the operator's conditions hold.
 
     Args:
         node: The operator.
@@ -122,12 +122,11 @@ def run_in_scope(
         arguments: The arguments that are passed per sample.
         rng: Random numbers of the batch; None if the operator isn't random.
         size: Number of samples of the batch.
-        conditions: Values of the edges (outputs of operators) in ``node.scope``.
+        conditions: Values of the conditions in ``node.scope``.
         bodies: Prepared operators of this node from earlier batches.
 
     Returns:
-        Batches of ``size`` samples. Samples for which the conditions don't hold are None; `_merge` takes these samples
-        from the other branch.
+        Batches of `size` samples. If the conditions don't hold for a sample, the sample is None.
     """
     if not node.scope:
         return run_batch(node.operator, inputs, node.constants, arguments, rng, size, bodies)
@@ -167,12 +166,12 @@ def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
 def deliver(
     batches: Mapping[DataNode, TensorList], outputs: Sequence[DataNode], may_share: bool = True
 ) -> tuple[TensorList, ...]:
-    """Return the batches of the outputs. The user may write to them, so batches of different edges share no memory.
+    """Return the pipeline's outputs. The user may write to an output, so different outputs share no memory.
 
     Args:
-        batches: The values of the batch, by edge.
-        outputs: The outputs.
-        may_share: True if outputs may share memory, see `plan.may_share`.
+        batches: The values of the batch. The keys are outputs of operators.
+        outputs: The pipeline's outputs.
+        may_share: True if some of the values may share memory. Then the function copies these values.
     """
     by_edge = {edge: _present(batches, edge) for edge in outputs}
     if may_share:

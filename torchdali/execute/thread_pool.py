@@ -1,8 +1,8 @@
-"""Worker threads that run one job after another, and share each job's items.
+"""Worker threads that share the work of each job.
 
-A job is a function of an index, and a number of indices. An idle worker joins the first job of a queue, and claims one
-index after the other. Thus the work is balanced even if indices take different times. A claim costs a tenth of a
-microsecond. The worker that finishes the last index calls the job's ``callback``, so no thread ever waits for a job.
+A job is a function that must be called for each index below a number. An idle worker thread joins the first job of a
+queue, and then claims and runs one index after the other. Therefore the work is balanced even if some indices take
+longer. The worker that finishes the last index calls the job's `callback`, so no thread ever waits for a job.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = ["Job", "ThreadPool"]
 
 
 class Job:
-    """Calls a function for each index below ``count``. Threads claim indices in order, and finish in any order.
+    """Calls a function for each index below `count`. Threads claim the indices in order, and finish them in any order.
 
     Args:
         run: The function of an index.
         count: Number of indices.
-        callback: Function that is called after the last index, with the failures ``{index: exception}``.
+        callback: Function that is called once, after all indices, with the failures ``{index: exception}``.
         order: Jobs with a smaller order run first.
         keep_going: True to continue after a failure; False to skip the unclaimed indices.
 
     Attributes:
-        dropped: True if the pipeline is closed. Then no more indices are claimed, and `callback` is not called.
+        dropped: True if the pipeline is closed. Then threads claim no more indices, and `callback` is not called.
     """
 
     def __init__(
@@ -58,17 +58,16 @@ class Job:
         self.dropped = False
 
     def work(self) -> None:
-        """Claim and run indices until all are claimed."""
+        """Claim and run indices until all indices are claimed."""
         run, claim, count, finished = self.run, self._claim, self.count, 0
         while not self.dropped and (i := claim()) < count:
             if not self._failures or self._keep_going:
                 try:
-                    # The index and its samples belong to this worker, because claims are atomic (without a GIL, by a
-                    # lock).
+                    # Claims are atomic, so the index and its samples belong to this worker.
                     run(i)
                 except BaseException as error:
-                    # No lock is needed: each worker writes only its own keys. A worker that notices the failure late
-                    # runs a few more indices.
+                    # No lock is needed, because each worker writes only its own keys. Other workers may notice the
+                    # failure late, and run a few more indices.
                     self._failures[i] = error
             finished += 1
         if finished:
@@ -76,15 +75,15 @@ class Job:
                 self._left -= finished
                 last = self._left == 0
             if last:
-                # All workers have finished, so all samples belong to this thread. The lock orders the workers' writes
-                # before this call.
+                # All workers have finished, so all samples belong to this thread. Because of the lock, this thread sees
+                # the other workers' writes.
                 self._callback(self._failures)
 
 
 def _counter() -> Callable[[], int]:
     count = itertools.count().__next__
     if has_gil():
-        return count  # one bytecode: atomic under the GIL
+        return count  # with the GIL, this call is atomic
     lock = threading.Lock()
 
     def claim() -> int:
@@ -98,15 +97,15 @@ class ThreadPool:
     """The worker threads of a pipeline. Pipelines of one process may share threads.
 
     Pipelines share threads if they have equal `start` functions and run on the same cores. The number of shared threads
-    is the largest `count` of these pipelines, plus one for each further pipeline. So a pipeline never waits for another
-    pipeline's functions. An idle thread works for the pipeline with the fewest running threads.
+    is the largest `count` of these pipelines, plus one thread for each pipeline after the first. With the additional
+    threads, each pipeline can make progress even if another pipeline's functions block. An idle thread works for the
+    pipeline with the fewest active threads.
 
-    A sleeping thread refers to the queues, not to a pipeline. So a pipeline can be garbage-collected while the threads
-    sleep.
+    Sleeping threads don't refer to pipelines, so a pipeline can be garbage-collected while threads sleep.
 
     Args:
         count: Largest number of threads that work for this pipeline at the same time.
-        start: Function that each thread calls before its first job, with the thread's number.
+        start: Function that each thread calls with its number before its first job.
     """
 
     def __init__(self, count: int, start: Callable[[int], None] | None = None) -> None:
@@ -132,7 +131,7 @@ class _JobQueue:
         self.count = count
         self.jobs: list[tuple[int, int, Job]] = []
         self.active: set[int] = set()  # `threading.get_ident` of each thread that works on this queue
-        self.turn = 0  # time, as a counter, at which a thread last started to work on this queue
+        self.turn = 0  # value of a common counter when a thread last began to work on this queue
 
 
 class _WorkerThreads:
@@ -145,12 +144,13 @@ class _WorkerThreads:
         self._ended: list[threading.Thread] = []
         self._busy = self._most = self._needed = 0
         self._serial = itertools.count(1)
-        # `with` statements use the lock, not the Condition: an interrupt during `with` may leave a Condition locked.
+        # `with` statements use this lock instead of the Condition, because an interrupt during `with` could leave a
+        # Condition locked.
         self._lock = threading.RLock()
         self._condition = threading.Condition(self._lock)
 
     def join(self, count: int) -> _JobQueue:
-        """Add a queue, and start the threads that are missing. Calls must not overlap."""
+        """Add a queue, and start missing threads. Only one thread may call this method at a time."""
         queue = _JobQueue(count)
         with self._lock:
             self._queues.append(queue)
@@ -177,7 +177,7 @@ class _WorkerThreads:
 
     def leave(self, queue: _JobQueue) -> None:
         """Remove a queue, and drop its jobs. Wait for the running jobs, and for surplus threads to end."""
-        # The caller may itself be a worker, if it has dropped the last reference to the pipeline.
+        # If a worker thread has dropped the last reference to the pipeline, the worker itself calls this method.
         me, dropped = threading.get_ident(), queue.jobs
         with self._lock:
             if queue in self._queues:
@@ -195,14 +195,14 @@ class _WorkerThreads:
         for thread in ended:
             if thread is not threading.current_thread():
                 thread.join(patience())
-        dropped.clear()  # without the lock: this may drop other pipelines, which then close
+        dropped.clear()  # after the lock is released, because this may drop other pipelines, which then call `leave`
 
     def put(self, queue: _JobQueue, job: Job) -> None:
         """Add a job to a queue."""
         with self._lock:
             if queue in self._queues:
-                # From here on, the job's batch belongs to the workers, and no longer to the caller. Workers take the
-                # job under the same lock, so they see the caller's writes.
+                # From here on, the job's batch belongs to the workers. Workers take the job under the same lock, so
+                # they see the caller's writes.
                 heapq.heappush(queue.jobs, (job.order, next(self._serial), job))
                 self._condition.notify(job.count)
 
@@ -213,7 +213,7 @@ class _WorkerThreads:
         """
         me = threading.current_thread()
         with self._lock:
-            # A thread without a number must end: `join` was interrupted after it started the thread.
+            # If `join` was interrupted after it started this thread, the thread has no number, and must end.
             while me in self._numbers and len(self._numbers) <= self._needed:
                 entry = self._next()
                 if entry is not None:
@@ -228,7 +228,7 @@ class _WorkerThreads:
             return None
 
     def _next(self) -> tuple[_JobQueue, Job] | None:
-        """Return the job that the next idle thread should join, and its queue; None without a job."""
+        """Return the job that the next idle thread should join, and its queue; None if no job needs a thread."""
         entry, least = None, (0, 0)
         for queue in self._queues:
             active = len(queue.active)
@@ -253,7 +253,7 @@ class _WorkerThreads:
                     break
 
     def rest(self, queue: _JobQueue) -> None:
-        """Record that this thread has finished its work for a queue, and no longer refers to its pipeline."""
+        """Record that this thread has finished its work for a queue, and no longer refers to the queue's pipeline."""
         with self._lock:
             queue.active.discard(threading.get_ident())
             self._busy -= 1
@@ -276,8 +276,8 @@ def _work(workers: _WorkerThreads, number: int, ready: threading.Barrier) -> Non
             queue, job = entry
             job.work()
             workers.remove(queue, job)
-            # Drop the job, which refers to the batch, its tensors and open files, before `rest`. A thread that closes
-            # the pipeline waits for `rest`, and then relies on these references being gone.
+            # The job refers to the batch, its tensors and open files. If a thread closes the pipeline, it waits for
+            # `rest`, and then expects that these references no longer exist. Therefore drop the job before `rest`.
             del entry, job
             workers.rest(queue)
             del queue
@@ -288,7 +288,7 @@ _workers: weakref.WeakValueDictionary[Any, _WorkerThreads] = weakref.WeakValueDi
 
 
 def _join(count: int, start: Callable[[int], None] | None) -> tuple[_WorkerThreads, _JobQueue]:
-    # A thread may run on the cores of the thread that starts it.
+    # A new thread inherits the cores of the thread that starts it.
     cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     with _joining:
         workers = _workers.get((start, cores))
@@ -298,7 +298,7 @@ def _join(count: int, start: Callable[[int], None] | None) -> tuple[_WorkerThrea
 
 
 def _forget() -> None:
-    """Forget all threads in a forked process: the parent's threads don't exist there."""
+    """Forget all threads in a forked process, because the parent's threads don't exist there."""
     _workers.clear()
 
 

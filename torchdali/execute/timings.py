@@ -22,12 +22,12 @@ _Event = tuple[str, str, float, float, str]  # operator, detail, start, seconds,
 
 
 class Times(NamedTuple):
-    """Times and fallbacks (failed batched calls) that one process recorded.
+    """Times and failed batched calls that one process recorded.
 
     Attributes:
-        operators: Seconds and number of samples of each operator, by index of its node.
-        events: The intervals of the operators, if tracing is on.
-        fallbacks: Number of failed batched calls and the first error, by index of the node.
+        operators: Seconds and number of samples of each operator. The keys are the nodes' indices in the graph.
+        events: The intervals in which operators ran; empty if tracing is off.
+        fallbacks: Number of failed batched calls and the first error, with the same keys.
     """
 
     operators: dict[int, tuple[float, int]]
@@ -37,9 +37,7 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True)
 class Fallback:
-    """An operator whose batched implementation failed. Its samples were then processed one by one.
-
-    Only time is lost.
+    """An operator whose batched implementation failed. Its samples were then processed one by one, which is slower.
 
     Attributes:
         operator: Name of the operator in `fn`.
@@ -92,10 +90,10 @@ class Stats:
         processes: Lines about the worker processes: the number of running and replaced processes, then the cause for
             each process that died. Empty without worker processes.
         verdict: A sentence that says whether the loader or the user's loop limits the speed.
-        caches: For each `fn.cache`, a line with its hits, misses and bytes.
+        caches: One line per `fn.cache`, with the number of hits, misses and bytes.
         fallbacks: Operators whose batched implementation failed.
         skipped: File and reason of each sample that was skipped or replaced.
-        stores: For each connection to an object store, a line with its requests, bytes and price.
+        stores: One line per connection to an object store, with the number of requests and bytes, and the price.
     """
 
     operators: tuple[OperatorTime, ...]
@@ -129,14 +127,15 @@ class Stats:
 class Profile:
     """Collects times while a pipeline runs.
 
-    Per-sample operators (in *chains*) are timed only in every eighth batch, to save time.
+    A *step* is an operator that processes a whole batch. A *chain* is a group of operators that process one sample
+    after the other. To save time, chains are timed only in every eighth batch.
     """
 
     def __init__(self) -> None:
         self._seconds: dict[Node, float] = defaultdict(float)
         self._samples: dict[Node, int] = defaultdict(int)
         self._fallbacks: dict[Node, tuple[int, str]] = {}
-        # Protects the times of operators, which the pool's threads add and the user's thread reads.
+        # The lock protects the times of operators. The pool's threads add times, and the user's thread reads them.
         self._lock = threading.Lock()
         self._events: list[_Event] | None = None
         self._asked_at: float | None = None
@@ -145,7 +144,7 @@ class Profile:
         self.waited = self.consumed = 0.0
 
     def trace(self) -> None:
-        """Time every batch from now on, and store each interval for `write_trace`."""
+        """From now on, time every batch, and store the intervals in which operators run for `write_trace`."""
         with self._lock:
             self._events = []
 
@@ -154,7 +153,11 @@ class Profile:
         return self._events is not None or index % _EVERY == 0
 
     def note_request(self, ready: int) -> None:
-        """Record that the user requests a batch. Further calls before the delivery belong to the same request."""
+        """Record that the user requests a batch. Repeated calls before the delivery belong to the same request.
+
+        Args:
+            ready: Number of finished batches that the user hasn't taken yet.
+        """
         # Only the user's thread calls this method and `note_delivery`, so they need no lock.
         if self._asked_at is not None:
             return
@@ -173,7 +176,7 @@ class Profile:
         self._asked_at = None
 
     def step(self, node: Node, started: float, size: int, index: int) -> None:
-        """Record the time of a step over a batch. Any thread may call this."""
+        """Record the time of a step for one batch. Any thread may call this method."""
         seconds = time.perf_counter() - started
         with self._lock:
             self._seconds[node] += seconds
@@ -201,7 +204,7 @@ class Profile:
         return self._events is not None
 
     def fell_back(self, node: Node, error: Exception) -> None:
-        """Record that a batched call failed, but its samples succeeded one by one. Any thread may call this."""
+        """Record that a batched call failed, but its samples succeeded one by one. Any thread may call this method."""
         unless_tested(error)
         with self._lock:
             count, first = self._fallbacks.get(node, (0, f"{type(error).__name__}: {error}"))
@@ -216,7 +219,7 @@ class Profile:
     def take_times(self, index: Mapping[Node, int]) -> Times:
         """Return the recorded times, and clear them.
 
-        A worker process sends them to the main process, which adds them to its own times.
+        A worker process sends the result to the main process, which calls `add_times`.
         """
         with self._lock:
             times = {index[node]: (seconds, self._samples[node]) for node, seconds in self._seconds.items()}
@@ -270,7 +273,7 @@ class Profile:
         )
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the intervals as JSON for a browser's trace viewer (Chrome's tracing, Perfetto).
+        """Write the intervals in which operators ran as JSON, for a trace viewer (Chrome's tracing, Perfetto).
 
         Raises:
             RuntimeError: `trace` was not called before.
@@ -283,7 +286,7 @@ class Profile:
 
 
 class ChainTimings:
-    """The times at which operators of a chain finished each chunk (a range of samples) of one batch."""
+    """The times at which the operators of a chain finished the chunks (ranges of samples) of one batch."""
 
     def __init__(self) -> None:
         self.times: list[tuple[range, int, int, float, str]] = []

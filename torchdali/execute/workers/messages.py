@@ -1,4 +1,8 @@
-"""Messages between the main process and its worker processes."""
+"""Messages between the main process and its worker processes.
+
+A *replica* is a worker process that computes batches. Large data is in *blocks* of shared memory, and the messages
+contain the data's positions in these blocks.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +33,13 @@ __all__ = [
     "read_failure", "receive", "send", "write", "write_failure",
 ]  # fmt: skip
 
-_LARGE = 1 << 20  # bytes; smaller arrays aren't sent separately, because that isn't faster
+_LARGE = 1 << 20  # bytes; arrays of at least this size are sent separately, without a copy
 _memory = BufferPool()
 _ALIGN = 64  # alignment, in bytes, of tensors in shared memory
 
 
 class Inline(NamedTuple):
-    """A small tensor in a message, as its bytes."""
+    """A small tensor whose bytes are in the message."""
 
     data: npt.NDArray[np.uint8]
     shape: tuple[int, ...]
@@ -46,7 +50,7 @@ _NOTHING = np.empty(0, np.uint8)
 
 
 def inline(tensor: torch.Tensor) -> Inline:
-    """Convert a tensor for a message. Its bytes are copied to the CPU if necessary."""
+    """Convert a tensor for a message. If the tensor isn't on the CPU, copy it to the CPU."""
     flat = tensor.detach().cpu().reshape(-1).resolve_conj().resolve_neg().contiguous()
     # A tensor without elements may have strides that `view` rejects.
     data = flat.view(torch.uint8).numpy() if flat.numel() else _NOTHING
@@ -68,9 +72,9 @@ class SentBatch(NamedTuple):
         layout: Layout of the samples.
         dtype: Dtype of the samples; None for an empty batch without a dtype.
         ndim: Number of axes of a sample; None for an empty batch without a dtype.
-        dense: The batch as one tensor ``(samples, ...)``; None if it is sent sample by sample.
-        samples: The batch sample by sample, with None for samples that don't exist in a branch.
-        infos: The samples' origins (for example files); None if the receiver knows them.
+        dense: The batch as one tensor ``(samples, ...)``; None if `samples` has the samples.
+        samples: The samples. If an operator is in a branch, samples outside of the branch are None.
+        infos: The samples' origins (for example files); None if the receiver knows the origins.
     """
 
     layout: str
@@ -81,13 +85,13 @@ class SentBatch(NamedTuple):
     infos: tuple[str, ...] | None = None
 
     def places(self) -> list[BlockOffset]:
-        """Return the positions of the batch's tensors that are in shared memory."""
+        """Return the positions of those tensors of the batch that are in shared memory."""
         return [each for each in (self.dense, *self.samples) if isinstance(each, BlockOffset)]
 
     def without_blocks(self, known: Callable[[int], bool], tensor: Callable[[BlockOffset], torch.Tensor]) -> SentBatch:
         """Return the batch for a process that knows only some blocks of shared memory.
 
-        Data in other blocks is sent in the message itself.
+        If a tensor is in a block that the process doesn't know, the message contains the tensor's bytes.
 
         Args:
             known: Function that returns whether the process knows a block.
@@ -103,14 +107,14 @@ class SentBatch(NamedTuple):
 
 
 def send(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], with_infos: bool = False) -> SentBatch:
-    """Convert a batch for a message: bytes of a small batch, or positions in shared memory.
+    """Convert a batch for a message. Small batches become bytes, large batches become positions in shared memory.
 
     Args:
         batch: The batch.
-        buffers: Shared memory. Large data that isn't in shared memory is copied there.
-        kept: List to which the function adds the tensors in shared memory. The caller must keep the list, and not write
-            to the tensors, until the receiving process has finished reading.
-        with_infos: True to add the samples' origins.
+        buffers: Shared memory. If large data isn't in shared memory, the function copies the data there.
+        kept: List to which the function adds the tensors in shared memory. The caller must keep the list, and must not
+            write to the tensors, until the receiving process has finished reading.
+        with_infos: True to send the samples' origins.
     """
     infos = batch.source_infos if with_infos else None
     dense = batch.dense()
@@ -177,10 +181,10 @@ class Draw:
         index, position, size: See `BatchDraw`.
         seed: Seed of the pipeline.
         random_keys: See `BatchRequest.random_keys`.
-        keys: Keys of the records to read, by index of the reader.
-        values: The sources' data, by the source's index and the index of its output.
-        traced: True to record the interval of each operator, see `Profile.trace`.
-        returned: Numbers of blocks that the replica owns, and that the main process no longer reads.
+        keys: Keys of the records to read. The dictionary's keys are the readers' indices in the graph.
+        values: The sources' data. The keys are the source's index in the graph and the index of the source's output.
+        traced: True to record when each operator begins and ends; see `Profile.trace`.
+        returned: Numbers of the replica's blocks that the main process no longer reads.
     """
 
     number: int
@@ -201,13 +205,13 @@ class Made:
 
     Attributes:
         number: Number of the message that requested the batch.
-        values: Outputs that later stages or the user need, by the operator's index and the index of its output.
+        values: Outputs that the main process needs. The keys are the operator's index and the index of its output.
         kept: See `BatchDraw`.
-        error: Error of the batch; None if it succeeded.
-        bad: Samples that were skipped or replaced, for the report.
+        error: Error of the batch; None if the batch succeeded.
+        bad: Samples that were skipped or replaced.
         budget: Pairs of a number of bad samples and an error; see `BatchOutcome.bad_samples`.
         times: Times of the operators.
-        sizes: Bytes of each output's batch and of its largest sample; empty if memory isn't measured.
+        sizes: For each output, the bytes of the batch and of the largest sample; empty if memory isn't measured.
         warnings: Text, category, file and line of each warning since the previous reply.
     """
 
@@ -229,7 +233,7 @@ class Failure(NamedTuple):
         data: The pickled exception; None if it can't be pickled.
         message: Class and message of the exception.
         text: The traceback.
-        attributes: Attributes of the exception that pickle doesn't save.
+        attributes: Attributes of the exception that the pickled data lacks.
     """
 
     data: bytes | None
@@ -251,13 +255,11 @@ def write_failure(error: BaseException) -> Failure:
 
 
 def read_failure(failure: Failure, prefix: str = "") -> Exception:
-    """Build the exception from a message, with the worker's traceback as its cause.
-
-    If the exception couldn't be pickled, the function returns a RuntimeError with its class and message.
+    """Build the exception from a message. The exception's cause shows the worker's traceback.
 
     Args:
-        failure: The exception in the message.
-        prefix: Prefix of the RuntimeError's message.
+        failure: The exception in the message. If the exception couldn't be pickled, a RuntimeError replaces it.
+        prefix: Text before the exception's class and message in the RuntimeError.
     """
     error: Any = None
     with contextlib.suppress(Exception):
@@ -271,14 +273,14 @@ def read_failure(failure: Failure, prefix: str = "") -> Exception:
 
 
 class WorkerTraceback(Exception):
-    """The traceback of an exception in a worker process; the cause of the exception in the main process."""
+    """Shows the traceback of an exception in a worker process. It is the cause of the main process's exception."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"in a worker process\n\n{text}")
 
 
 class Large(NamedTuple):
-    """A message with large arrays. The arrays' bytes follow the message.
+    """A message whose large arrays are sent after the message.
 
     Attributes:
         data: The pickled message without the arrays.
@@ -319,11 +321,11 @@ def read(connection: Any) -> Any:
 
 
 def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
-    """Write or read all bytes in place. A multiprocessing connection would copy the bytes twice.
+    """Write all bytes of a buffer, or fill the buffer by reading, without the copies of a multiprocessing connection.
 
     Args:
-        move: Function that writes or reads a part, and returns its number of bytes.
-        rest: The bytes.
+        move: Function that writes or reads some of the bytes, and returns their number.
+        rest: The buffer.
 
     Raises:
         EOFError: The other process has ended.
@@ -336,7 +338,7 @@ def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
 
 
 class SentBlock(NamedTuple):
-    """Message: the sender has created a block of shared memory. The block's descriptor follows the message."""
+    """Message: the sender has created a block of shared memory. The block's file descriptor follows the message."""
 
     number: int
     size: int
@@ -349,10 +351,10 @@ class Drop(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """Message: a replica has planned its graph, opened its readers, and can receive requests.
+    """Message: a replica has opened its readers and can receive requests.
 
     Attributes:
-        sizes: Number of records of each reader, by index.
+        sizes: Number of records of each reader. The keys are the readers' indices in the graph.
     """
 
     sizes: Mapping[int, int]

@@ -2,17 +2,17 @@
 
 *Replicas* are workers that compute batches, and *source workers* run parallel sources. The pool guarantees:
 
-- The oldest job is sent first, to the worker with the fewest jobs. Each worker has at most `ahead` jobs. A job may have
-  an owner: then it is sent only to this worker.
-- If a worker is suspended (Ctrl-Z, SIGSTOP) while it has a job, the pool kills it.
+- The oldest job is sent first, to the worker with the fewest jobs. Each worker has at most `ahead` jobs. If a job has
+  an owner (a certain worker), only the owner receives the job.
+- If a worker is suspended (Ctrl-Z, SIGSTOP) while it has a job, the pool kills the worker.
 - If a replica dies, other replicas compute its batches. The pool starts a new replica, unless too many died recently.
-- If two replicas die after they began the same batch, the batch fails. The error says how the second one ended. If all
-  workers have ended and none can be started, every batch fails with the last error.
+- If two replicas die while they compute the same batch, the batch fails. The error says how the second replica ended.
+  If all workers have ended and no worker can be started, every batch fails with the last error.
 - If a source worker dies, the state of its sources is lost. Therefore all source workers end, and all jobs fail.
-- One thread receives all replies, and another one kills suspended workers. The rest of the work on a batch is done by
-  the threads of the pipeline.
-- Any thread may call `close`, at any time and repeatedly. Every wait for a process has a time limit. Workers end
-  when their pipeline is closed or the main process ends.
+- The *watching thread* receives all replies, and another thread kills suspended workers. The threads of the pipeline do
+  all other work on a batch.
+- Any thread may call `close`, at any time and repeatedly. Every wait for a process has a time limit. Workers end when
+  their pipeline is closed or the main process ends.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from torchdali.threads import Thread, close_at_end
 __all__ = ["START", "WorkerPool"]
 
 _GRACE = 0.5  # seconds to wait for a process to end by itself, and again after SIGTERM
-_KILLED = 10.0  # seconds to wait for a killed process to end; long, because the system may be busy
+_KILLED = 10.0  # seconds to wait for a killed process to end
 _POLL = 0.5  # seconds between checks of the processes' states
-_STILL = 2  # kill a suspended process after this number of checks: after Ctrl-Z and `fg`, it may resume late
+_STILL = 2  # number of checks after which a suspended process is killed; after `fg`, a process may resume late
 START = 120.0  # seconds within which a worker must start
-_LOSSES = 2  # a job fails after this number of workers began it and died
+_LOSSES = 2  # a job fails if this number of workers began the job and died
 _RESTARTS = 2  # largest number of replacements per worker, on average, within _RESTART_WINDOW seconds
 _RESTART_WINDOW = 60.0
 
@@ -63,18 +63,18 @@ class WorkerPool:
     """The workers of one pipeline.
 
     Args:
-        workers: Processes that were started. A worker that isn't `alive` is still starting.
+        workers: Processes that were started. If a worker isn't `alive`, it is still starting.
         run: Function that runs its argument, a function, on a thread of the pipeline.
-        starter: Starts replacements. None: if a worker dies, all workers end.
-        ahead: Largest number of jobs per worker. With more than one, a worker needn't wait for its next job.
-        device: The accelerator. Memory with the workers' results is pinned for copies to the device; not pinned if
-            None.
+        starter: Starts replacements for workers that died. If None, all workers end when one worker dies.
+        ahead: Largest number of jobs per worker. If it is larger than 1, a worker needn't wait for its next job.
+        device: The accelerator to which the workers' results are copied from pinned memory. If None, the memory isn't
+            pinned.
 
     Attributes:
         exits: A message for each worker that died or never became ready.
-        replaced: Number of workers that replaced another one.
-        joined: Function that is called when a new worker is ready. The worker doesn't know the existing blocks of
-            shared memory.
+        replaced: Number of workers that died and were replaced.
+        joined: Function that is called when a new worker is ready. A new worker can't read the blocks of shared memory
+            that were created before.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class WorkerPool:
             worker.views = Views(device)
             if starter is not None and worker.alive and worker.shares_memory:
                 worker.open_ledger()
-        # This list belongs to the watching thread until that thread ends.
+        # Only the watching thread uses this list.
         self._starting = [worker for worker in workers if not worker.alive]
         self._count = len(workers)
         self._restarts: deque[float] = deque()
@@ -99,8 +99,8 @@ class WorkerPool:
         self.replaced = 0
         self._queue: list[tuple[int, int, WorkerJob]] = []
         self._serial, self._numbers = itertools.count(), itertools.count()
-        # The lock is reentrant: while it is held, a garbage collection may drop the pipeline, which calls `close` in
-        # the same thread.
+        # The lock is reentrant, because a garbage collection may drop the pipeline while this thread holds the lock.
+        # Dropping the pipeline calls `close` in this thread.
         self._lock = threading.RLock()
         self._over = self._unstarted = ""
         self._process = os.getpid()
@@ -124,8 +124,8 @@ class WorkerPool:
         """Queue a job."""
         with self._lock:
             if not self._over:
-                # From here on, the job belongs to the pool's watching thread, and after the reply to the thread that
-                # calls `finish`.
+                # From here on, the job belongs to the watching thread. When the worker has replied, the job belongs to
+                # the thread that calls `finish`.
                 self._enqueue(job)
                 self._assign()
                 return
@@ -148,8 +148,8 @@ class WorkerPool:
             if not fitting:
                 later.append(entry)
                 continue
-            # Among workers with equally many jobs, choose the one with the oldest job, which will probably be free
-            # first.
+            # If several workers have equally few jobs, choose the worker with the oldest job, because it will probably
+            # finish first.
             worker = min(fitting, key=lambda w: (len(w.jobs), min(w.jobs, default=0)))
             if job.begin():
                 worker.send_job(next(self._numbers), job)
@@ -208,10 +208,10 @@ class WorkerPool:
         self._replace()
 
     def _guard_workers(self) -> None:
-        """Kill suspended workers that have jobs, and check the starter.
+        """Kill suspended workers that have jobs, and let the starter check its server.
 
-        This runs in a separate thread: if a worker is suspended while it sends a message, the watching thread waits for
-        the rest of the message.
+        This method runs in its own thread. The watching thread can't do this, because it may be waiting for the rest of
+        a suspended worker's message.
         """
         while not self._closed.wait(_POLL):
             if self._starter is not None:
@@ -223,7 +223,7 @@ class WorkerPool:
                 worker.still += 1
                 if worker.still >= _STILL:
                     worker.stopped_for = _STILL * _POLL
-                    worker.kill()  # this ends its connection, which the watching thread notices
+                    worker.kill()  # the watching thread then notices that the connection has ended
 
     def _receive(self, worker: Worker) -> None:
         try:
@@ -248,8 +248,7 @@ class WorkerPool:
             worker.alive = False
         if worker.process.exitcode is None:
             worker.kill()
-        # The process may write to the jobs' shared memory until it has ended. Only then may another worker write to
-        # this memory.
+        # Until the process has ended, it may write to its shared memory. Only then may another worker run its jobs.
         worker.process.join(10 * _GRACE)
         self.exits.append(message := worker.end_message())
         with self._lock:
@@ -268,10 +267,7 @@ class WorkerPool:
         worker.close()
 
     def _is_lost(self, job: WorkerJob, was_begun: bool) -> bool:
-        """Count that a worker died with a job. Return True if too many did; otherwise queue the job again.
-
-        A worker only counts if it had begun the job.
-        """
+        """Queue a job of a dead worker again. Return True instead if too many workers died while they ran the job."""
         job.losses += was_begun
         if job.losses < _LOSSES:
             self._enqueue(job)
@@ -280,7 +276,11 @@ class WorkerPool:
     # ------------------------------------------------------------ replacing, in the watching thread
 
     def _nobody(self) -> bool:
-        """Return whether no worker can run jobs: none is alive or starting, or one died and there is no starter."""
+        """Return whether no worker can run jobs any more.
+
+        This is the case if all workers have ended and no worker is starting. Without a starter, it is also the case if
+        a single worker has died.
+        """
         return self._starter is None or not (self._starting or any(each.alive for each in self.workers))
 
     def _replace(self) -> None:
@@ -310,7 +310,7 @@ class WorkerPool:
                 self.workers.append(started)
 
     def _join(self, worker: Worker) -> None:
-        """Add a started worker to the pool if it is ready. The watching thread calls this repeatedly."""
+        """Add a started worker to the pool if it is ready. The watching thread calls this method repeatedly."""
         assert self._starter is not None
         try:
             if not self._starter.is_ready(worker):
@@ -323,7 +323,7 @@ class WorkerPool:
             if self._over:
                 return
             self._starting.remove(worker)
-            # From here on, the worker is `alive`, so `announce` sends it new blocks.
+            # From here on, the worker is `alive`, so `announce` sends new blocks to this worker.
             self.replaced += self.workers[worker.number] is not worker
             if worker.shares_memory:
                 worker.open_ledger()
@@ -348,12 +348,13 @@ class WorkerPool:
 
     def close(self) -> None:
         """End the processes. Jobs that aren't done fail."""
-        # A forked child may drop its copy of the pool, but must not end the parent's processes.
+        # If this process is a fork, it may drop its copy of the pool, but must not end its parent's worker processes.
         if os.getpid() == self._process:
             self._end("the pipeline was closed while a worker process worked")
 
     def _end(self, reason: str) -> None:
-        if not self._lock.acquire(timeout=_GRACE):  # the lock's owner is sending to a worker that doesn't read
+        # If the lock isn't available, another thread is sending a message to a worker that doesn't read.
+        if not self._lock.acquire(timeout=_GRACE):
             for worker in self.workers:
                 worker.kill()
             self._lock.acquire()
@@ -372,13 +373,13 @@ class WorkerPool:
         for worker in self._starting:
             worker.kill()
         _stop([worker.process for worker in (*self.workers, *self._starting)])
-        for thread in (self._watch, self._guard):  # end these threads before the starter, which they use
+        for thread in (self._watch, self._guard):  # these threads use the starter, so they must end before it
             if thread is not threading.current_thread():
                 thread.join(4 * _POLL)
         if self._starter is not None:
             self._starter.close()
-        self.joined = _nothing  # breaks a cycle of references: the pool, the function, its owner
-        # The watching thread may finish the same job because of a reply. The second call of `finish` has no effect.
+        self.joined = _nothing  # breaks a cycle of references: the function refers to an object that refers to the pool
+        # The watching thread may also finish one of these jobs. The second call of `finish` has no effect.
         left = [*(job for _, _, job in self._queue), *(job for w in self.workers for job in w.jobs.values())]
         for job in left:
             job.lose(PipelineError(reason))

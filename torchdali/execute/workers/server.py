@@ -1,11 +1,11 @@
-"""A server: a process without threads that forks the workers. The main process can't fork if it has threads.
+"""The server: a process without threads that forks the worker processes.
 
-The server is either a fork of the main process, from before the main process started threads, or a new interpreter,
-which imports torchdali once for all workers of all pipelines. It ends after the last pipeline that uses it, or when the
-main process ends.
+The main process can't fork workers itself, because it has threads. The server is either a fork of the main process,
+made before threads were started, or a new Python interpreter. The server ends when no pipeline uses it any more, or
+when the main process ends.
 
-The server also forks a *spare*, another server that waits. If the server is killed or suspended, the spare replaces it
-and forks the next spare. The workers don't depend on their server, so they continue.
+The server also forks a *spare*, a second server that waits. If the server is killed or suspended, the spare replaces
+the server and forks the next spare. Workers continue even if their server has ended.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ __all__ = ["ForkRequest", "Server", "main"]
 
 _POLL = 0.5  # seconds between checks whether the main process is alive
 _GRACE = 1.0  # seconds for the server to end
-# The spare replaces a suspended server after this number of checks: after Ctrl-Z and `fg`, the server may resume late
+# The spare replaces the server if the server is suspended in this number of consecutive checks. After `fg`, the server
+# may resume late.
 _STILL = 2
 
 Run = Callable[[Any, "ForkRequest", "int | None", ProcessId], None]
@@ -66,7 +67,7 @@ class ForkRequest(NamedTuple):
 
 
 class _Spare(NamedTuple):
-    """The message that requests another server, which waits until it is needed."""
+    """The message that requests a spare."""
 
 
 class _Serving(NamedTuple):
@@ -94,7 +95,7 @@ class _Serving(NamedTuple):
         if not is_stopped(self.process.pid):
             self.process.join(_GRACE)
         if self.alive:
-            # Python collects the exit code later, with the exit code of the next child or at the end of the program
+            # Python collects the exit code later, when this process starts another child or ends.
             self.process.kill()
 
 
@@ -111,8 +112,8 @@ class Server:
         self._lock = threading.RLock()  # several pipelines share the server
         self._still = 0
         self._serving, self._spare = _Serving(process, control), self._fork_spare(control)
-        # At the end of the program, kill the server before multiprocessing sends SIGTERM to its children and waits for
-        # them: a suspended server would never end.
+        # At the end of the program, multiprocessing sends SIGTERM to its children and waits for them. A suspended
+        # server would never end, so kill the server first.
         self._at_exit = multiprocessing.util.Finalize(None, process.kill, exitpriority=1)
 
     @classmethod
@@ -135,7 +136,7 @@ class Server:
 
     @classmethod
     def share(cls) -> Server:
-        """Return a server that another pipeline uses. Without one, start a server in a new interpreter."""
+        """Return the server that other pipelines use. If no server exists, start one in a new interpreter."""
         global _shared
         with _sharing:
             server = _shared
@@ -193,7 +194,7 @@ class Server:
             return process, Connection(ours.detach())
 
     def look(self) -> None:
-        """Replace the server by the spare if it has ended or is suspended; replace the spare if it has ended."""
+        """If the server has ended or is suspended, replace it by the spare. If the spare has ended, request another."""
         with self._lock:
             if not self._users:
                 return
@@ -206,7 +207,7 @@ class Server:
                 self._spare = self._fork_spare(self._serving.control)
 
     def _change(self) -> None:
-        """Replace the server by the spare, and request another spare. If the server is suspended, kill it.
+        """Replace the server by the spare, and request another spare. If the old server is suspended, kill it.
 
         Raises:
             OSError: The spare has also ended.
@@ -221,7 +222,7 @@ class Server:
         self._spare = self._fork_spare(self._serving.control)
 
     def fate(self) -> str:
-        """Describe how the server ended; return "" if it runs."""
+        """Describe how the server ended; "" if the server still runs."""
         with self._lock:
             self._serving.process.join(_GRACE)  # the server may be about to end
             code = self._serving.process.exitcode
@@ -243,7 +244,7 @@ class Server:
         """Record that a pipeline no longer uses the server. After the last one, end the server."""
         global _shared
         if self._owner != os.getpid():
-            return  # a forked child may drop its copy of this object, but must not end the server
+            return  # a forked process may drop its copy of this object, but must not end the server
         with _sharing:
             self._users -= 1
             if self._users:
@@ -254,14 +255,14 @@ class Server:
             both = (self._spare, self._serving)
             for each in both:
                 each.tell_end()
-            for each in reversed(both):  # end the server last, because it reports the spare's exit code
+            for each in reversed(both):  # wait for the server last, because it reports the spare's exit code
                 each.end()
         self._at_exit.cancel()
 
 
 _shared: Server | None = None  # protected by `_sharing`
-# The lock is reentrant: while it is held, a garbage collection may drop a pipeline, which takes the lock in the same
-# thread.
+# The lock is reentrant, because a garbage collection may drop a pipeline while this thread holds the lock. Dropping the
+# pipeline acquires the lock again.
 _sharing = ForkSafeLock()
 
 
@@ -277,7 +278,7 @@ def _stream_pair(kind: socket.SocketKind = socket.SOCK_STREAM) -> tuple[socket.s
 
 
 def _order(control: socket.socket, order: ForkRequest | _Spare, descriptors: list[int]) -> ServedProcess:
-    """Send a request to a server, with descriptors for the new process. Return this process."""
+    """Send a request, and descriptors for the new process, to a server. Return the new process."""
     status, said = os.pipe()
     process = ServedProcess(status)
     try:
@@ -290,7 +291,7 @@ def _order(control: socket.socket, order: ForkRequest | _Spare, descriptors: lis
 class _Child:
     """A server that is a child of this process.
 
-    If other code in this process has collected the server's exit code, `exitcode` is `LOST`.
+    If other code of the program has waited for the server, its exit code is unknown, and `exitcode` is `LOST`.
     """
 
     def __init__(self, process: Any) -> None:
@@ -305,7 +306,7 @@ class _Child:
 
 
 class _Popen:
-    """A new interpreter, with those attributes of `multiprocessing.Process` that `Server` uses."""
+    """A new interpreter. It has the attributes of `multiprocessing.Process` that `Server` uses."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process, self.pid = process, process.pid
@@ -355,9 +356,9 @@ def main(control: socket.socket, run: Run, user: ProcessId) -> None:
     os.set_blocking(awake, False)
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wake)  # SIGCHLD (a worker has ended) must end the `select` below
+    signal.set_wakeup_fd(wake)  # when a worker ends (SIGCHLD), the `select` below must return
     parent = os.getppid()
-    running: dict[int, int] = {}  # for each running child, the descriptor to which its exit code is sent
+    running: dict[int, int] = {}  # by a running child's id, the descriptor to which its exit code is written
     while user.lives:
         ready = select.select([control.fileno(), awake], [], [], _POLL)[0]
         if awake in ready:
@@ -380,13 +381,13 @@ def main(control: socket.socket, run: Run, user: ProcessId) -> None:
         for descriptor in descriptors[1:] if pid else descriptors:
             os.close(descriptor)
     leave(user, parent)
-    for pid in running:  # suspended processes can't end by themselves
+    for pid in running:  # suspended children can't end by themselves
         os.kill(pid, signal.SIGKILL)
     os._exit(0)
 
 
 def _fork(descriptors: list[int]) -> int | None:
-    """Fork this process. If that fails, send the error to the main process, and return None."""
+    """Fork this process. If the fork fails, send the error to the main process, and return None."""
     try:
         return os.fork()
     except OSError as error:
@@ -412,7 +413,7 @@ def _begin(run: Run, order: ForkRequest | _Spare, descriptors: list[int], wake: 
 
 
 def _report_exits(running: dict[int, int]) -> None:
-    """Send the exit codes of children that have ended to the main process."""
+    """Send the exit codes of ended children to the main process."""
     while running:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
