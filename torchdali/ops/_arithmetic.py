@@ -1,8 +1,8 @@
 """Arithmetic, comparison, bitwise and mathematical functions on nodes, batches and tensors.
 
-This module declares one hidden operator for each function of `torchdali.kernels.arithmetic`: ``math.add``,
-``math.sqrt`` and so on. It also registers the functions that the Python operators of `DataNode` (such as ``__add__``)
-and the functions of `torchdali.math` call.
+This module declares one hidden operator (not in `fn`) for each function of `torchdali.kernels.arithmetic`:
+``math.add``, ``math.sqrt`` and so on. It also registers the functions that the Python operators of `DataNode` (such as
+``__add__``) and the functions of `torchdali.math` call.
 
 In a pipeline's graph, each call of an operator is a node. Operands that are numbers don't become nodes. Instead, the
 node of the function has a text argument ``constants`` with one item per operand: a number and its dtype, or ``_`` for

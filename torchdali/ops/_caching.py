@@ -51,9 +51,9 @@ def cache(
 
     Raises:
         ValueError: neither ``bytes`` nor ``path`` is passed.
-        RuntimeError: raised when the pipeline is built, if an operator before the cache is random, depends on several
-            samples or doesn't depend on a record of a file; if the memory isn't available; if the folder doesn't exist;
-            or if the folder contains other files with the names of the cache's files.
+        RuntimeError: an operator before the cache is random, depends on several samples, or doesn't depend on a
+            reader's record; the memory isn't available; or the folder doesn't exist, or contains other files with the
+            names of the cache's files. The error is raised when the pipeline is built.
     """
     return (data, *others) if others else data
 

@@ -59,5 +59,5 @@ def gpu_ops() -> set[str]:
 
 
 def mixed_ops() -> set[str]:
-    """Return the schema names of the operators with CPU inputs and outputs on the accelerator."""
+    """Return the schema names of the operators that have inputs on the CPU and outputs on the accelerator."""
     return _on("mixed")

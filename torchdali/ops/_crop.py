@@ -142,7 +142,7 @@ def _window(
 
 
 def _window_sizes(crop: tuple[float, ...] | None, d: float, h: float, w: float) -> tuple[float, ...]:
-    """Return the window's width, height and, if it was passed, depth. An axis with a value below 1 is not cropped."""
+    """Return the window's extents in the order W, H, D. D may be missing. Axes with values below 1 are not cropped."""
     if crop is not None:
         if not d is h is w is _WHOLE:
             raise RuntimeError("crop cannot be combined with crop_h, crop_w and crop_d")
@@ -176,7 +176,7 @@ def crop(
         out_of_bounds_policy: Treatment of windows that reach outside of the image: ``"error"`` raises an error,
             ``"trim_to_shape"`` returns only the pixels inside, ``"pad"`` fills the pixels outside with ``fill_values``,
             ``"clamp"`` repeats the edge, ``"wrap"`` repeats the image, ``"reflect_1001"`` mirrors the image and repeats
-            the edge, ``"reflect_101"`` mirrors it without repeating the edge.
+            the edge, ``"reflect_101"`` mirrors the image without repeating the edge.
 
     Raises:
         RuntimeError: the window reaches outside of the image with the policy ``"error"``, or the arguments contradict

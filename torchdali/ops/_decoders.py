@@ -106,7 +106,7 @@ def cache_hints(
     cache_threshold: int = 0,
     cache_type: str = "",
 ) -> None:
-    """Arguments of DALI's cache of decoded images on the GPU. In torchdali, they have no effect.
+    """Arguments of DALI's cache of decoded images on the GPU. In torchdali, these arguments have no effect.
 
     Args:
         cache_batch_copy: Accepted without effect. In DALI, True copies all cached images of a batch in one call.
@@ -289,7 +289,6 @@ _SLICE = (
 
 
 def _of(arguments: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Select the arguments whose names are in `names`."""
     return {name: arguments[name] for name in names if name in arguments}
 
 

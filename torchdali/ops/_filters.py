@@ -260,9 +260,9 @@ def filter(
         fill_value: Value of the pixels outside of the image if ``border`` is ``constant``. Default: 0.
         anchor: Position (y, x) in the window that is aligned with the output pixel. Default: -1, the window's center.
         border: Values of the pixels outside of the image: ``reflect_101`` (or ``101``) mirrors the image without
-            repeating the edge, ``reflect_1001`` (``1001``, ``reflect``) mirrors it and repeats the edge, ``clamp``
-            (``edge``) repeats the edge pixel, ``wrap`` repeats the image, ``constant`` (``fill``, ``pad``) is
-            ``fill_value``.
+            repeating the edge, ``reflect_1001`` (or ``1001`` or ``reflect``) mirrors the image and repeats the edge,
+            ``clamp`` (or ``edge``) repeats the edge pixel, ``wrap`` repeats the image, and ``constant`` (or ``fill`` or
+            ``pad``) uses ``fill_value``.
         dtype: Output dtype: the input's dtype (the default), or float32.
         mode: ``"same"`` keeps the image's shape. ``"valid"`` returns only pixels whose whole window is inside of the
             image.
@@ -349,8 +349,8 @@ def morph(
         anchor: Position (y, x) in the rectangle that is aligned with the output pixel. Default: -1, the rectangle's
             center.
         border_mode: Values of the pixels outside of the image: ``constant`` ignores these pixels, ``replicate`` repeats
-            the edge pixel, ``reflect`` mirrors the image and repeats the edge, ``reflect_101`` mirrors it without
-            repeating the edge, ``wrap`` repeats the image.
+            the edge pixel, ``reflect`` mirrors the image and repeats the edge, ``reflect_101`` mirrors the image
+            without repeating the edge, and ``wrap`` repeats the image.
         iterations: Number of times that all pixels are replaced.
         mask_size: Height and width of the rectangle in pixels.
     """

@@ -351,7 +351,7 @@ _NONE = np.empty(0, np.int64)
 
 
 def _in_place(parts: Parts, out: Tensor | None) -> Sequence[Any] | None:
-    """Return the results of a chunk whose images fit into `out`; None if the images have other shapes than `out`."""
+    """Return the results of a chunk whose images can be written into `out`; None if the shapes don't match."""
     fits = out is not None and out.dtype == torch.uint8 and out.is_contiguous() and len(out) == len(parts.table)
     if out is None or not fits or not (parts.table["shape"] == out.shape[1:]).all():
         return None
