@@ -15,9 +15,9 @@ def read_number(name: str, default: N, least: N, most: N | None = None) -> N:
 
     Args:
         name: Name of the variable.
-        default: The default; the result has the same type.
+        default: The default. The result has the same type as the default.
         least: Smallest allowed number.
-        most: Largest allowed number; None for any.
+        most: Largest allowed number; None for no limit.
 
     Raises:
         ValueError: the value isn't a number, or is out of range. The message names the variable.

@@ -161,7 +161,7 @@ def batch_level(error: _E) -> _E:
     """Mark an exception whose cause all samples of a batch share, and return the exception.
 
     The cause is an argument, the layout, or the number of axes. If all samples of a batch fail with marked exceptions,
-    `bad_samples` doesn't skip them.
+    `bad_samples` doesn't skip the samples.
     """
     error.__dict__["batch_level"] = True
     return error
@@ -204,7 +204,7 @@ def locate_error(error: BaseException, place: str, hint: str = "") -> PipelineEr
 def note(error: BaseException, place: str) -> None:
     """Add a note to an exception of the user's code: the place where the exception was raised.
 
-    The exception's class and message don't change. Python 3.10 doesn't support notes, so nothing is added there.
+    The exception's class and message don't change. In Python 3.10, which has no notes, this function does nothing.
     """
     if hasattr(error, "add_note") and place not in getattr(error, "__notes__", ()):
         error.add_note(place)
@@ -311,7 +311,7 @@ def _kind(file: str) -> str:
 
 
 def place_of(frame: FrameType | None) -> str:
-    """Return the innermost line of the user's code in a frame's stack, or "" if the stack contains only other code."""
+    """Return the innermost line of the user's code in a frame's stack, or "" if the stack has no code of the user."""
     while frame is not None and _kind(frame.f_code.co_filename) != "shown":
         frame = frame.f_back
     return (
@@ -367,7 +367,8 @@ def warnings_on(file: str, line: int) -> Iterator[None]:
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points to a line of the user's code.
 
-    This is the line that was passed to `warnings_on`, or else the line that called torchdali.
+    If the program is in a block of `warnings_on`, the warning points to the line that was passed to `warnings_on`;
+    otherwise, to the line that called torchdali.
     """
     place = _line.get()
     if place is not None:

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def on_fork(begin_anew: Callable[[], None]) -> None:
-    """Register a function that every process forked from this one calls first."""
+    """Register a function that every process forked from this process calls first."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=begin_anew)
 
@@ -51,7 +51,7 @@ class ForkSafeLock(RLock):  # type: ignore[misc]  # final for type checkers only
         _locks.add(self)
 
     def _begin_anew(self) -> None:
-        if self.acquire(blocking=False):  # free, or held by this thread, which keeps its identity when it forks
+        if self.acquire(blocking=False):  # the lock is free, or the forking thread, which is this thread, holds it
             self.release()
         else:
             self._at_fork_reinit()  # type: ignore[attr-defined]

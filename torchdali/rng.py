@@ -232,10 +232,10 @@ class SampleRngs(Sequence[Rng]):
 
 
 def prepare(rngs: Sequence[Rng], count: int) -> None:
-    """Draw numbers for all samples in one call, so that each sample has at least ``count``.
+    """Draw numbers for all samples in one call, so that each sample has at least ``count`` numbers.
 
     Args:
-        rngs: The samples' random numbers for one operator, with equally long rows.
+        rngs: The samples' `Rng` objects for one operator. All must have the same number of drawn numbers.
         count: Numbers that each sample needs.
     """
     have = len(rngs[0]._row)

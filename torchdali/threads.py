@@ -94,7 +94,7 @@ def close_at_end(owner: _Owner) -> None:
 
 
 def close_abandoned(owner: _Owner) -> None:
-    """Close an object that is being garbage-collected, in a separate thread, and wait briefly for the result."""
+    """Close an object that is being garbage-collected, in a separate thread, and wait briefly until it is closed."""
     if is_ending() or threading.get_ident() in {thread.ident for thread in _remaining_threads()}:
         owner.close()  # the program ends, or this is one of the owner's threads, which `close` doesn't wait for
         return

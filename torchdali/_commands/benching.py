@@ -73,7 +73,7 @@ def build(files: list[Path], batch: int, threads: int, size: int) -> Pipeline:
     folders = {folder: k for k, folder in enumerate(sorted({path.parent for path in files}))}
     labels = [folders[path.parent] for path in files]
     source = {"files": [str(path) for path in files], "labels": labels}
-    # In a single process, only the requested threads compute.
+    # A single process, so that only the requested threads compute.
     settings = {"batch_size": batch, "num_threads": threads, "device_id": None, "seed": 1, "num_processes": 1}
     pipeline: Pipeline = _training(size, source, bad_samples="skip", **settings)
     pipeline.build()

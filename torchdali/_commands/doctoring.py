@@ -93,7 +93,8 @@ WRITTEN: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-# The image of `_deep`, 32 x 32 pixels with 16 bits and three channels, as a file: compressed by zlib, base85.
+# The image of `_deep`, 32 x 32 pixels with 16 bits and three channels, as a file in each format. The files are
+# compressed by zlib and encoded in base85.
 DEEP = {
     "PNG, 16 bit": (
         r"c-rd>@N?(olHy`uVBq!ia0vp^3Lq@N1SHpV7(QTN;3)ERaSVyz<UOd!-Ikl!_VDx5eJqa6-n+XpT^-vFZb^yy)zq"
@@ -226,7 +227,7 @@ def gil() -> Finding:
 
 
 def _gil_owner() -> str:
-    """Return why the GIL is on: the module that turned it on, if there is one.
+    """Return the reason why the GIL is on, for example the module that turned the GIL on.
 
     Python warns when the import of a module turns the GIL on. This function imports all modules again, in a new
     process, and reads the warning.
@@ -325,7 +326,7 @@ def _kernels() -> Finding:
 
 
 def _print(title: str, findings: Iterable[Finding]) -> bool:
-    """Print findings as they come, and return True if none of them is broken."""
+    """Print each finding as soon as its test is done, and return True if no finding is broken."""
     print(f"\n{title}")
     sound = True
     for finding in findings:

@@ -28,7 +28,7 @@ __all__ = ["PARTS", "Measurement", "Sizes", "inside", "measure"]
 
 Found = Iterator[tuple[str, Any]]
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
-WHERE = ("mixed", "bytes", "floats")  # images reach the GPU in the mixed decoder, as uint8 crops, or as float32 results
+WHERE = ("mixed", "bytes", "floats")  # copy to the GPU: in the decoder, as uint8 crops, or as float32 results
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,10 @@ def launches(folder: Path, sizes: Sizes) -> Found:
 
 
 def streams(folder: Path, sizes: Sizes) -> Found:
-    """Check that results are right if the CUDA stream that uses them lags.
+    """Check that results are right even if the CUDA stream that uses the results is slow.
 
-    Two pipelines run while the stream is busy, each batch is dropped immediately, and the images' sums are compared.
+    The stream is kept busy while two pipelines run. It sums the images of each batch, and the program drops the batch
+    before the sum is computed. The sums are compared with sums that were computed without a busy stream.
     """
     count = max(2, sizes.batches // 2)
     pipe = pipeline(folder, "mixed", sizes)

@@ -27,7 +27,7 @@ _SHOWABLE = (Pipeline, Loader, torch.utils.data.DataLoader)
 
 
 def load(target: str, arguments: Sequence[str], defaults: Mapping[str, int]) -> Any:
-    """Return an object of a script, or the result of its function.
+    """Return an object of a script. If the object is a function, call the function and return its result.
 
     Args:
         target: Path of a script, optionally followed by a colon and the name of a function or another object in it.

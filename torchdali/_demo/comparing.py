@@ -17,7 +17,7 @@ REPEATS = 4  # times that each image is loaded per epoch, so that an epoch is lo
 
 
 def compare(root: Path, threads: int) -> tuple[float, float]:
-    """Return the images/s of torchdali's loader and of PyTorch's loader: medians of alternating epochs."""
+    """Return the images/s of torchdali's loader and of PyTorch's loader. Both are medians over several epochs."""
     torch.manual_seed(2)
     ours, theirs = (_loader(kind, root, threads) for kind in (DataLoader, torch.utils.data.DataLoader))
     rates = [(_rate(ours), _rate(theirs)) for _ in range(1 + ROUNDS)][1:]  # the first epoch starts threads and workers

@@ -177,7 +177,7 @@ def write(root: Path) -> list[RecipeFiles]:
 
 
 def keep(root: Path) -> int:
-    """Write all files into a new folder, or the missing files into an existing one.
+    """Write all files into a new folder, or the missing files into an existing folder.
 
     Print a report, and return the exit status: 1 if the folder contains other files.
     """

@@ -36,7 +36,7 @@ def scene() -> Array:
 
 
 def mask() -> Array:
-    """Return the number of the box that contains each pixel, 1 or 2, or 0 outside of both; ``(HEIGHT, WIDTH)``."""
+    """Return for each pixel the number of the box that contains the pixel, or 0 for no box; ``(HEIGHT, WIDTH)``."""
     pixels = np.zeros((HEIGHT, WIDTH), np.int32)
     for number, (left, top, right, bottom) in enumerate(BOXES, 1):
         rows, columns = (

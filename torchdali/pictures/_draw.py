@@ -89,7 +89,7 @@ def draw_spectrogram(values: torch.Tensor, size: int, layout: str = "") -> Image
 
     Args:
         values: ``(frequencies, times)``, or any matrix.
-        size: Maximum height in pixels; the width is at most twice that.
+        size: Maximum height in pixels; the maximum width is twice this number.
         layout: ``"ft"`` or ``"tf"`` for a spectrogram; with other layouts, the first row is at the top.
     """
     matrix = values.detach().cpu().double()

@@ -38,9 +38,9 @@ class Box:
     """A node of a drawing.
 
     Attributes:
-        key: Name of the box in edges.
-        title: First line.
-        lines: Further lines, in smaller type.
+        key: Name of the box, to which edges refer.
+        title: First line of text.
+        lines: Lines of text below the title, in a smaller font.
         kind: Determines the color: ``"cpu"``, ``"gpu"``, ``"mixed"`` or ``"output"``.
         share: Length of a bar along the lower side, as a fraction of the box's width; 0 for no bar.
         tip: Tooltip.
@@ -161,9 +161,10 @@ def _rows(places: Iterable[_Spot]) -> list[list[_Spot]]:
 
 
 def _order_layers(rows: list[list[_Spot]]) -> list[list[_Spot]]:
-    """Order each layer by the mean position of the neighbors, so that fewer lines cross.
+    """Order the boxes of each layer by the mean position of the boxes to which they are connected.
 
-    Passes over all layers alternately use the neighbors above and the neighbors below.
+    Then fewer lines cross. Each pass over all layers uses only one neighboring layer: the layer above in the first
+    pass, the layer below in the second pass, and so on.
     """
     _spread(rows)
     for sweep in range(SWEEPS):

@@ -79,7 +79,10 @@ def _scale_levels(image: torch.Tensor, low: float, high: float) -> Array:
 
 
 def to_color(pixels: Array) -> Array:
-    """Convert any number of channels to ``(..., 3)``: one channel is gray; of four or more, the first three count."""
+    """Convert any number of channels to ``(..., 3)``.
+
+    One channel becomes gray. Of four or more channels, the first three are used.
+    """
     channels = pixels.shape[-1]
     if channels == 1:
         return np.broadcast_to(pixels, (*pixels.shape[:-1], 3))

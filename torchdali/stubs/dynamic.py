@@ -1,7 +1,7 @@
 """Stubs of the dynamic mode's operators, readers and mathematical functions.
 
 If the first input of a function is a `Batch`, the result's type is `Batch`. Otherwise, the type depends on all inputs,
-and the stub says ``Any``.
+so its annotation is ``Any``.
 """
 
 from __future__ import annotations

@@ -110,9 +110,9 @@ def _input(operand: InputSpec, is_first: bool) -> str:
 def _forms(operator: Operator) -> list[tuple[Mapping[str, str], str]]:
     """Return the overloads of an operator.
 
-    An overload consists of the arguments' stub texts that it changes, by argument name, and of the result's type.
-    Several outputs are typed as a tuple, so that type checkers know their number. At run time, they are a list, as in
-    DALI.
+    An overload is a pair: a dictionary with the stub text of each argument that differs between overloads, by the
+    argument's name; and the result's type. Several outputs have the type of a tuple, so that type checkers know the
+    number of outputs. At run time, the outputs are a list, as in DALI.
     """
     schema, options = operator.schema, operator.options
     one = "_T" if schema.inputs and not schema.input(0).optional else "DataNode"

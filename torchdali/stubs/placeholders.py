@@ -80,7 +80,7 @@ class _Placeholder(types.ModuleType):
 
 
 class _LastFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """An import finder that Python asks after all others; it creates placeholder modules."""
+    """An import finder that creates placeholder modules. Python asks it after all other finders."""
 
     def __init__(self, packages: set[str]) -> None:
         self._packages = packages

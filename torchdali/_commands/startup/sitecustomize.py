@@ -19,6 +19,6 @@ replace_dataloader()
 
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [entry for entry in sys.path if entry != _here]
-_hidden = PathFinder.find_spec("sitecustomize", sys.path)  # the module that this one hides
+_hidden = PathFinder.find_spec("sitecustomize", sys.path)  # a module with the same name that this module hides
 if _hidden is not None and _hidden.loader is not None:
     _hidden.loader.exec_module(importlib.util.module_from_spec(_hidden))

@@ -4,10 +4,12 @@ The first iteration runs like a loop without capture, and the operations that it
 later iteration, the template is applied to the iteration's own data and computed, up to `_AHEAD` iterations before the
 loop reaches the iteration. When the body then makes the same calls, the calls return the computed results. The next
 loop over the same data begins with the template of the previous loop. If the first iteration of the next loop makes
-other calls, these calls become the new template.
+different calls, these calls become the new template.
+
+Recorded operations are nodes of a graph. An *edge* is an output of a node.
 
 The thread that runs the loop starts iterations. The first thread that requests a result waits for the result's
-iteration, and for all iterations that were started before it.
+iteration, and for all iterations that were started before that iteration.
 """
 
 from __future__ import annotations
@@ -100,7 +102,7 @@ class _Iteration:
     """A prepared iteration.
 
     Attributes:
-        item: The future value of the loop's variable.
+        item: Value that the loop's variable gets in this iteration.
         state: Position in the loop's data after the item.
         copies: Maps edges of the template to their copies in this iteration.
         operations: One operation per call of the template; empty without a template.
@@ -116,7 +118,8 @@ class _StartedIterations:
     """Iterations that were started and aren't finished yet, in order."""
 
     def __init__(self) -> None:
-        # Held while waiting for an iteration: other threads may use results that the loop's body passed to them.
+        # A thread holds this lock while it waits for an iteration. The loop's body may pass results to other threads,
+        # so several threads may wait.
         self._lock = threading.RLock()
         self._line: deque[_StartedIteration] = deque()
 
@@ -130,7 +133,7 @@ class _StartedIterations:
         """Finish all iterations up to `last`."""
         with self._lock:
             while not last.done:
-                # The iteration is removed only after it is done: after an interrupt, the next call still finds it.
+                # The iteration is removed only after it is done, so that the next call finds it after an interrupt.
                 self._line[0].finish()
                 self._line.popleft()
 
@@ -158,7 +161,7 @@ class _StartedIteration:
         self.done = True
 
     def result(self) -> None:
-        """Wait until the results are set, or raise the error."""
+        """Wait until the iteration's results are set, or raise the iteration's error."""
         self._line.finish(self)
         if self._error is not None:
             raise self._error
@@ -178,7 +181,7 @@ class Capture:
         template: Template of the previous loop.
 
     Attributes:
-        template: Template of this loop, for the next one.
+        template: Template of this loop, for the next loop over the same data.
     """
 
     def __init__(
@@ -294,7 +297,7 @@ class Capture:
         """Return the operation of a call of the loop's body: the prepared operation, or else the new one.
 
         Raises:
-            RuntimeError: The first iteration made another call at this position.
+            RuntimeError: The first iteration made a different call in place of this call.
         """
         operation.captured = True
         known = self._matching(operation)
@@ -311,7 +314,7 @@ class Capture:
         arguments: Mapping[str, Any],
         size: int | None,
     ) -> Any:
-        """Return the results of an equal call in the template; None if the call must be recorded."""
+        """Return the prepared results if a call equals the template's next call; None if the call must be recorded."""
         template, now = self.template, self._now
         if template is None or now is None or not self._matches or self._next_call == len(template.calls):
             return None
@@ -341,7 +344,7 @@ class Capture:
         size: int | None,
         result: Any,
     ) -> None:
-        """Record the form of a call in the first iteration."""
+        """Record a call of the first iteration, so that `repeat` recognizes equal calls in later iterations."""
         if not self._first:
             return
         results = [each for each in (result if isinstance(result, tuple) else (result,)) if each._result]

@@ -62,7 +62,11 @@ class Device(Scoped):
 
     @staticmethod
     def from_dlpack(dlpack_device: Any) -> Device:
-        """Return the device of an object with ``__dlpack_device__``, or of that method's result."""
+        """Return the device of an object with the method ``__dlpack_device__``.
+
+        Args:
+            dlpack_device: The object, or the method's result.
+        """
         pair = getattr(dlpack_device, "__dlpack_device__", lambda: dlpack_device)()
         kind = Device.type_from_dlpack(pair[0])
         return Device(kind, None if kind == "cpu" else int(pair[1]))

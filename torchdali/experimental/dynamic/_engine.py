@@ -2,7 +2,7 @@
 
 Graphs of the same structure share one executor (a *runner*), so a loop's graph is planned once. The structure consists
 of operators, constants, connections, and source lines of the user's code. Input values, the readers' records and the
-keys of random numbers are passed to each run.
+keys of random numbers are passed to each run. An *edge* is an output of a node of the graph.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class OperationEngine:
     def run(self, operations: Sequence[Operation]) -> None:
         """Compute operations and their inputs; set the results of all operations whose results are referenced."""
         for work in _works(operations):
-            # The runner is removed from the cache while it runs: another thread would create its own runner.
+            # A runner that is in use isn't in the cache, so another thread creates its own runner.
             runner = self._take(work.key) or self._runner(work, several=False)
             try:
                 outputs = runner.run(*work.arguments())
@@ -63,8 +63,9 @@ class OperationEngine:
     def begin(self, results: Sequence[OperationResult], runners: dict[Any, StructureRunner]) -> Callable[[], None]:
         """Begin to compute results; return a function that waits for the results and sets them.
 
-        Other results are not set, even if they are referenced, because another thread may change the references at any
-        moment. The caller must call the returned functions in the order in which they were returned, from any thread.
+        Results that aren't in `results` are not set, even if they are referenced, because another thread may change the
+        references at any moment. The caller must call the returned functions in the order in which they were returned,
+        from any thread.
 
         Args:
             results: The results to compute.
@@ -113,7 +114,7 @@ class OperationEngine:
             return self._runners.pop(key, None)
 
     def _put(self, key: Any, runner: StructureRunner) -> None:
-        """Cache a runner for the next graph of its structure; close the least recently used runners."""
+        """Cache a runner for the next graph with the same structure; close the runners that the cache can't hold."""
         with self._lock:
             self._runners[key] = runner
             closed = [self._runners.popitem(last=False)[1] for _ in range(len(self._runners) - _KEPT)]
@@ -240,7 +241,7 @@ def _wanted_edges(nodes: Sequence[Node], operations: Sequence[Operation]) -> lis
 
 
 def _is_small(nodes: Sequence[Node], values: dict[DataNode, TensorList]) -> bool:
-    """Return True if the samples are small, and there are few operators, which process a batch in one call."""
+    """Return True if there are few operators, each of them processes a batch in one call, and the samples are small."""
     if len(nodes) > _FEW or not all(map(_takes_batches, nodes)):
         return False
     inputs = [values[e] for n in nodes for e in n.inputs if e is not None and e in values]

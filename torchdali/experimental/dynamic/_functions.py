@@ -24,8 +24,8 @@ _OWN = ("batch_size", "device")
 def function_of(declared: Operator) -> Callable[..., Any]:
     """Create a function of tensors and batches from an operator.
 
-    The function has the operator's inputs and arguments, and further arguments: ``batch_size`` (number of samples of
-    the result, if no operand is a batch), ``device``, ``rng`` for random operators, and ``torch=True`` to return a
+    The function has the operator's inputs and arguments, and these arguments: ``batch_size`` (number of samples of the
+    result, if no operand is a batch), ``device``, ``rng`` for random operators, and ``torch=True`` to return a
     `torch.Tensor`.
     """
     signature = _signature(declared)
@@ -138,7 +138,7 @@ def _check_rng(rng: Any) -> RNG:
 
 
 def _inputs_by_name(declared: Operator, count: int, arguments: dict[str, Any]) -> list[Any]:
-    """Remove inputs that were passed by name from the arguments, and return them."""
+    """Remove the inputs that were passed by name from the arguments, and return these inputs."""
     later = [each.name for each in declared.schema.inputs[count:]]
     return [arguments.pop(name) for name in later if name in arguments]
 

@@ -23,7 +23,7 @@ class GivenValue(BatchSource):
         return prepared.outputs
 
     def state(self) -> dict[str, Any]:
-        """Return an empty state: the code that sets the values stores the position."""
+        """Return an empty state, because the code that sets the values stores the position."""
         return {}
 
 

@@ -20,12 +20,13 @@ def imread(filepaths: Any, *, device: Any = "cpu", **arguments: Any) -> Any:
     """Read and decode one image, or several.
 
     Args:
-        filepaths: A path or a list of paths; or the bytes of one path as a uint8 tensor, or of several as a batch.
+        filepaths: A path or a list of paths; or the bytes of one path as a uint8 tensor, or of several paths as a
+            batch.
         device: ``"cpu"`` or ``"gpu"``.
         arguments: Arguments of `decoders.image`.
 
     Returns:
-        A `Tensor` ``(H, W, C)`` for one path, a `Batch` for several.
+        A `Tensor` ``(H, W, C)`` for one path, a `Batch` for several paths.
 
     Raises:
         OSError: A file can't be read.

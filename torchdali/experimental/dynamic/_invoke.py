@@ -47,7 +47,7 @@ def invoke(
         batch_size: Number of samples of the result. By default, the batch size of the operands; if no operand is a
             batch, the result is a single tensor.
         place: Device of the operator; the first input's device by default.
-        rng: Generator of the random numbers, for a random operator; the call advances it.
+        rng: Generator of the random numbers, for a random operator; the call advances the generator.
 
     Returns:
         A `Tensor` or `Batch`, or a tuple of them.

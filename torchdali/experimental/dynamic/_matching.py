@@ -56,7 +56,8 @@ class CallForm:
     Args:
         declared: The operator.
         kinds: Types of the inputs, followed by types of the named arguments.
-        operands: The inputs and arguments: edges of the template, plain values, and results of `_types_and_values`.
+        operands: The inputs and arguments: edges of the template (outputs of its nodes), plain values such as numbers,
+            and results of `_types_and_values`.
         names: Names of the named arguments.
         size: The argument ``batch_size``.
         makes: Class of the results.

@@ -10,7 +10,7 @@ from torchdali.experimental.dynamic._readers import reader_of
 
 __all__ = ["is_wanted", "publish_operators"]
 
-# Operators that only pipelines have: they call Python functions while the pipeline runs, or feed data into it.
+# Only pipelines have these operators, which call Python functions while a pipeline runs, or feed data into a pipeline.
 _LEFT_OUT = (
     "python_function", "torch_python_function", "dl_tensor_python_function", "external_source",
 )  # fmt: skip

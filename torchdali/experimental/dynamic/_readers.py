@@ -35,7 +35,7 @@ _SKIPPED = {"name", "preserve", "bytes_per_sample_hint", "device"}
 
 
 class Reader:
-    """A reader with a position: `next_epoch` iterates once over its records, and a call returns the next records.
+    """A reader with a position: `next_epoch` iterates over the records of an epoch, a call returns the next records.
 
     Args:
         max_batch_size: Largest allowed batch size; also the default batch size.
@@ -43,7 +43,7 @@ class Reader:
         device: ``"cpu"``.
         num_inputs: Ignored; readers have no inputs.
         enable_checkpointing: Ignored; the state is always available.
-        _backend: A device that the operator must support, as in DALI; it has no other effect.
+        _backend: A device that the operator must support, as in DALI. The argument has no other effect.
         arguments: Arguments of the operator.
 
     Raises:
@@ -112,7 +112,7 @@ class Reader:
         Raises:
             TypeError: An argument is unknown, or can't be passed per sample.
             ValueError: An argument was also passed to the constructor, there are more samples than ``max_batch_size``,
-                or the number of samples differs from the previous call's.
+                or the number of samples differs from the number in the previous call.
         """
         size = self._size_of(batch_size)
         call = self._call_of(arguments, size)
@@ -173,7 +173,7 @@ class Reader:
     def _ahead(self, batches: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield each batch together with the reader's state directly after the batch.
 
-        The state must be stored, because further batches may be read before the loop uses this batch.
+        The state must be stored, because the reader may read more batches before the loop uses this batch.
         """
         for outputs in batches:
             yield outputs, self._state()

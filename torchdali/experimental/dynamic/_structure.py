@@ -76,7 +76,7 @@ def _value(name: str, value: Any) -> Hashable:
 
 
 class _Records:
-    """A reader's position whose next records are the records that were passed to `StructureRunner.start`."""
+    """A substitute for a reader's position. The next records are those that `StructureRunner.start` has received."""
 
     epoch = -1  # belongs to no epoch, so that nothing is read ahead
 
@@ -88,7 +88,7 @@ class _Records:
         return self.keys.popleft()
 
     def leaves_epoch(self, batch_size: int, epoch: int) -> bool:
-        """Return False: the next batch is unknown until `StructureRunner.start` is called."""
+        """Return False, because the next batch is unknown until `StructureRunner.start` is called."""
         return False
 
     def state(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class StructureRunner:
         num_threads: Number of threads.
         device: The accelerator, or None.
         size: Number of samples per batch.
-        several: True if several batches may be in flight: `start` then returns before the batch is computed.
+        several: True if `start` must return before the batch is computed, so that several batches can be started.
     """
 
     def __init__(

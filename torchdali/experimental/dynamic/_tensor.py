@@ -140,7 +140,10 @@ class Tensor(LazyValue):
         return _of_list(move(self._values(), target) if target != self.device else _clone(self))
 
     def torch(self, copy: bool = False) -> torch.Tensor:
-        """Return a torch tensor that shares this tensor's memory, or a copy of it; both support gradients."""
+        """Return a torch tensor that shares this tensor's memory, or a copied tensor if ``copy`` is True.
+
+        Both tensors support gradients.
+        """
         sample = self._sample()
         return sample.clone() if copy else sample
 

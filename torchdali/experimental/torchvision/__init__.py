@@ -30,7 +30,7 @@ from torchdali.experimental.torchvision.v2 import (
     Resize,
     ToPILImage,
     ToPureTensor,
-    __getattr__,  # noqa: F401  names the cure for missing names
+    __getattr__,  # noqa: F401  raises an error with a hint for a missing name
 )
 
 __all__ = [

@@ -152,9 +152,11 @@ def checked_probability(p: Any) -> float:
 def checked_range(values: Any, name: str, error: type[Exception] = ValueError) -> tuple[float, float]:
     """Return a checked range as ``(min, max)``.
 
+    Args:
+        error: Class of the exception if ``values`` isn't a sequence of two numbers.
+
     Raises:
         ValueError: the minimum is above the maximum.
-        error: ``values`` isn't a sequence of two numbers.
     """
     if not _is_sequence(values) or len(values) != 2 or not all(map(_is_number, values)):
         raise error(f"{name} must be a sequence of two numbers, (min, max), got {values!r}")

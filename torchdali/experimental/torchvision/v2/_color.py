@@ -19,7 +19,7 @@ class Normalize(Transform):
 
     Args:
         mean: A sequence with one mean per channel, or with one mean for all channels.
-        std: A sequence with one standard deviation per channel, or with one for all channels.
+        std: A sequence with one standard deviation per channel, or with one standard deviation for all channels.
         inplace: Must be False.
         device: ``"cpu"`` or ``"gpu"``.
 
@@ -106,8 +106,9 @@ class ColorJitter(Transform):
 
     Args:
         brightness: Range of the factors: a number ``b`` means from ``max(0, 1 - b)`` to ``1 + b``; or ``(min, max)``.
-        contrast: Likewise. A factor scales the distance of each value from half of the value range.
-        saturation: Likewise.
+        contrast: Range of the factors, like ``brightness``. A factor scales the distance of each value from half of the
+            value range.
+        saturation: Range of the factors, like ``brightness``.
         hue: Range of the hue rotations, in full turns: a number ``h`` up to 0.5 means from ``-h`` to ``h``; or
             ``(min, max)``. Hue is rotated in the YIQ color space, while torchvision uses HSV.
         device: ``"cpu"`` or ``"gpu"``.
@@ -163,17 +164,17 @@ def _turns(value: Any) -> tuple[float, float]:
 
 
 def _draw(values: Sequence[float]) -> Any:
-    """Return the number if the range contains only one, otherwise a node that draws a random number per sample."""
+    """Return the number if the range contains only one number; otherwise a node that draws a number per sample."""
     low, high = values
     return low if low == high else fn.random.uniform(range=[low, high])
 
 
 class GaussianBlur(Transform):
-    """Blur images with a Gaussian window; outside of the image, its pixels are reflected.
+    """Blur images with a Gaussian window; at the borders, the image's pixels are reflected.
 
     Args:
         kernel_size: Size of the window in pixels, an odd number; or two sizes, for height and width, as in DALI.
-        sigma: Standard deviation in pixels; or ``(min, max)``, to draw one per image.
+        sigma: Standard deviation in pixels; or ``(min, max)``, to draw a random standard deviation per image.
         device: ``"cpu"`` or ``"gpu"``.
         seed: Seed for drawing the standard deviations; -1 means the seed of the `Compose`.
 

@@ -37,9 +37,10 @@ _FLOATS = (
 class Compose:
     """A sequence of transforms that one pipeline applies.
 
-    Call a `Compose` either only with PIL images (mode L, RGB or RGBA) or only with tensors ``(..., C, H, W)``. It
-    returns the type of its input, unless the list contains `ToPureTensor`, `PILToTensor` or `ToPILImage`; the last of
-    these transforms determines the type. Random transforms draw new numbers for each image of a tensor.
+    Call a `Compose` either only with PIL images (mode L, RGB or RGBA) or only with tensors ``(..., C, H, W)``. The
+    result has the same type as the input, unless the list contains `ToPureTensor`, `PILToTensor` or `ToPILImage`. The
+    last of these transforms in the list determines the type. Random transforms draw new numbers for each image of a
+    tensor.
 
     The first call in each process builds the pipeline, so that a `Compose` may be pickled and forked. Several threads
     may call a `Compose`; their calls run one after the other.

@@ -28,7 +28,8 @@ __all__ = [
 PaddingMode = Literal["constant", "edge", "reflect", "symmetric"]
 
 
-# Typed as Any: type checkers see the implementations' parameters, some of which torchdali fills in at a call.
+# torchdali passes some parameters of these operators itself. Without the type Any, type checkers would report them as
+# missing.
 _resize: Any = _vision.vision_resize
 _center_crop: Any = _vision.vision_center_crop
 _pad: Any = _vision.vision_pad
@@ -162,7 +163,7 @@ class Pad(Transform):
         fill: Color of the border: one number, or one number per channel. None means 0. A dict maps the image's class
             (``torch.Tensor`` or ``PIL.Image.Image``) or ``"others"`` to a color.
         padding_mode: ``"constant"``; ``"edge"``, which repeats the outermost pixel; ``"symmetric"``, which mirrors the
-            image at its edge; or ``"reflect"``, which mirrors it without repeating the outermost pixel.
+            image at its edge; or ``"reflect"``, which mirrors the image without repeating the outermost pixel.
         device: ``"cpu"`` or ``"gpu"``.
 
     Raises:

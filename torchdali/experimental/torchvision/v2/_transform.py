@@ -39,14 +39,14 @@ class Transform:
         return images
 
     def place(self, images: Any) -> Any:
-        """Return the images on the transform's device; they are copied if necessary."""
+        """Return the images on the transform's device. Images on another device are copied."""
         here = images.device
         if here not in ("cpu", "gpu") or here == self.device:
             return images
         return images.gpu() if self.device == "gpu" else images.cpu()
 
     def __call__(self, data_input: Any) -> Any:
-        """Raise an error: use the transform in a `Compose`, or a function of `functional` for eager processing.
+        """Raise an error, because only a `Compose` can apply the transform. `functional` has functions for images.
 
         Raises:
             RuntimeError: always.

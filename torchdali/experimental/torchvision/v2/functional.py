@@ -1,7 +1,7 @@
 """The transforms as functions of PIL images (L, RGB, RGBA) and tensors ``(..., C, H, W)``.
 
-The functions run eagerly. A PIL image gives a PIL image; a tensor gives a tensor with the same leading axes. With
-``device="gpu"``, a function computes on the accelerator, and a tensor that it returns is on the accelerator.
+The functions run eagerly. For a PIL image, a function returns a PIL image. For a tensor, it returns a tensor with the
+same leading axes. With ``device="gpu"``, a function computes on the accelerator, and a returned tensor stays on it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def gaussian_blur(
 ) -> Any:
     """Blur an image; see `GaussianBlur`.
 
-    If ``sigma`` is a range, one value for the whole call is drawn from it, with the generator of Python's `random`.
+    If ``sigma`` is a range, Python's `random` draws one value from the range for the whole call.
     """
     blur = GaussianBlur(kernel_size, sigma)
     chosen = random.uniform(*blur.sigma)
