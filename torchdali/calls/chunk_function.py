@@ -25,7 +25,7 @@ Body = Callable[..., Any]
 
 
 def unless_tested(error: Exception) -> None:
-    """Ignore the failure of a batched implementation whose samples succeeded one by one; in tests, raise an error.
+    """Ignore that a batched implementation failed on samples that succeeded one by one. In tests, raise an error.
 
     Raises:
         RuntimeError: The environment variable ``TORCHDALI_BROKEN_BODIES`` is ``raise``.
@@ -37,10 +37,11 @@ def unless_tested(error: Exception) -> None:
 
 
 class _Reports(threading.local):
-    """The function that receives the failures of batched implementations in this thread.
+    """The function to which this thread reports failures of batched implementations.
 
     Attributes:
-        receiver: Function that is called with the exception. Code that runs implementations sets it temporarily.
+        receiver: Function that is called with the exception. Code that runs implementations sets this attribute
+            temporarily.
     """
 
     def __init__(self) -> None:
@@ -51,7 +52,7 @@ reports = _Reports()
 
 
 def report(error: Exception) -> None:
-    """Report that a batched implementation failed, but its samples succeeded one by one."""
+    """Report that a batched implementation failed on samples that succeeded one by one."""
     reports.receiver(error)
 
 
@@ -67,7 +68,7 @@ class ChunkFunction:
         dtypes: Dtypes of the first input that ``ragged`` accepts; empty for all.
         empty: Function that allocates memory for the results of ``ragged``. Without this function, ``ragged`` is called
             only for samples of at most `MOST_BYTES` in total.
-        stacks: True to stack small results of single samples into one tensor even if the inputs aren't one tensor.
+        stacks: True to stack small results into one tensor even if the inputs aren't one tensor.
         on_device: Implementation for a whole batch on an accelerator; None if the operator has none.
     """
 
@@ -125,7 +126,7 @@ class ChunkFunction:
         return result if out is None else put(out, result)
 
     def _fit(self, data: Any) -> bool:
-        """Return whether ``ragged`` accepts samples: they must be small, on the CPU, and of a supported dtype."""
+        """Return whether ``ragged`` accepts the samples. They must be small, on the CPU, and of a supported dtype."""
         if not len(data):
             return False
         if isinstance(data, (PackedSamples, torch.Tensor)):

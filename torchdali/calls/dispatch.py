@@ -295,7 +295,7 @@ def _check_devices(declared: Operator, inputs: Sequence[DataNode | None], device
 def run_now(declared: Operator, checked: CheckedCall, rng: BatchRng | None = None) -> Any:
     """Run immediately on tensors or `TensorList`s. Return tensors if no input or argument is a `TensorList`.
 
-    The results share no memory with the inputs, unless the operator may return views.
+    The results share memory with the inputs only if the operator may return views.
     """
     alone = not any(isinstance(v, TensorList) for v in [*checked.inputs, *checked.per_sample.values()])
     inputs = [None if v is None else _as_batch(v) for v in checked.inputs]

@@ -66,7 +66,7 @@ def taken_layout(declared: Operator, layout: str, ndim: int | None) -> str:
 
 
 def taken_layouts(declared: Operator, inputs: Sequence[TensorList | None]) -> tuple[str, ...]:
-    """Return the layouts of all inputs. If the first one is unset, it is assumed as in `taken_layout`."""
+    """Return the layouts of all inputs. If the first input has no layout, assume a layout as in `taken_layout`."""
     layouts = ["" if v is None else v.layout() for v in inputs]
     first = inputs[0] if inputs else None
     if first is not None and not layouts[0] and declared.schema.inputs[0].takes.layouts:
@@ -105,5 +105,5 @@ def number_of_axes(batch: TensorList) -> int | None:
 
 
 def fitting(layout: str, ndim: int) -> str:
-    """Return a layout if it has `ndim` axes; "" if not, because the operator changed the number of axes."""
+    """Return a layout if it has `ndim` axes; otherwise "", because the operator has changed the number of axes."""
     return layout if len(layout) == ndim else ""

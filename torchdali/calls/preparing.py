@@ -105,7 +105,7 @@ def _prepare(
 
 
 def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], layout: str) -> Body | None:
-    """Return the batched implementation of a form, with bound constants; None if the operator has none."""
+    """Return the batched implementation for `form` (see `decorators.chunk`); None if the operator has none."""
     if form not in declared.chunks:
         return None
     body, defaults = declared.chunks[form], declared.schema.defaults
@@ -124,7 +124,7 @@ def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], lay
 
 
 def _as_frames(declared: Operator, constants: Mapping[str, Any], layout: str) -> Body | None:
-    """Build an implementation that processes equal-shaped samples as frames of one sample; None if unsupported."""
+    """Return an implementation that processes samples of one shape as frames of one sample; None if unsupported."""
     if not declared.has("frames") or not layout or "F" in layout:
         return None
     takes = declared.schema.inputs[0].takes

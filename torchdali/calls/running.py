@@ -26,7 +26,7 @@ __all__ = ["Bodies", "column_of", "run_batch", "stacked_if_small"]
 _NO_NAMES: frozenset[str] = frozenset()
 
 Bodies: TypeAlias = dict[tuple[tuple[str, ...], frozenset[str]], ChunkFunction]
-"""Prepared operators, by the layouts of the inputs and the names of the arguments that are passed per frame."""
+"""Cache of prepared operators. The key has the inputs' layouts and the names of arguments that are passed per frame."""
 
 
 def run_batch(
@@ -40,7 +40,7 @@ def run_batch(
 ) -> tuple[TensorList, ...]:
     """Run an operator over one batch, sample by sample or as a whole.
 
-    This function defines an operator's results. Other ways to run the operator must give the same results.
+    This function defines an operator's results. All other code that runs an operator must return the same results.
 
     Args:
         declared: The operator.
@@ -101,7 +101,7 @@ def _items(batch: TensorList, chunk: ChunkFunction) -> Items:
 
 
 def column_of(batch: TensorList, per_frame: bool) -> Column:
-    """Return the values of a per-sample argument; None for samples that don't exist in a branch.
+    """Return the values of a per-sample argument. The value is None if a sample doesn't exist in a branch.
 
     If `per_frame` is true, each value is a list with one value per frame.
     """

@@ -1,9 +1,9 @@
-"""Operators that edit the program of an image before it is decoded.
+"""Operators that edit the program of an image before the image is decoded.
 
-An `ImageProgram` describes how to decode and transform one image. A decoder and the operators after it edit the
-program, one after the other. Then one call of the native library renders the program. The transforms of
-`torchdali.DataLoader` are a single operator, which isn't part of a chain. `graph.rewrite` finds the chains of
-operators, and ``ops/_decode_chain.py`` runs the chains.
+An `ImageProgram` describes how to decode and transform one image. A *chain* is a decoder and the operators after it.
+The operators of a chain edit the program, one after the other. Then one call of the native library renders the program,
+which means that it decodes and transforms the image. `graph.rewrite` finds the chains in a graph, and
+``ops/_decode_chain.py`` runs the chains.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["ChainPart", "DecodeChain", "Edit", "Narrow", "Narrowing"]
 Narrow = Callable[[ImageProgram, Mapping[str, Any], Any], "ImageProgram | None"]
 """Function that edits a program for one operator.
 
-Its arguments are the program, the sample's arguments and the sample's random numbers. It returns the edited program, or
-None if the sample must be processed by the operator's implementation, which works on pixels. This implementation also
-runs if the function raises an error, and raises the error again.
+The function receives the program, the sample's arguments and the sample's random numbers. It returns the edited
+program, or None if the sample must be processed by the operator's implementation, which works on pixels. If the
+function raises an error, the implementation also runs, and raises the error again.
 """
 
 
@@ -37,11 +37,11 @@ class Edit(NamedTuple):
 
     Attributes:
         narrow: Function that edits the program of a sample; None if the operator only changes options.
-        options: Function that edits the options, which are the same for all samples. It returns None if the operator
-            can't follow the earlier operators.
+        options: Function that edits the options, which are the same for all samples. The function returns None if the
+            operator can't be in a chain after the operators that have edited the options.
         numbers: Approximate number of random numbers per sample.
-        finish: Function that changes the rendered image in place, and may draw further random numbers; None if there is
-            nothing to change.
+        finish: Function that changes the rendered image in place, and receives the sample's random numbers; None if the
+            image needn't be changed.
     """
 
     narrow: Narrow | None = None
@@ -91,7 +91,7 @@ class ChainPart:
     Attributes:
         operator: Name of the operator.
         constants: Arguments that are the same for all samples.
-        per_sample: The chain's argument that contains the values of each per-sample argument, by name.
+        per_sample: Maps the operator's name of each per-sample argument to the chain's name of the argument.
     """
 
     operator: str
@@ -101,7 +101,7 @@ class ChainPart:
 
 @dataclass(frozen=True, eq=False)
 class DecodeChain:
-    """A decoder and operators after it. Each operator processes the previous operator's result.
+    """A decoder and the operators after it. Each operator processes the previous operator's result.
 
     Attributes:
         parts: The decoder and the operators, in order.

@@ -145,7 +145,7 @@ _ARRAYS = (np.ndarray, np.generic, torch.Tensor)
 
 
 def is_other_array(value: Any) -> bool:
-    """Return whether a value of another library can be converted to a NumPy array."""
+    """Return whether a value is an array that isn't from NumPy, torch or torchdali, but that NumPy can convert."""
     ours = (DataNode, TensorList, np.ndarray, np.generic, torch.Tensor)
     return hasattr(value, "__array__") and not isinstance(value, ours) and not hasattr(value, "torch")
 

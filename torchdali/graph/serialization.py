@@ -1,8 +1,8 @@
 """Convert a graph to JSON values and back, and draw it.
 
 Only data is saved. If an argument is a Python object (a callback, a source, a module), an error names the operator.
-When a graph is loaded, operators are looked up by name. The modules that declare the user's operators must be imported
-before.
+When a graph is loaded, operators are looked up by name, so the modules that declare the user's operators must already
+be imported.
 
 Files are treated as untrusted: when a file is loaded, operators, arguments, conditions and line numbers are checked by
 type and against the schemas. Code from the file is never executed. But the file selects operators and paths: a reader
@@ -38,7 +38,7 @@ T = TypeVar("T")
 def encode(value: Any) -> Json:
     """Convert a value to JSON.
 
-    A value of a type that JSON lacks becomes ``{kind: content}``; `_DECODERS` has the kinds.
+    A value of a type that JSON lacks becomes ``{kind: content}``, for example ``{"dtype": "uint8"}``.
 
     Raises:
         TypeError: The value is a Python object that isn't data.
@@ -244,7 +244,7 @@ def _reading(where: str) -> Iterator[None]:
 
 
 def _node(saved: Json, before: list[Node]) -> Node:
-    """Read a node. Its inputs must be outputs of the nodes before it."""
+    """Read a node. The node's inputs must be outputs of the nodes in `before`."""
     if _is(saved, dict).keys() != _KEYS:
         raise ValueError(f"expected the fields {', '.join(sorted(_KEYS))}, got {', '.join(saved)}")
     operator = _operator(_is(saved["operator"], str))

@@ -11,11 +11,11 @@ __all__ = ["ApiCheck"]
 
 
 class ApiCheck:
-    """Raises an error if a program mixes ways of running a pipeline, because they count batches differently.
+    """Raises an error if a program mixes the styles of running a pipeline, which count batches differently.
 
     Attributes:
         enabled: True to raise errors; False to allow mixing.
-        driven: The way of the earlier calls; None before the first call.
+        driven: The style of the first call; None before the first call.
     """
 
     def __init__(self) -> None:
@@ -24,12 +24,12 @@ class ApiCheck:
         self._inside = False
 
     def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Return a guard for a method's call; see `Pipeline.driven_by`."""
+        """Return a context for the code of a method that runs batches; see `Pipeline.driven_by`."""
         return _INSIDE if self._inside else _Driving(self, api)
 
 
 class _Inside(AbstractContextManager[None]):
-    """A guard for nested calls, which does nothing."""
+    """A context for nested calls, which does nothing."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ _INSIDE = _Inside()
 
 
 class _Driving(AbstractContextManager[None]):
-    """A guard that checks and records the style of a call."""
+    """A context that checks and records the style of a call."""
 
     __slots__ = ("_api", "_check")
 

@@ -48,7 +48,7 @@ def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[No
 
     Raises:
         ValueError: An operator doesn't support the pipeline's device.
-        Exception: An error of a source.
+        Exception: A source can't be opened.
     """
     options.output_specs.each(len(graph.outputs))
     _check_constants(graph)

@@ -54,9 +54,9 @@ def feed(running: Executor, which: Any, data: Any, layout: str | None, stream: A
 
 
 def as_given(running: Executor, name: str, data: Any) -> Mapping[Node, SourceBatch]:
-    """Convert data to a batch of a source, as ``{node: batch}``. Return {} if the source must be fed.
+    """Convert data to a batch of a source, as ``{node: batch}``. Return {} if the data must be passed to `feed`.
 
-    Sources that turn one input into several batches, for example videos, must be fed.
+    `feed` is necessary if a source turns one input into several batches, for example if the input is a video.
     """
     source = find_source(running, name)
     if not hasattr(source, "convert"):

@@ -277,7 +277,7 @@ class PipelineOptions:
         return self.depths[1]
 
     def saved_arguments(self) -> dict[str, Any]:
-        """Return the arguments that are saved: all but the user's Python objects and the checkpoint."""
+        """Return the arguments that `Pipeline.serialize` saves: all except Python objects and the checkpoint."""
         return {name: getattr(self, name) for name in _SAVED}
 
 

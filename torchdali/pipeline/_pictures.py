@@ -117,9 +117,9 @@ def _is_alone(node: Node) -> bool:
 
 
 def _rename_places(executor: Executor, copy: Executor) -> Mapping[str, Any]:
-    """Return the position of an executor for a copy of its pipeline that has other outputs.
+    """Return an executor's position, for a copy of the pipeline that has other outputs.
 
-    The copy's labels of readers and sources replace the original labels.
+    In the copy, readers and sources have other labels, so the labels in the position are replaced.
     """
     names = {label: node.name for node, label in checkpoint.labels(executor.plan.graph).items()}
     labels = {node.name: label for node, label in checkpoint.labels(copy.plan.graph).items()}
@@ -182,7 +182,7 @@ def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) ->
 
 
 def _known_arguments(graph: Graph) -> dict[str, Any]:
-    """Return those arguments of `show` that follow from the graph: normalizations and the format of boxes."""
+    """Return the arguments of `show` that the graph determines: normalizations and the format of boxes."""
     names = [_name(edge, k) for k, edge in enumerate(graph.outputs)]
     undone = {name: _normalization(edge) for name, edge in zip(names, graph.outputs, strict=True)}
     known: dict[str, Any] = {"normalizations": {name: each for name, each in undone.items() if each is not None}}

@@ -67,7 +67,7 @@ def _of_channels(node: Node) -> str:
 def _of_bytes(node: Node) -> str:
     """Return a warning if an operator on pixels receives the encoded bytes of files; otherwise "".
 
-    Most operators on pixels reject these bytes. The others would process the bytes as pixels.
+    Most operators on pixels reject these bytes. The other operators would process the bytes as pixels.
     """
     edge = node.inputs[0] if node.inputs else None
     if not node.operator.has("pixels") or edge is None or edge.source is None or edge.index:

@@ -1,7 +1,7 @@
 """Tensors and batches with DALI's interface, which contain plain torch tensors.
 
-A `Tensor` is one torch tensor with a layout. A `TensorList` is a batch: one torch tensor whose first dimension is the
-batch, a list with one torch tensor per sample, or another form of `_storage.py`.
+A `Tensor` is one torch tensor with a layout. A `TensorList` is a batch. It contains one torch tensor whose first
+dimension is the batch, one torch tensor per sample, or one block of memory with all samples.
 """
 
 from __future__ import annotations

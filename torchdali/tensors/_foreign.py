@@ -53,7 +53,7 @@ def _share(object: Any, device: str) -> torch.Tensor | None:
 
 
 def _device_of(object: Any) -> torch.device:
-    """Return the GPU of the data; the current GPU if the object does not specify one."""
+    """Return the GPU of an object's data. If the object does not specify a GPU, return the current GPU."""
     device = getattr(object, "device", None)
     if isinstance(device, torch.device):
         return device
@@ -110,8 +110,8 @@ class _DeviceMemory:
 def copy_to_device(tensor: torch.Tensor, ptr: int | ctypes.c_void_p, cuda_stream: Any, non_blocking: bool) -> None:
     """Copy a tensor's elements in row-major order, without gaps, to an address on the tensor's device.
 
-    The copying stream first waits for the current stream, on which the tensor was computed. The tensor's memory isn't
-    reused before the copy has finished.
+    `cuda_stream`, on which the copy runs, first waits for the current stream, on which the tensor was computed. The
+    tensor's memory isn't reused before the copy has finished.
     """
     if tensor.device.type == "cpu":  # "device" data of a pipeline with device_id="cpu"
         return copy_to_memory(tensor, ptr)

@@ -29,7 +29,7 @@ def attributes(dtype: torch.dtype | None, layout: str, device: str) -> list[str]
 
 
 def name_of(dtype: torch.dtype | None) -> str:
-    """Return the name of a dtype: DALI's name if it has one, else torch's."""
+    """Return DALI's name of a dtype. If DALI doesn't have the dtype, return torch's name."""
     try:
         return str(DALIDataType.NO_TYPE if dtype is None else from_torch_dtype(dtype))
     except TypeError:  # the user's function may return dtypes that DALI doesn't have

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from torch import Tensor as TorchTensor  # inside of the class, `Tensor.torch` hides the module
+from torch import Tensor as TorchTensor  # in the class `Tensor`, the name `torch` is a method and not the module
 
 from torchdali.tensors._foreign import (
     as_torch,
@@ -20,13 +20,9 @@ from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype, to_torch_dt
 
 
 def no_attribute(holder: object, name: str, way: str) -> AttributeError:
-    """Build the error for a missing attribute.
+    """Build the error for an object without the attribute `name`.
 
-    Args:
-        holder: The object without the attribute.
-        name: Name of the attribute.
-        way: Code that converts the object to a torch tensor. If torch tensors have the attribute, the message suggests
-            this code.
+    If torch tensors have the attribute, the message suggests the code `way`, which converts the object to a tensor.
     """
     hint = f"; PyTorch tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
     return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}", name=name)
@@ -79,7 +75,10 @@ class Tensor:
         return self._layout
 
     def set_layout(self, layout: str | None, /) -> None:
-        """Set the names of the axes; ValueError if the layout isn't empty and doesn't have one letter per axis."""
+        """Set the names of the axes.
+
+        Raises ValueError if the layout isn't empty and doesn't have one letter per axis.
+        """
         self._layout = checked_layout(layout, self._tensor.dim())
 
     def source_info(self) -> str:
@@ -87,7 +86,7 @@ class Tensor:
         return self._source_info or ""
 
     def get_property(self, name: str, /) -> str | None:
-        """Return the property ``"layout"`` or ``"source_info"``; None if it is empty, and for other names."""
+        """Return the ``"layout"`` or the ``"source_info"``. If it is empty, or `name` is another name, return None."""
         return {"layout": self._layout, "source_info": self._source_info}.get(name) or None
 
     def reinterpret(self, new_type: DALIDataType) -> None:
@@ -98,9 +97,9 @@ class Tensor:
         self._tensor = reinterpret(self._tensor, new_type)
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Remove all axes of length 1 in place; with `dim`, only this axis if its length is 1.
+        """Remove all axes of length 1 in place. With `dim`, remove only the axis `dim`, and only if its length is 1.
 
-        Returns whether an axis was removed. Raises RuntimeError for an axis that does not exist.
+        Returns whether an axis was removed. Raises RuntimeError if the axis `dim` does not exist.
         """
         ndim = self._tensor.dim()
         if dim is not None and not -ndim <= dim < ndim:
@@ -172,7 +171,7 @@ class TensorCPU(Tensor):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """NumPy's description of the memory, so that ``numpy.asarray(tensor)`` shares it."""
+        """NumPy's description of the memory, so that ``numpy.asarray(tensor)`` shares the memory."""
         interface: dict[str, Any] = self._tensor.numpy().__array_interface__
         return interface
 
@@ -208,7 +207,7 @@ class TensorGPU(Tensor):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Description of the memory, with which other libraries can share it."""
+        """Description of the memory, so that other libraries can share the memory."""
         interface: dict[str, Any] = self._tensor.__cuda_array_interface__
         return interface
 
@@ -235,9 +234,8 @@ class TensorGPU(Tensor):
         """Copy the elements in row-major order, without gaps, to an address on the same device.
 
         Args:
-            ptr: The address.
             cuda_stream: Stream on which to copy; the current stream if None.
-            non_blocking: Return before the copy has finished.
+            non_blocking: True to return before the copy has finished.
             use_copy_kernel: Accepted for compatibility.
         """
         copy_to_device(self._tensor, ptr, cuda_stream, non_blocking)
@@ -293,7 +291,7 @@ def checked_layout(layout: str | None, ndim: int | None) -> str:
 
 
 def reinterpret(tensor: TorchTensor, new_type: DALIDataType) -> TorchTensor:
-    """Return a view of the same bytes as another dtype of the same size; RuntimeError if the sizes differ."""
+    """Return a view of the same bytes as another dtype. Raise RuntimeError if the dtypes differ in size."""
     if not isinstance(new_type, DALIDataType):
         raise TypeError(f"a type must be a DALIDataType, got a {type(new_type).__name__}")
     dtype = None if new_type == DALIDataType.NO_TYPE else to_torch_dtype(new_type)

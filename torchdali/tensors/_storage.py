@@ -1,7 +1,7 @@
 """Storage of the samples of a batch: one tensor, one block of memory, or one tensor per sample.
 
 All storage classes have the same interface. Storage objects are immutable, except for cached views of the samples, so
-several batches may share an object. A batch that needs its samples in another form replaces its storage object.
+several batches may share an object. To store its samples differently, a batch replaces its storage object.
 """
 
 from __future__ import annotations
@@ -83,25 +83,25 @@ class SampleStorage:
         return Dense(torch.stack(self.samples()))
 
     def pack(self) -> tuple[SampleStorage, torch.Tensor]:
-        """Return a storage with all samples, in order, in one block of memory, and this block as a 1D tensor."""
+        """Store all samples, in order, in one block of memory. Return the new storage, and the block as a 1D tensor."""
         if self.is_uniform():
             return self.stack().pack()
         packed = self._in_order(torch.cat([sample.reshape(-1) for sample in self.samples()]))
         return packed, packed.flat
 
     def _in_order(self, flat: torch.Tensor) -> PackedSamples:
-        """Return a storage of samples with the same shapes, stored one after the other in `flat`."""
+        """Return a storage of samples that are one after the other in `flat`, and have these samples' shapes."""
         shapes = self.shape()
         sizes = map(math.prod, shapes[:-1])
         return PackedSamples(flat, list(itertools.accumulate(sizes, initial=0)), shapes)
 
     def reinterpret(self, new_type: DALIDataType) -> SampleStorage:
-        """Reinterpret the bytes as elements of another dtype; RuntimeError if the sizes differ."""
+        """Reinterpret the bytes as elements of another dtype. Raise RuntimeError if the dtypes differ in size."""
         samples = [reinterpret(sample, new_type) for sample in self.samples()]
         return SeparateSamples(samples, self.device, to_torch_dtype(new_type), self.ndim())
 
     def on_cpu(self) -> SampleStorage:
-        """Return a copy in main memory, made in one transfer."""
+        """Copy all samples to main memory in one transfer."""
         samples = self.samples()
         if not samples:
             return SeparateSamples([], CPU, self.dtype, self.ndim())
@@ -163,13 +163,14 @@ class Dense(SampleStorage):
 
 
 class SeparateSamples(SampleStorage):
-    """One tensor or NumPy array per sample, of any shapes. Only this form can be empty, and then may lack a dtype.
+    """One tensor or NumPy array per sample, of any shapes. Batches without samples also have this storage.
 
     Args:
-        samples: The samples. The list itself is stored, not a copy. An item may be None: a sample of another branch.
+        samples: The samples. The list itself is stored, not a copy. An item is None if its sample belongs to another
+            branch of an ``if``.
         device: Device of the samples.
-        dtype: Dtype of the elements; used only without tensors.
-        ndim: Number of axes of a sample; used only without tensors.
+        dtype: Dtype of the elements; used only if there are no tensors.
+        ndim: Number of axes of a sample; used only if there are no tensors.
         arrays: NumPy arrays, instead of `samples`: at least one array, all of the same dtype and number of axes,
             contiguous and writable. Tensors that share the arrays' memory are created only when they are needed,
             because that is slow and releases the GIL.
@@ -192,12 +193,7 @@ class SeparateSamples(SampleStorage):
 
     @classmethod
     def of_arrays(cls, arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> SeparateSamples:
-        """Create a storage of NumPy arrays.
-
-        Args:
-            arrays: The samples; see `SeparateSamples`.
-            dtype: Dtype of the arrays.
-        """
+        """Create a storage of NumPy arrays of dtype `dtype`; see `SeparateSamples`."""
         return cls(None, CPU, dtype, arrays[0].ndim, arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -246,7 +242,8 @@ class PackedSamples(SampleStorage):
         flat: The memory as a one-dimensional tensor.
         offsets: Index of each sample's first element in `flat`.
         shapes: Shapes of the samples. All samples are contiguous and have the same number of axes.
-        rows: The memory as rows ``(n, ...)``, and each sample's number of rows; None if the samples aren't consecutive.
+        rows: The memory as rows ``(n, ...)``, and each sample's number of rows. None if the samples aren't one directly
+            after the other.
         turned: True if each sample is the transpose of the matrix of its rows. Then an operator can process the rows of
             all samples in one call. Before the samples become a batch, `straight` converts them.
     """
@@ -318,7 +315,7 @@ class PackedSamples(SampleStorage):
         return super().pack() if self.rows is None else (self, self.flat)
 
     def move(self, device: torch.device) -> PackedSamples:
-        """Return a copy on a device, made in one transfer. The method doesn't wait for the transfer."""
+        """Copy all samples to a device in one transfer, without waiting for the end of the transfer."""
         return PackedSamples(self.flat.to(device, non_blocking=True), self.offsets, self._shapes)
 
     def on_cpu(self) -> PackedSamples:

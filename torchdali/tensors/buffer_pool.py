@@ -22,13 +22,13 @@ __all__ = ["BufferPool", "Bytes", "Lease", "Loan", "release_unused"]
 Bytes = npt.NDArray[np.uint8]
 _POOLED = 1 << 20  # bytes; for smaller tensors, the allocator is as fast
 _SPARE = 4  # a block may be larger than its tensor by at most 1/_SPARE of the tensor's size
-_KEEP = 4  # largest number of free blocks; more would help only a consumer that releases many batches at a time
+_KEEP = 4  # largest number of free blocks; more blocks would help only a program that releases many batches at a time
 
 
 class Lease(np.ndarray[tuple[int], np.dtype[np.uint8]]):
-    """A view of a block in use.
+    """A view of a block that tensors use.
 
-    Tensors keep this object alive, so that it is deleted with the last tensor that shares the block.
+    The tensors keep this object alive, so it is deleted together with the last tensor that shares the block.
     """
 
 
@@ -41,7 +41,7 @@ class Loan(weakref.ref[Lease]):
 
 
 class _FreeBlocks:
-    """Blocks that no tensor uses, and their lock. All pools of plain memory share one object of this class."""
+    """Blocks that no tensor uses, and a lock. All pools of plain (not pinned) memory share one object of this class."""
 
     def __init__(self) -> None:
         self.blocks: list[Bytes] = []
@@ -52,7 +52,7 @@ class BufferPool:
     """A pool of memory blocks for batch tensors. Pools of plain memory share their free blocks.
 
     Args:
-        pinned: Use pinned memory, for asynchronous copies to a device.
+        pinned: True to use pinned memory, for asynchronous copies to a device.
     """
 
     _smallest = _POOLED
@@ -106,7 +106,7 @@ class BufferPool:
         return (memory if lease.nbytes == size else memory[:size]).view(dtype).view(shape)
 
     def _block_size(self, size: int) -> int:
-        """Return the size of the block for a tensor of `size` bytes."""
+        """Return the number of bytes of the block for a tensor of `size` bytes. Subclasses may override this method."""
         return size
 
     def _take(self, size: int) -> Bytes:
@@ -133,11 +133,11 @@ class BufferPool:
         return None
 
     def _make_block(self, size: int) -> Bytes:
-        """Return a new block."""
+        """Create a block."""
         return torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
 
     def _drop_block(self, blocks: list[Bytes]) -> None:
-        """Do nothing. Subclasses may override this method, which is called with the lock after blocks were removed."""
+        """Do nothing. Subclasses may override this method, to use the removed blocks. The caller holds the lock."""
 
     def _collect(self) -> None:
         """Move the blocks of deleted tensors to the free blocks. The caller must hold the lock."""

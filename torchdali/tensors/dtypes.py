@@ -242,7 +242,7 @@ def _unknown_type(framework_type: object) -> TypeError:
 
 
 class TensorLayout:
-    """The names of a tensor's axes, one letter each, for example ``"HWC"``. It can be compared with a str."""
+    """The names of a tensor's axes, one letter each, for example ``"HWC"``. A layout can be compared with a str."""
 
     __slots__ = ("_axes",)
 
@@ -286,7 +286,7 @@ def _axes_of(layout: object) -> str:
 
 
 class SampleInfo:
-    """The position of a sample. `external_source` passes it to sources that return single samples.
+    """The position of a sample. `external_source` passes this object to callbacks that return single samples.
 
     Args:
         idx_in_epoch: Index of the sample in the epoch.
@@ -309,7 +309,7 @@ class SampleInfo:
 
 
 class BatchInfo:
-    """The position of a batch. `external_source` passes it to sources that return whole batches.
+    """The position of a batch. `external_source` passes this object to callbacks that return whole batches.
 
     Args:
         iteration: Index of the batch in the epoch.
@@ -332,5 +332,5 @@ class CUDAStream:
 
     @property
     def ptr(self) -> int:
-        """The handle, which is an address."""
+        """The handle of the stream, which is an address."""
         return self._ptr

@@ -4,12 +4,11 @@ If the condition of an ``if`` is a node, both branches run while the pipeline is
 gets the branch's condition, so that its operator later runs only for the samples of the branch. Then the values of the
 variables that the branches set are merged. Other conditions work as in Python.
 
-Callables that the pipeline function calls are also rewritten when they are called: functions, methods, objects with a
-`__call__`, torch modules, and `functools.partial` objects. Installed code isn't rewritten, nor is code marked with
-`do_not_convert`.
+Functions, methods, objects with a `__call__`, torch modules, and `functools.partial` objects that the pipeline function
+calls are also rewritten when they are called. Installed code and code marked with `do_not_convert` isn't rewritten.
 
-Loops and other constructs that can't be rewritten stay unchanged. If their condition is a node, an error explains the
-alternative; see `python_only`.
+Loops and other constructs that can't be rewritten stay unchanged. If a node is the condition of an unchanged construct,
+an error suggests other code; see `python_only`.
 """
 
 from __future__ import annotations
@@ -60,12 +59,8 @@ def do_not_convert(func: F) -> F:
 def convert(function: Callable[..., Any], *, always: bool = False) -> Callable[..., Any]:
     """Return a function in which ``if``, ``and``, ``or`` and ``not`` also work on nodes.
 
-    Args:
-        function: The function.
-        always: True to also rewrite a function of an installed package.
-
-    Returns:
-        The rewritten function; the function itself if it can't or needn't be rewritten.
+    A function that can't or needn't be rewritten is returned unchanged. A function of an installed package is rewritten
+    only if `always` is true.
     """
     if isinstance(function, types.MethodType):
         return types.MethodType(convert(function.__func__), function.__self__)
@@ -150,7 +145,7 @@ def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
 
     Args:
         code: Code of the function.
-        class_name: Name of the class around the function, or "".
+        class_name: Name of the class around the function; "" without a class.
     """
     if RUNTIME in code.co_freevars:
         return None

@@ -127,12 +127,12 @@ def if_else(
     put: Callable[[tuple[Any, ...]], None],
     names: tuple[str, ...],
 ) -> None:
-    """Run an ``if``: one branch for a Python value; for a node, both branches, and merge the values that they set.
+    """Run an ``if``. If the condition is a node, run both branches and merge the values; otherwise run one branch.
 
     Args:
         test: The condition.
-        body: The branch for True.
-        orelse: The branch for False.
+        body: The branch for a true condition.
+        orelse: The branch for a false condition.
         get: Function that returns the values of the variables, attributes and elements that the branches set.
         put: Function that sets these values.
         names: Names of the variables, attributes and elements, in the same order.
@@ -189,7 +189,7 @@ def and_(left: Any, right: Callable[[], Any], *variables: Any) -> Any:
     Args:
         left: The left operand.
         right: Function that returns the right operand.
-        variables: Getter, setter and names of the variables that `right` sets; empty if it sets none.
+        variables: Getter, setter and names of the variables that `right` sets; empty if `right` sets no variables.
     """
     if not isinstance(left, DataNode):
         return left and right()
@@ -231,7 +231,7 @@ def _shortcut(
 
 
 def _trace_branch(test: DataNode, value: bool, branch: Callable[[], Any]) -> Any:
-    """Run a branch, and add the condition to the nodes that it records."""
+    """Run a branch, and add the condition to the nodes that the branch records."""
     if test.device != "cpu":
         raise ValueError(
             "Invalid device \"gpu\" for argument 'predicate' of operator 'nvidia.dali.fn._conditional.split'. "
@@ -268,7 +268,7 @@ def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_fal
             if on_true is on_false:
                 return before
             if value.name != name:
-                return value  # the value of another variable, which is undefined, was assigned
+                return value  # the branch assigned another variable, which is undefined, to this variable
             must = f"Variable {name!r} must also be initialized in the `{branch}` branch. The condition is {test}."
             return Undefined(name, f"{_INCONSISTENT} {must}")
     return _merge(test, on_true, on_false, f"the variable {name!r}")

@@ -13,7 +13,7 @@ from torchdali.graph.conditionals._simple import mangle, simplify
 __all__ = ["RUNTIME", "rewrite"]
 
 RUNTIME = "__torchdali_conditionals__"
-"""The variable through which rewritten code finds the functions of `_branches` that it calls."""
+"""Name of the variable that contains the module with the functions that rewritten code calls, such as `if_else`."""
 
 
 _VALUES = f"{RUNTIME}values"  # must differ from the user's names in the same function
@@ -42,7 +42,7 @@ class _Tail(ast.Return):
         self.rest = rest
 
     def __deepcopy__(self, memory: Any) -> _Tail:
-        return self  # never rewritten
+        return self  # a tail isn't rewritten, so it needn't be copied
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -58,7 +58,7 @@ class _Rewriter(ast.NodeTransformer):
         self._first: list[ast.stmt] = []  # generated functions that must be defined at the function's start
 
     def function(self, definition: ast.FunctionDef) -> None:
-        """Rewrite a function in place. At its start, set the variables that branches set to `Undefined`."""
+        """Rewrite a function in place. At its start, all variables that are set in branches become `Undefined`."""
         self._name = definition.name
         unset = simplify(definition)
         parameters = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)}
@@ -114,10 +114,7 @@ class _Rewriter(ast.NodeTransformer):
         functions: Sequence[ast.FunctionDef],
         places: Sequence[_AssignmentTarget],
     ) -> ast.Call:
-        """Build the call that runs an ``if``. Its arguments are the condition, the branches, the getter and the setter.
-
-        The last argument has the names of the variables, attributes and elements that the branches set.
-        """
+        """Build the call of `if_else` or `if_return`; see these functions for the arguments of the call."""
         names = [*_nonlocal_names(functions[-1]), *(place.text for place in places)]
         return _call(
             word, self.visit(node.test), *[ast.Name(f.name, ast.Load()) for f in functions],
@@ -125,7 +122,10 @@ class _Rewriter(ast.NodeTransformer):
         )  # fmt: skip
 
     def obstacle(self, statements: Sequence[ast.stmt]) -> str:
-        """Return the construct that can't be moved into a function, as a key for `python_only`, or ""."""
+        """Return the construct that prevents moving the statements into a function; "" if they can be moved.
+
+        The result is an argument for `python_only`, for example "break".
+        """
         if self._inside and _returns(statements[:1]):
             return "return"
         if self._globals.intersection(_targets(statements)):
@@ -133,7 +133,7 @@ class _Rewriter(ast.NodeTransformer):
         return _obstacle(statements)
 
     def plain(self, node: Any, construct: str) -> Any:
-        """Leave a construct unchanged, but add code that raises an error if its condition is a node.
+        """Leave a construct unchanged, but add code that raises an error if the construct's condition is a node.
 
         An ``if`` inside the construct can't return from a branch.
         """
@@ -192,7 +192,7 @@ class _Rewriter(ast.NodeTransformer):
         return self.shortcut(word, [self.visit(value) for value in node.values], node)
 
     def may_be_late(self, node: ast.BoolOp | ast.Compare) -> bool:
-        """Return whether operands can become functions: they must not set variables that a function can't set."""
+        """Return whether operands can become functions: a function can't set some variables that `:=` sets."""
         names = _late_targets(node)
         return not names or not (self._in_expression or self._globals.intersection(names))
 
@@ -346,7 +346,7 @@ _OBSTACLES: dict[type[ast.AST], str] = {
 
 
 def _obstacle(statements: Sequence[ast.stmt]) -> str:
-    """Return the construct that can't be moved into a function, or ""."""
+    """Return the first construct that can't be moved into a function; "" if all statements can be moved."""
     inside = {id(n) for node in _own(statements) if isinstance(node, _LOOPS) for n in _own(node.body)}
     kinds = (type(n) for n in _own(statements) if not (id(n) in inside and isinstance(n, (ast.Break, ast.Continue))))
     return next((_OBSTACLES[kind] for kind in kinds if kind in _OBSTACLES), "")
@@ -401,8 +401,7 @@ class _AssignmentTarget:
     """An attribute (``point.x``) or element (``boxes[0]``) that a branch sets.
 
     Attributes:
-        target: The expression.
-        text: The expression as text.
+        text: The target as text.
     """
 
     target: ast.Attribute | ast.Subscript

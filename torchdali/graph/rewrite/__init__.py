@@ -7,7 +7,7 @@
 `_identical`      merges operators that compute the same values
 `_caching`        replaces the nodes before `fn.cache` by a reader of the cached samples
 `_nodes`          finds, joins and copies nodes
-`_sentences`      explains the fast path, for `Pipeline.explain`
+`_sentences`      explains for `Pipeline.explain` which decoders use the native library
 ================  ============================================================================
 
 The new operators are in ``ops/_decode_chain.py``, ``ops/_mixed.py`` and ``ops/_resize_and_normalize.py``.
@@ -27,7 +27,7 @@ __all__ = ["copy_node", "cut_at_caches", "fast_path", "is_fast", "rewrite"]
 
 
 def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None) -> Graph:
-    """Run all rewriting passes in order. The caller must have run `cut_at_caches` before.
+    """Run all rewriting passes in order. The caller must first run `cut_at_caches`.
 
     Args:
         graph: The graph.

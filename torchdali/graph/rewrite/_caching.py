@@ -20,13 +20,13 @@ from torchdali.reading.datasets import LoaderOptions
 __all__ = ["CachedSamples", "cut_at_caches"]
 
 _OPTIONS = frozenset(field.name for kind in (LoaderOptions, RemoteOptions) for field in fields(kind))
-_IN_THE_KEY = frozenset(("labels", "requests", "save_preprocessed_annotations"))  # the records' keys cover them
+_IN_THE_KEY = frozenset(("labels", "requests", "save_preprocessed_annotations"))  # part of each record's own key
 _EACH_ALONE = frozenset(("constant", "ones", "zeros"))
 """Operators over the batch whose result for a sample doesn't depend on the other samples."""
 
 
 class CachedSamples(Protocol):
-    """The samples of one cache: an argument of the reader of these samples; see `execute.caching`."""
+    """The samples in a cache. The reader of the cached samples gets this object as an argument."""
 
     layouts: tuple[str, ...]
 
@@ -34,7 +34,7 @@ class CachedSamples(Protocol):
 Keeping = Callable[[Graph, Node, bytes], CachedSamples]
 """Function that creates the `CachedSamples` of a cache.
 
-Its arguments are the graph of the nodes before the cache, the cache's node, and a digest of the graph.
+The function's arguments are the graph of the nodes before the cache, the cache's node, and a digest of this graph.
 """
 
 
@@ -42,8 +42,8 @@ def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
     """Replace each `cache`, and the nodes that only the cache needs, by a reader of the cached samples.
 
     The new reader reads the records in the same order as the original reader before the cache. If no other node uses
-    the original reader's records, the new reader also replaces this reader: it gets the same name, and also delivers
-    the metadata.
+    the original reader's records, the new reader also replaces the original reader. In this case, the new reader gets
+    the original reader's name, and also returns its metadata.
 
     Raises:
         RuntimeError: An operator before a cache can't be cached; the message names the operator and its line.
@@ -188,7 +188,7 @@ def digest(graph: Graph) -> bytes:
 
 
 def _left_out(node: Node) -> Collection[str]:
-    """Return the arguments that don't change the result for a record: the data's location, and unused seeds."""
+    """Return the arguments that don't change the result for a record, such as the data's location and unused seeds."""
     if node.operator.kind == "reader":
         return _OPTIONS | node.operator.schema.paths | _IN_THE_KEY
     return () if node.operator.schema.random else ("seed",)

@@ -16,16 +16,17 @@ __all__ = ["fuse_decoding"]
 
 
 def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
-    """Fuse each image decoder with the operators after it on the CPU that can edit an `ImageProgram`.
+    """Fuse each image decoder with the CPU operators after it that can edit an `ImageProgram`.
 
-    Only the next operator may use the result of each fused operator. Without the native library, only the chains in
-    `DecodeChain.OF_WINDOWS` are fused, which decode fewer pixels even in Python. The random numbers stay the same.
-    Pixels differ by at most 1.
+    An `ImageProgram` describes how to decode and transform one image. Operators are fused only if no other operator
+    uses the results between them. Without the native library, only the chains in `DecodeChain.OF_WINDOWS` are fused,
+    because these chains decode fewer pixels even in Python. The random numbers stay the same. Pixels differ by at most
+    1.
 
     Args:
         graph: The graph.
-        exact: True to not fuse an operator if numbers would be added in another order, as in the resize of a mirrored
-            image.
+        exact: True to skip operators that add numbers in another order if they are fused. An example is the resize of a
+            mirrored image.
         scaled: See `DecodeChain`.
     """
     users = _sole_users(graph)
@@ -44,7 +45,7 @@ def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
 def _sole_users(graph: Graph) -> dict[DataNode, Node]:
     """Return the only user of each edge (output of a node).
 
-    Edges that have several uses, or that aren't used as first input, are skipped.
+    The result doesn't contain edges that have several users, or that aren't the first input of the user.
     """
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
@@ -69,12 +70,12 @@ def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequen
 
 
 def _follow(node: Node, chain: Sequence[Node], before: ImageOptions, exact: bool) -> ImageOptions | None:
-    """Return the options of a chain's image programs with one more operator; None if the operator can't be added.
+    """Return the options of a chain's image programs after adding an operator; None if the operator can't be added.
 
     Args:
         node: The operator.
-        chain: The decoder and operators so far; empty if `node` is the first one.
-        before: The options so far.
+        chain: The chain without `node`; empty if `node` is the first operator.
+        before: The options without `node`.
         exact: See `fuse_decoding`.
     """
     edit = _edit(node)
@@ -118,14 +119,9 @@ def _join_chain(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bo
 
 
 def _add_values(values: dict[str, DataNode], node: Node) -> dict[str, str]:
-    """Add a node's per-sample arguments to the arguments of its chain.
+    """Add a node's per-sample arguments to `values`, the arguments of the chain.
 
-    Args:
-        values: The chain's arguments by name; the function adds to this dictionary.
-        node: The node.
-
-    Returns:
-        The name among the chain's arguments for each per-sample argument of the node.
+    Return a dictionary that maps the node's name of each argument to the chain's name of the argument.
     """
     names = {name: name if name not in values else f"{name} of {node.name}" for name in node.per_sample}
     values.update((names[name], edge) for name, edge in node.per_sample.items())

@@ -28,9 +28,9 @@ def makes_rgb(decoder: Node) -> bool:
 
 
 def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> dict[Node, Node]:
-    """Find pairs of nodes that can be fused. Return the first node of each pair, by the second.
+    """Find pairs of nodes that can be fused. Return a dictionary that maps the second node of each pair to the first.
 
-    The first node's only output is used only by the second node, and both nodes run under the same conditions.
+    Only the second node uses the first node's only output, and both nodes run under the same conditions.
 
     Args:
         graph: The graph.
@@ -79,7 +79,7 @@ def constants_of(node: Node) -> dict[str, Any]:
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes of the user's graph that a node replaces; if it isn't fused, the node itself."""
+    """Return the nodes of the user's graph that a node replaces. If the node replaces no others, return the node."""
     return node.parts or (node,)
 
 
@@ -88,7 +88,7 @@ def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str) -> Graph:
 
     Args:
         graph: The graph.
-        pairs: The first node of each pair, by the second.
+        pairs: Maps the second node of each pair to the first; see `pairs_of`.
         name: Name of the operator that does the work of both nodes.
     """
     dropped = set(pairs.values())

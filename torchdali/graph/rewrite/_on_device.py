@@ -65,7 +65,7 @@ def _makes_bytes(node: Node) -> bool:
 
 
 def share_decoding(graph: Graph) -> Graph:
-    """Replace decoders with a fraction above 0 by operators that use the hardware decoder."""
+    """Replace decoders by operators that use the hardware decoder, if `set_shares` has set a fraction above 0."""
     shared = [node for node in graph.nodes if node.operator.name == "decoders.image" and _is_shared(node)]
     return _with_shares(graph, {node: _ShareDecoder("_decode_share", (node,)) for node in shared})
 
@@ -76,9 +76,9 @@ class _ShareDecoder(NamedTuple):
     Attributes:
         operator: Name of the new operator.
         originals: The nodes whose constants the operator uses.
-        resize: The node that resizes the images, with further outputs of the new operator as per-sample arguments; None
-            without further outputs.
-        numbers: Names of these arguments.
+        resize: A node that resizes the decoded images, if the new operator computes per-sample arguments for this node;
+            otherwise None.
+        numbers: Names of the per-sample arguments for `resize`.
     """
 
     operator: str
@@ -88,7 +88,7 @@ class _ShareDecoder(NamedTuple):
 
 
 def _with_shares(graph: Graph, shares: Mapping[Node, _ShareDecoder]) -> Graph:
-    """Replace decoders, and connect their further outputs to the resizes after them."""
+    """Replace decoders, and pass the per-sample arguments that the new operators compute to the resizes after them."""
     if not shares:
         return graph
     new: dict[DataNode, DataNode] = {}
@@ -143,14 +143,14 @@ def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
 def _resizes_to_one_size(resize: Node) -> bool:
     """Return whether the device's kernels can run a resize.
 
-    Its input must be decoded uint8 images, its outputs must have one size, and the kernels must support its filters.
+    The inputs must be decoded uint8 images, all outputs must have one size, and the kernels must support the filters.
     """
     edge = resize.inputs[0]
     before = edge.source if edge is not None else None
     filters = {resize.constants.get(name) for name in ("interp_type", "mag_filter", "min_filter")}
     if before is None or before.device != "mixed" or DALIInterpType.INTERP_NN in filters:
         return False
-    if before.operator.has("shared") and "size" in resize.per_sample:  # set by `_decode_seen`: the crop's region
+    if before.operator.has("shared") and "size" in resize.per_sample:  # `_decode_seen` has changed this resize
         return True
     size = resize.constants.get("size", [0.0])
     return (
@@ -211,10 +211,11 @@ def _sees_a_part(decoder: Node, resize: Node, crop: Node) -> bool:
 
 
 def _decode_random_windows(graph: Graph) -> Graph:
-    """Decode on the CPU only the window of a random crop on the device, and resize the window on the device.
+    """Move the cropping of random crops (`random_resized_crop`) from the device to the decoder on the CPU.
 
-    The window stays the same. The pixels stay the same except in the outermost rows and columns, which `resize`
-    computes more exactly. A crop that may read pixels outside its window isn't replaced.
+    The device then only resizes the cropped region, so fewer pixels are decoded and copied. The region stays the same.
+    The pixels stay the same except in the outermost rows and columns, where `resize` is more exact than
+    `random_resized_crop`. A crop that may read pixels outside its region isn't replaced.
     """
     pairs = pairs_of(graph, "decoders.image", "random_resized_crop", ("mixed", "gpu"))
     pairs = {crop: decoder for crop, decoder in pairs.items() if _takes_the_window(crop, decoder)}
@@ -243,7 +244,7 @@ def _decode_random_windows(graph: Graph) -> Graph:
 
 
 def _decode_regions(graph: Graph) -> Graph:
-    """Let the hardware decoder decode whole images, and let the resize after it crop the random window."""
+    """Let the hardware decoder decode whole images, and let the resize after the decoder crop the random region."""
     pairs = pairs_of(graph, "decoders.image_random_crop", "resize", ("mixed", "gpu"))
     shares = {
         decoder: _ShareDecoder("_decode_random_share", (decoder,), resize, _REGIONS)
@@ -263,11 +264,11 @@ _REGIONS = ("roi_start", "roi_end")
 _OF_THE_RESIZE = {"antialias", "dtype"}
 _RANGES = "random_area", "random_aspect_ratio"
 _OF_THE_WINDOW = {"num_attempts", *_RANGES, "seed", "size"}
-_LEAST = 32  # pixels per side; for smaller sizes, `random_resized_crop` reads pixels outside its window
+_LEAST = 32  # pixels per side; for smaller sizes, `random_resized_crop` reads pixels outside the cropped region
 
 
 def _takes_the_window(crop: Node, decoder: Node) -> bool:
-    """Return whether a random crop of RGB images resizes linearly and reads only pixels of its window."""
+    """Return whether a random crop of RGB images resizes linearly and reads only pixels of the cropped region."""
     size = crop.constants.get("size", ())
     return (
         makes_rgb(decoder)
