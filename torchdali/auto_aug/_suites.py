@@ -20,7 +20,7 @@ def translations(
     max_translate_abs: int | Sequence[int] | None,
     max_translate_rel: float | Sequence[float] | None,
 ) -> list[Augmentation]:
-    """Return a suite's translations along x and y.
+    """Return the augmentations that translate images along x and along y.
 
     Args:
         use_shape: True if translations are fractions of the image's size, False if they are in pixels.

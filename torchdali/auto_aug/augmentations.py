@@ -54,7 +54,10 @@ def sharpness_kernel(magnitude: float) -> npt.NDArray[np.float32]:
 
 
 def sharpness_kernel_shifted(magnitude: float) -> npt.NDArray[np.float32]:
-    """Return the window of `sharpness_kernel` for ``magnitude - 1``: 1 keeps the image, and 0 blurs it."""
+    """Return the filter window of `sharpness_kernel` for ``magnitude - 1``.
+
+    Magnitude 1 doesn't change the image, and magnitude 0 blurs the image.
+    """
     return sharpness_kernel(magnitude - 1)
 
 

@@ -47,8 +47,8 @@ def auto_augment(
         data: Images ``HWC`` or videos ``FHWC``, uint8.
         policy_name: ``"image_net"``, ``"reduced_image_net"``, ``"reduced_cifar10"`` or ``"svhn"``.
         shape: Height and width of the samples; further extents are ignored. If you pass a shape, translations are
-            relative to the shape, otherwise in pixels. Must be None for ``"reduced_image_net"``, which has no
-            translations.
+            fractions of the shape. Otherwise translations are in pixels. Must be None for ``"reduced_image_net"``,
+            which has no translations.
         fill_value: Value of pixels outside the image; None repeats the edge.
         interp_type: Interpolation of warps; linear if None.
         max_translate_abs: Largest translation in pixels: one number, or two numbers for y and x. None means 250.
@@ -152,7 +152,7 @@ def get_image_net_policy(
 ) -> Policy:
     """Return the policy for ImageNet.
 
-    See `auto_augment` for the arguments; ``use_shape`` is True if calls will pass a ``shape``.
+    See `auto_augment` for the arguments. Set ``use_shape`` to True if you will pass a ``shape`` to the augmentations.
     """
     moves = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("ImageNetPolicy", _tables.IMAGE_NET, moves)

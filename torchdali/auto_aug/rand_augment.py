@@ -47,7 +47,7 @@ def rand_augment(
         m: Magnitude bin, from 0 to ``num_magnitude_bins - 1``.
         num_magnitude_bins: Number of magnitude bins of each augmentation.
         shape: Height and width of the samples; further extents are ignored. If you pass a shape, translations are
-            relative to the shape, otherwise in pixels.
+            fractions of the shape. Otherwise translations are in pixels.
         fill_value: Value of pixels outside the image; None repeats the edge.
         interp_type: Interpolation of warps; linear if None.
         max_translate_abs: Largest translation in pixels: one number, or two numbers for y and x. None means 100.
@@ -77,7 +77,9 @@ def apply_rand_augment(
     seed: int | None = None,
     **kwargs: Any,
 ) -> DataNode:
-    """Apply ``n`` augmentations of a list, drawn with replacement for each sample, with magnitude bin ``m``.
+    """Apply ``n`` random augmentations of a list to each sample, with magnitude bin ``m``.
+
+    The same augmentation may be applied several times to a sample.
 
     Args:
         augmentations: The list; all augmentations are equally likely.
@@ -122,7 +124,7 @@ def get_rand_augment_suite(
 ) -> list[Augmentation]:
     """Return the augmentations of RandAugment. A greater magnitude bin is always a stronger change.
 
-    See `rand_augment` for the arguments; ``use_shape`` is True if calls will pass a ``shape``.
+    See `rand_augment` for the arguments. Set ``use_shape`` to True if you will pass a ``shape`` to the augmentations.
     """
     return [
         *_geometry(use_shape, max_translate_abs, max_translate_rel),

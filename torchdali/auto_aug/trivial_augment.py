@@ -36,7 +36,7 @@ def trivial_augment_wide(
         data: Images ``HWC`` or videos ``FHWC``, uint8.
         num_magnitude_bins: Number of magnitude bins of each augmentation.
         shape: Height and width of the samples; further extents are ignored. If you pass a shape, translations are
-            relative to the shape, otherwise in pixels.
+            fractions of the shape. Otherwise translations are in pixels.
         fill_value: Value of pixels outside the image; None repeats the edge.
         interp_type: Interpolation of warps; linear if None.
         max_translate_abs: Largest translation in pixels: one number, or two numbers for y and x. None means 32.
@@ -97,7 +97,8 @@ def get_trivial_augment_wide_suite(
 ) -> list[Augmentation]:
     """Return the augmentations of TrivialAugment Wide.
 
-    See `trivial_augment_wide` for the arguments; ``use_shape`` is True if calls will pass a ``shape``.
+    See `trivial_augment_wide` for the arguments. Set ``use_shape`` to True if you will pass a ``shape`` to the
+    augmentations.
     """
     return [
         *translations(use_shape, 32, 1.0, max_translate_abs, max_translate_rel),

@@ -34,7 +34,7 @@ Window = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
 
 class Images(NamedTuple):
-    """The images ``(H, W, C)`` of a batch, in the form that kernels need.
+    """The images ``(H, W, C)`` of a batch, as arguments for kernels.
 
     Attributes:
         flat: Elements of all images.
@@ -131,14 +131,14 @@ def span_of(sides: Sequence[int], window: Window) -> tuple[list[int], list[int]]
 
 
 def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Sequence[float]) -> Any:
-    """Cut windows out of images; NotImplemented if the implementation for single samples must process the batch.
+    """Cut windows out of images.
 
-    That implementation is needed for windows that reach outside without the policy "pad", for empty windows, and for
-    several fill values.
+    Return NotImplemented if the images must be processed one by one: if a window reaches outside of its image and the
+    policy isn't "pad", if a window is empty, or if there are several fill values.
 
     Args:
         spans: Starts and extents of the windows; see `spans_of`.
-        policy: Policy for windows that reach outside; see `kernels.window.out_of_bounds`.
+        policy: Policy for windows that reach outside of the image; see `kernels.window.out_of_bounds`.
         fill: Fill values for the policy "pad".
     """
     starts, sizes = spans

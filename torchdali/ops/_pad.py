@@ -45,8 +45,8 @@ def pad(
         axis_names: Letters of the axes in the layout, instead of ``axes``.
         fill_value: Value of the padding. It is converted to the dtype of the data as in C: truncated, and wrapped
             around if it doesn't fit. By default 0.
-        shape: Minimum extent of each axis. An axis whose value isn't positive is padded to the largest extent in the
-            batch. By default this applies to all axes.
+        shape: Minimum extent of each axis. If the value of an axis isn't positive, the axis is padded to its largest
+            extent in the batch. By default all axes are padded to their largest extents.
 
     Raises:
         RuntimeError: an axis doesn't exist, both ``axes`` and ``axis_names`` are passed, ``align`` isn't positive, or

@@ -1,4 +1,4 @@
-"""Operators that paste images on larger canvases, move boxes accordingly, and mask squares of a grid."""
+"""Operators that paste images on larger canvases, convert boxes to the canvas, and mask squares of a grid."""
 
 from __future__ import annotations
 

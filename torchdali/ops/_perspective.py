@@ -75,24 +75,23 @@ def warp_perspective(
 ) -> Picture:
     """Warp images by a perspective: ``out(x, y) = in(u / w, v / w)`` with ``(u, v, w) = M (x, y, 1)``.
 
-    Positions are exact, except for int16 images with ``INTERP_LINEAR``, whose positions are rounded to 1/32 pixel as in
-    DALI.
+    Only for int16 images with ``INTERP_LINEAR``, input positions are rounded to 1/32 pixel, as in DALI.
 
     Args:
         image: Images ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, uint16 or float32.
-        matrix_input: The matrix ``(3, 3)``, passed as an input instead of ``matrix``. With an additional first axis,
-            there is one matrix per frame.
+        matrix_input: The matrix ``(3, 3)``, passed as an input instead of ``matrix``. An input with an additional first
+            axis has one matrix per frame.
         border_mode: Value of pixels outside the image. ``"constant"`` (the default): ``fill_value``; ``"replicate"``:
-            the edge; ``"wrap"``: the image repeated; ``"reflect"``: the image mirrored with the edge;
-            ``"reflect_101"``: the image mirrored without the edge.
+            the edge; ``"wrap"``: the image repeated; ``"reflect"``: the image mirrored, and the edge repeated;
+            ``"reflect_101"``: the image mirrored without repeating the edge.
         fill_value: Value of pixels outside the image for ``"constant"``: one value, or one value per channel. By
             default 0.
         interp_type: Interpolation: ``INTERP_LINEAR`` (the default), ``INTERP_NN`` or ``INTERP_CUBIC``.
         inverse_map: If True (the default), the matrix maps output positions to input positions. Otherwise it maps input
             positions to output positions.
         matrix: The matrix, row by row: 9 numbers. Required if ``matrix_input`` isn't passed.
-        pixel_origin: Point of a pixel at integer coordinates: its upper left ``"corner"`` (the default) or its
-            ``"center"``.
+        pixel_origin: Point of a pixel that has integer coordinates: ``"corner"`` (the default) is the pixel's upper
+            left corner, ``"center"`` is the pixel's center.
         size: Output height and width, in pixels. By default the input's size.
 
     Raises:
@@ -167,18 +166,18 @@ def remap(
     interp: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     pixel_origin: Annotated[str, one_of(_ORIGINS)] = "corner",
 ) -> Mapped:
-    """Sample images at positions that two maps contain: ``out(x, y) = in(mapx(x, y), mapy(x, y))``.
+    """Sample images at the positions in two maps: ``out(x, y) = in(mapx(x, y), mapy(x, y))``.
 
     Pixels outside of the image are 0.
 
     Args:
         image: Images ``(..., H, W, C)``.
-        mapx: Horizontal positions in pixels, ``(h, w)`` or ``(h, w, 1)``. With an additional first axis, there is one
-            map per frame.
+        mapx: Horizontal positions in pixels, ``(h, w)`` or ``(h, w, 1)``. An input with an additional first axis has
+            one map per frame.
         mapy: Vertical positions in pixels, with the shape of ``mapx``.
         interp: Interpolation: ``INTERP_LINEAR`` (the default), ``INTERP_NN`` or ``INTERP_CUBIC``.
-        pixel_origin: Point of a pixel at integer coordinates: its upper left ``"corner"`` (the default) or its
-            ``"center"``.
+        pixel_origin: Point of a pixel that has integer coordinates: ``"corner"`` (the default) is the pixel's upper
+            left corner, ``"center"`` is the pixel's center.
 
     Raises:
         RuntimeError: the maps have different shapes, or the numbers of maps and frames differ.

@@ -31,7 +31,7 @@ class Bent(NamedTuple):
     Attributes:
         interpolation: torchvision's interpolation mode.
         fill: Color of pixels outside the image.
-        is_v2: True for a transform of `transforms.v2`, whose matrices differ from v1's in the last bits.
+        is_v2: True for a transform of `transforms.v2`. The matrices of v1 and v2 transforms differ in the last bits.
     """
 
     interpolation: InterpolationMode
@@ -145,7 +145,7 @@ def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]
         if np.abs(solved).min() > 1e-9:  # a smaller coefficient is a rounding error of an exact zero
             single: list[float] = solved.astype(np.float32).tolist()
             return single
-    numbers: list[float] = _get_perspective_coeffs(corners, moved)  # five times slower
+    numbers: list[float] = _get_perspective_coeffs(corners, moved)  # five times slower than `np.linalg.solve`
     return numbers
 
 
@@ -162,7 +162,10 @@ class Perspective(OfPixels):
     bent: Bent
 
     def draw(self, size: Size, rng: Rng) -> tuple[list[list[int]], list[list[int]]]:
-        """Draw new positions of the corners. Return old and new positions: x and y, clockwise from the upper left."""
+        """Choose random new positions of the image's corners.
+
+        Return the old and the new positions (x and y), clockwise from the upper left corner.
+        """
         bottom, right = size[0] - 1, size[1] - 1
         most_y, most_x = (int(self.distortion * (each // 2)) for each in size)
         moved = [

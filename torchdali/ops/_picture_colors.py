@@ -1,4 +1,4 @@
-"""Steps that reproduce torchvision's transforms of colors and single pixels; see `_picture_steps`."""
+"""Steps that change colors, blur an image, or fill a rectangle, as torchvision does; see `_picture_steps`."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Channels(OfPixels):
     """Permute the three channels at random."""
 
     def draw(self, size: Size, rng: Rng) -> tuple[int, ...]:
-        """Draw a permutation: the input channel of each output channel."""
+        """Choose a random permutation, and return the input channel of each output channel."""
         return _PLACES[int(rng.random() * len(_PLACES))]
 
     def encode(self, size: Size, drawn: Any) -> Steps:
@@ -147,7 +147,7 @@ class Blur(OfPixels):
         return rng.uniform(*self.sigma)
 
     def encode(self, size: Size, drawn: float) -> Steps | None:
-        """Encode the blur; None if the window is too large for a reflected border, an error in torchvision."""
+        """Encode the blur. Return None if the image is so small that torchvision can't reflect its border."""
         width, height = self.window
         if height // 2 >= size[0] or width // 2 >= size[1]:
             return None
@@ -166,7 +166,7 @@ class Fill(OfPixels):
     color: tuple[int, int, int]
 
     def draw(self, size: Size, rng: Rng) -> Any:
-        """Draw top, left, height and width of the rectangle; None to fill nothing."""
+        """Choose a random rectangle: top, left, height and width. Return None if no rectangle is filled."""
         return self.rectangle.draw(size, rng)
 
     def encode(self, size: Size, drawn: Any) -> Steps:

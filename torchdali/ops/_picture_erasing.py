@@ -20,10 +20,10 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A rectangle of random area, aspect ratio and position, which is drawn with probability `p`.
+    """A rectangle of random area, aspect ratio and position.
 
     Attributes:
-        p: Probability.
+        p: Probability that the rectangle is filled.
         scale: Minimum and maximum area, as fractions of the image's area.
         ratio: Minimum and maximum ratio of the rectangle's height to its width.
     """
@@ -33,7 +33,7 @@ class Rectangle:
     ratio: tuple[float, float]
 
     def draw(self, size: tuple[int, int], rng: Rng) -> tuple[int, int, int, int] | None:
-        """Draw top, left, height and width of the rectangle; None if nothing is erased."""
+        """Choose a random rectangle, and return its top, left, height and width. Return None if nothing is erased."""
         if rng.random() >= self.p:
             return None
         low, high = (math.log(each) for each in self.ratio)
@@ -65,7 +65,7 @@ class Erasing:
     std: tuple[float, ...] | None = None
 
     def apply(self, planes: Tensor, rng: Rng) -> None:
-        """Draw a rectangle of a floating-point image ``(C, H, W)``, and fill it in place."""
+        """Choose a random rectangle of a floating-point image ``(C, H, W)``, and fill the rectangle in place."""
         pixels = planes.numpy()
         channels, *size = pixels.shape
         drawn = self.rectangle.draw((size[0], size[1]), rng)

@@ -37,8 +37,8 @@ class Space:
     """The operations of a transform, and their magnitudes.
 
     Attributes:
-        table: For a v2 transform, the name of each operation, the function that computes its magnitudes, and whether
-            they are signed. For a v1 transform, the function that returns all operations.
+        table: For a v2 transform, each operation's name, the function that computes the operation's magnitudes, and
+            True if the magnitudes get a random sign. For a v1 transform, the function that returns all operations.
         bins: Number of magnitudes of each operation.
         sized: True if the v1 function has a parameter for the image size.
     """
@@ -77,7 +77,7 @@ class Space:
                 raise ValueError(f"Posterize must keep 1 to 8 bits, got {magnitudes}")
 
     def index(self, magnitude: int) -> int:
-        """Return the index of a magnitude, after checking that it exists; raise ValueError if it doesn't."""
+        """Return `magnitude`, which is the index of a magnitude. Raise ValueError if no magnitude has this index."""
         if not -self.bins <= magnitude < self.bins:
             raise ValueError(f"magnitude must be below {self.bins}, got {magnitude}")
         return magnitude
@@ -92,14 +92,14 @@ class Space:
         Args:
             number: Index of the magnitude; None for an operation without a magnitude.
             size: Height and width of the image.
-            negative: True to negate the magnitude, if the operation is signed.
+            negative: The random sign: True to negate the magnitude. Operations without a sign ignore this argument.
         """
         magnitudes, is_signed = self.magnitudes(name, size)
         value = magnitudes[number] if magnitudes and number is not None else 0.0
         return name, -value if is_signed and negative else value
 
     def magnitudes(self, name: str, size: Size) -> tuple[tuple[float, ...], bool]:
-        """Return the magnitudes of an operation for an image size, and True if the operation is signed."""
+        """Return the magnitudes of an operation for an image size, and whether the magnitudes get a random sign."""
         extent = (1, size[1]) if name == "TranslateX" else (size[0], 1) if name == "TranslateY" else (1, 1)
         return _rows(self, extent)[name]
 
@@ -111,7 +111,7 @@ def _is_torchvisions(function: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _rows(space: Space, size: Size) -> dict[str, tuple[tuple[float, ...], bool]]:
-    """Return the magnitudes of each operation, and True if the operation is signed."""
+    """Return the magnitudes of each operation, and whether the magnitudes get a random sign."""
     if isinstance(space.table, tuple):
         rows = {name: (function(space.bins, *size), sign) for name, function, sign in space.table}
     else:
@@ -128,7 +128,7 @@ def _floats(values: Tensor, scale: float) -> tuple[float, ...]:
 
 
 class _PolicyStep(OfPixels):
-    """Base class of steps that draw operations of a `Space` and their magnitudes."""
+    """Base class of steps that apply random operations of a `Space`."""
 
     bent: Bent
 
@@ -159,7 +159,10 @@ def _encode_policy(size: Size, name: str, magnitude: float, bent: Bent) -> bytes
 
 
 def _affine_of(name: str, magnitude: float) -> tuple[AffineParams, tuple[int, int] | None] | None:
-    """Return the affine transformation of a translation or shear, and its center; None for other operations."""
+    """Convert a translation or a shear to an affine transformation and the transformation's center.
+
+    Return None if the operation is neither a translation nor a shear.
+    """
     if name.startswith("Translate"):
         x, y = (int(magnitude), 0) if name == "TranslateX" else (0, int(magnitude))
         return AffineParams(0.0, (x, y), 1.0, (0.0, 0.0)), None

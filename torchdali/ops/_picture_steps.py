@@ -39,7 +39,9 @@ Steps = tuple[bytes, Size]
 
 
 class Lattice(NamedTuple):
-    """Rows and columns to select from a batch of N images of the same size: a crop, flip or border of every image.
+    """Rows and columns to select from each image of a batch of N images of the same size.
+
+    A lattice can describe crops, flips and borders.
 
     Attributes:
         rows: Row indices ``(N, H)``, or ``(1, H)`` if they are the same for all images; -1 for rows outside the image.
@@ -72,7 +74,7 @@ class Lattice(NamedTuple):
         return selected
 
     def extend(self, left: int, top: int, right: int, bottom: int, mode: str = "constant", fill: Any = 0) -> Lattice:
-        """Return the lattice with borders; a negative border crops.
+        """Return a lattice that also adds borders to the images. A border of negative width crops the image.
 
         Args:
             left, top, right, bottom: Number of columns or rows to add at each side.
@@ -83,12 +85,12 @@ class Lattice(NamedTuple):
         return Lattice(rows, columns, fill if mode == "constant" else self.fill)
 
     def windows(self, tops: Places, lefts: Places, size: Size) -> Lattice:
-        """Return the lattice of a window of each image; `tops` and `lefts` are ``(N,)``."""
+        """Return a lattice that also crops a window of each image. `tops` and `lefts` ``(N,)`` are the windows' corners."""
         return self._replace(rows=_cut(self.rows, tops, size[0]), columns=_cut(self.columns, lefts, size[1]))
 
 
 def _extend(places: Places, before: int, after: int, mode: str) -> Places:
-    """Return indices of rows or columns with borders before and after, padded like torchvision pads NumPy arrays."""
+    """Add borders before and after the indices of rows or columns, as torchvision pads NumPy arrays."""
     count = places.shape[1]
     if mode == "constant":
         line = np.arange(-before, count + after)
@@ -124,7 +126,10 @@ class Fixed:
 
 
 class OfPixels(ABC):
-    """Base class of transforms that the library runs as pixel steps, after its crop and resize."""
+    """Base class of transforms that the native library runs as pixel steps.
+
+    Pixel steps change the pixels after the crop and the resize of a program.
+    """
 
     is_random: ClassVar[bool] = True
 
@@ -138,7 +143,10 @@ class OfPixels(ABC):
 
 
 def change_pixels(program: ImageProgram, changes: Steps | None) -> ImageProgram | None:
-    """Append pixel steps to a program; None without steps, or if Pillow refuses the image size after the steps."""
+    """Append pixel steps to a program.
+
+    Return None if `changes` is None, or if the image has more pixels after the steps than Pillow allows.
+    """
     if changes is None or is_refused(*changes[1]):
         return None
     return program.change_pixels(*changes) if changes[0] else program
@@ -150,7 +158,7 @@ def _to_image(planes: Tensor) -> Image.Image:
 
 
 def levels(fill: Any) -> tuple[int, int, int]:
-    """Return the border color of three channels from one value, or from one value per channel."""
+    """Convert one value, or one value per channel, to a color with three channels."""
     values = [int(value) for value in (fill if isinstance(fill, tuple) else (fill,))]
     return values[0], values[len(values) // 2], values[-1]
 
@@ -163,7 +171,7 @@ class ResizeStep(Fixed):
         size: Height and width; or only the length of the shorter side; or None if only `max_size` is specified.
         max_size: Maximum length of the longer side; None for no maximum.
         interpolation: torchvision's interpolation mode.
-        of_tensor: True if the transform gets a tensor in `transforms.v2`, which PyTorch resizes instead of Pillow.
+        of_tensor: True for a transform of `transforms.v2` that gets a tensor. Then PyTorch resizes instead of Pillow.
     """
 
     size: tuple[int, ...] | None
@@ -172,7 +180,7 @@ class ResizeStep(Fixed):
     of_tensor: bool = False
 
     def target(self, size: Size) -> Size:
-        """Return the height and width of the result for an image of this size."""
+        """Return the height and width to which an image of the height and width `size` is resized."""
         if self.size is not None and len(self.size) == 2:
             return self.size[0], self.size[1]
         short, long = sorted(size)
@@ -185,7 +193,7 @@ class ResizeStep(Fixed):
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
         target = *self.target(program.size), self.interpolation.value, self.of_tensor
-        # A second resize reads the pixels of the first resize.
+        # If the program already has a resize, the second resize reads the result of the first resize.
         return program.resize(*target) or program.change_pixels(b"", program.size).resize(*target)
 
     def apply(self, image: Image.Image, drawn: Any) -> Image.Image:
@@ -241,7 +249,7 @@ class PadStep(Fixed):
     of_tensor: bool = False
 
     def size(self, size: Size) -> Size:
-        """Return the height and width with the borders."""
+        """Return the height and width of the padded image."""
         left, top, right, bottom = self.padding
         return size[0] + top + bottom, size[1] + left + right
 
@@ -256,7 +264,10 @@ class PadStep(Fixed):
         return min(kept) > 0 and max(top, bottom) <= most[0] and max(left, right) <= most[1]
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Append the padding to a program; None if torchvision would raise an error or reflect the image repeatedly."""
+        """Append the padding to a program.
+
+        Return None if torchvision would raise an error, or would reflect the image more than once.
+        """
         if not any(self.padding):
             return program
         if not self.is_plain(program.size):
@@ -287,7 +298,7 @@ class RandomCropStep:
     Attributes:
         size: Height and width of the window.
         pad: The padding before the crop.
-        pad_if_needed: True to pad further if the image is smaller than the window.
+        pad_if_needed: True to add more padding if the padded image is smaller than the window.
     """
 
     size: Size
@@ -322,7 +333,10 @@ class RandomCropStep:
         return padded.windows(tops, lefts, self.size)
 
     def edit(self, program: ImageProgram, drawn: Any) -> ImageProgram | None:
-        """Append padding and crop to a program; None if torchvision would raise an error or reflect repeatedly."""
+        """Append the padding and the crop to a program.
+
+        Return None if torchvision would raise an error, or would reflect the image more than once.
+        """
         pad, window = drawn
         left, top, _, _ = pad.padding
         if not pad.is_plain(program.size):

@@ -42,8 +42,8 @@ def random_crop_generator(
     """Choose a window of random area and aspect ratio.
 
     Each attempt draws an area uniformly and an aspect ratio uniformly on a logarithmic scale. The result is the first
-    window that fits into the image. If no window fits, the result is the largest window whose area is allowed and
-    whose aspect ratio is the allowed ratio nearest to the image's. The window's position is random.
+    window that fits into the image. If no window fits, the operator chooses the allowed aspect ratio that is nearest to
+    the image's aspect ratio, and the largest allowed area that fits. The window's position is random.
 
     Args:
         shape: Shape of the image, as integers: ``(H, W)`` or ``(H, W, C)``.
@@ -184,7 +184,10 @@ def _wrong_region(window: Array, begin: Array, end: Array, limit: Array | None) 
 
 
 def _first(wrong: Array, *values: Array) -> list[int]:
-    """Return one item of each array, at the first position where `wrong` is True; an empty list if there is none."""
+    """Return each array's item at the first position where `wrong` is True.
+
+    Return an empty list if `wrong` isn't True anywhere.
+    """
     if not wrong.any():
         return []
     place = np.unravel_index(wrong.argmax(), wrong.shape)

@@ -1,4 +1,4 @@
-"""Operators that reduce axes: sum, mean, mean square, root mean square, extremes, variance and standard deviation."""
+"""Operators that reduce axes: sum, means, root mean square, minimum, maximum, variance and standard deviation."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _declare_batch(function: OperatorFunction[..., Any]) -> None:
 
 
 def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
-    """Declare the implementation of a reduction around means for a batch of samples of the same shape."""
+    """Declare the same implementation as `_declare_batch`, for a reduction with the input ``mean``."""
 
     @chunk(function, only_on_devices=True)
     def body(data: Tensor, mean: Tensor, a: Arguments) -> Any:
@@ -239,7 +239,7 @@ def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
 
 
 def _shift_axes(data: Tensor, a: Arguments) -> dict[str, Any]:
-    """Return the arguments of a reduction for a batch: the same axes as for a sample, shifted by the batch axis."""
+    """Return a reduction's arguments for a batch tensor. The batch axis increases the index of every axis by 1."""
     axes, keep_dims = reduced_axes(a.layout, data.ndim - 1, **a.of(reduced_axes))
     return {"axes": [axis + 1 for axis in axes], "keep_dims": keep_dims}
 

@@ -21,7 +21,10 @@ Layouts = tuple[str, ...]
 
 
 def _layout_after(layouts: Layouts, arguments: Mapping[str, Any]) -> str:
-    """Return the argument ``layout`` if it was passed; else the input's layout, if it fits the new number of axes."""
+    """Return the argument ``layout`` if it was passed.
+
+    Otherwise return the input's layout if the number of axes doesn't change, or "" if the number changes.
+    """
     if arguments["layout"] is not None:
         return str(arguments["layout"])
     values = [arguments[name] for name in ("shape", "rel_shape", "src_dims")]
@@ -47,12 +50,13 @@ def reshape(
     Args:
         data: Data of any shape and dtype.
         shape_input: New shape of each sample, as an input: 1-D integers, instead of ``shape``.
-        layout: Layout of the output. By default the input's layout if the number of axes doesn't change, else none.
-        rel_shape: Factors by which the input's extents are multiplied; the products are rounded. A factor of -1 means
-            the same as an extent of -1 in ``shape``.
+        layout: Layout of the output. By default the output has the input's layout if the number of axes doesn't change,
+            and no layout otherwise.
+        rel_shape: Factors by which the input's extents are multiplied; the products are rounded. One factor may be -1;
+            the extent is then computed from the number of elements.
         shape: New shape. One extent may be -1; it is then computed from the number of elements.
-        src_dims: For each output axis, the input axis whose extent is used, or -1 for a new axis of extent 1. With
-            ``rel_shape``, these extents are multiplied by the factors. By default the axes keep their order.
+        src_dims: For each output axis, the input axis whose extent is used, or -1 for a new axis of extent 1. If
+            ``rel_shape`` is passed, its factors multiply these extents. By default the axes keep their order.
 
     Raises:
         RuntimeError: the number of elements would change, arguments contradict each other, or the layout has the wrong
@@ -93,7 +97,7 @@ def _checked_shape(
 
 
 def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, shape: Any, src_dims: Any) -> list[int]:
-    """Return the new extents. A negative extent must be computed from the number of elements."""
+    """Return the new extents. If an extent is negative, the caller must compute it from the number of elements."""
     if sum(value is not None for value in (shape_input, rel_shape, shape)) > 1:
         raise RuntimeError("pass only one of `shape`, `rel_shape` and the second input")
     if shape_input is not None:
@@ -113,7 +117,7 @@ def _extents(old: Sequence[int], shape_input: Tensor | None, rel_shape: Any, sha
 
 
 def _sources(old: Sequence[int], rel_shape: Any, src_dims: Any) -> list[int]:
-    """Return the input extents from which the new extents follow, in the order of `src_dims`."""
+    """Return, for each output axis, the extent of the input axis that `src_dims` selects; 1 for a new axis."""
     count = None if rel_shape is None else len(as_list(rel_shape))
     if src_dims is None:
         if count is not None and any(factor >= 0 for factor in as_list(rel_shape)[len(old) :]):
@@ -176,9 +180,10 @@ def reinterpret(
     Args:
         data: Data of any shape and dtype.
         shape_input: New shape of each sample, as an input: 1-D integers, in elements of the new dtype.
-        dtype: New dtype. By default the input's dtype. If no shape is passed, the last extent changes with the size of
-            an element.
-        layout: Layout of the output. By default the input's layout if the number of axes doesn't change, else none.
+        dtype: New dtype. By default the input's dtype. If no shape is passed, the number of elements on the last axis
+            changes so that the number of bytes stays the same.
+        layout: Layout of the output. By default the output has the input's layout if the number of axes doesn't change,
+            and no layout otherwise.
         rel_shape: Factors by which the input's extents are multiplied; see `reshape`.
         shape: New shape, in elements of the new dtype. One extent may be -1; it is then computed from the number of
             bytes.
@@ -206,7 +211,7 @@ def reinterpret(
     if not data.numel():
         return data.new_empty(extents, dtype=kind)
     if kind == data.dtype:
-        return data.reshape(extents)  # keeps the gradient
+        return data.reshape(extents)  # `reshape` keeps the gradient
     return _as_type(data, kind).view(extents)
 
 
@@ -223,7 +228,7 @@ def _in_elements(extents: list[int], old: torch.dtype, new: torch.dtype) -> list
 def _as_type(data: Tensor, dtype: torch.dtype) -> Tensor:
     flat = data.reshape(-1)
     if flat.storage_offset() * data.itemsize % dtype.itemsize or not flat.is_contiguous():
-        flat = flat.clone()  # aligns the memory for elements of the new dtype
+        flat = flat.clone()  # the copy's memory is aligned for elements of the new dtype
     return flat.view(dtype)
 
 

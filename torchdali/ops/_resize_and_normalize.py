@@ -1,6 +1,6 @@
-"""A hidden operator (not in `fn`) that replaces a resize and the following `crop_mirror_normalize`.
+"""An operator that replaces a resize and the following `crop_mirror_normalize` when a graph is optimized.
 
-It computes only the pixels of the resized image that the crop keeps.
+The operator computes only the pixels of the resized image that the crop keeps. It isn't available to users in `fn`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def normalizing(
     shift: float = 0.0,
     std: PerSample[list[float]] = [1.0],  # noqa: B006
 ) -> None:
-    """Arguments of `crop_mirror_normalize`, except the arguments of the window."""
+    """Arguments of `crop_mirror_normalize`, except the arguments that describe the crop."""
 
 
 _FAMILIES = (argument_names(sizing), FILTERS, argument_names(crop_window), argument_names(normalizing))
@@ -97,7 +97,8 @@ def _resize_crop_mirror_normalize(
 def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
     """Resize and normalize a batch in two kernel launches.
 
-    The window is the same for all images: `rewrite.fuse_resizing` fuses only crops with constant windows.
+    All images have the same crop, because `rewrite.fuse_resizing` uses this operator only if the crop's arguments are
+    constant.
     """
     images = images_of(data, a.layout)
     if images is None:
@@ -119,16 +120,16 @@ def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
 def _cropped_regions(
     images: Images, sizes: Array, regions: Array | None, window: dict[str, Any], filters: dict[str, Any]
 ) -> Regions | None:
-    """Return the input regions from which the cropped images are resized; None for unsupported batches.
+    """Return the regions of the input images that the cropped images show.
 
-    Batches aren't supported if the resized images have different sizes, if a window selects channels, or if a window
-    reaches outside of the image.
+    Return None for unsupported batches: if the resized images have different sizes, if the crop selects channels, or if
+    the crop reaches outside of the resized image.
 
     Args:
-        sizes: Sizes of the resized images, ``(2, N)``, or ``(2, 1)`` for all images.
-        regions: Starts and ends of the regions to resize, ``(2, 2, N)``; None for whole images.
-        window: Constant arguments of the crop.
-        filters: Constant arguments that choose the resize's filters.
+        sizes: Sizes of the resized images before the crop, ``(2, N)``, or ``(2, 1)`` if all images get the same size.
+        regions: Starts and ends of the regions that the resize reads, ``(2, 2, N)``; None for whole images.
+        window: Arguments of the crop.
+        filters: Arguments that choose the resize's filters.
     """
     both = filters.get("interp_type", DALIInterpType.INTERP_LINEAR)
     chosen = [both if (f := filters.get(k)) is None else f for k in ("min_filter", "mag_filter")]

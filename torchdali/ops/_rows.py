@@ -107,7 +107,7 @@ class BatchRows:
         return torch.from_numpy(self.spread_array(values)).to(self.rows.device)
 
     def spread_array(self, values: Array) -> Array:
-        """Return the result of `spread` for values ``(..., batch or 1, n)``, as an array."""
+        """Do the same as `spread` with an array ``(..., batch, n)`` or ``(..., 1, n)``, and return an array."""
         values = values.astype(np.float32) if values.dtype == np.float64 else values
         if values.shape[-2] == 1:
             return values

@@ -144,7 +144,7 @@ def _shapes(parts: Sequence[Tensor]) -> str:
 
 
 def _slot(out: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor | None:
-    """Return the tensor `out` if the result can be written to it, else None."""
+    """Return `out` if `out` has the shape and the dtype of the result, else None."""
     return out if out is not None and out.shape == shape and out.dtype == dtype else None
 
 

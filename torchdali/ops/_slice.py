@@ -1,4 +1,4 @@
-"""The operator `slice`, and the windows that its arguments describe."""
+"""The operator `slice`, which cuts a window out of data."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def slice_window(
     """Return axes, starts and extents of the window that the arguments of `slice` describe.
 
     On each axis, the window is ``round(start) : round(end)``. If the shape is passed, ``end`` is ``start + shape``.
-    Halves are rounded away from zero.
+    A value halfway between two integers is rounded away from zero.
 
     Args:
         extents: Shape of the data.
@@ -56,10 +56,10 @@ def slice_window(
         axis_names: Letters of the axes to slice, instead of ``axes``. By default ``"WH"``. Data without a layout is
             treated as HW, HWC or DHWC, by its number of axes.
         end: Exclusive end of the window, in elements. By default the window ends where the data ends.
-        normalized_anchor: If True (the default), a float32 ``anchor`` is a fraction of the axis's extent. Otherwise it
-            is in elements.
-        normalized_shape: If True (the default), a float32 ``extent`` is a fraction of the axis's extent. Otherwise it
-            is in elements.
+        normalized_anchor: If True (the default), a float32 ``anchor`` is a fraction of the axis's extent. If False,
+            ``anchor`` is in elements.
+        normalized_shape: If True (the default), a float32 ``extent`` is a fraction of the axis's extent. If False,
+            ``extent`` is in elements.
         rel_end: End of the window as a fraction of the axis's extent, instead of ``end``.
         rel_shape: Shape of the window as a fraction of the axes' extents, instead of ``shape``.
         rel_start: Start of the window as a fraction of the axis's extent, instead of ``start``.
@@ -67,7 +67,8 @@ def slice_window(
         start: Start of the window in elements. By default 0.
 
     Raises:
-        RuntimeError: the window ends before it starts, an axis doesn't exist, or arguments exclude each other.
+        RuntimeError: the window ends before it starts, an axis doesn't exist, or arguments that exclude each other are
+            passed together.
     """
     if axes is _AXES:
         which = axes_by_name(axis_names, layout, len(extents))
@@ -78,7 +79,7 @@ def slice_window(
     lengths = [extents[axis] for axis in which]
     arguments = {"start": start, "rel_start": rel_start, "end": end, "rel_end": rel_end, "shape": shape,
              "rel_shape": rel_shape}  # fmt: skip
-    # An empty list counts as passed, but has no effect.
+    # An empty list has no effect, but it still can't be combined with the arguments that exclude it.
     values = {name: v if v == [] else match_axes(name, v, len(which)) for name, v in arguments.items() if v is not None}
     if anchor is not None:
         names = {
@@ -93,7 +94,7 @@ def slice_window(
 
 
 def _relative(anchor: Tensor, window: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Return two flags: True if the anchor is a fraction of the data's extents, and True if the shape is."""
+    """Return whether the anchor is a fraction of the data's extents, and whether the shape is such a fraction."""
     names = "normalized_anchor", "normalized_shape"
     first, second = (anchor.dtype == torch.float32 and window.get(name, True) for name in names)
     return first, second
@@ -120,7 +121,7 @@ def slice_(
 
     The window is described either by two inputs, its start (``anchor``) and its shape (``extent``), or by arguments
     such as ``start``, ``end`` and ``shape``. On each axis, the window is ``round(start) : round(end)``, where ``end``
-    is ``start + shape`` if the shape is passed. Halves are rounded away from zero.
+    is ``start + shape`` if the shape is passed. A value halfway between two integers is rounded away from zero.
 
     Args:
         data: Data of any shape and dtype.
@@ -133,12 +134,12 @@ def slice_(
             channel. By default 0.
         out_of_bounds_policy: Behavior if the window reaches outside the data. ``"error"`` (the default) raises an
             error; ``"pad"`` fills with ``fill_values``; ``"trim_to_shape"`` shortens the window; ``"clamp"`` repeats
-            the edge, ``"wrap"`` repeats the data, ``"reflect_101"`` mirrors the data without repeating the edge, and
-            ``"reflect_1001"`` mirrors it with the edge.
+            the edge; ``"wrap"`` repeats the data; ``"reflect_101"`` mirrors the data without repeating the edge; and
+            ``"reflect_1001"`` mirrors the data and repeats the edge.
 
     Raises:
-        RuntimeError: the window reaches outside the data (with the policy ``"error"``) or ends before it starts, an
-            axis doesn't exist, or arguments exclude each other.
+        RuntimeError: the window reaches outside the data (with the policy ``"error"``), the window ends before it
+            starts, an axis doesn't exist, or arguments that exclude each other are passed together.
     """
     known = layout or _ASSUMED.get(data.ndim, "")
     which, starts, extents = slice_window(data.shape, known, anchor, extent, **window)
@@ -209,7 +210,7 @@ def _round_bounds(spans: Spans) -> tuple[list[int], list[int]]:
 def _numbers(
     anchor: Tensor, extent: Tensor | None, count: int, arguments: dict[str, Any]
 ) -> tuple[list[float], list[float]]:
-    """Return the values of the inputs anchor and shape, one number per axis each.
+    """Return the values of the inputs anchor and shape. Both have one number per axis.
 
     Raises:
         RuntimeError: the shape is missing, `arguments` isn't empty, or the inputs have the wrong dtype or number of
@@ -265,7 +266,7 @@ def _spans_of_arguments(arguments: dict[str, Any], lengths: Sequence[int]) -> Sp
 def _span(numbers: dict[str, float], length: int) -> tuple[float, float]:
     """Return start and end of the window on one axis, computed with DALI's precision.
 
-    DALI computes in float32, except for a relative start together with a relative shape.
+    DALI computes in float32, unless both ``rel_start`` and ``rel_shape`` are passed.
     """
 
     def scale(name: str) -> float:

@@ -39,7 +39,7 @@ def power_spectrum(data: Floats, /, *, axis: int = -1, nfft: int | None = None, 
         data: float32 tensor of any shape.
         axis: Axis to transform. By default, and for any negative value, the last axis.
         nfft: Size of the transform. A longer axis is cut to this size, and a shorter axis is padded with zeros. By
-            default, or if the value isn't positive, the axis's own size.
+            default, and for any value that isn't positive, the size of the axis.
         power: 2 for the power spectrum (squared magnitudes), 1 for the magnitude spectrum. By default 2.
 
     Returns:
@@ -76,7 +76,7 @@ def spectrogram(
     """Compute the spectrogram of a signal: the spectra of its overlapping windows.
 
     Args:
-        data: float32 signal ``(samples,)``. Further axes must have extent 1, and are dropped.
+        data: float32 signal ``(samples,)``. If the data has additional axes of extent 1, these axes are dropped.
         center_windows: If True (the default), the first window is centered on the first sample, and the signal is
             padded at both ends. Otherwise the first window starts at the first sample, without padding.
         layout: ``"ft"`` (the default) for one column per window, or ``"tf"`` for one row per window.
@@ -182,7 +182,7 @@ def mel_filter_bank(
 
     Args:
         data: float32 spectra, from 0 Hz to half the sample rate. Frequencies are along the axis ``f`` of the layout. If
-            the data has no layout, they are along the second-to-last axis, or along the only axis.
+            the data has no layout, frequencies are along the second-to-last axis, or along the first axis of 1-D data.
         freq_high: Upper end of the last filter, in Hz. By default, and if 0, half the sample rate.
         freq_low: Lower end of the first filter, in Hz. By default 0.
         mel_formula: Mel scale: ``"slaney"`` (the default) is linear up to 1 kHz and logarithmic above; ``"htk"`` is
@@ -224,11 +224,11 @@ def _mel_filter_banks(data: Sequence[Tensor], a: Arguments) -> Any:
 
 
 def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[int], bool] | None:
-    """Return the samples as one matrix whose rows run along `axis`, if the batch is already stored in this form.
+    """Return all 2-D samples of a batch as one matrix. A row has the elements of a sample along the axis `axis`.
 
     Returns:
-        The rows of all samples, the number of rows of each sample, and whether the samples are transposed. None if the
-        batch is stored in another form.
+        The matrix, the number of rows of each sample, and whether the samples are transposed. None if the batch isn't
+        stored as such a matrix.
     """
     if (
         not isinstance(data, PackedSamples)
@@ -273,8 +273,9 @@ def mfcc(
         dct_type: Type of the DCT, from 1 to 4. By default 2.
         lifter: If not 0, coefficient ``i`` is multiplied by ``1 + lifter / 2 * sin(pi (i + 1) / lifter)``. By default
             0.
-        n_mfcc: Number of coefficients to compute; at most the axis's size is computed. By default 20.
-        normalize: If True, the transform is orthonormal, which isn't possible for type 1. By default False.
+        n_mfcc: Number of coefficients to compute, at most the size of the axis. Greater numbers are reduced to the size
+            of the axis. By default 20.
+        normalize: If True, the transform is orthonormal. DCT type 1 doesn't support this. By default False.
 
     Raises:
         RuntimeError: the axis doesn't exist, ``dct_type`` isn't 1 to 4, ``n_mfcc`` isn't positive, or the data isn't

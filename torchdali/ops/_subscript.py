@@ -166,7 +166,7 @@ def _read_position(text: str) -> Position:
 
 @functools.lru_cache(maxsize=1024)
 def _spread(index: str, ndim: int) -> list[Item]:
-    """Parse an index for data with `ndim` axes: ``...`` becomes ranges over whole axes.
+    """Parse an index for data with `ndim` axes, and replace ``...`` by ranges over whole axes.
 
     Raises:
         RuntimeError: there are more indices than axes.

@@ -43,7 +43,9 @@ def one_hot(
     off_value: float = 0.0,
     on_value: float = 1.0,
 ) -> BatchOutput:
-    """Encode class indices: a new axis is ``on_value`` at the class's index, and ``off_value`` elsewhere.
+    """Encode class indices as one-hot vectors along a new axis.
+
+    A vector is ``on_value`` at the class's index, and ``off_value`` elsewhere.
 
     Args:
         data: Class indices; floats are truncated. An index outside of ``0 .. num_classes - 1`` is encoded as
@@ -58,7 +60,8 @@ def one_hot(
         on_value: Value of the element at the class's index, converted like ``off_value``. By default 1.
 
     Raises:
-        RuntimeError: a dtype is unsupported, the axis is out of range, or a name is passed for data without a layout.
+        RuntimeError: a dtype is unsupported, the axis is out of range, or ``axis_name`` is passed for data without a
+            layout.
     """
     if not len(data):
         return TensorList.from_samples([])

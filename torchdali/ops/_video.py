@@ -48,18 +48,18 @@ def video(
             this. If False, frames keep their stored orientation, as in DALI, which doesn't have this argument.
         affine: Accepted for compatibility with DALI, without effect.
         build_index: Accepted for compatibility with DALI, without effect.
-        end_frame: Index of the frame after the last frame to decode. It can't be combined with ``sequence_length``. By
+        end_frame: Index of the frame after the last frame to decode. This argument excludes ``sequence_length``. By
             default frames are decoded up to the video's end.
-        fast: If True, chroma isn't interpolated: decoding is up to three times as fast, and values differ by one or two
-            levels on average. By default False. DALI doesn't have this argument.
+        fast: If True, chroma isn't interpolated. Decoding is then up to three times as fast, and pixel values differ by
+            1 or 2 on average. By default False. DALI doesn't have this argument.
         fill_value: Color of missing frames for ``pad_mode="constant"``: one value, or one value per channel. By default
             0.
         frames: Indices of the frames to decode, in any order, instead of ``start_frame``, ``end_frame``,
             ``sequence_length`` and ``stride``.
         pad_mode: Frames to return for indices after the video's end. ``"constant"`` (the default): frames of the color
             ``fill_value``; ``"edge"`` or ``"repeat"``: the last frame; ``"reflect_1001"`` or ``"symmetric"``: the
-            frames in reverse order, starting with the last frame; ``"reflect_101"`` or ``"reflect"``: the same, without
-            the last frame; ``"none"``: no frames.
+            frames in reverse order, starting with the last frame; ``"reflect_101"`` or ``"reflect"``: the frames in
+            reverse order, starting with the frame before the last frame; ``"none"``: no frames.
         sequence_length: Number of frames to return.
         start_frame: Index of the first frame to decode. By default 0.
         stride: Distance between decoded frames, in frames. By default 1.
@@ -91,7 +91,7 @@ def video(
 
 
 def _check_window(arguments: Mapping[str, Any]) -> None:
-    """Raise RuntimeError for constant arguments that exclude each other; per-sample values are checked later."""
+    """Raise RuntimeError if constant arguments exclude each other. `video` checks arguments that are passed per sample."""
     names = ("frames", "start_frame", "end_frame", "sequence_length", "stride")
     _check(*[arguments.get(name) for name in names])
 

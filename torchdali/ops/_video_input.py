@@ -1,4 +1,4 @@
-"""The operator `experimental.inputs.video`: cut the videos that the user feeds to a pipeline into sequences."""
+"""The operator `experimental.inputs.video`, which decodes videos from `Pipeline.feed_input` to sequences of frames."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _POLICIES = ("partial", "pad")
 
 
 class VideoInput(BatchSource):
-    """Source of the sequences of fed videos, one video after the other.
+    """Source that decodes the fed videos one after the other, and returns sequences of frames.
 
     Args:
         length: Number of frames in a sequence.
         padded: True to pad the last sequence of a video with zeros; False to return a shorter sequence.
         upright: True to rotate frames as the container's metadata specifies.
-        blocking: True to wait for data; otherwise a run without data raises RuntimeError.
+        blocking: True to wait until a video is fed; False to raise RuntimeError if no video was fed.
     """
 
     def __init__(self, length: int, *, padded: bool, blocking: bool, upright: bool) -> None:
@@ -101,7 +101,7 @@ class VideoInput(BatchSource):
         """Do nothing: a new epoch continues with the current video."""
 
     def close(self) -> None:
-        """Stop the source, and end a run that waits for data."""
+        """Stop the source. A call of `next` that waits for a video then ends."""
         self._closed = True
         self._changed.put(None)
 
@@ -128,10 +128,10 @@ def video_input(
         adjust_orientation: If True (the default), frames are rotated as the container specifies; videos of phones need
             this. If False, frames keep their stored orientation, as in DALI, which doesn't have this argument.
         affine: Accepted for compatibility with DALI, without effect.
-        blocking: If True, the pipeline waits until a video is fed. By default a run without a video raises
-            RuntimeError.
+        blocking: If True, the pipeline waits until a video is fed. By default the pipeline raises RuntimeError if no
+            video was fed.
         last_sequence_policy: Handling of a video's last sequence if it has too few frames: ``"partial"`` (the default)
-            returns a shorter sequence, ``"pad"`` pads it with zeros.
+            returns a shorter sequence, ``"pad"`` adds frames of zeros.
         no_copy: Accepted for compatibility with DALI, without effect: fed data is copied.
         sequence_length: Number of frames in a sequence.
 

@@ -1,6 +1,7 @@
-"""Hidden operators (not in `fn`) of `experimental.torchvision`, for transforms for which DALI has no operator.
+"""Operators for those transforms of `experimental.torchvision` that DALI has no operator for.
 
-Each operator computes its window or output size from the image's shape, which is only known when the pipeline runs.
+The operators aren't available to users in `fn`. Each operator computes its output size or the cropped window from the
+image's shape, because the shape is known only when the pipeline runs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ OUTSIDE = {
     "reflect": "reflect_101",
     "symmetric": "reflect_1001",
 }
-"""Out-of-bounds policies of `slice`, by torchvision's padding modes."""
+"""Maps torchvision's padding modes to values of the argument ``out_of_bounds_policy`` of `slice`."""
 
 
 @operator(name="_vision_resize", title="resize")
@@ -93,7 +94,8 @@ def vision_center_crop(data: _Planes, /, *, size: list[int], layout: Layout) -> 
 def _middle(have: int, want: int) -> int:
     """Return the start of the center crop, rounded as in torchvision.
 
-    A half is rounded to the even number; if the crop is larger than the image, the half is rounded away from zero.
+    A start halfway between two integers is rounded to the even integer. If the crop is larger than the image, such a
+    start is rounded away from zero.
     """
     return -math.ceil((want - have) / 2) if want > have else round((have - want) / 2)
 
@@ -117,8 +119,8 @@ def vision_random_crop(
         data: An image.
         size: Height and width of the window, in pixels.
         padding: Widths of the left, top, right and bottom border, in pixels. By default 0.
-        pad_if_needed: If True and the padded image is smaller than the window, opposite sides are each padded further
-            by the missing extent. By default False.
+        pad_if_needed: If True and the padded image is less high or less wide than the window, the missing height or
+            width is added to each of the two opposite sides. By default False.
         fill: Color of the padding: one value, or one value per channel. By default 0.
         padding_mode: torchvision's padding mode, a key of `OUTSIDE`. By default ``"constant"``.
 
@@ -188,7 +190,8 @@ def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] =
 
     Args:
         data: An image of 1 (gray), 3 (RGB) or 4 (RGB and alpha) channels.
-        channels: Number of output channels, 1 or 3. By default (0) the input's number; alpha isn't changed.
+        channels: Number of output channels, 1 or 3. By default (0) the output has as many channels as the input, and
+            alpha isn't changed.
         wanted: Whether to convert the image: 0 returns the image unchanged. By default 1.
     """
     if not wanted:
@@ -225,12 +228,14 @@ def vision_color(
     saturation: PerSample[float] = 1.0,
     hue: PerSample[float] = 0.0,
 ) -> _Pixels:
-    """Change brightness, contrast, saturation and hue like `fn.color_twist`, which supports only RGB images.
+    """Change brightness, contrast, saturation and hue.
+
+    The operator `fn.color_twist` does the same, but supports only RGB images.
 
     Args:
         data: An image of 1 (gray), 3 (RGB) or 4 (RGB and alpha) channels. Alpha isn't changed.
         brightness: Factor by which values are multiplied. By default 1.
-        contrast: Factor by which distances from half the value range are multiplied. By default 1.
+        contrast: Factor by which differences from the middle of the value range are multiplied. By default 1.
         saturation: Factor by which the saturation is multiplied; gray images aren't changed. By default 1.
         hue: Change of the hue, in degrees; gray images aren't changed. By default 0.
     """

@@ -1,4 +1,8 @@
-"""Augmentations: functions of samples and a parameter, and the conversion of a magnitude to the parameter."""
+"""Augmentations: functions of samples and a parameter, and the conversion of a magnitude to the parameter.
+
+A magnitude is the strength of an augmentation. The range of an augmentation's magnitudes is divided into bins. Callers
+pass the index of a bin, and the bin determines the magnitude.
+"""
 
 from __future__ import annotations
 
@@ -128,13 +132,13 @@ class Augmentation:
 
         Args:
             data: The samples.
-            magnitude_bin: Bin from 0 to ``num_magnitude_bins - 1``: a number, one number per sample, or a `signed_bin`.
-                Required if the augmentation has a `mag_range`.
+            magnitude_bin: Index of a bin, from 0 to ``num_magnitude_bins - 1``: a number, one number per sample, or the
+                result of `signed_bin`. Required if the augmentation has a `mag_range`.
             num_magnitude_bins: Number of bins of `mag_range`.
             kwargs: Arguments of the function; arguments that the function does not have are ignored.
 
         Raises:
-            ValueError: an argument is missing, or does not fit `mag_range`.
+            ValueError: an argument is missing, or ``num_magnitude_bins`` isn't the length of the array `mag_range`.
             IndexError: the bin is out of range.
         """
         arguments, missing = self.arguments(kwargs)
@@ -210,9 +214,9 @@ class Augmentation:
         return np.linspace(*self._mag_range, bins, dtype=np.float32)
 
     def _signed_row(self, magnitude_bin: Bin, magnitudes: npt.NDArray[Any]) -> tuple[Any, npt.NDArray[Any]]:
-        """Return a table of magnitudes and their negatives, and the index of the row for each sample.
+        """Return the table row of each sample, and the table, in which each magnitude is followed by its negative.
 
-        For a constant bin, the table contains only this bin's magnitude and its negative.
+        If all samples have the same bin, the table contains only this bin's magnitude and its negative.
         """
         if not isinstance(magnitude_bin, SignedBin):
             warnings.warn(
@@ -305,14 +309,14 @@ def augmentation(
     name: str | None = None,
     augmentation_cls: type[Augmentation] | None = None,
 ) -> Any:
-    """Create an augmentation from a function ``op(samples, parameter, ...)`` of nodes.
+    """Create an augmentation from a function ``op(samples, parameter, ...)`` that receives and returns nodes.
 
     ``parameter = mag_to_param(±linspace(*mag_range, num_magnitude_bins)[magnitude_bin])``
 
     Args:
         mag_range: Magnitudes of the first and the last bin, or an array with the magnitude of each bin. With None, the
             parameter is None, and magnitudes are ignored.
-        randomly_negate: Negate the magnitude at random.
+        randomly_negate: True to negate the magnitude at random, separately for each sample.
         mag_to_param: Function that converts a magnitude (float32) to the parameter (a number or an array). It is called
             while the pipeline is defined. With None, the magnitude itself is the parameter.
         param_device: Device of the parameter: ``"cpu"`` (the default), ``"gpu"``, or ``"auto"`` for the device of the

@@ -23,5 +23,5 @@ def drawn_fraction(seed: int | None = None) -> Any:
 
 
 def step_seed(seed: int | None, number: int) -> int | None:
-    """Derive a different seed for each draw, because draws with the same seed return the same numbers."""
+    """Derive a seed for each random operator, because operators with the same seed draw the same numbers."""
     return None if seed is None else mix(seed, number) >> 2

@@ -18,7 +18,7 @@ class Policy:
 
     Args:
         name: Name of the policy, for messages.
-        num_magnitude_bins: Number of bins of the magnitude ranges.
+        num_magnitude_bins: Number of bins into which the range of each augmentation's magnitudes is divided.
         sub_policies: Each sub-policy is a sequence of ``(augmentation, probability, magnitude_bin)``. The augmentations
             are applied one after the other, each with its probability; the bin is None for an augmentation without
             magnitudes.

@@ -23,8 +23,8 @@ _MERGED = (DataNode, bool, int, float, np.generic, np.ndarray)
 def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_args: Any, **op_kwargs: Any) -> Any:
     """Apply one of several operations to each sample: ``ops[selected_op_idx](*op_args, **op_kwargs)``.
 
-    Only the operators of the selected operation process a sample. All operations must return results of the same
-    structure, which are merged into one result.
+    A sample is processed only by the operation that is selected for the sample. All operations must return results of
+    the same structure. The results are merged into one result.
 
     Args:
         ops: Functions of nodes, or augmentations.
@@ -36,8 +36,8 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: DataNode, *op_arg
     Raises:
         ValueError: the list of operations is empty, or the results differ in structure.
         TypeError: a result is neither a node nor a number.
-        RuntimeError: the index is on the accelerator, or no pipeline is being defined; or, while the pipeline runs, the
-            results differ in dtype, number of axes or layout.
+        RuntimeError: the index is on the accelerator, or no pipeline is being defined. While the pipeline runs, the
+            error is raised if the results differ in dtype, number of axes or layout.
     """
     if not ops:
         raise ValueError("`select` needs at least one operation, got an empty list")
