@@ -85,7 +85,7 @@ class Lattice(NamedTuple):
         return Lattice(rows, columns, fill if mode == "constant" else self.fill)
 
     def windows(self, tops: Places, lefts: Places, size: Size) -> Lattice:
-        """Return a lattice that also crops a window of each image. `tops` and `lefts` ``(N,)`` are the windows' corners."""
+        """Return a lattice that also crops a window of each image. `tops` and `lefts` have one value per image."""
         return self._replace(rows=_cut(self.rows, tops, size[0]), columns=_cut(self.columns, lefts, size[1]))
 
 

@@ -242,9 +242,9 @@ def choice(
             element's shape.
 
     Returns:
-        The drawn elements, ``(*shape, *element_shape)``, with the dtype of ``a``. If ``shape`` has one axis, the output
-        has the layout of ``a``. If a single element is drawn, the output has the layout of ``a`` without its first
-        letter. Otherwise the output has no layout.
+        The drawn elements, ``(*shape, *element_shape)``, with the dtype of ``a``. If elements are drawn along one axis,
+        the output has the layout of ``a``. If a single element is drawn, the output has the layout of ``a`` without the
+        first letter. Otherwise the output has no layout.
 
     Raises:
         RuntimeError: ``a`` is empty; ``n`` isn't an integer; ``p`` has the wrong length, has values

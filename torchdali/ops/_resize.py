@@ -312,7 +312,7 @@ def all_of(images: Images) -> npt.NDArray[np.float64]:
 
 @functools.lru_cache(maxsize=64)
 def _one_size(size: tuple[float, ...], max_pixels: int) -> npt.NDArray[np.int64]:
-    """Return the output size of all images, ``(2, 1)``.
+    """Return the output height and width ``(2, 1)`` if all images get the same size.
 
     The array is cached, so callers must not change it. `max_pixels` is an argument so that each limit has its own
     results in the cache.
@@ -348,7 +348,7 @@ def _resized_on_device(
         return NotImplemented
     check_pixels(largest, "the resized image")
     names = FILTER[chosen[0]], FILTER[chosen[1]]
-    if "nn" in names:  # PyTorch resizes sample by sample
+    if "nn" in names:  # the device implementation doesn't support nearest-neighbor interpolation
         return NotImplemented
     low, high = (None, None) if regions is None else regions
     flat = resize_batch(
@@ -556,7 +556,10 @@ def _edit_at_random(constants: Mapping[str, Any]) -> Edit | None:
 def _reduce_program(
     program: ImageProgram, window: tuple[int, int, int, int], height: int, width: int
 ) -> ImageProgram | None:
-    """Build a program that decodes a window at the smallest JPEG scale that suffices for the output size.
+    """Build a program that decodes a window of a JPEG at a reduced size, and then resizes the window.
+
+    The decoder can divide the size by 2, 4 or 8. The program uses the greatest divisor with which the decoded window
+    isn't smaller than the output.
 
     If the window is at least twice as high and twice as wide as the output, the window is first aligned to JPEG blocks
     of 8 x 8 pixels.
@@ -645,7 +648,7 @@ def tensor_resize(
     lengths = list(data.shape)
     if scales is not None:
         sizes = _scale_sizes(_each(scales, "scales", chosen), [lengths[a] for a in chosen])
-    # `mode` applies to all axes, so axes that aren't chosen request their current size.
+    # `mode` applies to all axes, so the requested size of axes that aren't chosen is their current size.
     assert sizes is not None
     ends = [1.0] * len(lengths) if roi_relative else lengths
     size, shown = resize_shape(

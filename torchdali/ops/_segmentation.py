@@ -68,7 +68,7 @@ def random_mask_pixel(
         foreground: If not 0, the pixel is chosen among the foreground pixels. If this argument is 0 (the default), or
             if the mask has no foreground pixel, the pixel is chosen among all pixels.
         threshold: Pixels with a value above this threshold are foreground. By default 0.
-        value: If passed, pixels with this value are foreground, and ``threshold`` isn't used.
+        value: If passed, pixels with this value are foreground. It can't be combined with ``threshold``.
 
     Returns:
         Coordinates of the pixel: one value per axis, int64.
@@ -359,10 +359,10 @@ def select_masks(
         mask_ids: Ids ``(M,)`` of the masks to select, int32. Each id may occur only once. The output polygons are in
             the order of these ids.
         polygons: Polygons ``(N, 3)``, int32. Each row is the mask's id, the index of the polygon's first vertex, and
-            the index after its last vertex. If several polygons have the same id, only the last one is used, as in
-            DALI.
+            the index after the polygon's last vertex. If several polygons have the same id, only the last polygon is
+            used, as in DALI.
         vertices: Coordinates ``(V, D)`` of the vertices of all polygons, any dtype.
-        reindex_masks: If True, the output polygons have the ids 0, 1, 2 and so on. By default they keep their ids.
+        reindex_masks: If True, the output polygons have the ids 0, 1, 2 and so on. By default the ids don't change.
 
     Returns:
         Two outputs: the selected polygons ``(M, 3)``, and the vertices of these polygons, one polygon after the other.

@@ -91,7 +91,7 @@ def video(
 
 
 def _check_window(arguments: Mapping[str, Any]) -> None:
-    """Raise RuntimeError if constant arguments exclude each other. `video` checks arguments that are passed per sample."""
+    """Raise RuntimeError if constant arguments exclude each other. `video` checks the arguments of each sample."""
     names = ("frames", "start_frame", "end_frame", "sequence_length", "stride")
     _check(*[arguments.get(name) for name in names])
 

@@ -113,7 +113,9 @@ def matrices(value: Any, rows: int, columns: int) -> list[list[list[float]]]:
 
 
 def each_frame(x: Tensor, frames: bool, settings: Sequence[T], function: Callable[[Tensor, T], Tensor]) -> Tensor:
-    """Apply a function to an image and its setting, or to each frame of a video and the frame's setting.
+    """Call ``function(x, setting)`` for an image, or for each frame of a video with the frame's setting.
+
+    If there is only one setting, all frames have this setting.
 
     Raises:
         RuntimeError: the number of settings differs from the number of frames.
@@ -203,7 +205,7 @@ def rotate(
     Args:
         data: Images, frames or volumes ``(..., [D,] H, W, C)``: uint8, int16, int32 or float32.
         angle: Angle, in degrees: one number, or one number per frame.
-        axis: Direction ``(x, y, z)`` of the axis around which volumes are rotated. Images don't need it.
+        axis: Direction ``(x, y, z)`` of the axis around which volumes are rotated. Has no effect on images.
         dtype: Output dtype: the input's dtype (the default), uint8 or float32. If the input is float32, int16 and int32
             are also supported.
         fill_value: Value of pixels outside the rotated image. By default these pixels repeat the image's edge.
