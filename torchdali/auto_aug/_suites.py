@@ -30,7 +30,8 @@ def translations(
         max_translate_rel: Limit as a fraction of the image: one number, or two numbers for y and x.
 
     Raises:
-        ValueError: the passed limit contradicts ``use_shape``.
+        ValueError: ``max_translate_abs`` is passed and ``use_shape`` is True, or ``max_translate_rel`` is passed and
+            ``use_shape`` is False.
     """
     if use_shape and max_translate_abs is not None:
         raise ValueError(
@@ -61,7 +62,7 @@ def _both(limit: Limit) -> tuple[float, float]:
 def given_arguments(
     augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any
 ) -> dict[str, Any]:
-    """Return those arguments that at least one augmentation of a suite accepts."""
+    """Return a dictionary of the arguments that at least one augmentation accepts."""
     arguments = {"shape": shape, "fill_value": fill_value, "interp_type": interp_type}
     if shape is None:
         del arguments["shape"]

@@ -1,8 +1,8 @@
 """The augmentations of AutoAugment, RandAugment and TrivialAugment.
 
 Samples are uint8 RGB images ``(H, W, C)`` or videos ``(F, H, W, C)``. Each augmentation is declared with the magnitudes
-that RandAugment uses; `Augmentation.augmentation` returns a copy with other magnitudes. Callers of an augmentation also
-pass the other arguments of its function, like ``fill_value``.
+that RandAugment uses; `Augmentation.augmentation` returns a copy with different magnitudes. Callers also pass an
+augmentation's own arguments, such as ``fill_value``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def warp_y_param(magnitude: float) -> list[float]:
 
 
 def shift_enhance_range(magnitude: float) -> float:
-    """Return the factor ``1 + magnitude``; magnitude 0 leads to an unchanged image."""
+    """Return the factor ``1 + magnitude``. Magnitude 0 doesn't change the image."""
     return 1 + magnitude
 
 
@@ -64,7 +64,7 @@ def sharpness_kernel_shifted(magnitude: float) -> npt.NDArray[np.float32]:
 def poster_mask_uint8(magnitude: float) -> npt.NDArray[np.uint8]:
     """Return the bit mask that keeps the highest ``magnitude`` bits (rounded), but at least one bit.
 
-    Rounded magnitudes below 0 or above 8 keep all bits.
+    If the rounded magnitude is below 0 or above 8, all bits are kept.
     """
     bits = round(float(magnitude))
     lost = 8 - max(1, bits) if 0 <= bits <= 8 else 0

@@ -116,7 +116,7 @@ def _apply_step(
     seed: int | None,
     arguments: dict[str, Any],
 ) -> DataNode:
-    """Apply one step of the chosen sub-policies; a sub-policy with fewer steps doesn't change its samples."""
+    """Apply the step with the index `step` of each sample's sub-policy, if the sub-policy has enough steps."""
     rows = [steps[step] if step < len(steps) else (None, 0.0, None) for steps in policy.sub_policies]
     used = list(dict.fromkeys(row[0] for row in rows if row[0] is not None))
     numbers = [0 if row[0] is None else 1 + used.index(row[0]) for row in rows]
@@ -138,7 +138,7 @@ def _apply_step(
 
 
 def _of_chosen(chosen: DataNode, values: Sequence[float], dtype: Any) -> Any:
-    """Return a node with one value per sample: the value of the sample's sub-policy."""
+    """Return a node with one value per sample. `values` contains the value for each sub-policy."""
     return lookup("_row")(chosen, table=np.array(values, dtype))
 
 

@@ -122,7 +122,7 @@ def get_rand_augment_suite(
     max_translate_abs: int | tuple[int, int] | None = None,
     max_translate_rel: float | tuple[float, float] | None = None,
 ) -> list[Augmentation]:
-    """Return the augmentations of RandAugment. A greater magnitude bin is always a stronger change.
+    """Return the augmentations of RandAugment. A greater magnitude bin always means a stronger change.
 
     See `rand_augment` for the arguments. Set ``use_shape`` to True if you will pass a ``shape`` to the augmentations.
     """
@@ -147,8 +147,8 @@ def get_rand_augment_non_monotonic_suite(
 ) -> list[Augmentation]:
     """Return the augmentations of RandAugment with the magnitudes of AutoAugment.
 
-    The middle bin of `brightness`, `contrast`, `color` and `sharpness` changes nothing; the last bin of `posterize` and
-    `solarize` is the weakest change. See `get_rand_augment_suite` for the arguments.
+    The middle bin of `brightness`, `contrast`, `color` and `sharpness` doesn't change the image. The last bin of
+    `posterize` and `solarize` is the weakest change. See `get_rand_augment_suite` for the arguments.
     """
     return [
         *_geometry(use_shape, max_translate_abs, max_translate_rel),

@@ -43,8 +43,8 @@ def pad(
         align: Padded extents are rounded up to multiples of this value: one value, or one per axis. By default 1.
         axes: Axes to pad. By default all axes.
         axis_names: Letters of the axes in the layout, instead of ``axes``.
-        fill_value: Value of the padding. It is converted to the dtype of the data as in C: truncated, and wrapped
-            around if it doesn't fit. By default 0.
+        fill_value: Value of the padding. The value is converted to the dtype of the data as in C: it is truncated, and
+            wraps around if it is outside the dtype's range. By default 0.
         shape: Minimum extent of each axis. If the value of an axis isn't positive, the axis is padded to its largest
             extent in the batch. By default all axes are padded to their largest extents.
 

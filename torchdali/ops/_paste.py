@@ -45,9 +45,10 @@ def paste(
         fill_value: Color of the canvas: one value, or one value per channel.
         min_canvas_size: Minimum height and width of the canvas, in pixels. By default 0.
         n_channels: Accepted for compatibility with DALI, without effect: the canvas has the channels of the image.
-        paste_x: Horizontal position of the image: 0 is the left edge of the canvas, 0.5 (the default) its center, 1 the
-            right edge.
-        paste_y: Vertical position of the image: 0 is the top of the canvas, 0.5 (the default) its center, 1 the bottom.
+        paste_x: Horizontal position of the image on the canvas: 0 is at the left edge, 0.5 (the default) is centered,
+            and 1 is at the right edge.
+        paste_y: Vertical position of the image on the canvas: 0 is at the top, 0.5 (the default) is centered, and 1 is
+            at the bottom.
         ratio: Ratio of the canvas's height and width to the image's; must be at least 1. The canvas size is rounded
             down to whole pixels.
 
@@ -104,15 +105,15 @@ def bbox_paste(
     paste_y: PerSample[float] = 0.5,
     ratio: PerSample[float],
 ) -> BatchOutput:
-    """Convert boxes of an image to boxes on the canvas on which `paste` puts the image.
+    """Convert boxes of an image to boxes of the canvas, for images that `paste` pastes on a canvas.
 
     Args:
         boxes: Boxes ``(..., 4)``, float32: x, y, width and height as fractions of the image.
-        ltrb: If True, a box is left, top, right, bottom. By default it is x, y, width, height.
+        ltrb: If True, boxes are left, top, right, bottom. By default boxes are x, y, width, height.
         paste_x: Horizontal position of the image on the canvas, from 0 (left) to 1 (right). By default 0.5.
         paste_y: Vertical position of the image on the canvas, from 0 (top) to 1 (bottom). By default 0.5.
-        ratio: Ratio of the canvas's height and width to the image's. If it is below 1, the canvas shows the lower right
-            part of the image, and ``paste_x`` and ``paste_y`` have no effect.
+        ratio: Ratio of the canvas's height and width to the image's. If the ratio is below 1, the canvas shows the
+            lower right corner of the image, and ``paste_x`` and ``paste_y`` have no effect.
     """
     if not len(boxes):
         return boxes
@@ -137,14 +138,14 @@ def grid_mask(
     tile: PerSample[int] = 100,
     layout: Layout,
 ) -> Masked:
-    """Set the squares of a regular grid to zero: one square in each tile of the grid.
+    """Divide images into square tiles, and set the pixels of a smaller square in each tile to zero.
 
     Args:
         image: Images ``(..., H, W, C)`` or ``(H, W)``: uint8, int16, int32 or float32.
-        angle: Rotation of the grid, in radians. By default 0.
-        ratio: Ratio of a square's side to the tile's side. By default 0.5.
-        shift_x: Shift of the grid to the right, in pixels. By default 0.
-        shift_y: Shift of the grid downwards, in pixels. By default 0.
+        angle: Rotation of the grid of tiles, in radians. By default 0.
+        ratio: Ratio of the smaller square's side to the tile's side. By default 0.5.
+        shift_x: Shift of the grid of tiles to the right, in pixels. By default 0.
+        shift_y: Shift of the grid of tiles downwards, in pixels. By default 0.
         tile: Side of a tile, in pixels; must be positive. By default 100.
 
     Raises:

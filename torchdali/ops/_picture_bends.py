@@ -129,7 +129,7 @@ class RandomAffine(OfPixels):
 
 
 def _perspective(corners: Sequence[Sequence[int]], moved: Sequence[Sequence[int]]) -> list[float]:
-    """Return the coefficients that map positions in the result to positions in the image, rounded to float32.
+    """Return the coefficients, rounded to float32, that map positions in the result to positions in the image.
 
     Args:
         corners: x and y of the image's corners.

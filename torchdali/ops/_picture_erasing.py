@@ -50,8 +50,8 @@ class Rectangle:
 class Erasing:
     """Fill a random rectangle of a tensor with fixed values or with random normal values.
 
-    The user's transforms erase before they normalize. This step is applied after the normalization, so it normalizes
-    the fill values.
+    The user's transforms fill the rectangle before they normalize the image. This step runs after the normalization, so
+    the step normalizes the fill values.
 
     Attributes:
         rectangle: The rectangle.

@@ -1,7 +1,7 @@
 """Steps that reproduce torchvision's geometric transforms: resize, crop, pad and flip.
 
 A step draws its random numbers from the sample's generator, with the same distributions as the transform. If the native
-library is available, the step is added to the image's program (`ImageProgram`), which the library executes; otherwise
+library is available, the step is added to the image's `ImageProgram`, and the library executes this program. Otherwise
 the step calls torchvision's own function. A step's fields are the transform's parameters, so two steps with the same
 effect are equal.
 """
@@ -44,7 +44,7 @@ class Lattice(NamedTuple):
     A lattice can describe crops, flips and borders.
 
     Attributes:
-        rows: Row indices ``(N, H)``, or ``(1, H)`` if they are the same for all images; -1 for rows outside the image.
+        rows: Row indices ``(N, H)``, or ``(1, H)`` if all images have the same rows; -1 for rows outside the image.
         columns: Column indices ``(N, W)`` or ``(1, W)``; -1 for columns outside the image.
         fill: Value of pixels outside the image.
     """
@@ -121,7 +121,7 @@ class Fixed:
     is_random: ClassVar[bool] = False
 
     def draw(self, size: Size, rng: Rng) -> Any:
-        """Return the size of the image; no random number is drawn."""
+        """Return the size of the image. No random number is drawn."""
         return size
 
 
@@ -168,7 +168,8 @@ class ResizeStep(Fixed):
     """Resize an image like ``torchvision.transforms.Resize``.
 
     Attributes:
-        size: Height and width; or only the length of the shorter side; or None if only `max_size` is specified.
+        size: Two values for the height and the width, or one value for the shorter side. None if only `max_size` is
+            specified.
         max_size: Maximum length of the longer side; None for no maximum.
         interpolation: torchvision's interpolation mode.
         of_tensor: True for a transform of `transforms.v2` that gets a tensor. Then PyTorch resizes instead of Pillow.
@@ -239,8 +240,8 @@ class PadStep(Fixed):
         padding: Widths of the left, top, right and bottom border; a negative width crops.
         fill: Color of the borders, for the mode "constant".
         mode: torchvision's padding mode.
-        of_tensor: True if the transform gets a tensor; torchvision then raises an error for a reflected border that is
-            wider than the image.
+        of_tensor: True if the transform gets a tensor. For tensors, torchvision raises an error if a reflected border
+            is wider than the image.
     """
 
     padding: tuple[int, int, int, int]

@@ -147,7 +147,7 @@ class RandomSteps:
     is_random: ClassVar[bool] = True
 
     def choose(self, rng: Rng) -> tuple[Any, ...]:
-        """Choose the steps to apply at random."""
+        """Return the steps of the randomly chosen sequence, or the steps of all sequences in a random order."""
         if self.ends is None:
             remaining = list(self.rows)
             return tuple(step for _ in self.rows for step in remaining.pop(rng.integer(0, len(remaining) - 1)))
@@ -230,12 +230,12 @@ class ImageTransforms:
         return value
 
     def divide(self) -> tuple[ImageTransforms, ImageTransforms]:
-        """Split the sequence before the first random transform. The second half includes the conversion to a tensor."""
+        """Split the sequence before the first random transform. Only the second half converts images to tensors."""
         first = next((i for i, step in enumerate(self.steps) if step.is_random), len(self.steps))
         return ImageTransforms(self.steps[:first]), ImageTransforms(self.steps[first:], self.conversion, self.ends)
 
     def end(self, planes: Tensor, rng: Rng) -> Tensor:
-        """Apply the transforms of the tensor to `planes`, in place."""
+        """Apply the transforms `ends` to the tensor `planes`, in place."""
         for each in self.ends:
             each.apply(planes, rng)
         return planes
@@ -265,7 +265,7 @@ def _picture(data: Data, /, *, transforms: ImageTransforms, rng: Rng, out: Out =
 
 @operator(layout="HWC")
 def _still_picture(data: Data, /, *, transforms: ImageTransforms) -> Data:
-    """Apply transforms that draw no random numbers. The result is uint8 pixels, which can be cached."""
+    """Apply transforms that draw no random numbers. A cache can store the resulting uint8 pixels."""
     return _picture.body(data, transforms=transforms, rng=Rng(0, (0, 0)))
 
 

@@ -30,7 +30,7 @@ PLACES = dict.fromkeys(
     ("python_function", "torch_python_function"),
     ("function", "num_outputs", "device", "batch_processing"),
 ) | {"dl_tensor_python_function": ("function", "num_outputs", "device")}
-"""For each operator, the arguments that its class in `ops` accepts by position, as in DALI."""
+"""For each operator, the arguments that the operator's class in `ops` accepts by position, as in DALI."""
 
 Any_ = Annotated[TensorList, Takes()]
 _Columns = list[list[torch.Tensor]]

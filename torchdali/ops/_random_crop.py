@@ -43,7 +43,7 @@ def random_crop_generator(
 
     Each attempt draws an area uniformly and an aspect ratio uniformly on a logarithmic scale. The result is the first
     window that fits into the image. If no window fits, the operator chooses the allowed aspect ratio that is nearest to
-    the image's aspect ratio, and the largest allowed area that fits. The window's position is random.
+    the image's aspect ratio, and the largest allowed area that fits. The position of the window is also random.
 
     Args:
         shape: Shape of the image, as integers: ``(H, W)`` or ``(H, W, C)``.
@@ -69,7 +69,7 @@ def random_crop_generator(
     draws = rng.uniform(2 + 2 * num_attempts)
     try:
         windows[0].T[:], windows[1].T[:] = random_windows(draws, sides, num_attempts, random_area, random_aspect_ratio)
-    except RuntimeError as error:  # wrong ranges
+    except RuntimeError as error:  # raised for invalid ranges
         batch_level(error)
         raise
     if is_empty:
@@ -104,8 +104,8 @@ def roi_random_crop(
 ) -> Data:
     """Choose a random position of a window that overlaps a region of interest as much as possible.
 
-    On each axis, a window smaller than the region is inside the region, and a window larger than the region contains
-    the region. If the shape of the data is known, the window is also inside the data.
+    On each axis, a window that is smaller than the region is inside the region. A window that is larger than the region
+    contains the region. If ``data`` or ``in_shape`` is passed, the window is also inside the data.
 
     Args:
         data: Data from which the window is going to be cut; only its shape is used. Optional.

@@ -38,7 +38,7 @@ def reduced_axes(
         ndim: Number of axes of the data.
         axes: Axes to reduce. By default all axes; an empty list reduces no axis.
         axis_names: Letters of the axes in the layout, instead of ``axes``.
-        keep_dims: If True, the output keeps the reduced axes with extent 1. By default they are dropped.
+        keep_dims: If True, the output keeps the reduced axes with extent 1. By default the reduced axes are dropped.
     """
     return resolve_axes(axes, axis_names, layout, ndim), keep_dims
 
@@ -239,7 +239,7 @@ def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
 
 
 def _shift_axes(data: Tensor, a: Arguments) -> dict[str, Any]:
-    """Return a reduction's arguments for a batch tensor. The batch axis increases the index of every axis by 1."""
+    """Return a reduction's arguments for a batch tensor, in which the index of every axis is greater by 1."""
     axes, keep_dims = reduced_axes(a.layout, data.ndim - 1, **a.of(reduced_axes))
     return {"axes": [axis + 1 for axis in axes], "keep_dims": keep_dims}
 

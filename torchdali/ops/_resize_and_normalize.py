@@ -120,7 +120,7 @@ def _resize_normalize_on_device(data: TensorList, a: Arguments) -> Any:
 def _cropped_regions(
     images: Images, sizes: Array, regions: Array | None, window: dict[str, Any], filters: dict[str, Any]
 ) -> Regions | None:
-    """Return the regions of the input images that the cropped images show.
+    """Return the region of each input image that is visible in the image after the resize and the crop.
 
     Return None for unsupported batches: if the resized images have different sizes, if the crop selects channels, or if
     the crop reaches outside of the resized image.

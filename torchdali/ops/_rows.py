@@ -59,7 +59,7 @@ def remaining(keep: Array, counts: Sequence[int] | Array, owner: Array | None = 
     Args:
         keep: Mask, or indices, of the rows that remain.
         counts: Number of rows of each sample.
-        owner: Index of each row's sample; computed from the counts by default.
+        owner: For each row, the index of the sample that has the row. By default this is computed from `counts`.
     """
     if owner is None:
         owner = np.arange(len(counts)).repeat(counts)

@@ -47,7 +47,7 @@ def stack(
 
     Args:
         first: First input.
-        others: Further inputs, with the shape and dtype of the first input.
+        others: Additional inputs, with the shape and dtype of the first input.
         axis: Position of the new axis in the output. Negative numbers count from the end. By default 0.
         axis_name: Letter of the new axis in the layout. By default the output has no layout.
 
@@ -94,8 +94,8 @@ def cat(
 
     Args:
         first: First input.
-        others: Further inputs, with the dtype of the first input. Their shapes may differ from the first input's shape
-            only in the joined axis.
+        others: Additional inputs, with the dtype of the first input. Except for the extent of the joined axis, all
+            inputs must have the same shape.
         axis: Axis along which the inputs are joined. Negative numbers count from the end. By default 0.
         axis_name: Letter of the axis in the layout, instead of ``axis``.
 
@@ -259,7 +259,7 @@ def _drop_axes(
     if len(set(numbers)) != len(numbers):
         raise batch_level(RuntimeError(f"specified at least twice same dimension to remove: {list(numbers)}"))
     if min(numbers, default=0) < 0:
-        return ()  # DALI drops no axis, even if other axes are not negative
+        return ()  # if any axis is negative, DALI drops no axis at all
     places = tuple(axis for axis in numbers if axis < len(shape))
     rest = math.prod(n for axis, n in enumerate(shape) if axis not in places)
     if rest != math.prod(shape):
@@ -299,7 +299,7 @@ def transpose(
 
     Args:
         data: Data of any shape and dtype.
-        output_layout: Layout of the output. It overrides ``transpose_layout``.
+        output_layout: Layout of the output. If it is passed, ``transpose_layout`` has no effect.
         perm: For each axis of the output, the index of the corresponding axis of the input. By default the order of
             the axes is reversed.
         transpose_layout: If True (the default), the letters of the layout are permuted like the axes. Otherwise the

@@ -53,8 +53,8 @@ def slice_window(
         anchor: Start of the window, passed as an input: one value per axis.
         extent: Shape of the window, passed as an input with the dtype of `anchor`.
         axes: Axes to slice. The other axes aren't cut. By default ``axis_names`` determines the axes.
-        axis_names: Letters of the axes to slice, instead of ``axes``. By default ``"WH"``. Data without a layout is
-            treated as HW, HWC or DHWC, by its number of axes.
+        axis_names: Letters of the axes to slice, instead of ``axes``. By default ``"WH"``. If the data has no layout,
+            the layout HW is assumed for 2 axes, HWC for 3 axes, and DHWC for 4 axes.
         end: Exclusive end of the window, in elements. By default the window ends where the data ends.
         normalized_anchor: If True (the default), a float32 ``anchor`` is a fraction of the axis's extent. If False,
             ``anchor`` is in elements.
@@ -94,7 +94,7 @@ def slice_window(
 
 
 def _relative(anchor: Tensor, window: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Return whether the anchor is a fraction of the data's extents, and whether the shape is such a fraction."""
+    """Return whether the anchor, and whether the shape, is a fraction of the data's extents."""
     names = "normalized_anchor", "normalized_shape"
     first, second = (anchor.dtype == torch.float32 and window.get(name, True) for name in names)
     return first, second
@@ -119,9 +119,9 @@ def slice_(
 ) -> Data:
     """Cut a window out of data.
 
-    The window is described either by two inputs, its start (``anchor``) and its shape (``extent``), or by arguments
-    such as ``start``, ``end`` and ``shape``. On each axis, the window is ``round(start) : round(end)``, where ``end``
-    is ``start + shape`` if the shape is passed. A value halfway between two integers is rounded away from zero.
+    Describe the window either by two inputs, the window's start (``anchor``) and shape (``extent``), or by arguments
+    such as ``start``, ``end`` and ``shape``. On each axis, the window is ``round(start) : round(end)``. If the shape is
+    passed, ``end`` is ``start + shape``. A value halfway between two integers is rounded away from zero.
 
     Args:
         data: Data of any shape and dtype.

@@ -94,8 +94,8 @@ def spectrogram(
 
     Raises:
         RuntimeError: ``window_length`` or ``window_step`` isn't positive; ``nfft`` is less than ``window_length``;
-            ``layout`` or ``power`` isn't one of the values above; the data isn't float32; or the signal is empty, has
-            several axes, or is shorter than a window.
+            ``layout`` or ``power`` isn't one of the values above; the data isn't float32; the signal is empty or has
+            several axes; or the signal is shorter than a window and ``center_windows`` is False.
     """
     size = window_length if nfft is None else nfft
     _check_windows(window_length, window_step, size, power, layout)
@@ -188,7 +188,8 @@ def mel_filter_bank(
         mel_formula: Mel scale: ``"slaney"`` (the default) is linear up to 1 kHz and logarithmic above; ``"htk"`` is
             ``1127 ln(1 + f / 700)``.
         nfilter: Number of filters. By default 128.
-        normalize: If True (the default), each filter is scaled to an area of 1 (over Hz). Otherwise its peak is 1.
+        normalize: If True (the default), the area of each filter (over frequencies in Hz) is 1. Otherwise the peak of
+            each filter is 1.
         sample_rate: Sample rate of the signal, in Hz. By default 44100.
 
     Returns:
@@ -227,8 +228,8 @@ def _packed_along(data: Sequence[Tensor], axis: int) -> tuple[Tensor, Sequence[i
     """Return all 2-D samples of a batch as one matrix. A row has the elements of a sample along the axis `axis`.
 
     Returns:
-        The matrix, the number of rows of each sample, and whether the samples are transposed. None if the batch isn't
-        stored as such a matrix.
+        The matrix, the number of rows of each sample, and whether the samples are transposed. None if the matrix can't
+        be returned without a copy.
     """
     if (
         not isinstance(data, PackedSamples)
@@ -273,8 +274,8 @@ def mfcc(
         dct_type: Type of the DCT, from 1 to 4. By default 2.
         lifter: If not 0, coefficient ``i`` is multiplied by ``1 + lifter / 2 * sin(pi (i + 1) / lifter)``. By default
             0.
-        n_mfcc: Number of coefficients to compute, at most the size of the axis. Greater numbers are reduced to the size
-            of the axis. By default 20.
+        n_mfcc: Number of coefficients to compute. If it exceeds the size of the axis, all coefficients are computed. By
+            default 20.
         normalize: If True, the transform is orthonormal. DCT type 1 doesn't support this. By default False.
 
     Raises:

@@ -50,13 +50,13 @@ def one_hot(
     Args:
         data: Class indices; floats are truncated. An index outside of ``0 .. num_classes - 1`` is encoded as
             ``off_value`` everywhere.
-        axis: Position of the new axis. By default (-1) the new axis is the last one. In that case, if all samples have
-            a single element, all other axes are removed.
+        axis: Position of the new axis. By default (-1) the new axis is the last one. If the position is -1 and all
+            samples have a single element, all other axes are removed.
         axis_name: Letter of the new axis in the layout. By default the output has no layout.
         dtype: Output dtype: an integer dtype, float32 or float64. By default float32.
         num_classes: Number of classes: the extent of the new axis. By default 0.
-        off_value: Value of all other elements. It is converted to ``dtype`` as in C: truncated, and wrapped around if
-            it doesn't fit. By default 0.
+        off_value: Value of the elements at all other indices. The value is converted to ``dtype`` as in C: it is
+            truncated, and wraps around if it is outside the dtype's range. By default 0.
         on_value: Value of the element at the class's index, converted like ``off_value``. By default 1.
 
     Raises:
@@ -114,8 +114,8 @@ def _ends(on: float, off: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 def _as_c(value: float, dtype: torch.dtype) -> float:
     """Convert a float to an integer dtype as C code on x86 does.
 
-    The float is first converted to int32 or int64, in which floats out of range become the smallest integer. The result
-    then wraps around to the range of `dtype`.
+    The float is first converted to int32 or int64. A float that is out of range becomes the smallest int32 or int64.
+    The resulting integer then wraps around to the range of `dtype`.
     """
     if dtype.is_floating_point:
         return value
@@ -179,7 +179,7 @@ def lookup_table(
         data: Integers of any dtype and shape.
         default_value: Value for numbers that are not in ``keys``. By default 0.
         dtype: Output dtype, to which the values are rounded and saturated. By default float32.
-        keys: Numbers from 0 to 65535. If a number is repeated, its last value is used. By default the table is empty.
+        keys: Numbers from 0 to 65535. If a number occurs twice, its last value is used. By default the table is empty.
         values: One value per key.
 
     Raises:
@@ -223,7 +223,7 @@ def _table(
     dtype: torch.dtype,
     device: torch.device,
 ) -> Tensor:
-    """Return the table as a tensor with a value for each number below `_KEYS`, and a last value for all other numbers.
+    """Return the table as a tensor of values for the numbers below `_KEYS`. The last value is for all other numbers.
 
     The tensor's dtype is signed if PyTorch can't index the unsigned dtype.
     """

@@ -1,4 +1,4 @@
-"""Operators that build affine matrices: `transforms.rotation`, `scale`, `shear`, `translation`, `crop`, `combine`.
+"""Operators `transforms.rotation`, `scale`, `shear`, `translation`, `crop` and `combine`, which build affine matrices.
 
 Matrices are tiny, so each operator computes the matrices of all samples and frames of a batch in one call.
 """
@@ -160,7 +160,7 @@ def _finish(rows: _ArgumentRows, linear: Array, moved: Array, reverse: bool) -> 
         rows: Arguments of the operator.
         linear: Linear maps ``(rows, n, n)``.
         moved: Translations ``(rows, n)``.
-        reverse: True to apply the input's matrix after the new matrix, False to apply it before.
+        reverse: True to apply the input's matrix after the new matrix, False to apply the input's matrix first.
     """
     count = max(len(linear), len(moved))
     n = linear.shape[-1]
@@ -177,7 +177,7 @@ def _finish(rows: _ArgumentRows, linear: Array, moved: Array, reverse: bool) -> 
 
 
 def _around(rows: _ArgumentRows, linear: Array) -> Array:
-    """Return the translation with which the linear map keeps the point ``center`` unchanged."""
+    """Return the translation with which a linear map doesn't move the point ``center``."""
     n = linear.shape[-1]
     if "center" not in rows:
         return np.zeros((1, n))
@@ -389,8 +389,8 @@ def combine(
 
     Args:
         first: Affine matrix ``(n, n + 1)``, float32.
-        second: Affine matrix of the same shape.
-        others: Further affine matrices of the same shape.
+        second: Affine matrix with the shape of ``first``.
+        others: Additional affine matrices with the shape of ``first``.
         reverse_order: If True, the last input is applied first. By default the first input is applied first.
     """
     rows = _ArgumentRows(len(first), [first, second, *others], {})

@@ -60,7 +60,7 @@ class VideoInput(BatchSource):
         self._changed.put(None)
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
-        """Return the next sequences. All sequences of a batch are from one video."""
+        """Return a batch of the next sequences. All sequences of a batch are from one video."""
         decoder = self._current()
         count = len(decoder.index)
         samples: list[Tensor] = []

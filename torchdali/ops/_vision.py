@@ -53,13 +53,13 @@ def vision_resize(
 ) -> _Pixels:
     """Resize an image like ``torchvision.transforms.Resize``, and keep its aspect ratio.
 
-    The output side that follows from the aspect ratio is rounded down, as in torchvision.
+    The side that is computed from the aspect ratio is rounded down, as in torchvision.
 
     Args:
         data: An image.
         size: Length of the shorter side, in pixels. By default ``max_size`` determines the size.
-        max_size: Maximum length of the longer side, in pixels. If the longer side would exceed it, or if ``size`` isn't
-            passed, the longer side is resized to ``max_size``.
+        max_size: Maximum length of the longer side, in pixels. If the longer side would exceed this maximum, or if
+            ``size`` isn't passed, the longer side is resized to ``max_size``.
         antialias: If True (the default), the filter is widened when the image shrinks.
         interp_type: Interpolation filter. By default ``INTERP_LINEAR``.
     """
@@ -94,8 +94,8 @@ def vision_center_crop(data: _Planes, /, *, size: list[int], layout: Layout) -> 
 def _middle(have: int, want: int) -> int:
     """Return the start of the center crop, rounded as in torchvision.
 
-    A start halfway between two integers is rounded to the even integer. If the crop is larger than the image, such a
-    start is rounded away from zero.
+    A start halfway between two integers is rounded away from zero if the crop is larger than the image. Otherwise it is
+    rounded to the even integer.
     """
     return -math.ceil((want - have) / 2) if want > have else round((have - want) / 2)
 
@@ -192,7 +192,7 @@ def vision_gray(data: _Pixels, /, *, channels: int = 0, wanted: PerSample[int] =
         data: An image of 1 (gray), 3 (RGB) or 4 (RGB and alpha) channels.
         channels: Number of output channels, 1 or 3. By default (0) the output has as many channels as the input, and
             alpha isn't changed.
-        wanted: Whether to convert the image: 0 returns the image unchanged. By default 1.
+        wanted: 1 (the default) converts the image, and 0 returns the image unchanged.
     """
     if not wanted:
         return data

@@ -134,7 +134,7 @@ class Augmentation:
             data: The samples.
             magnitude_bin: Index of a bin, from 0 to ``num_magnitude_bins - 1``: a number, one number per sample, or the
                 result of `signed_bin`. Required if the augmentation has a `mag_range`.
-            num_magnitude_bins: Number of bins of `mag_range`.
+            num_magnitude_bins: Number of bins into which `mag_range` is divided.
             kwargs: Arguments of the function; arguments that the function does not have are ignored.
 
         Raises:
@@ -157,7 +157,7 @@ class Augmentation:
         )
 
     def arguments(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Return the arguments that the function accepts, and the names of its missing arguments."""
+        """Select the arguments that the function accepts, and find required arguments that `given` doesn't contain."""
         own = list(inspect.signature(self._op).parameters.values())[2:]
         if any(p.kind is p.VAR_KEYWORD for p in own):
             arguments = dict(given)
@@ -317,8 +317,8 @@ def augmentation(
         mag_range: Magnitudes of the first and the last bin, or an array with the magnitude of each bin. With None, the
             parameter is None, and magnitudes are ignored.
         randomly_negate: True to negate the magnitude at random, separately for each sample.
-        mag_to_param: Function that converts a magnitude (float32) to the parameter (a number or an array). It is called
-            while the pipeline is defined. With None, the magnitude itself is the parameter.
+        mag_to_param: Function that converts a magnitude (float32) to the parameter (a number or an array), while the
+            pipeline is defined. With None, the magnitude itself is the parameter.
         param_device: Device of the parameter: ``"cpu"`` (the default), ``"gpu"``, or ``"auto"`` for the device of the
             samples.
         name: Name in policies and messages; the function's name by default.

@@ -20,8 +20,8 @@ class Policy:
         name: Name of the policy, for messages.
         num_magnitude_bins: Number of bins into which the range of each augmentation's magnitudes is divided.
         sub_policies: Each sub-policy is a sequence of ``(augmentation, probability, magnitude_bin)``. The augmentations
-            are applied one after the other, each with its probability; the bin is None for an augmentation without
-            magnitudes.
+            are applied one after the other, each with its probability. The bin of an augmentation without magnitudes is
+            None.
 
     If different augmentations have the same name, a number is prepended to all names.
 

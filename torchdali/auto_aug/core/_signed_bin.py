@@ -15,8 +15,8 @@ __all__ = ["SignedBin", "signed_bin"]
 class SignedBin:
     """A magnitude bin and a random sign, as returned by `signed_bin`.
 
-    If several signs were drawn per sample (see ``shape`` of `signed_bin`), index this object to select one sign. If the
-    bin is a node, the bin is indexed, too.
+    If every sample has several random signs (see ``shape`` of `signed_bin`), index this object to select one sign. If
+    the bin is a node, indexing also selects an element of the bin.
 
     Attributes:
         bin: The bin without the sign.
@@ -28,7 +28,7 @@ class SignedBin:
 
     @property
     def index(self) -> Any:
-        """Index of the row in a table that contains each magnitude, followed by its negative."""
+        """Row index in a table in which each magnitude is followed by its negative."""
         magnitude_bin: Any = self.bin
         return 2 * magnitude_bin + self.sign
 
