@@ -18,8 +18,8 @@ from torchdali.formats import urls
 __all__ = ["BoundedResponse", "refuse_other_hosts"]
 
 
-_QUIET = 10.0  # seconds; the timeout if the session has none
-_SLOWEST = 10_000  # minimum number of bytes per second
+_QUIET = 10.0  # seconds; the read timeout of a session without its own read timeout
+_SLOWEST = 10_000  # minimum number of bytes per second; the average over each read timeout must not be lower
 
 
 class Body(bytes):
@@ -29,13 +29,13 @@ class Body(bytes):
 
 
 class BoundedResponse(aiohttp.ClientResponse):
-    """A response whose decompressed content is counted while it arrives."""
+    """A response that counts the bytes of its decompressed content while they arrive."""
 
     async def read(self) -> bytes:
         """Return the content.
 
         Raises:
-            TooLarge: The content has too many bytes.
+            TooLarge: The content has more than `urls.MAX_BYTES` bytes.
             TimeoutError: The content arrives too slowly.
         """
         if self._body is None:
@@ -67,9 +67,9 @@ class BoundedResponse(aiohttp.ClientResponse):
 
 
 def refuse_other_hosts() -> aiohttp.TraceConfig:
-    """Return a handler that stops redirections to other servers.
+    """Return a trace configuration that stops redirections to other servers.
 
-    The environment variable TORCHDALI_REDIRECT_HOSTS lists the servers that are allowed.
+    Redirections to the servers in the environment variable TORCHDALI_REDIRECT_HOSTS are allowed.
     """
     traces = aiohttp.TraceConfig()
     traces.on_request_redirect.append(_check_redirect)

@@ -19,7 +19,9 @@ FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
 
 
 def datum(data: memoryview) -> tuple[tuple[int, int], int | None]:
-    """Return start and end of the data in a `Datum`, and the label; None for a `Datum` without a label.
+    """Return the position of the data in a `Datum`, and the label.
+
+    The position is the start and the end of the data. The label is None if the `Datum` has no label.
 
     Raises:
         ValueError: The message is damaged.
@@ -44,7 +46,8 @@ class Proto(NamedTuple):
     Attributes:
         dims: Shape of the tensor.
         dtype: Number of the dtype; `FLOAT`, `INT32`, `BYTE` and `STRING` are supported.
-        content: Start and end of the first string, or of a byte tensor's bytes; None for other tensors.
+        content: Start and end of a byte tensor's bytes, or of a string tensor's first string. None if the tensor
+            has neither bytes nor strings.
         numbers: The fields that contain the numbers of a float32 or int32 tensor.
     """
 
@@ -83,7 +86,7 @@ def proto_numbers(data: memoryview, proto: Proto) -> npt.NDArray[np.float32] | n
     """Return the numbers of a float32 or int32 tensor.
 
     Raises:
-        ValueError: The tensor has another dtype, or is damaged.
+        ValueError: The tensor isn't a float32 or int32 tensor, or is damaged.
     """
     if proto.dtype == FLOAT:
         return read_floats(data, proto.numbers)

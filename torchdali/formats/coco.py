@@ -32,14 +32,15 @@ class Form:
     """Options for the content and format of annotations.
 
     Attributes:
-        images: File names of the images in the requested order; None for all images, in the order of their ids.
+        images: File names of the selected images, in the requested order. None for all images, in the order of
+            their ids.
         ltrb: If True, boxes are left, top, right, bottom; otherwise left, top, width, height.
         ratio: If True, coordinates are fractions of the image's size; otherwise pixels.
-        size_threshold: Skip boxes with a smaller width or height, in pixels.
+        size_threshold: Minimum width and height of a box in pixels. Smaller boxes are skipped.
         skip_empty: Skip images without annotations.
         include_iscrowd: Include annotations of crowds.
-        avoid_class_remapping: If True, labels are the category ids; otherwise positions in the list of categories, from
-            1.
+        avoid_class_remapping: If True, labels are the category ids. Otherwise, labels are positions in the file's list
+            of categories, counted from 1.
         polygons: Collect polygons.
         masks: Store the data from which masks are drawn.
     """
@@ -61,8 +62,8 @@ class Outlines:
 
     Attributes:
         polygon_counts: Number of polygons of each image.
-        polygons: ``(P, 3)``: the index of the polygon's box, its first vertex, and the end (exclusive) of its vertices;
-            all counted within the image.
+        polygons: ``(P, 3)``: the index of the polygon's box, the index of the first vertex, and the index after the
+            last vertex. All three are counted within the image.
         vertex_counts: Number of vertices of each image.
         vertices: ``(V, 2)``, x and y.
     """
@@ -74,7 +75,7 @@ class Outlines:
 
     @classmethod
     def none(cls, images: int) -> Outlines:
-        """Return an object for a number of images that have no polygons."""
+        """Create the outlines of `images` images that have no polygons."""
         counts = np.zeros(images, np.int64)
         return cls(counts, np.empty((0, 3), np.int32), counts, np.empty((0, 2), np.float32))
 
@@ -106,7 +107,7 @@ class Annotations:
         outlines: Polygons.
         sizes: Height and width of each image.
         segmentations: For each image, a list with one item per box: the polygons or the run-length code of the box's
-            mask, or None.
+            mask, or None. The outer list is empty if `Form.masks` is False.
     """
 
     names: list[str]
@@ -141,7 +142,10 @@ def parse(path: str, form: Form) -> Annotations:
 
 @contextlib.contextmanager
 def _without_collections() -> Iterator[None]:
-    """Disable the garbage collector while millions of objects are created: it would traverse them repeatedly."""
+    """Disable the garbage collector inside a ``with`` block.
+
+    The block creates millions of objects, and the garbage collector would traverse these objects repeatedly.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -194,7 +198,7 @@ def _boxes(listed: list[Any]) -> npt.NDArray[np.float64]:
     return numbers
 
 
-_MOST = float(np.finfo(np.float32).max) / 4  # so that sums and differences don't overflow float32 either
+_MOST = float(np.finfo(np.float32).max) / 4  # sums and differences of two allowed numbers don't overflow float32
 
 
 def _are_finite(numbers: npt.NDArray[Any]) -> Mask:
@@ -310,7 +314,8 @@ def _make_outlines(segmentations: Iterable[list[Any]], sizes: list[tuple[int, in
 
     Args:
         segmentations: For each image, a list with one item per box.
-        sizes: Height and width of each image, by which its vertices are divided; None for vertices in pixels.
+        sizes: Height and width of each image. The image's vertices are divided by this size. None if the vertices
+            must remain in pixels.
     """
     rows: list[list[float]] = []
     masks: list[int] = []

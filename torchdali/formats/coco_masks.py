@@ -30,7 +30,9 @@ _STEPS = 1 << 20  # maximum number of steps of an outline that are processed tog
 
 
 def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Draw an image's masks, ``(H, W)``: a pixel's value is the largest label whose mask covers the pixel, or 0.
+    """Draw the masks of an image into an ``(H, W)`` array.
+
+    A pixel's value is the largest label whose mask covers the pixel, or 0 if no mask covers the pixel.
 
     Args:
         size: Height and width of the image.
@@ -85,8 +87,9 @@ def fill_runs(runs: Sequence[int], height: int, width: int) -> Mask:
 def uncompress(text: str) -> list[int]:
     """Decode the compressed text of a run-length code to the lengths of the runs.
 
-    Each character has six bits: five bits of a number, and a bit that says whether the number continues. From the
-    fourth run on, the number is the difference between the run's length and the length two runs earlier.
+    Each character has six bits: five bits of a number, and a bit that says whether the number continues. For the first
+    three runs, the number is the run's length. For each later run, the number is the difference between the run's
+    length and the length of the run before the previous run.
 
     Raises:
         ValueError: The text ends within a number, or a number is too long.
@@ -112,7 +115,7 @@ def fill_polygon(points: npt.NDArray[np.float32], height: int, width: int) -> Ma
     """Create a mask from a polygon with the vertices ``(n, 2)``, x and y in pixels."""
     turns = np.zeros(height * width, np.int64)
     if len(points):
-        limit = _SCALE * 4 * (height + width)  # clipping vertices this far outside doesn't change any pixel
+        limit = _SCALE * 4 * (height + width)  # vertices this far outside of the image can be clipped
         corners = np.clip(_SCALE * points.astype(np.float64) + 0.5, -limit, limit).astype(np.int64)
         for u, v in _outline(corners):
             turns += _crossings(u, v, height, width)
@@ -132,7 +135,7 @@ def _crossings(u: Steps, v: Steps, height: int, width: int) -> Steps:
 
 
 def _outline(corners: Steps) -> Iterator[tuple[Steps, Steps]]:
-    """Trace the edges of a polygon in steps along the longer axis.
+    """Trace the edges of a polygon. On each edge, move in steps along the edge's longer axis.
 
     Yield sections of the outline. Each section begins with the last position of the previous section.
     """
@@ -150,7 +153,7 @@ def _walk_edges(starts: Steps, ends: Steps, counts: Steps) -> Steps:
     """Return all positions on edges of a polygon, ``(2, n)``."""
     extent = np.abs(ends - starts)
     flat = extent[:, 0] >= extent[:, 1]
-    axis = np.where(flat, 0, 1)  # the longer axis
+    axis = np.where(flat, 0, 1)
     each = np.arange(len(starts))
     flipped = starts[each, axis] > ends[each, axis]
     low, high = (np.where(flipped[:, None], one, other) for one, other in ((ends, starts), (starts, ends)))

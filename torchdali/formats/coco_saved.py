@@ -12,7 +12,9 @@ from torchdali.formats.shared_folder import open_named, write_whole
 
 __all__ = ["load", "save"]
 
-_TABLES: dict[str, tuple[str, Any, int]] = {  # field, dtype, numbers per row (in boxes.dat, each number is a row)
+# For each file: a field of `Annotations` or `Outlines`, the dtype, and the count of numbers per row. In boxes.dat, each
+# number is a row.
+_TABLES: dict[str, tuple[str, Any, int]] = {
     "counts.dat": ("counts", np.int32, 1),
     "boxes.dat": ("boxes", np.float32, 1),
     "labels.dat": ("labels", np.int32, 1),
@@ -56,7 +58,7 @@ def load(folder: str, polygons: bool, ids: bool) -> Annotations:
 
     Args:
         polygons: Read the polygons, too.
-        ids: Read the ids of the images, too. They may not have been saved.
+        ids: Read the ids of the images, too. Some folders don't contain ids.
 
     Raises:
         RuntimeError: The tables cannot be read, or contradict each other.

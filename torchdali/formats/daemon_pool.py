@@ -26,7 +26,7 @@ class DaemonPool:
     After a fork, the pool starts new threads in the forked process.
 
     Args:
-        count: Maximum number of threads; they are started when they are needed.
+        count: Maximum number of threads. `submit` starts a thread if there are fewer.
         name: Name of the threads.
     """
 
@@ -53,7 +53,6 @@ class DaemonPool:
                 return future
             if self._process != os.getpid():
                 self._begin()  # the parent's threads do not exist in a forked process
-            # From here on, the task belongs to the thread that takes it from the queue.
             self._queue.put((future, function, arguments))
             if self._started < self._count:
                 name = f"{self._name}-{self._started}"

@@ -29,9 +29,10 @@ _TOTAL = struct.Struct("<QI")  # size of all strings in bytes, and a checksum of
 class DiskCache:
     """A cache of byte strings in a folder of limited size.
 
-    When the folder is full, entries are removed that were last used before this process opened the cache. If newer
-    entries fill the folder, nothing more is stored. So if the data is twice as large as the cache, each epoch finds
-    half of the data in the cache; with least-recently-used replacement, each epoch would find a tenth.
+    When the folder is full, the cache removes entries that nobody has used since this process opened the cache. If the
+    other entries fill the folder, the cache stores no more strings. If the data is twice as large as the cache, this
+    rule lets each epoch find half of the data in the cache. With least-recently-used replacement, each epoch would
+    find a tenth.
 
     A string is stored completely or not at all. A damaged string counts as missing. Files of other programs in the
     folder are not touched.
@@ -41,7 +42,7 @@ class DiskCache:
         size: Maximum size of all strings in bytes.
 
     Attributes:
-        is_full: True if nothing more is stored.
+        is_full: True if the cache stores no more strings.
 
     Raises:
         RuntimeError: The folder cannot be created, or belongs to another user.
@@ -114,7 +115,8 @@ class DiskCache:
         if total + size > self._size:
             self.is_full = True
             return
-        # Update the total before writing the string: a total that is too large is corrected when space runs out.
+        # Update the total before writing the string. If writing fails, the total is too large until `_remove_old`
+        # computes the total again.
         total += size
         number = struct.pack("<Q", total)
         os.pwrite(lock, number + _SUM.pack(zlib.crc32(number)), 0)
@@ -164,7 +166,7 @@ class DiskCache:
     def _total(self, lock: int) -> int:
         """Return the size of all strings.
 
-        The lock file stores this number. If it has no valid number, compute the size.
+        The lock file stores this size. If the lock file has no valid size, compute the size from the entries.
         """
         known = os.pread(lock, _TOTAL.size, 0)
         if len(known) == _TOTAL.size:
@@ -174,7 +176,10 @@ class DiskCache:
         return sum(size for _, size, _ in self._entries())
 
     def _remove_old(self, count: int) -> int:
-        """Remove entries that this run has not used, until `count` more bytes fit; return the size of the rest."""
+        """Remove old entries until `count` more bytes fit, and return the size of the remaining entries.
+
+        Entries that were used since this process opened the cache aren't removed.
+        """
         entries = sorted(self._entries())
         total = sum(size for _, size, _ in entries)
         for used, size, name in entries:
@@ -186,9 +191,9 @@ class DiskCache:
         return total
 
     def _entries(self) -> Iterator[tuple[int, int, str]]:
-        """Yield the time of the last use, the size and the name of each file.
+        """Yield the time of the last use, the size and the name of each of the cache's files.
 
-        The files are the strings, and incomplete files that a crash left.
+        This includes incomplete files that remain after a crash.
         """
         with os.scandir(self._folder) as entries:
             for entry in entries:
@@ -211,7 +216,7 @@ def _reason(error: OSError) -> str:
 
 
 def _name(key: str) -> str:
-    """Return the file name of a key's string; it depends on the version of the file format."""
+    """Return the file name of a key's string. The name also depends on the version of the file format."""
     return hashlib.sha256(b"form 2\n" + key.encode("utf-8", "surrogateescape")).hexdigest()
 
 

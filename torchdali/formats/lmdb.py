@@ -61,7 +61,7 @@ def entries(storage: ByteStorage) -> Iterator[LmdbEntry]:
 
 
 def _newest_tree(storage: ByteStorage) -> tuple[int, int, int]:
-    """Return the page size, and the root and depth of the main tree, from the newer meta page."""
+    """Return the page size, and the root and depth of the main tree, from the newer of the two meta pages."""
     first = _meta(storage, 0)
     size = first[1]
     if size < 512 or size & (size - 1) or size > 1 << 16:

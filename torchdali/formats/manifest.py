@@ -1,6 +1,6 @@
 """Manifests: one file with the sizes, ETags and indices of all shards (container files) of a dataset.
 
-With a manifest, a reader opens any number of shards without further requests. The file is JSON::
+With a manifest, a reader opens shards without a request for each shard. The file is JSON::
 
     {"form": 1, "kind": "webdataset",
      "shards": {"a.tar": {"size": 512, "etag": "...", "changed": "...", "index": "v1.2 ..."}}}
@@ -38,12 +38,12 @@ class ManifestShard(NamedTuple):
 
 
 def is_manifest(path: str) -> bool:
-    """Return whether a reader's index path is a manifest: it ends in ``.json``."""
+    """Return whether the path of an index is the path of a manifest, with the extension ``.json``."""
     return path.partition("?")[0].endswith(".json")
 
 
 class Manifest:
-    """The shards of a dataset, by file name.
+    """The shards of a dataset, in a dictionary with file names as keys.
 
     Args:
         kind: Format of the containers: ``"webdataset"``, ``"tfrecord"`` or ``"mxnet"``.
@@ -54,7 +54,7 @@ class Manifest:
         self.kind, self.shards, self._path = kind, shards, path
 
     def shard(self, path: str) -> ManifestShard:
-        """Return the shard of a path or URL.
+        """Return the shard that has the file name of a path or URL.
 
         Raises:
             RuntimeError: The manifest doesn't have the shard.
@@ -76,7 +76,7 @@ class Manifest:
     def read(cls, path: str, kind: str, remote: Remote | None) -> Manifest:
         """Read a manifest.
 
-        If the reader has a ``cache_dir``, the manifest at a URL is cached there.
+        If `remote` has a ``cache_dir``, a manifest from a URL is cached in this folder.
 
         Args:
             path: Path of the manifest, or its URL.

@@ -23,7 +23,7 @@ class Recording(NamedTuple):
         offset: Start of the part in seconds.
         duration: Duration of the part in seconds; -1 if the manifest does not specify it.
         text: Text of the recording.
-        number: Index among the manifest's recordings that aren't skipped, from 0.
+        number: Index of the recording, from 0. Skipped recordings aren't counted.
     """
 
     path: str
@@ -38,8 +38,8 @@ def read_manifest(path: str, min_duration: float, max_duration: float) -> list[R
 
     Args:
         path: Path of the manifest, or its URL.
-        min_duration: Skip shorter recordings, in seconds; 0 for no limit.
-        max_duration: Skip longer recordings, in seconds; 0 for no limit.
+        min_duration: Minimum duration in seconds; shorter recordings are skipped. 0 for no minimum.
+        max_duration: Maximum duration in seconds; longer recordings are skipped. 0 for no maximum.
 
     Raises:
         RuntimeError: The manifest cannot be read, or a value has a wrong type.

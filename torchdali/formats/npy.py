@@ -100,9 +100,10 @@ def _fields(text: bytes) -> Any:
 
 
 def array(data: Bytes) -> Tensor:
-    """Return the array of a file as a tensor that shares its memory.
+    """Return the array in a file's bytes as a tensor.
 
-    An array in Fortran order becomes a transposed view.
+    The tensor shares the memory of the bytes if the elements are aligned. An array in Fortran order becomes a
+    transposed view.
 
     Raises:
         ValueError: The data is not an array, is truncated, or has a dtype that does not exist in torch.
@@ -127,7 +128,10 @@ def _size(what: NpyHeader) -> int:
 
 
 def tensor(what: NpyHeader, content: Bytes) -> Tensor:
-    """Return the elements of an array as a tensor, which shares the memory of `content` if the elements are aligned."""
+    """Return the elements of an array as a tensor.
+
+    The tensor shares the memory of `content` if the elements are aligned.
+    """
     if content.ctypes.data % what.dtype.itemsize:
         content = content.copy()  # torch requires aligned elements
     flat = torch.from_numpy(content).view(what.dtype) if len(content) else torch.empty(0, dtype=what.dtype)
@@ -153,13 +157,15 @@ class Slab(NamedTuple):
 
 
 def slab(what: NpyHeader, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> Slab:
-    """Return the smallest slab that contains a window; the whole array if the window reaches outside the array.
+    """Return the smallest slab that contains a rectangular region of an array.
+
+    Return the whole array if the region reaches outside the array.
 
     Args:
-        what: The array.
-        axes: Axes that the window cuts.
-        starts: Index of the window's first element on each of these axes.
-        extents: Number of the window's elements on each of these axes.
+        what: Header of the array.
+        axes: Axes on which the region is smaller than the array. The region contains all other axes completely.
+        starts: Index of the region's first element on each axis of `axes`.
+        extents: Number of the region's elements on each axis of `axes`.
     """
     if not what.shape:
         return Slab(what, 0, 0, _size(what))

@@ -48,7 +48,7 @@ def to_signed(value: int) -> int:
 
 
 def read_packed(data: Buffer, at: int, end: int) -> list[int]:
-    """Return consecutive signed numbers."""
+    """Return the signed numbers of variable length between two positions of the data."""
     values = []
     while at < end:
         value, at = varint(data, at, end)

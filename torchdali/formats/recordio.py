@@ -38,7 +38,7 @@ def parse_index(text: str, path: str, storage: ByteStorage) -> npt.NDArray[np.in
         storage: The RecordIO file.
 
     Raises:
-        RuntimeError: The index is empty, or has an offset outside of the file.
+        RuntimeError: The index is empty, or has an offset outside of the RecordIO file.
     """
     words = text.split()[1::2]
     try:
@@ -86,7 +86,9 @@ def index_text(records: Sequence[tuple[int, int]]) -> str:
 
 
 def content(record: Bytes) -> Bytes:
-    """Return the content of a record; several chunks are joined with the magic number between them.
+    """Return the content of a record.
+
+    The contents of several chunks are joined, with the magic number between two chunks.
 
     Raises:
         ValueError: The record is damaged.
@@ -119,7 +121,7 @@ def _part(record: Bytes, at: int) -> tuple[int, int, int]:
 
 
 def image(data: Bytes) -> tuple[Bytes, npt.NDArray[np.float32]]:
-    """Return the encoded image of a record, ``(n,)`` uint8, and its labels, ``(k,)`` float32.
+    """Return the encoded image of a record, ``(n,)`` uint8, and the record's labels, ``(k,)`` float32.
 
     Raises:
         ValueError: The record is too short.
