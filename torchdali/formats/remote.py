@@ -34,9 +34,9 @@ __all__ = ["FAR", "NoSuchObject", "PendingBytes", "Remote", "RemoteFile", "Remot
 T = TypeVar("T")
 Bytes = npt.NDArray[np.uint8]
 
-_EARLY = SizeOrNone(256_000_000)  # bytes that are requested ahead by default
+_EARLY = SizeOrNone(256_000_000)  # default of `RemoteOptions.io_ahead`
 _PRICE = 0.4  # dollars per million GET requests: Amazon's list price for S3 Standard
-_UNEXPLAINED = (400, 403)  # for these HTTP statuses, only the response to a GET request contains an error code
+_UNEXPLAINED = (400, 403)  # the response to a HEAD request with one of these HTTP statuses doesn't explain the error
 _LONGEST_PAUSE = 4.0  # seconds between two attempts
 # For small sequential reads: bytes per block, blocks per request, and files read at the same time.
 _BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8
@@ -52,19 +52,19 @@ class RemoteOptions:
 
     Args:
         io_concurrency: For URLs: maximum number of simultaneous requests.
-        io_deadline: For URLs: seconds after which a failed request isn't repeated any more, but raises an error.
+        io_deadline: For URLs: number of seconds after which a failed request raises an error and isn't repeated.
         io_retries: For URLs: maximum number of repetitions of a request; None for any number within the deadline.
         io_timeout: For URLs: a request fails if no byte arrives for this many seconds.
         io_hedge: For URLs: send a request a second time if it takes three times as long as usual, and use the first
             response.
         io_ahead: For URLs: number of bytes to request ahead, like ``"256MB"``, in addition to the batches in the
-            pipeline's queue. 0 requests only the batches in the queue.
+            pipeline's queue. With 0, only the batches in the queue are requested.
         shuffle_window: For containers, with ``random_shuffle``: number of bytes whose records are shuffled together,
             like ``"256MB"``. Ranges of 4 MB are read in random order, with one request per range, and the records of
             all ranges in the window are shuffled. None shuffles single records, with one request per record.
         cache_dir: For URLs: folder for cached data; several processes of a user may share the folder.
-        cache_size: Maximum size of the cache in bytes. A full cache removes data that was last used before this run. If
-            that isn't enough, further data isn't cached.
+        cache_size: Maximum size of the cache in bytes. A full cache removes data that wasn't used since the reader was
+            created. If the cache is still full, no more data is cached.
 
     Raises:
         ValueError: An option is too small.
@@ -138,7 +138,7 @@ class Remote:
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
         self._hedge = Hedge(self.options.io_concurrency) if self.options.io_hedge else None
-        self._bytes, self._count = 1 << 17, 1  # total size and number of the objects read; the start value is a guess
+        self._bytes, self._count = 1 << 17, 1  # total size and number of all read objects, and of one imaginary object
         self._requests, self._received, self._repeated = 0, 0, 0
         self._pinned: dict[str, ObjectVersion] = {}
         self._renewed: set[tuple[int, str]] = set()
@@ -173,8 +173,8 @@ class Remote:
             start: Offset of the range.
             count: Number of bytes; None for all bytes from `start` on.
             version: Expected version of the object; a different version is an error.
-            exact: Cache exactly this range. If False, the whole large blocks that contain the range are read and
-                cached.
+            exact: If True, cache exactly this range. If False, read and cache all large blocks that contain bytes of
+                the range.
 
         Raises:
             NoSuchObject: The object does not exist.
@@ -189,12 +189,15 @@ class Remote:
             data = self._read_cached(self._cache, url, start, count, version, 0, count)
         else:
             data = self._from_blocks(self._cache, url, start, count, version)
-        if isinstance(data, bytes):  # copy the bytes: other code may also use them
+        if isinstance(data, bytes):  # copy the bytes, because other threads may use the same object
             return np.frombuffer(bytearray(data), np.uint8)
         return np.asarray(_Owned(data))
 
     def head(self, url: str, count: int) -> tuple[Bytes, ObjectVersion]:
-        """Return the first `count` bytes of an object, and its version; all bytes of a smaller object."""
+        """Return the first `count` bytes of an object, and the object's version.
+
+        If the object has fewer than `count` bytes, return all of its bytes.
+        """
 
         def get() -> tuple[bytes, ObjectVersion]:
             system, path = self._system(url)
@@ -238,7 +241,7 @@ class Remote:
             return data
         if cache.is_full:
             return bytes(self._fetch(url, start + first, part, version))
-        # The thread that stores its future here reads the data; other threads wait for that future.
+        # The first thread stores its future in `_coming` and reads the data. Other threads wait for this future.
         mine: Future[bytes] = Future()
         future = self._coming.setdefault((os.getpid(), key), mine)
         if future is mine:
@@ -258,7 +261,7 @@ class Remote:
     def _fetch(self, url: str, start: int, count: int | None, version: ObjectVersion | None) -> Any:
         """Read a range or object from the store.
 
-        Return bytes, or a buffer of obstore that no other object refers to.
+        The result is a `bytes` object, or a buffer from obstore. No other object refers to the buffer.
         """
 
         def get() -> Any:
@@ -297,7 +300,7 @@ class Remote:
         return os.getpid(), url if place is None else place[0]  # a forked process cannot use its parent's file system
 
     def _renew(self, url: str) -> None:
-        """Discard a file system, so that the next request opens it with the current credentials."""
+        """Discard the file system of a URL. The next request opens a new file system with the current credentials."""
         with self._lock:
             place = self._place(url)
             self._renewed.add(place)
@@ -336,9 +339,10 @@ class Remote:
         return self._repeat(url, ask)
 
     def identity(self, url: str) -> bytes | None:
-        """Return the identity of the object's current version; later, other versions are errors.
+        """Return the identity of an object's current version.
 
-        The identity is None if the object does not exist, or if the store sends neither an ETag nor a time.
+        Later, `read` raises an error if the object has another version. The identity is None if the object does not
+        exist, or if the store sends neither an ETag nor a time.
         """
         if url not in self._pinned:
             try:
@@ -361,7 +365,7 @@ class Remote:
         )
 
     def contents(self, url: str) -> tuple[list[str], list[str]]:
-        """List a folder: the names of its folders, and of its objects.
+        """Return the names of a folder's subfolders, and the names of the folder's objects.
 
         Both lists are sorted by the names' bytes.
 
@@ -376,7 +380,7 @@ class Remote:
         return sorted(folders, key=_encode_url), sorted(objects, key=_encode_url)
 
     def map(self, function: Callable[[str], T], objects: Iterable[str]) -> list[T]:
-        """Call a function for each URL in the threads of the pool; the function may send requests."""
+        """Call a function for each URL in the threads of the pool, and return the results."""
         return [future.result() for future in [self._pool.submit(function, each) for each in objects]]
 
     def write(self, url: str, content: bytes) -> None:
@@ -402,8 +406,8 @@ class Remote:
 def _request_error(url: str, failure: GaveUp, opened: bool) -> RuntimeError:
     """Return the error for a failed request.
 
-    The error is a `StoreError`, unless the object is missing or too large and wasn't opened before: a reader may skip
-    this sample.
+    If the object is missing or too large, and `opened` is False, the error isn't a `StoreError`, so that a reader may
+    skip the sample. All other errors are of the type `StoreError`.
     """
     error, status = failure.reason, failure.status
     text = str(error).partition("\n")[0]
@@ -465,7 +469,7 @@ def _check_fsspec() -> None:
 
 
 class RemoteFile:
-    """An object that is read by ranges.
+    """An object in a store whose bytes are read by ranges.
 
     Args:
         remote: Connection that reads the object.
@@ -490,9 +494,10 @@ class RemoteFile:
         return self.version.identity(self._url)
 
     def read(self, offset: int, count: int) -> Bytes:
-        """Return a range.
+        """Return a range of bytes.
 
-        A small range is read by whole blocks. The blocks are stored, and following blocks are requested ahead.
+        For a small range, read and store all blocks that contain bytes of the range, and request the following blocks
+        if blocks are read in order.
         """
         check_range(self, offset, count)
         first, last = offset // _BLOCK, max(offset, offset + count - 1) // _BLOCK
@@ -524,7 +529,7 @@ class RemoteFile:
                 start, stop = missing[0] * _BLOCK, min((missing[-1] + 1) * _BLOCK, self.size)
                 future = self.start(start, stop - start).future
                 self._blocks |= {each: PendingBytes(future, each * _BLOCK - start, _BLOCK) for each in missing}
-        # Drop the oldest block; the blocks after it will be needed next.
+        # Drop the oldest blocks. If blocks are read in order, only newer blocks are needed from now on.
         while len(self._blocks) > self._ahead + 3 * _TOGETHER:
             self._blocks.popitem(last=False)
 

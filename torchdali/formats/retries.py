@@ -26,7 +26,9 @@ _REFUSALS = (
 _PASSING = (408, 425, 429)  # the HTTP statuses from 400 to 499 after which a repetition may succeed
 _EXPIRED = re.compile(r"\b(ExpiredToken\w*|RequestExpired|TokenRefreshRequired|RequestTimeTooSkewed)\b").search
 _STATUS = re.compile(r"status code: (\d{3})\b").search  # how obstore's messages state the HTTP status
-_FIRST_GUESS, _PATIENCE = 0.1, 3  # estimated seconds per request; multiple of the usual time that counts as slow
+# The seconds that a request takes, as estimated before the first request, and the multiple of the usual seconds from
+# which on a request is slow.
+_FIRST_GUESS, _PATIENCE = 0.1, 3
 _PAUSE = 0.05  # seconds before the first repetition
 _RANDOM = random.Random()  # separate, so that the user's random state doesn't change
 
@@ -37,7 +39,7 @@ class GaveUp(Exception):
     Args:
         reason: The last error.
         attempts: Number of attempts; 0 if the store refused the request, so that a repetition would be useless.
-        status: HTTP status, if the store sent one.
+        status: HTTP status; None if the store sent no status.
     """
 
     def __init__(self, reason: Exception, attempts: int, status: int | None) -> None:
@@ -90,7 +92,7 @@ class Hedge:
         self._usual = _FIRST_GUESS
 
     def send(self, request: Callable[[], T]) -> T:
-        """Send a request; if it is slow, send it a second time. Raises an error only if all attempts fail."""
+        """Send a request. If the request is slow, send it a second time. Raise an error only if both attempts fail."""
         began = time.monotonic()
         sent = [self._pool.submit(request)]
         if not wait(sent, _PATIENCE * self._usual).done:
@@ -106,7 +108,10 @@ class Hedge:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status of an error, from its cause, its response or its message; None if it has no status."""
+    """Return the HTTP status of an error; None if the error has no status.
+
+    The status may be an attribute of the error or of its cause, or be contained in the error's response or message.
+    """
     for each in (error, error.__cause__):
         status = getattr(each, "status", None) or _response(each).get("HTTPStatusCode")
         if isinstance(status, int) and status:
@@ -138,7 +143,11 @@ def _is_of_client(error: BaseException | None) -> bool:
 
 
 def _pause(error: Exception, attempt: int, longest: float) -> float:
-    """Return the seconds to wait: the server's Retry-After, or else about twice the previous pause."""
+    """Return the number of seconds until the next attempt.
+
+    If the server sent a Retry-After header, the header determines this number. Otherwise, the number is about twice the
+    previous number.
+    """
     for each in (error, error.__cause__):
         headers = getattr(each, "headers", None) or _response(each).get("HTTPHeaders") or {}
         after = next((value for name, value in dict(headers).items() if name.lower() == "retry-after"), "")

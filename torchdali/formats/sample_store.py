@@ -32,7 +32,7 @@ __all__ = ["DiskStore", "MemoryStore", "SampleStore", "decode_tensors", "disk_st
 
 Tensors = tuple[torch.Tensor, ...]
 _Stretch = tuple[int, int, int]
-"""Offset and size of a sample in the data file, and its checksum."""
+"""Offset and size of a sample in the data file, and the sample's checksum."""
 
 _ENTRY = struct.Struct("<16sQQI")  # key, offset, size, checksum of the sample
 _SUM = struct.Struct("<I")  # checksum of the entry
@@ -55,7 +55,7 @@ class SampleStore:
         name: Location of the store, for messages.
         index_name: Name of the index file, for messages.
         bound: Name of the limit, for messages.
-        is_full: True after a write failed, for example because the disk is full; nothing more is stored then.
+        is_full: True after a failed write, for example to a full disk. The store then stores no more samples.
     """
 
     name = index_name = ""
@@ -84,7 +84,7 @@ class SampleStore:
 
     def get(self, key: bytes) -> Tensors | None:
         """Return the tensors of a key; None if the store doesn't have them, or if they are damaged."""
-        # No lock is needed: an entry is added or removed atomically, and the bytes that it refers to never change.
+        # No lock is needed: an entry is added or removed atomically, and the bytes of an entry's sample never change.
         place = self._places.get(key)
         if place is None:
             with contextlib.suppress(OSError):
@@ -107,9 +107,9 @@ class SampleStore:
             self._places.pop(key, None)
 
     def put(self, key: bytes, tensors: Sequence[torch.Tensor]) -> bool:
-        """Store the tensors of a key, unless the store has them already.
+        """Store the tensors of a key, unless the store already has tensors of this key.
 
-        Return False if the store is full, or if the lock isn't available.
+        Return False if the store is full, the lock isn't available, or writing fails.
         """
         parts = encode_tensors(tensors)
         size = sum(map(len, parts))
@@ -153,7 +153,7 @@ class SampleStore:
         )
 
     def _tell(self, text: str) -> None:
-        """Warn once. The warning names the line that created the cache, since this method runs in other threads."""
+        """Issue a warning, but only once. The warning names the line of the user's program that created the cache."""
         if not self._warned:
             self._warned = True
             with warnings_on(*self._place):
@@ -169,7 +169,7 @@ class SampleStore:
             )
 
     def _cure(self, error: OSError) -> str:
-        """Return the end of the warning: how to solve the problem."""
+        """Return the end of the warning's text, which says how to solve the problem."""
         return ""
 
     @contextlib.contextmanager
@@ -194,9 +194,9 @@ class SampleStore:
 
     def _take(self, block: bytes) -> None:
         """Add the entries in a block of the index."""
-        count, end = len(block) // _LENGTH, os.fstat(self._data).st_size  # the entries' samples are already written
+        count, end = len(block) // _LENGTH, os.fstat(self._data).st_size
         self._read_to += count * _LENGTH
-        if block.count(0) == len(block):  # zeros: a hole in the file
+        if block.count(0) == len(block):  # a hole in the file is read as zeros
             return
         for start in range(0, count * _LENGTH, _LENGTH):
             entry, check = block[start : start + _ENTRY.size], block[start + _ENTRY.size : start + _LENGTH]
@@ -224,7 +224,7 @@ class SampleStore:
 
 
 class MemoryStore(SampleStore):
-    """A store in memory, which child processes share, and which is freed when the last process ends.
+    """A store in memory that child processes share. The memory is freed when the last of these processes ends.
 
     Callers must not write to the tensors that `get` returns: they are views of the store's memory.
 
@@ -249,15 +249,15 @@ class MemoryStore(SampleStore):
             ) from None
 
     def share(self) -> tuple[int, DescriptorPlace, DescriptorPlace]:
-        """Return the arguments with which another process can `join` the store.
+        """Return the arguments of `join` for another process.
 
-        They are valid as long as this process has the store open.
+        The arguments are valid as long as this process has the store open.
         """
         return self.limit, share(self._data), share(self._index)
 
     @classmethod
     def join(cls, limit: int, data: DescriptorPlace, index: DescriptorPlace) -> MemoryStore:
-        """Open the store of another process on this machine, with the results of `share`."""
+        """Open the store of another process on this machine. The arguments are the results of `share`."""
         return cls(limit, (open_shared(data), open_shared(index)))
 
     def _sample(self, place: _Stretch) -> torch.Tensor:
@@ -266,13 +266,13 @@ class MemoryStore(SampleStore):
 
 
 class DiskStore(SampleStore):
-    """A store in two files of a folder, which several processes of a user may use at the same time.
+    """A store in two files of a folder.
 
-    The folder is created if it doesn't exist.
+    Several processes of a user may use the store at the same time. The folder is created if it doesn't exist.
 
     Args:
         stem: Start of the files' names.
-        limit: Maximum size of the data in bytes. None allows all free space, except a tenth of the disk.
+        limit: Maximum size of the data in bytes. If None, the data may fill the disk, except for a tenth of the disk.
 
     Raises:
         RuntimeError: The folder or the files cannot be created, or existing files are not a cache.
@@ -328,8 +328,8 @@ _opening = ForkSafeLock()
 def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
     """Return the store of a folder.
 
-    If this process has the store open, the open store is returned: a file lock belongs to the whole process, so it
-    would not protect two stores from each other.
+    If this process has already opened the store, return the same object again. A second object would be unsafe, because
+    a file lock belongs to the whole process and wouldn't prevent the two objects from writing at the same time.
     """
     with _opening:
         key = os.path.realpath(folder), stem
@@ -356,7 +356,7 @@ _DTYPES = (
 
 
 def encode_tensors(tensors: Sequence[torch.Tensor]) -> list[Any]:
-    """Convert tensors to a list of byte buffers, to be written one after another.
+    """Convert tensors to a list of byte buffers that must be written one after another.
 
     The first buffer has the dtypes and shapes. The values of each tensor follow, starting at a multiple of 64 bytes.
     """
@@ -375,7 +375,7 @@ def _padding(size: int) -> bytes:
 
 
 def decode_tensors(sample: torch.Tensor) -> Tensors | None:
-    """Return the tensors that `encode_tensors` has converted, as views of their bytes; None for invalid bytes."""
+    """Convert the bytes of `encode_tensors` to tensors, which are views of the bytes. Return None for invalid bytes."""
     data = sample.numpy().data
     place, kinds = 1, []
     try:

@@ -17,7 +17,10 @@ _ROWS = 1024
 _NUMBERS = 8  # numbers per row: the id of a process, then its counts; a row fills a cache line
 _SIZE = _ROWS * _NUMBERS * 8
 DescriptorPlace = tuple[str, str]
-"""How another process of this machine opens an unnamed file: a path in ``/proc``, and the link's expected target."""
+"""The path of a link in ``/proc`` to an unnamed file, and the target that this link must have.
+
+Another process of this machine can open the file by this path.
+"""
 
 
 class SharedCounts:
@@ -41,9 +44,10 @@ class SharedCounts:
 
     @classmethod
     def join(cls, place: DescriptorPlace) -> SharedCounts:
-        """Open the counters of another process, which has called `share`.
+        """Open the counters of another process. If the process runs on another machine, create new counters.
 
-        If the other process runs on another machine, create new counters.
+        Args:
+            place: Result of `share` in the other process.
         """
         try:
             return cls(open_shared(place))
@@ -51,8 +55,8 @@ class SharedCounts:
             return cls()
 
     def add(self, number: int, amount: int = 1) -> None:
-        """Add an amount to the counter with an index."""
-        with self._lock:  # only this process writes to its row, but with several threads
+        """Add an amount to the counter with the index `number`."""
+        with self._lock:  # several threads of this process may write to the process's row
             if self._process != os.getpid():  # the first call, or the first call after a fork
                 self._row, self._process = self._own_row(), os.getpid()
             self._numbers[self._row * _NUMBERS + 1 + number] += amount
@@ -60,7 +64,7 @@ class SharedCounts:
     def _own_row(self) -> int:
         """Reserve a row for this process.
 
-        If no row is free, use the last row. Several processes may then share it, and counts may be lost.
+        If no row is free, use the last row. Several processes may then share the last row, and counts may be lost.
         """
         with contextlib.suppress(TimeoutError), FileLock("numbers that processes count").hold(self.descriptor):
             owners = self._numbers[::_NUMBERS].tolist()
@@ -71,7 +75,7 @@ class SharedCounts:
         return _ROWS - 1
 
     def total(self, number: int) -> int:
-        """Return the value of the counter with an index."""
+        """Return the value of the counter with the index `number`."""
         return sum(self._numbers[number + 1 :: _NUMBERS].tolist())
 
 
@@ -92,7 +96,10 @@ def anonymous_descriptor(size: int) -> int:
 
 
 def share(descriptor: int) -> DescriptorPlace:
-    """Return the argument of `open_shared` for another process; valid as long as this process has the file open."""
+    """Return the argument of `open_shared` for another process.
+
+    The argument is valid as long as this process has the file open.
+    """
     path = f"/proc/{os.getpid()}/fd/{descriptor}"
     return path, os.readlink(path)
 

@@ -1,8 +1,8 @@
 """Safe access to files in folders that other users may also write to.
 
 A name in a shared folder may be a link to another file, a pipe without a writer, or a file of another user that stays
-locked. Therefore, this module opens only regular files that belong to this user and have a single name, replaces a file
-only when the new content is complete, and waits only a few seconds for a lock.
+locked. Therefore, this module opens only regular files that belong to this user and have no second hard link, replaces
+a file only when the new content is complete, and waits only a few seconds for a lock.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 
 _ROOT = 0  # files of root are trusted, since root can change all files anyway
 PATIENCE = 3.0  # seconds to wait for a lock
-_SHORTEST, _LONGEST = 0.0002, 0.002  # seconds between two attempts
+_SHORTEST, _LONGEST = 0.0002, 0.002  # seconds between two attempts to get a lock
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 _PLAIN: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _CAREFUL = _PLAIN | _NO_LINK | getattr(os, "O_NONBLOCK", 0)  # opening a pipe doesn't wait for a writer
@@ -120,7 +120,8 @@ def _unused_name() -> str:
 def open_named(path: str) -> BinaryIO:
     """Open a file that the user named, for reading.
 
-    The file may be a link or belong to another user, but must not be a named pipe: it might never have a writer.
+    The file may be a link or belong to another user. The file must not be a named pipe, because opening a pipe waits
+    for a writer.
 
     Raises:
         OSError: The file cannot be opened, or is a named pipe.
@@ -132,7 +133,7 @@ def open_named(path: str) -> BinaryIO:
 
 
 def new_file(path: str, _flags: int = 0) -> int:
-    """Create a new file for writing; to be passed as ``opener`` to `open`.
+    """Create a new file for writing. Pass this function as ``opener`` to `open`.
 
     Raises:
         FileExistsError: The path exists.
@@ -149,8 +150,8 @@ def write_whole(
 
     Args:
         name: Name of the file in `folder`; a path if `folder` is None.
-        mode: Permissions. None keeps the permissions of the old file if it belongs to this user; otherwise the umask
-            determines them.
+        mode: Permissions of the file. If None, and the old file belongs to this user, the new file has the same
+            permissions. If None, and no such file exists, the umask determines the permissions.
         lasting: Wait until the data is on the disk.
 
     Raises:
@@ -191,7 +192,7 @@ def read_into(descriptor: int, memory: memoryview, offset: int) -> bool:
 
 
 def room(error: OSError, folder: str) -> str:
-    """If an error is about missing space, describe the free space in a folder and the remedy; otherwise return ""."""
+    """Return a text about the free space in a folder; "" if the error isn't about missing space."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return ""
     try:

@@ -19,7 +19,7 @@ class Shared:
     """A number or an array that the main process and its worker processes share.
 
     A function that is declared with ``pure=True`` may read a shared value if you pass the value to the operator as an
-    argument. If you set the value before the first batch of an epoch, the reader's whole epoch sees the new value.
+    argument. If you set the value before the first batch of an epoch, all samples of the epoch use the new value.
 
     Setting an array isn't atomic: a function that runs at the same time may see some old and some new elements.
 

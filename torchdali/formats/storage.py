@@ -130,7 +130,7 @@ def file_identity(path: str) -> bytes | None:
 def _map(path: str, size: int) -> Bytes:
     if not size:
         return np.empty(0, np.uint8)
-    try:  # unlike `mmap`, `from_file` keeps no descriptor open: thousands of shards would need too many
+    try:  # unlike `mmap`, `from_file` doesn't keep a descriptor open for each file
         mapped = torch.from_file(path, shared=False, size=size, dtype=torch.uint8)
         return mapped.numpy()
     except (RuntimeError, UnicodeError):  # `from_file` does not support all names
@@ -177,7 +177,7 @@ _PAGE = 4096
 
 
 def _read_pages(path: str, flags: int, offset: int, count: int) -> Bytes:
-    """Read whole pages into page-aligned memory, which direct reads require."""
+    """Read a range in whole pages, into page-aligned memory. Direct reads require both."""
     start = offset // _PAGE * _PAGE
     length = -(-(offset + count - start) // _PAGE) * _PAGE
     memory = np.empty(length + _PAGE, np.uint8)
@@ -208,8 +208,9 @@ def open_storage(
 
     Args:
         path: Path of the file, or a URL.
-        mapped: Map the file into memory; otherwise read each range.
-        direct: If not ``mapped``, bypass the system's file cache if the file system supports this.
+        mapped: If True, map a local file into memory. If False, read each range with an ordinary read call.
+        direct: If ``mapped`` is False, bypass the system's file cache. Has no effect if the file system doesn't support
+            this.
         remote: Connection that reads URLs.
         version: Version of the object at a URL, if known.
 
@@ -264,7 +265,7 @@ def described_storage(storage: ByteStorage, but: str = "") -> str:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a small text file atomically: other readers see all of it or nothing."""
+    """Write a small text file atomically: other processes never see an incomplete text."""
     content = text.encode("utf-8", "surrogateescape")
     if is_url(path):
         Remote().write(path, content)
