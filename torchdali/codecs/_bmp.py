@@ -1,4 +1,4 @@
-"""Decode BMP files with 24 bits, bit fields, or run lengths; Pillow decodes other BMP files."""
+"""Decode BMP files with 24 bits per pixel, bit fields, or run lengths. Pillow decodes all other BMP files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _COARSE = ((0xF800, 0x7E0, 0x1F), (0x7C00, 0x3E0, 0x1F))
 
 
 def bmp_fields(view: memoryview, header: ImageHeader, masks: tuple[int, ...]) -> Tensor:
-    """Decode 16-bit or 32-bit pixels whose channels are bit fields, given by masks.
+    """Decode 16-bit or 32-bit pixels. Each mask selects the bits of one channel.
 
-    The values are scaled to the range 0 to 255. For the two sets of masks in `_COARSE`, they are only shifted to the
-    upper bits, as in DALI.
+    The values of a channel are scaled to the range 0 to 255. If `_COARSE` contains the masks, the values are only
+    shifted to the upper bits of a byte, as in DALI.
     """
     start, size, lines, depth, compression = struct.unpack_from("<II4xi2xHI", view, 10)
     is_coarse = size == 40 and compression == 3 and masks in _COARSE
@@ -146,7 +146,7 @@ class _PaletteRuns:
         return self._y < len(self.rows)
 
     def _bytes(self, count: int) -> Bytes:
-        """Return the `count` bytes after a command, and move to the next pair; the data pads odd counts."""
+        """Return the `count` bytes after a command, and move to the next pair."""
         values = self._data[2 * self._at :][:count]
         if len(values) < count:
             raise ValueError("the run lengths end before the image does")

@@ -55,7 +55,8 @@ def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
     If the last packet is truncated, it is skipped, unless the container's index lists it.
 
     Raises:
-        Exception: One of `media_errors`; also if packets are missing that the container's index lists.
+        Exception: An error of `media_errors`. If the file lacks packets that the container's index lists, this is also
+            an error.
     """
     stream = _stream(container)
     form, packets, end, largest = None, 0, 0, _LARGEST

@@ -1,4 +1,6 @@
-"""FLAC decoding by FFmpeg (PyAV); libsndfile, which is slower, decodes unusual files, or all files without PyAV.
+"""Decode FLAC with FFmpeg (PyAV).
+
+torchdali uses libsndfile, which is slower, for unusual files, and for all files if PyAV is not installed.
 
 In this module, "block" means a group of samples that is coded together. The standard, RFC 9639, calls it a frame.
 """
@@ -19,7 +21,7 @@ __all__ = ["Flac", "check_bits", "parse_flac", "without_cut_block"]
 
 Array = npt.NDArray[Any]
 
-_FIRST = (b"fLaC\x00\x00\x00\x22", b"fLaC\x80\x00\x00\x22")  # starts of files: a description of 34 bytes follows
+_FIRST = (b"fLaC\x00\x00\x00\x22", b"fLaC\x80\x00\x00\x22")  # first bytes of a file, before the description
 _DESCRIPTION = slice(8, 8 + 34)
 _LEAST = _DESCRIPTION.stop + 1
 _BITS = (8, 16, 24)  # bit depths that libsndfile supports
@@ -72,7 +74,7 @@ class Flac(NamedTuple):
         context.extradata, context.thread_count, context.options = self.description, 1, dict(_STRICT)
         kind, dtype = ("s16", np.int16) if self.bits <= 16 else ("s32", np.int32)
         try:
-            # FFmpeg decodes all blocks of a packet. So all data can be passed as one packet, without a parser.
+            # FFmpeg decodes all blocks of a packet. Therefore, all blocks can be passed as one packet.
             blocks = context.decode(av.Packet(self.data))
         except (av.FFmpegError, ValueError):
             raise DecodeError(f"FLAC of {self.bits} bits: damaged, or a variant that FFmpeg doesn't support") from None
@@ -84,9 +86,9 @@ class Flac(NamedTuple):
         return [np.frombuffer(block.planes[0], dtype, n * self.channels) for block, n in pairs]
 
     def _expected_shape(self) -> tuple[int, ...]:
-        """Return the possible numbers of samples per channel.
+        """Return the numbers of samples per channel that an undamaged file may have.
 
-        Another number means damage, at which PyAV stops without an error.
+        At damaged data, PyAV stops without an error, so the number of decoded samples must be compared.
         """
         if self.frames:
             return (self.frames,)
@@ -167,12 +169,17 @@ def _last_block(sound: Flac) -> _MetadataBlock | None:
 
 
 _TRIED = 1000  # maximum number of positions to try; only few bytes look like the start of a block by chance
-_NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)  # if the first byte is a limit or more, one more byte follows it
+# A block's header contains a number of 1 to 7 bytes, coded like a character in UTF-8. After the number's first byte, one
+# byte follows for each of these limits that is not above the first byte.
+_NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)
 _SIZES = {1: 192, **{code: 576 << code - 2 for code in range(2, 6)}, **{code: 256 << code - 8 for code in range(8, 16)}}
 
 
 def _block(data: bytes, at: int, sound: Flac) -> _MetadataBlock | None:
-    """Read the header of a block; return None if its checksum is wrong or its format differs from the first block's."""
+    """Read the header of a block.
+
+    Return None if the header's checksum is wrong, or if the block's format differs from the format of the first block.
+    """
     head = data[at : at + 16].ljust(16, b"\0")
     if (head[2] ^ data[2]) & 0x0F or (head[3] ^ data[3]) & 0x0F:
         return None

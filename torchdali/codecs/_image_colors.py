@@ -57,7 +57,7 @@ def to_output(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Wei
         pixels: The file's pixels ``(H, W, C)``. One channel is gray; two channels are gray and alpha.
         output_type: One of `OUTPUT_TYPES`. ANY_DATA keeps the channels; other types drop alpha.
         dtype: Dtype of the result.
-        weights: Weights for this format's conversion to gray; None for floating point with rounding.
+        weights: Fixed-point weights for the conversion to gray; None to convert in floating point and to round.
 
     Returns:
         ``(H, W, 1 or 3)``, or ``(H, W, C)`` for ANY_DATA.
@@ -69,7 +69,7 @@ def to_output(pixels: Tensor, output_type: str, dtype: torch.dtype, weights: Wei
     rows = max(1, _BAND // (width * channels))
     if height <= rows:
         return _convert(pixels, output_type, dtype, weights)
-    out = torch.empty((height, width, out_channels), dtype=dtype)  # convert in bands, for small intermediate results
+    out = torch.empty((height, width, out_channels), dtype=dtype)  # small bands of rows have small intermediate results
     for top in range(0, height, rows):
         band = slice(top, top + rows)
         out[band] = _convert(pixels[band], output_type, dtype, weights)
@@ -114,14 +114,14 @@ def gray(pixels: Tensor, weights: Weights | None = None, *, rounded: bool = True
     Args:
         pixels: ``(H, W, C)``.
         weights: Fixed-point weights; None for floating point.
-        rounded: Without `weights`: round the result if True, truncate it if False.
+        rounded: If True, a floating-point result is rounded to the pixels' dtype; if False, the result is truncated.
     """
     if pixels.shape[2] < 3:
         return pixels[:, :, :1].contiguous()
     if weights is None or pixels.dtype == torch.float32:
         luma = _weighted_sum(pixels.float(), _GRAY_FLOAT)
         return convert(luma, pixels.dtype, rounding="round" if rounded else "truncate")[:, :, None]
-    red, green, blue = pixels[:, :, :3].to(torch.int32).unbind(2)  # 65535 << 15 still fits
+    red, green, blue = pixels[:, :, :3].to(torch.int32).unbind(2)  # 65535 << 15 fits into int32
     luma = red * weights.red + green * weights.green + blue * weights.blue
     return (luma.add_(weights.offset) >> weights.shift).to(pixels.dtype)[:, :, None]
 

@@ -1,7 +1,8 @@
 """Send requests to object stores with fsspec's packages.
 
 For S3, Google Cloud and Azure, obstore is used if it is installed. The packages are configured not to repeat requests,
-since `retries` does this. They report an error if no byte arrives on a connection for some seconds.
+because the module `retries` repeats requests. A package reports an error if no byte arrives on a connection for some
+seconds.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class ObjectVersion(NamedTuple):
         return cls(None if size is None else int(size), etag, changed)
 
     def check(self, now: ObjectVersion) -> None:
-        """Check that another version is the same. A value that either version lacks isn't compared.
+        """Check that another version has the same size, and the same ETag or time.
+
+        A value is only compared if both versions have this value.
 
         Raises:
             Replaced: A value differs.
@@ -69,7 +72,7 @@ class ObjectVersion(NamedTuple):
 
     @property
     def condition(self) -> str | None:
-        """ETag for `If-Match`; None if the store sends no ETag, or only a weak one.
+        """ETag for the header ``If-Match``; None if the store sends no ETag, or a weak ETag.
 
         A weak ETag may stay the same when the object's bytes change.
         """
@@ -94,7 +97,8 @@ def open_system(url: str, limits: RequestLimits, renewed: bool = False) -> Any:
     """Open the file system of a URL.
 
     Args:
-        renewed: Read the credentials again instead of reusing an open file system.
+        renewed: If True, open a new file system, which reads the credentials again. If False, an open file system may
+            be reused.
     """
     scheme = _OBSTORE.get(url.partition("://")[0])
     registry, conf = importlib.import_module("fsspec.registry"), importlib.import_module("fsspec.config").conf
@@ -186,14 +190,14 @@ def get(
     if count is None and system.async_impl:
         return bytes(call(system, 3 * timeout, "cat_file", path)), ObjectVersion()
     end = urls.MAX_BYTES + 1 if count is None else start + count  # one byte more than allowed, to detect larger objects
-    slow = 3 * timeout + (count or 0) / 1e6  # limits the total time: these packages don't notice if no bytes arrive
+    slow = 3 * timeout + (count or 0) / 1e6  # total time, because these packages don't notice if no bytes arrive
     return bytes(call(system, slow, "cat_file", path, start=start, end=end)), ObjectVersion()
 
 
 def _get_by_obstore(
     system: Any, path: str, start: int, count: int | None, version: ObjectVersion | None
 ) -> tuple[Any, ObjectVersion]:
-    """Read with obstore, in this thread: an event loop would take twice the CPU time."""
+    """Read with obstore in the calling thread. An event loop would take twice the CPU time."""
     bucket, name = system._split_path(path)
     options: dict[str, Any] = {} if version is None or version.condition is None else {"if_match": version.condition}
     if count is not None:
@@ -207,7 +211,7 @@ def _get_by_obstore(
 def _check_process() -> None:
     """Check that this process was not forked from a process that has used obstore.
 
-    Obstore's threads don't exist in the forked process, so its requests would never finish.
+    Obstore's threads don't exist in a forked process, so requests of the forked process would never finish.
 
     Raises:
         NotImplementedError: The process was forked from a process that has used obstore.
@@ -240,10 +244,10 @@ Names = tuple[set[str], set[str]]
 
 
 def list_names(system: Any, path: str, timeout: float) -> Names:
-    """List a folder: the names of its folders, and of its objects.
+    """Return the names of a folder's subfolders, and the names of the folder's objects.
 
-    Stores need about one request per thousand names, so there is no time limit. Web servers need a single request,
-    which must finish within `timeout` seconds.
+    Stores need about one request per thousand names, so listing a store has no time limit. Web servers need a single
+    request, which must finish within `timeout` seconds.
     """
     if hasattr(system, "_iterdir"):  # s3fs returns entries page by page
         listed: Names = importlib.import_module("fsspec.asyn").sync(system.loop, _stream_names, system, path)
@@ -253,7 +257,7 @@ def list_names(system: Any, path: str, timeout: float) -> Names:
     names: Names = set(), set()
     for entry in entries:
         _add(entry, path, names)
-    system.invalidate_cache(path)  # the file system's own copy would double the memory for a million names
+    system.invalidate_cache(path)  # the file system's copy of the names would need as much memory
     return names
 
 

@@ -1,4 +1,4 @@
-"""Tar archives (with ustar, GNU and pax headers): their files, and webdataset samples that consist of files.
+"""Read tar archives with ustar, GNU or pax headers, and group the archives' files into webdataset samples.
 
 Formats: POSIX.1-2017, `pax`; https://www.gnu.org/software/tar/manual/html_node/Standard.html;
 https://github.com/webdataset/webdataset.
@@ -68,7 +68,7 @@ class _Before(NamedTuple):
     records: Records = ()
 
     def then(self, kind: bytes, text: bytes) -> _Before:
-        """Return the values after another extension header."""
+        """Return a copy of the values that is updated with another extension header."""
         if kind == b"L":
             return self._replace(name=_decode_name(text))
         if kind == b"K":
@@ -82,8 +82,8 @@ class _Before(NamedTuple):
 class Archive:
     """A tar archive, as a `ByteStorage` of its files.
 
-    Sparse files (files with holes) are stored in pieces. This storage shows each sparse file as a contiguous file,
-    whose offset is after the end of the archive.
+    Archives store sparse files (files with holes) in pieces. This `ByteStorage` is longer than the archive: after the
+    archive's bytes, it has the complete content of each sparse file.
 
     Args:
         storage: Storage of the archive.
@@ -107,10 +107,7 @@ class Archive:
 
     @property
     def storage(self) -> ByteStorage:
-        """Storage that the offsets of the files refer to.
-
-        This is the archive's own storage; if the archive has sparse files, it is `self`.
-        """
+        """Storage that the offsets of the files refer to: `self` if the archive has sparse files, else the archive."""
         return self._storage if len(self._starts) == 1 else self
 
     @property
@@ -137,10 +134,10 @@ class Archive:
         return data
 
     def members(self, start: int = 0) -> Iterator[Member]:
-        """Yield the files in order. For a hard link, yield the earlier file that it refers to.
+        """Yield the files in order. For a hard link, yield the earlier file that the link refers to.
 
         Args:
-            start: Offset of the first header of a file.
+            start: Offset of the first header of the file with which to begin.
 
         Raises:
             RuntimeError: The archive is damaged, or ends within a file.
@@ -205,7 +202,7 @@ class Archive:
         return member
 
     def _other(self, header: bytes, at: int, before: _Before) -> Iterator[Member]:
-        """Yield the file that a hard link refers to; record an entry that is not a file in `left_out`."""
+        """Yield the file that a hard link refers to. Append an entry that is not a file to `left_out`."""
         kind, name, target = header[156:157], before.name or _name(header), before.link or _decode_name(header[157:257])
         file = self._files.get(posixpath.normpath(target)) if kind == _LINK else None
         if file is not None:
@@ -407,7 +404,7 @@ def _component(words: list[str], width: int, storage: ByteStorage) -> Component:
 def index_text(samples: list[list[Component]]) -> str:
     """Return the text of an index in version 1.2.
 
-    If a file name contains a space, return version 1.1, which has no names.
+    If a file name contains a space, return the text in version 1.1, which has no file names.
 
     Raises:
         RuntimeError: An extension is empty or contains a space.

@@ -14,19 +14,20 @@ from torchdali.formats.storage import ByteStorage
 __all__ = ["BLOCK", "Extent", "Records", "Sparse", "header_number", "sparse_of_header", "sparse_of_records"]
 
 BLOCK = 512
-_FREE_HOLES = 1 << 24  # number of bytes in holes that is always allowed
-_HOLES_PER_BYTE = 1024  # number of further bytes in holes that is allowed per stored byte
+# The holes of a file may have `_FREE_HOLES` bytes, and `_HOLES_PER_BYTE` bytes more for each stored byte.
+_FREE_HOLES = 1 << 24
+_HOLES_PER_BYTE = 1024
 _MOST_DIGITS = 18
 
 Extent = tuple[int, int]
-"""Offset of a stored part in the sparse file, and its number of bytes."""
+"""Offset of a stored part in the sparse file, and the part's number of bytes."""
 
 Records = Sequence[tuple[str, str]]
 """Keys and values of a pax header."""
 
 
 class Sparse(NamedTuple):
-    """A sparse file: only some parts are stored, one after another; the holes between them are zeros.
+    """A sparse file. The archive stores only the parts between the holes, one after another.
 
     Attributes:
         size: Size of the whole file.
@@ -45,7 +46,8 @@ class Sparse(NamedTuple):
             stored: Number of bytes that are stored for the file.
 
         Raises:
-            ValueError: The parts overlap, are not in order, or exceed the stored bytes; or the holes are too large.
+            ValueError: The parts overlap, are not in order, or have more bytes than are stored; or the holes are too
+                large.
         """
         ends = [0, *(place + count for place, count in self.extents), self.size]
         starts = [*(place for place, _ in self.extents), self.size]
@@ -61,10 +63,11 @@ class Sparse(NamedTuple):
 
 
 def header_number(field: bytes, at: int) -> int:
-    """Read a number, which is written in octal digits or in GNU's base 256.
+    """Read a number in octal digits or in GNU's base 256.
 
     Args:
-        at: Offset of the header, for the error.
+        field: Bytes of the number in a header.
+        at: Offset of the header, for error messages.
     """
     if field[0] & 0x80:
         return int.from_bytes(bytes((field[0] & 0x7F, *field[1:])), "big")
@@ -100,7 +103,10 @@ _OF_STAR = ("SCHILY.realsize", "SUN.holesdata")
 
 
 def sparse_of_records(storage: ByteStorage, records: Records, data: int, length: int) -> Sparse | None:
-    """Read the map of a file from its pax header, in the versions 0.0, 0.1 and 1.0.
+    """Read the map of a file with a pax header.
+
+    The versions 0.0, 0.1 and 1.0 of GNU tar's sparse format are supported. In version 1.0, the map is at the start of
+    the file's content; in the other versions, it is in the pax header.
 
     Args:
         data: Offset of the file's content.
@@ -132,7 +138,10 @@ def sparse_of_records(storage: ByteStorage, records: Records, data: int, length:
 
 
 def _map_of_content(storage: ByteStorage, data: int, length: int) -> tuple[int, list[Extent]]:
-    """Read the map at the start of the content: lines of numbers, in blocks before the stored parts."""
+    """Read the map at the start of a file's content, and return the offset of the stored parts and their extents.
+
+    The map consists of lines of numbers. The stored parts begin in the block after the map.
+    """
     blocks = storage.read(data, min(length, BLOCK)).tobytes()
     count = _decimal(blocks.partition(b"\n")[0].decode("latin-1"), data)
     lines = blocks.count(b"\n")

@@ -47,7 +47,7 @@ def parse_index(text: str, path: str, storage: ByteStorage | None = None) -> Off
     Args:
         text: Content of the index.
         path: Path of the index, for error messages.
-        storage: Unused; other formats' functions need it.
+        storage: Unused; the `parse_index` functions of other formats need this argument.
 
     Raises:
         RuntimeError: The text is empty, or isn't an index.
@@ -121,7 +121,7 @@ def verify(record: Bytes) -> None:
 
 
 def masked_crc32c(data: Any) -> int:
-    """Return the checksum of data in TFRecord's form: CRC-32C, rotated by 15 bits, plus a constant."""
+    """Return the checksum that TFRecord files store: the CRC-32C of data, rotated by 15 bits, plus a constant."""
     try:
         crc: int = importlib.import_module("google_crc32c").value(bytes(data))
     except ImportError:
@@ -212,7 +212,7 @@ def features(data: memoryview, begin: int, end: int) -> dict[str, FeatureValue]:
 def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], values: _Values) -> None:
     """Find features among the entries of `tf.train.Features`; each entry is a key and a feature.
 
-    If a key occurs several times, its last entry counts.
+    If several entries have the same key, the last entry is used.
     """
     while at < end:
         if data[at] != _STRING:
