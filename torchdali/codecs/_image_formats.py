@@ -102,7 +102,7 @@ def read_header(view: memoryview) -> ImageHeader:
 
 
 def decode_file(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
-    """Decode to the pixels of the file; if `output_type` is ``"GRAY"``, a JPEG is decoded to gray.
+    """Decode to the pixels of the file. Only a JPEG is decoded to gray if `output_type` is ``"GRAY"``.
 
     Damaged data may raise any exception: RuntimeError, OSError, ValueError and others.
     """
@@ -129,7 +129,7 @@ def _jpeg(data: Tensor, view: memoryview, header: ImageHeader, output_type: str)
 
 
 def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
-    """Decode a JPEG by Pillow, without torchvision; CMYK is not converted to RGB."""
+    """Decode a JPEG by Pillow. CMYK pixels aren't converted to RGB."""
     from PIL.JpegImagePlugin import JpegImageFile
 
     with JpegImageFile(io.BytesIO(without_exif(view))) as image:
@@ -142,10 +142,10 @@ def _pillow_jpeg(view: memoryview, mode: int) -> Tensor:
 def _from_inks(pixels: Tensor, adobe: bool, most: int = 255) -> Tensor:
     """Convert CMYK to RGB: ``color = light of the ink * light of black / most``, rounded down.
 
-    The light of an ink is the amount that it transmits.
+    The light of an ink is the amount of light that the ink transmits.
 
     Args:
-        adobe: True if the values are light, as Adobe stores them; False if they are ink.
+        adobe: True if the values are amounts of light, as in Adobe's files; False if the values are amounts of ink.
         most: The largest value (full scale).
     """
     wide = torch.int32 if most == 255 else torch.int64
@@ -186,8 +186,8 @@ def _essential_chunks(view: memoryview) -> bytes | memoryview:
 def _png_16(encoded: bytes | memoryview, header: ImageHeader) -> Tensor:
     """Decode 16 bits per channel by two calls of Pillow: each call returns only one half of the bits.
 
-    Gray with alpha has two channels of 16 bits, four bytes per pixel. Pillow decodes it as 8-bit RGBA, which consists
-    of the same four bytes.
+    An image with gray and alpha has four bytes per pixel. This function declares the image as 8-bit RGBA, which also
+    has four bytes per pixel, and Pillow decodes the bytes unchanged.
     """
     if header.channels == 1:
         return _pillow("Png", encoded, header)
@@ -226,7 +226,7 @@ def _jpeg2000(data: Tensor, view: memoryview, header: ImageHeader, output_type: 
 def _jpeg2000_samples(view: memoryview, header: ImageHeader, inks: int | None) -> Tensor:
     if header.depth > 8 and header.channels > 1:  # Pillow's values overflow for two channels
         if inks is not None and bytes(view[inks : inks + 4]) == b"\0\0\0\x0c":
-            colors = b"\0\0\0\x10"  # claim that the colors are sRGB: OpenCV rejects CMYK
+            colors = b"\0\0\0\x10"  # declare the colors as sRGB, because OpenCV rejects CMYK
             view = memoryview(b"".join((view[:inks], colors, view[inks + 4 :])))
         return decode_opencv(view, "JPEG 2000 of more than 8 bits")
     pixels = _pillow("Jpeg2K", view, header)
@@ -317,7 +317,7 @@ def _pillow(
     """Decode with a Pillow plugin, called directly: without format detection, and without warnings about the size.
 
     Args:
-        header: Header of the file; its size must match Pillow's.
+        header: Header of the file. The image's size in the header must match the size that Pillow reads.
         unpack: Pillow's raw mode, which selects the bytes of each value.
         opaque: Drop the alpha channel of RGBA images.
     """
@@ -396,10 +396,10 @@ FORMATS = {
 """The formats, in the order in which they are tried."""
 
 OTHERS = Format("unknown", (), lambda head: True, _others_header, _others)
-"""The other formats, which Pillow detects and decodes."""
+"""The entry for all formats that are not in `FORMATS`. Pillow detects and decodes these formats."""
 
 ENDINGS = tuple(ending for format in FORMATS.values() for ending in format.endings)
-"""File extensions of images. Readers find files with other extensions only by a pattern that the user passes."""
+"""File extensions of images. Readers skip files with other extensions, unless the user passes a pattern."""
 
 OTHER_ENDINGS = (
     ".gif", ".avif", ".avifs", ".tga", ".qoi", ".dds", ".ico", ".cur", ".icns", ".psd", ".pcx", ".dcx", ".sgi", ".rgb",

@@ -49,8 +49,8 @@ class ImageHeader(NamedTuple):
         format: Name of the format.
         height: Height of the stored image.
         width: Width of the stored image.
-        channels: Number of channels that decoding to ANY_DATA returns. A palette image has three channels, but a BMP
-            with a gray palette has one. An alpha plane is a channel.
+        channels: Number of channels in the output type ANY_DATA, which keeps all channels of the file. A palette image
+            has three channels, but a BMP with a gray palette has one. An alpha plane is a channel.
         depth: Bits per channel. For a BMP with 32-bit pixels in bit fields, this is 32.
         orientation: EXIF orientation, 1 to 8.
         frame: Offset of a JPEG's frame header.
@@ -83,7 +83,7 @@ def encoded_view(data: Tensor) -> memoryview:
     if data.dtype != torch.uint8 or not data.is_contiguous():
         raise ValueError(f"encoded data must be contiguous uint8, got {data.dtype} with strides {data.stride()}")
     if data.dim() != 1:
-        data = flat(data)  # not called for flat tensors: torch releases the GIL in it, and may wait to get the GIL back
+        data = flat(data)
     return data.numpy().data
 
 
@@ -99,7 +99,7 @@ def flat(data: Tensor) -> Tensor:
 
 
 def failure(reason: str, format: str, view: memoryview) -> DecodeError:
-    """Build the error for undecodable bytes: it states the reason, the detected format and the size."""
+    """Build an error that states the reason, the detected format and the number of encoded bytes."""
     return DecodeError(f"cannot decode image: {reason} (format {format}, {len(view)} bytes)")
 
 
@@ -180,7 +180,8 @@ def _check_scans(view: memoryview) -> None:
     """
     if len(view) <= MOST_SCANS * _SCAN_BYTES:
         return
-    # Compressed data doesn't contain FF DA: a byte FF is followed by 00 or by a restart marker there.
+    # Compressed data doesn't contain the bytes FF DA: in compressed data, only 00 or the code of a restart marker
+    # follows FF.
     count = sum(1 for _ in itertools.islice(_SCAN.finditer(view), MOST_SCANS + 1))
     if count > MOST_SCANS:
         raise failure(
@@ -262,7 +263,7 @@ def _png_orientation(view: memoryview) -> int:
         for kind, start, length in png_chunks(view):
             if kind == b"eXIf":
                 return exif_orientation(view[start : start + length])
-    except ValueError:  # truncated: decoding raises the error
+    except ValueError:  # the file is truncated, so decoding will raise an error
         pass
     return 1
 
@@ -289,7 +290,10 @@ def bmp_header(view: memoryview) -> ImageHeader:
 
 
 def bmp_masks(view: memoryview) -> tuple[int, ...] | None:
-    """Return the bit masks of red, green, blue and, if present, alpha; None unless a pixel has 16 or 32 bits."""
+    """Return the bit masks of red, green, blue and, if present, alpha.
+
+    Return None if a pixel has neither 16 nor 32 bits.
+    """
     (size,) = struct.unpack_from("<I", view, 14)
     depth, compression = struct.unpack_from("<HI", view, 28) if size >= 40 else (0, 0)
     if depth not in (16, 32):
@@ -348,8 +352,8 @@ _CMYK = struct.pack(">I", 12)
 def jpeg2000_inks(view: memoryview) -> int | None:
     """Return the offset of the four bytes that declare CMYK colors; None if the image has other colors.
 
-    The bytes are either JP2's number for CMYK, or the name in a color profile. Only the first color description is
-    used.
+    The bytes are either JP2's number for CMYK, or the name CMYK in a color profile. Only the file's first color
+    description is used.
     """
     boxes = bytes(view[: 0 if view[0] == 0xFF else _codestream(view)])
     found = _COLR.search(boxes)

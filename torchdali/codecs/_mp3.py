@@ -69,13 +69,14 @@ def _block(header: bytes) -> _MpegFrame | None:
 
 
 def blocks_alone(encoded: Array) -> tuple[Array, int]:
-    """If an MP3 file doesn't state its number of blocks, return an added silent block, followed by the file's blocks.
+    """Put a silent block before the blocks of an MP3 file that doesn't state its number of blocks.
 
-    The silent block has the smallest possible size. Libraries estimate the length from the first block's size, so the
-    estimate isn't too short.
+    The silent block has the smallest possible size. Libraries estimate the file's length from the first block's size,
+    so the estimate isn't too short.
 
     Returns:
-        The blocks, and the number of samples in the silent block; for other files, the unchanged bytes and 0.
+        The blocks, and the number of samples per channel in the silent block. If the file states its number of blocks,
+        or isn't an MP3 file, the unchanged bytes and 0.
     """
     head = encoded[:64].tobytes()
     if not _HEADER.match(head) or _STATED.match(head):
@@ -94,7 +95,7 @@ _BEFORE = 511  # maximum number of bytes that a block needs from earlier blocks
 
 
 def _mute(blocks: Array) -> None:
-    """As decoders do, silence the first blocks of layer III that need bytes of missing earlier blocks."""
+    """Silence the first blocks of layer III if they need bytes of earlier blocks that are missing, as decoders do."""
     at = available = 0
     while available < _BEFORE and (block := _block(blocks[at : at + 4].tobytes())) and block.form[1] == 1:
         version, _, _, is_mono = block.form
@@ -122,11 +123,11 @@ def without_garbage(encoded: Array) -> Array:
 
 
 _SEARCHED = 1 << 16  # number of bytes that are searched for the first block, as in libsndfile and FFmpeg
-_ENOUGH = 3  # other bytes rarely look like this number of consecutive blocks with equal `form`
+_ENOUGH = 3  # number of consecutive blocks with equal `form` that other data rarely contains by chance
 
 
 def _silent(head: bytes) -> bytes:
-    """Return the smallest block with the same form as another block: without a checksum, with the lowest bit rate."""
+    """Return the smallest block that has the `form` of the block whose first bytes are `head`."""
     header = bytes((head[0], head[1] | 1, 0x10 | head[2] & 0x0C, head[3]))
     block = _block(header)
     return header if block is None else header.ljust(block.size, b"\0")

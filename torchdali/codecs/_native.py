@@ -4,8 +4,8 @@
 if the library refuses an image, the result is None or a code other than 0. The caller must then use the common path
 (the other decoders), which raises the errors.
 
-A GPU may have an engine (hardware that decodes JPEGs). Then `Parts` shares a batch's images between the library and the
-engine.
+A GPU may have an engine (hardware that decodes JPEGs). Then `Parts` divides a batch's images between the library and
+the engine.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Memory(threading.local):
 
 
 class Table(NamedTuple):
-    """An array of C structures for the library, and its address.
+    """An array of C structures for the library, and the array's address.
 
     The address is stored because requesting it from NumPy takes longer than the library call.
     """
@@ -173,7 +173,8 @@ def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
 
     Args:
         paths: Paths of the files.
-        lent: Return views of this thread's buffer, which are valid until the thread reads again; otherwise copies.
+        lent: If True, return views of this thread's buffer, which are valid until the thread reads the next files. If
+            False, return copies.
 
     Returns:
         The content of each file; None if one of the files is empty, too large or unreadable.
@@ -190,7 +191,6 @@ def read_files(paths: Sequence[str], lent: bool = False) -> list[Bytes] | None:
 
 
 def _read(native: NativeLibrary, paths: Sequence[str]) -> list[JpegSource | None]:
-    """Read files in one call."""
     about = _read_all(native, paths, _ROOM)
     if about is None:
         return [None] * len(paths)
@@ -394,7 +394,7 @@ _options = functools.lru_cache(ImageOptions)
 def render(program: ImageProgram, data: Tensor, out: Tensor | None = None) -> Tensor | None:
     """Run an image program; return None if the library cannot run it.
 
-    If the result fits `out`, it is written there.
+    If the result has the shape and dtype of `out`, it is written to `out`.
     """
     (source,) = read_headers([data], program.options.of_pillow)
     (pixels,) = run_programs([source], [program], None if out is None else out[None])
@@ -412,8 +412,8 @@ def run_programs(
     Args:
         sources: Files or pixels; None for images to skip.
         programs: One program per source, all with the same options object; None for images to skip.
-        out: Memory ``(N, ...)`` for results that have its shape.
-        room: Memory for the other results; unused if its item size differs from the output's.
+        out: Memory ``(N, ...)``. An image's result is written to `out` if it has the shape ``(...)``.
+        room: Memory for results of other shapes; unused if its item size differs from the results' item size.
 
     Returns:
         For each sample: `IN_PLACE` (the result is in `out`), `Placed` (the result is in `room`), a tensor, or None (the
@@ -470,5 +470,5 @@ def run_programs(
 
 
 def _steps_of(program: ImageProgram | None) -> bytes:
-    """Encode the program's pixel steps; an added last step describes the region that is written."""
+    """Encode the program's pixel steps, and append a step that describes the region to write."""
     return b"" if program is None or program.pixels is None else program.pixels.steps + program.as_step()

@@ -44,8 +44,8 @@ def decode_bytes_by_opencv(encoded: bytes | memoryview, gray: bool, deep: bool =
     """Decode to gray ``(H, W, 1)`` or RGB ``(H, W, 3)``; return None if OpenCV is missing, too old, or fails.
 
     Args:
-        gray: Decode to gray; otherwise to RGB.
-        deep: Return 16-bit images as uint16. If False, the result is always uint8.
+        gray: If True, decode to gray; if False, decode to RGB.
+        deep: If True, 16-bit images become uint16. If False, the result is always uint8.
     """
     cv2 = opencv()
     if cv2 is None or not hasattr(cv2, "IMREAD_COLOR_RGB"):  # OpenCV before 4.11

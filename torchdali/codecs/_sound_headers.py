@@ -51,7 +51,7 @@ BY_FFMPEG = frozenset(name for _, name in _BY_FFMPEG)
 """Names of the formats that FFmpeg supports, but libsndfile doesn't."""
 
 _KINDS = [(re.compile(pattern, re.DOTALL), name) for pattern, name in (*_BY_FFMPEG, *_BY_LIBSNDFILE)]
-_HEAD = 189  # the format is detected by this number of first bytes
+_HEAD = 189  # number of first bytes from which the format is detected
 
 
 def kind_of(encoded: Array) -> str:
@@ -92,7 +92,7 @@ _MPEG = (b"\x50\0", b"\x55\0")  # WAVE format numbers of MPEG audio
 def with_length(encoded: Array) -> Array:
     """Return a file with a correct length in its header: the unchanged file, or a corrected copy.
 
-    A W64 file is also cut after its samples: libsndfile would decode the following chunks as samples.
+    A W64 file is also cut after its samples, because libsndfile would decode the following chunks as samples.
     """
     place_of = _LENGTHS.get(encoded[:4].tobytes())
     fields = [] if place_of is None else place_of(encoded)
@@ -149,7 +149,7 @@ def _w64(encoded: Array) -> _Fields:
 
 
 def _w64_end(encoded: Array) -> int:
-    """Return the end of a W64 file's samples according to the header, or the end of the file without a valid length."""
+    """Return the end of a W64 file's samples; the end of the file if the header has no valid length."""
     at = _data(encoded, 40, "<4s12xQ", 24)
     stated = 0 if at is None else int.from_bytes(encoded[at - 8 : at].tobytes(), "little")
     return len(encoded) if at is None or stated < 24 else at + stated - 24

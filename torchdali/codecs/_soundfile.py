@@ -76,7 +76,8 @@ def _read(file: Any, dtype: np.dtype[Any]) -> Array:
     if not promised and file.format == "OGG":
         raise DecodeError("the stream has no frames: it is empty, or its end is missing")
     frames = _read_blocks(file, dtype, promised)
-    # In an MP3 file, one block (group of frames) may state the number of frames. It has no audio, but may be counted.
+    # An MP3 file may have a block (group of frames) without audio that states the number of frames. Some files include
+    # this block in the number.
     if len(frames) < promised - (MP3_BLOCK if file.format == "MP3" else 0):
         raise DecodeError(f"truncated: {len(frames)} frames instead of {promised}")
     return frames
