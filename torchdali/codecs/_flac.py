@@ -169,8 +169,8 @@ def _last_block(sound: Flac) -> _MetadataBlock | None:
 
 
 _TRIED = 1000  # maximum number of positions to try; only few bytes look like the start of a block by chance
-# A block's header contains a number of 1 to 7 bytes, coded like a character in UTF-8. The number's first byte is followed
-# by one byte for each of these limits that the first byte reaches.
+# A block's header contains a number of 1 to 7 bytes, coded like a character in UTF-8. After the first byte, the number
+# has one more byte for each of these limits that the first byte reaches.
 _NUMBERS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)
 _SIZES = {1: 192, **{code: 576 << code - 2 for code in range(2, 6)}, **{code: 256 << code - 8 for code in range(8, 16)}}
 

@@ -65,7 +65,7 @@ class ImageHeader(NamedTuple):
     frame: int = 0
 
     def size(self, adjust_orientation: bool) -> tuple[int, int]:
-        """Return height and width, upright or as stored."""
+        """Return height and width of the upright image, or of the stored image if `adjust_orientation` is False."""
         if adjust_orientation and self.orientation > 4:
             return self.width, self.height
         return self.height, self.width

@@ -109,7 +109,7 @@ class JpegSource(NamedTuple):
     pixels: Tensor | None = None
 
     def size(self, upright: bool) -> tuple[int, int]:
-        """Return height and width, upright or as stored."""
+        """Return height and width of the upright image, or of the stored image if `upright` is False."""
         turned = upright and self.orientation > 4
         return (self.width, self.height) if turned else (self.height, self.width)
 

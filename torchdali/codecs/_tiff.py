@@ -1,8 +1,8 @@
-"""TIFF decoding: with Pillow if its result is exact, otherwise with tifffile (deep colors, planes, many channels).
+"""Decode TIFF files with Pillow if Pillow's result is exact, otherwise with tifffile.
 
 A TIFF file has a directory (a list of tags) for each of its images. The libraries receive the file with a new directory
-of the first image, which has only the tags that describe pixels. So the libraries do not warn, do not read further
-images, and do not interpret vendors' tags.
+of the first image, which has only the tags that describe pixels. Therefore, the libraries do not warn, do not read the
+file's other images, and do not interpret vendors' tags.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Directory:
         )
 
     def check_parts(self) -> None:
-        """Check that no strip or tile is missing: decoders would skip it without an error.
+        """Check that no strip or tile is missing. Decoders would skip a missing strip or tile without an error.
 
         Raises:
             ValueError: A strip or tile is missing.
@@ -151,17 +151,18 @@ class Directory:
         offsets, lengths = self.numbers(places)[:count], self.numbers(sizes)[:count]
         if min(len(offsets), len(lengths)) < count:
             raise ValueError(f"the file must have {count} strips or tiles, got {min(len(offsets), len(lengths))}")
-        if self.compression == 1:  # check only offsets: some uncompressed files have wrong lengths, which do no harm
+        if self.compression == 1:  # check only offsets, because some uncompressed files have wrong lengths
             lengths = [1] * count
         if any(start + size > len(self.view) for start, size in zip(offsets, lengths, strict=True)):
             raise ValueError("the data ends before the image does")
 
 
 def decode_tiff(view: memoryview, directory: Directory) -> Array:
-    """Decode the first image to ``(H, W, C)``, scaled to the full range of its dtype: unsigned, signed or float32.
+    """Decode the first image to ``(H, W, C)``, as unsigned or signed integers, or as float32.
 
-    Samples of 9 to 15 or 17 to 31 bits are shifted to the upper bits of the next larger dtype, as DALI does for 10, 12
-    and 14 bits. Samples of 64 bits are reduced to their upper 32 bits. Palette images become 16-bit RGB.
+    Integers are scaled to the full range of their dtype. Samples of 9 to 15 or 17 to 31 bits are shifted to the upper
+    bits of the next larger dtype, as DALI does for 10, 12 and 14 bits. Samples of 64 bits are reduced to their upper 32
+    bits. Palette images become 16-bit RGB.
 
     Raises:
         ValueError: The file cannot be decoded; the message describes the variant of TIFF.
@@ -207,7 +208,7 @@ def _is_exact_in_pillow(directory: Directory) -> bool:
 
 
 class _TiffImage(TiffImageFile):
-    """Pillow's TIFF reader; it always uses libtiff. It has no size limit, since the header was already checked."""
+    """Pillow's TIFF reader, but always with libtiff, and without a size limit, which the caller has already checked."""
 
     use_load_libtiff = property(lambda self: True, lambda self, value: None)
 
@@ -233,7 +234,7 @@ def _by_pillow(directory: Directory) -> Array:
 
 @functools.cache
 def _silence_libtiff() -> None:
-    """Stop libtiff from printing messages: they don't name the file, and an exception reports the error, too."""
+    """Stop libtiff from printing messages, which don't name the file. Exceptions report the same errors."""
     handler = getattr(ctypes.CDLL(_imaging.__file__), "TIFFSetErrorHandler", None)  # Pillow contains libtiff
     if handler is not None:
         handler.restype = ctypes.c_void_p

@@ -1,13 +1,13 @@
-"""JPEG decoding by simplejpeg (extra ``image``): faster than torchvision, with the same pixels.
+"""Decode JPEGs with simplejpeg (extra ``image``), which is faster than torchvision and returns the same pixels.
 
 simplejpeg contains a newer libjpeg-turbo, which can also decode at a half, a quarter or an eighth of the size. To
 decode only the upper rows of a sequential JPEG, this module reduces the height in the header. This doesn't change the
 rows' pixels.
 
-simplejpeg always runs in strict mode, where libjpeg's warnings are errors. Its lenient mode cannot be used: it also
-ignores fatal errors, and returns uninitialized pixels. If libjpeg warns about an image, the caller lets torchvision
-decode the image, since torchvision distinguishes warnings from errors. This module ignores only the warning that the
-reduced height causes.
+simplejpeg always runs in strict mode, where libjpeg's warnings are errors. In lenient mode, simplejpeg would also
+ignore fatal errors, and return uninitialized pixels. If libjpeg warns about an image, the caller lets torchvision decode
+the image, because torchvision distinguishes warnings from errors. This module ignores only the warning that the reduced
+height causes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Pixels", "decode_rows", "decode_scaled", "decode_whole"]
 
 Pixels = npt.NDArray[np.uint8]
 
-_CONTEXT_ROWS = 4  # the chroma of a row depends on at most this number of rows below it
+_CONTEXT_ROWS = 4  # the chroma of a row depends on at most this number of rows below the row
 _END = b"\xff\xd9"
 _ROWS_LEFT = re.compile(r"\ACorrupt JPEG data: \d+ extraneous bytes before marker 0xd\d\Z")  # the warning to ignore
 _UNTOUCHED = np.frombuffer(os.urandom(8), np.uint8)  # random bytes, which no image contains by chance
@@ -48,14 +48,14 @@ def decode_whole(view: memoryview, frame: int, fast: bool = False, fancy: bool =
         view: A JPEG of one or three channels.
         frame: Offset of the frame header; see `jpeg_frame`.
         fast: Use libjpeg's faster, less exact transform.
-        fancy: Upsample chroma smoothly; otherwise repeat chroma samples.
+        fancy: If True, upsample chroma smoothly; if False, repeat chroma samples.
     """
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
         return None
     try:
         pixels: Pixels = simplejpeg.decode_jpeg(view, "RGB", fastdct=fast, fastupsample=not fancy)
-    except ValueError:  # an unusual subsampling; or damaged data: torchvision then raises the error
+    except ValueError:  # an unusual subsampling, or damaged data for which torchvision will raise an error
         return None
     return pixels
 

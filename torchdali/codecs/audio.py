@@ -158,8 +158,8 @@ def decode_part(
 
     Args:
         offset: Start of the part in seconds; if negative, the start of the file.
-        duration: Length of the part in seconds; at the end of the file, the part is shorter. If negative, the part
-            extends to the end.
+        duration: Length of the part in seconds. If the file ends earlier, the part is shorter. If negative, the part
+            extends to the end of the file.
 
     Returns:
         The samples, and the rate of the file in Hz.

@@ -32,8 +32,8 @@ __all__ = ["DEFAULT_SHARE", "BatchDecoder", "EngineWork", "JpegEngine", "NvJpeg"
 DEFAULT_SHARE = 0.65
 """Share of the images that an engine decodes, the same as in DALI.
 
-The share must not depend on the number of threads: otherwise the results would, too, since an engine's pixels differ
-from libjpeg's.
+The share does not depend on the number of threads. Otherwise, the results would depend on the number of threads, because
+the pixels of an engine differ from libjpeg's pixels.
 """
 SIDE = 1024
 """Height and width of the images for which memory is allocated in advance. Larger images are supported, too."""
@@ -49,12 +49,12 @@ _refusals: dict[torch.device, str] = {}
 
 
 class EngineWork(NamedTuple):
-    """The largest batches that an engine must prepare for, and their options.
+    """The maximum size of an engine's batches, and options of the engine.
 
     Attributes:
         images: Maximum number of images in a batch.
         states: Number of batches that are decoded at the same time.
-        fancy: Upsample chroma smoothly; otherwise repeat chroma samples.
+        fancy: If True, upsample chroma smoothly; if False, repeat chroma samples.
         threads: Number of CPU threads; the engine may use some of them.
         sides: Height and width of the images for which memory is allocated in advance.
     """
@@ -103,11 +103,13 @@ def available(device: torch.device) -> bool:
 
 
 def open_engine(device: torch.device, work: EngineWork) -> JpegEngine:
-    """Open the engine of a device. If that fails, `available` returns False from then on.
+    """Open the engine of a device.
+
+    If opening fails for another reason than a lack of memory, `available` then returns False for the device.
 
     Raises:
         ImportError: nvImageCodec is not installed.
-        RuntimeError: The decoder does not work here, or the GPU has no engine.
+        RuntimeError: The decoder does not work on this machine, or the GPU has no engine.
     """
     try:
         return NvJpeg(work) if _requested_library() else BatchDecoder(device, work)
@@ -127,7 +129,7 @@ class NvJpeg:
     """nvJPEG on the current device, called by the native library.
 
     Raises:
-        RuntimeError: nvJPEG is missing, or does not work here.
+        RuntimeError: nvJPEG is missing, or does not work on this machine.
     """
 
     def __init__(self, work: EngineWork) -> None:
@@ -187,7 +189,7 @@ class BatchDecoder:
 
     Raises:
         ImportError: nvImageCodec is not installed.
-        RuntimeError: nvImageCodec does not work here, or the GPU has no engine for JPEGs.
+        RuntimeError: nvImageCodec does not work on this machine, or the GPU has no engine for JPEGs.
     """
 
     def __init__(self, device: torch.device, work: EngineWork) -> None:
@@ -211,7 +213,7 @@ class BatchDecoder:
             memory = np.frombuffer((ctypes.c_uint8 * length).from_address(data), np.uint8)
             try:
                 streams.append(codec.CodeStream(memory))
-            except Exception:  # nvImageCodec raises various classes for images that it cannot parse
+            except Exception:  # nvImageCodec raises exceptions of various classes for images that it cannot parse
                 continue
             place = into[start : start + height * width * 3].view(height, width, 3)
             targets.append(codec.as_image(place.numpy() if place.is_cpu else place, stream))
@@ -229,7 +231,7 @@ _FIELDS = ["data", "length", "out", "height", "width"]
 
 
 def _is_in(image: Any, place: Tensor) -> bool:
-    """Copy an image to its destination unless it was decoded there; return False if the shapes differ."""
+    """Copy an image to its destination, unless the image is already there. Return False if the shapes differ."""
     if tuple(image.shape) != tuple(place.shape):
         return False
     interface = image.__array_interface__ if place.is_cpu else image.__cuda_array_interface__

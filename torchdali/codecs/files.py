@@ -18,7 +18,7 @@ from torchdali.kernels.memory import Bytes
 
 __all__ = ["map_or_read", "open_bytes", "read_after", "read_cached", "read_file", "read_in_blocks"]
 
-_MAPPED_BYTES = 8 << 20  # smaller files are read: unmapping a file interrupts the process's other threads
+_MAPPED_BYTES = 8 << 20  # smaller files are read, because unmapping a file interrupts the process's other threads
 
 _read_mapped: Callable[[str], Tensor] | None = None
 
@@ -27,8 +27,10 @@ def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor
     """Read a file to a 1-D uint8 tensor; thread-safe.
 
     Args:
-        mapped: Map a file of 8 MiB or more into memory if possible; smaller files are read.
-        direct: If not ``mapped``, bypass the system's file cache if the file system supports this.
+        mapped: If True, map a file of 8 MiB or more into memory if possible, and read a smaller file. If False, read
+            every file.
+        direct: If ``mapped`` is False, bypass the system's file cache. Has no effect if the file system doesn't support
+            this.
 
     Raises:
         OSError: The errors of `open`: FileNotFoundError, PermissionError, ...
@@ -45,7 +47,7 @@ def read_file(path: str, *, mapped: bool = True, direct: bool = False) -> Tensor
 def map_or_read(path: str) -> Tensor:
     """Map a file of 8 MiB or more into memory; read a smaller file, which may be empty.
 
-    Mapping is necessary for sparse files: a file may have a huge hole after its image.
+    Mapping is necessary for sparse files, which may have a huge hole after the image.
 
     Raises:
         OSError: See `read_file`.
@@ -63,7 +65,7 @@ def map_or_read(path: str) -> Tensor:
 def open_bytes(data: memoryview | bytes) -> BinaryIO:
     """Open bytes in memory as a file.
 
-    Data of 8 MiB or more is not copied, since it may be a mapped sparse file that is larger than memory.
+    Data of 8 MiB or more is not copied, because the data may be a mapped sparse file that is larger than memory.
     """
     return io.BytesIO(data) if len(data) < _MAPPED_BYTES else io.BufferedReader(_Mapped(data))
 
@@ -110,7 +112,7 @@ def _read(path: str) -> Tensor: ...
 @overload
 def _read(path: str, below: int) -> Tensor | None: ...
 def _read(path: str, below: int | None = None) -> Tensor | None:
-    """Read a file; return None if it has `below` bytes or more."""
+    """Read a file; return None if the file has `below` bytes or more."""
     with io.FileIO(path) as file:
         size = os.fstat(file.fileno()).st_size
         if below is not None and size >= below:

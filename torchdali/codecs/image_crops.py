@@ -4,8 +4,8 @@ A sequential JPEG is decoded only up to the last row that the window needs. A JP
 quarter or an eighth of its size, in a fraction of the time. Images are decoded into a buffer that the thread reuses,
 and only the window is copied to new memory: allocating tens of megabytes takes as long as filling them.
 
-simplejpeg (extra ``image``) supports all of this. Pillow supports only the smaller sizes. Images of other formats are
-decoded whole.
+simplejpeg (extra ``image``) supports both methods. Pillow supports only reduced sizes. Images of other formats are
+decoded completely.
 """
 
 from __future__ import annotations
@@ -106,11 +106,12 @@ def decode_scaled_crop(
     fast: bool = False,
     header: ImageHeader | None = None,
 ) -> ScaledCrop:
-    """Decode a window of the upright image at a reduced size, but not below the size to which it will be resized.
+    """Decode a window of the upright image at a reduced size.
 
-    A reduced image isn't exact: libjpeg renders only the lower frequencies. The result's window is widened to multiples
-    of 8 pixels in the stored image. Images are decoded at full size if they aren't JPEGs, if they have four channels,
-    or if neither simplejpeg nor Pillow can reduce them.
+    At the reduced size, the window is at least as large as the size to which the caller will resize the window. A
+    reduced image isn't exact, because libjpeg renders only the lower frequencies. The result's window is widened to
+    multiples of 8 pixels in the stored image. Images are decoded at full size if they aren't JPEGs, if they have four
+    channels, or if neither simplejpeg nor Pillow can reduce them.
 
     Args:
         target_h: Height to which the caller will resize the window.
@@ -139,7 +140,7 @@ def decode_scaled_crop(
 
 
 def scale_for(h: int, w: int, target_h: int, target_w: int) -> int:
-    """Return the largest of the divisors 8, 4, 2 and 1 at which a window isn't smaller than the target."""
+    """Return the largest of the divisors 8, 4, 2 and 1 at which a reduced window isn't smaller than the target."""
     ratio = min(h // max(target_h, 1), w // max(target_w, 1))
     return next((scale for scale in (8, 4, 2) if ratio >= scale), 1)
 
@@ -152,7 +153,7 @@ def decode_upper(
     fast: bool = False,
     header: ImageHeader | None = None,
 ) -> Tensor:
-    """Decode at least the rows of the upright image above `bottom`; these rows equal `decode`'s result.
+    """Decode at least the rows of the upright image above `bottom`, to the same pixels as `decode`.
 
     Returns:
         ``(bottom or more, W, 3)`` uint8 RGB, contiguous; valid until the thread decodes the next image.
@@ -203,7 +204,7 @@ def _by_pillow(view: memoryview, header: ImageHeader, scale: int) -> Pixels | No
         with JpegImageFile(io.BytesIO(encoded)) as image:
             image.draft("RGB", (header.width // scale, header.height // scale))
             frame = np.asarray(image)
-    except (OSError, SyntaxError, ValueError):  # damaged: the caller decodes the whole image, which raises the error
+    except (OSError, SyntaxError, ValueError):  # the caller then decodes the whole image and raises the error
         return None
     if frame.shape[:2] != (-(-header.height // scale), -(-header.width // scale)):
         return None

@@ -58,7 +58,8 @@ def decode(
 ) -> Tensor:
     """Decode one image of any supported format; the first bytes determine the format.
 
-    The formats are JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, and Pillow's other formats, such as GIF and AVIF.
+    The formats are JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, and other formats that Pillow supports, such as GIF and
+    AVIF.
 
     Args:
         data: Encoded bytes, contiguous uint8 on the CPU.
@@ -68,8 +69,8 @@ def decode(
         adjust_orientation: Turn the image according to its EXIF block.
         fast: Decode JPEGs to RGB uint8 with a faster, less exact transform if simplejpeg is installed. As in DALI, this
             has no effect on JPEGs that must be turned.
-        fancy: Upsample the chroma of JPEGs smoothly; otherwise repeat chroma samples. False has an effect only if the
-            native library or simplejpeg decodes the file: torchvision and Pillow always upsample smoothly.
+        fancy: If True, upsample the chroma of JPEGs smoothly; if False, repeat chroma samples. False has an effect only
+            if the native library or simplejpeg decodes the file. torchvision and Pillow always upsample smoothly.
 
     Returns:
         ``(H, W, C)``, contiguous.
@@ -113,7 +114,7 @@ def _load_decoder() -> Callable[..., Tensor] | None:
 
 
 def _decode_colors(data: Tensor, view: memoryview, frame: int, fast: bool, fancy: bool) -> Tensor | None:
-    """Decode a JPEG to RGB bytes, without turning it; return None if torchvision or Pillow must decode it."""
+    """Decode a JPEG to RGB bytes without turning the image; return None if torchvision or Pillow must decode it."""
     plain = None if fancy else decode_together([data], False, fast, False)[0]
     if plain is not None:
         return plain
@@ -172,7 +173,7 @@ def _reason(error: BaseException) -> str:
 def peek_shape(
     data: Tensor | bytes, *, image_type: str = "RGB", adjust_orientation: bool = True
 ) -> tuple[int, int, int]:
-    """Return the shape ``(H, W, C)`` of `decode`'s result; only the header is read."""
+    """Return the shape ``(H, W, C)`` of the result of `decode`. Only the header is read."""
     header = peek_header(data)
     channels = {"GRAY": 1, "ANY_DATA": header.channels}.get(image_type, 3)
     return *header.size(adjust_orientation), channels

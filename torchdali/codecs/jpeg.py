@@ -1,7 +1,7 @@
 """Encode images to JPEG and decode them again, to show the effect of compression on pixels.
 
-This runs on the CPU. torchvision and Pillow use the same library with the same settings (4:2:0 chroma, accurate
-transform), so their results are bit-identical.
+torchvision or Pillow encodes and decodes on the CPU. Both use the same library with the same settings (4:2:0 chroma,
+accurate transform), so their results are bit-identical.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RGB = 3  # torchvision's number for RGB
 
 
 def recode(pixels: Tensor, quality: int) -> Tensor:
-    """Encode ``(H, W, 3)`` uint8 RGB with a quality from 1 to 100, and decode it again.
+    """Encode ``(H, W, 3)`` uint8 RGB with a quality from 1 to 100, and decode the encoded image.
 
     Raises:
         RuntimeError: The image is empty, or has more than 65535 rows or columns.

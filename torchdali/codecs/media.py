@@ -76,7 +76,7 @@ def open_media(av: Any, source: str | Tensor) -> Media:
         source: Path of the file, or its content ``(n,)`` uint8.
 
     Raises:
-        Exception: One of `media_errors`.
+        Exception: The file cannot be opened; `media_errors` returns the classes of this exception.
     """
     file = _UnnamedFile(source) if isinstance(source, str) else io.BytesIO(source.numpy().data)
     try:
@@ -91,7 +91,7 @@ _COUNTS = re.compile(rb"(?:stsz.{4}.{4}|trun.{4})(.{4})", re.DOTALL)
 
 
 def _check_counts(file: io.FileIO | io.BytesIO) -> None:
-    """Reject an MP4 file that claims more samples than it has bytes: FFmpeg would allocate memory for all samples.
+    """Reject an MP4 file that claims more samples than it has bytes. FFmpeg would allocate memory for all samples.
 
     Raises:
         ValueError: The file claims too many samples.
@@ -143,9 +143,9 @@ def _refuse(url: str, *rest: Any) -> NoReturn:
 
 
 def decoding_options(source: str | Tensor) -> dict[str, str]:
-    """Return options that make FFmpeg reject too large frames before it allocates memory for them.
+    """Return options that make FFmpeg reject too large frames before it allocates memory for the frames.
 
-    FFmpeg's limit is approximate, since it also counts padding; `check_frame` is exact.
+    FFmpeg's limit is approximate, because FFmpeg also counts padding. `check_frame` is exact.
     """
     return {"max_pixels": str(2 * _most_pixels(source) + (1 << 16))}
 
@@ -177,7 +177,7 @@ def failure(source: str | Tensor, error: Exception, kind: str, name: str = "") -
         source: Path of the file, or its content ``(n,)`` uint8.
         error: The exception.
         kind: Expected content, "video" or "sound".
-        name: Name of the content, for the message.
+        name: Name of the content in the message, if `source` isn't a path.
     """
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if isinstance(error, IndexError):
