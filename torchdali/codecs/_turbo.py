@@ -5,8 +5,8 @@ decode only the upper rows of a sequential JPEG, this module reduces the height 
 rows' pixels.
 
 simplejpeg always runs in strict mode, where libjpeg's warnings are errors. In lenient mode, simplejpeg would also
-ignore fatal errors, and return uninitialized pixels. If libjpeg warns about an image, the caller lets torchvision decode
-the image, because torchvision distinguishes warnings from errors. This module ignores only the warning that the reduced
+ignore fatal errors, and return uninitialized pixels. If libjpeg warns about an image, torchvision must decode the
+image, because torchvision distinguishes warnings from errors. This module ignores only the warning that the reduced
 height causes.
 """
 

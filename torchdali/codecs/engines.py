@@ -32,8 +32,8 @@ __all__ = ["DEFAULT_SHARE", "BatchDecoder", "EngineWork", "JpegEngine", "NvJpeg"
 DEFAULT_SHARE = 0.65
 """Share of the images that an engine decodes, the same as in DALI.
 
-The share does not depend on the number of threads. Otherwise, the results would depend on the number of threads, because
-the pixels of an engine differ from libjpeg's pixels.
+The share does not depend on the number of threads. Otherwise, the results would depend on the number of threads, too,
+because the pixels of an engine differ from libjpeg's pixels.
 """
 SIDE = 1024
 """Height and width of the images for which memory is allocated in advance. Larger images are supported, too."""

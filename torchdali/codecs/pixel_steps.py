@@ -25,7 +25,7 @@ SCALED = {"brightness": 6, "contrast": 7, "saturation": 8, "sharpness": 9, "sola
 _BORDERS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3}
 
 
-_ONE = struct.Struct("=2i56xd56x")  # a step with at most one integer and one float, which is faster to pack
+_ONE = struct.Struct("=2i56xd56x")  # packs a step with at most one integer and one float faster than `STEP`
 
 
 def _step(kind: int, part: Sequence[int], numbers: Sequence[float] = ()) -> bytes:
@@ -136,7 +136,7 @@ def _quarters(angle: float, turns: bool) -> int | None:
 
     Args:
         angle: Angle in degrees, from 0 to 360.
-        turns: False if the image's size forbids 1 or 3 quarter turns, for which the result is then None.
+        turns: If False, 1 and 3 quarter turns are not allowed, and the result for 90 and 270 degrees is None.
     """
     quarters = {0: 0, 180: 2, **({90: 1, 270: 3} if turns else {})}
     return quarters.get(angle)  # type: ignore[call-overload, no-any-return]

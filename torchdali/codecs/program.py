@@ -30,10 +30,10 @@ _DEFAULT = ImageOptions()
 
 
 class PixelSteps(NamedTuple):
-    """The pixels that a program computes, and the steps that then change them.
+    """A program that computes pixels, and the steps that then change these pixels.
 
     Attributes:
-        region: Program without steps that computes the pixels.
+        region: The program, which has no steps itself.
         steps: Concatenated `kernels.native.STEP` structures; see `pixel_steps`.
         size: Height and width after the steps.
     """
@@ -83,7 +83,7 @@ class ImageProgram(NamedTuple):
         return rows.first, columns.first, rows.last - rows.first, columns.last - columns.first
 
     def crop(self, top: int, left: int, height: int, width: int) -> ImageProgram | None:
-        """Crop the result; return None if the window reaches outside."""
+        """Crop the result; return None if the cropped region reaches outside the result."""
         rows, columns, filter_, scale, mirror, options, pixels = self
         inside = top >= 0 <= left and top + height <= rows.extent and left + width <= columns.extent
         if not inside or height < 1 or width < 1:

@@ -9,12 +9,12 @@ Frame k is the k-th frame when the file is decoded from the start. A frame is fo
   missing or equal time stamps, for containers in which a packet and its frame have different time stamps, and for
   streams that don't start with a keyframe.
 
-The result of a seek is checked. If the frame is missing or FFmpeg marks it as corrupt, it is decoded again from an
-earlier keyframe, and then from the start of the file, before an error is raised. After damage, all frames up to the
-next keyframe count as damaged, since they may refer to lost frames.
+The result of a seek is checked. If the frame is missing or FFmpeg marks it as corrupt, the frame is decoded again from
+an earlier keyframe, and then from the start of the file, before an error is raised. After damage, all frames up to the
+next keyframe count as damaged, because these frames may refer to lost frames.
 
-A `VideoDecoder` stays open: if the next requested frame is a short distance ahead, it decodes from its current position
-without a seek. On the way to a frame, it skips frames that no other frame refers to.
+A `VideoDecoder` stays open. If the next requested frame is a short distance ahead, the decoder continues from its
+current position without a seek. Between the requested frames, the decoder skips frames that no other frame refers to.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class VideoIndex:
 
     Attributes:
         times: Time stamps of the frames, in units of `unit` seconds.
-        keys: Time stamps of the keyframes, if the video is seekable.
+        keys: Time stamps of the keyframes; empty if `seekable` is False.
         unit: Duration of one unit of time, in seconds.
         width: Width of the frames in pixels.
         height: Height of the frames in pixels.
@@ -119,7 +119,7 @@ def _index_of_packets(av: Any, container: Any, source: str | Tensor) -> VideoInd
             if packet.is_keyframe:
                 keys.append(packet.pts)
     except av.FFmpegError:
-        pass  # the file is truncated: use the frames before its end
+        pass  # use the frames before the end of the truncated file
     if not times or not keys or min(times) != keys[0] or times[0] != keys[0] or len(set(times)) < len(times):
         return None
     return _checked_index(stream, sorted(times), sorted(set(keys)), True)
@@ -210,10 +210,10 @@ class _VideoStream:
                 packet = next(packets)
             except (self._av.FFmpegError, StopIteration):
                 return
-            yield packet  # outside `try`: when Python exits, PyAV may be unloaded before an open decoder is deleted
+            yield packet  # not inside `try`: if Python exits here, PyAV may be unloaded, and `except` would need PyAV
 
 
-_QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # counterclockwise turns, by the first axis' direction
+_QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # for each direction of the x axis: quarter turns
 
 
 def _turn_of(frame: Any) -> tuple[int, bool]:
@@ -271,7 +271,7 @@ class VideoDecoder:
         self._stream: Any = None
         self._decoding: _VideoStream | None = None
         self._ahead: Iterator[tuple[Any, bool]] = iter(())
-        self._last: tuple[int, Any] | None = None  # index and frame
+        self._last: tuple[int, Any] | None = None  # the last decoded frame, after its index
         self._has_decoded = self._is_complete = self._is_damaged = False
         self._count = 0
         self._format = "rgb24" if color == "RGB" else "yuv444p"
@@ -382,7 +382,10 @@ class VideoDecoder:
         yield functools.partial(self._restart, complete=True)
 
     def _lies_ahead(self, number: int) -> bool:
-        """Return whether decoding ahead from the current position is faster than a seek, or the only way."""
+        """Return whether to decode ahead from the current position instead of seeking.
+
+        A seek may be slower, or the video may not be seekable.
+        """
         if self._container is None or self._last is None or number <= self._last[0]:
             return False
         if not self._index.seekable or number - self._last[0] <= _NEAR:
@@ -446,7 +449,7 @@ class VideoDecoder:
         return None
 
     def _place_of(self, frame: Any) -> int | None:
-        """Return the index of a decoded frame; None if the index of the video doesn't contain it."""
+        """Return the index of a decoded frame; None if `VideoIndex.times` doesn't contain the frame."""
         if not self._index.seekable:
             self._count += 1
             return self._count - 1
@@ -457,7 +460,7 @@ class VideoDecoder:
         return place if place < len(self._index) and self._index.times[place] == time else None
 
     def _convert(self, frame: Any, place: Tensor) -> None:
-        """Convert a frame's colors, turn it and write it to `place`."""
+        """Convert the colors of a frame, turn the frame, and write the pixels to `place`."""
         picture = self._reformatter.reformat(
             frame,
             self._index.width,
@@ -481,8 +484,8 @@ class VideoDecoder:
         """Return the fastest FFmpeg format whose values are bit-identical to ``rgb24``.
 
         With exact rounding, FFmpeg is fast only if the output is separate planes (``gbrp``). For odd heights, chroma
-        rows are not midway between luma rows, and FFmpeg weights them differently for planes, so the result is
-        ``rgb24``.
+        rows are not midway between luma rows, and FFmpeg weights chroma rows differently for planes, so the result of
+        this function is ``rgb24``.
         """
         index = self._index
         plain = self._flags == _EXACT and frame.format.name in _SAME_IN_PLANES
@@ -501,7 +504,7 @@ def _rows(plane: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _interleave(planes: Sequence[Any], out: Any) -> None:
-    """Join planes to pixels, written to `out`."""
+    """Join planes to pixels, and write the pixels to `out`."""
     cv2 = opencv()
     if cv2 is not None and out.flags.c_contiguous:
         cv2.merge([np.ascontiguousarray(plane) for plane in planes], dst=out)

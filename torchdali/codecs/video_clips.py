@@ -1,4 +1,4 @@
-"""Choose the frames of a video clip, pad the clip after the video's end, and read it."""
+"""Choose the frames of a video clip, pad the clip after the video's end, and read the clip."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _replacement_frame(frame: int, end: int, mode: str) -> int:
 
 
 def fill_frame(values: Sequence[int], channels: int = 3) -> Tensor:
-    """Return the pixel that fills frames, ``(channels,)`` uint8.
+    """Return the color of padding frames, ``(channels,)`` uint8.
 
     Raises:
         RuntimeError: The number of values is neither 1 nor the number of channels, or a value is not from 0 to 255.

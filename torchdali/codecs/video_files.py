@@ -18,7 +18,7 @@ _OPEN = 8  # maximum number of idle decoders that stay open
 
 
 def index_file(path: str) -> VideoIndex:
-    """Return the index of a file; it is built again only if the file has changed.
+    """Return the index of a file. The index is built again only if the file has changed.
 
     Raises:
         DecodeError: The file cannot be read.
@@ -36,7 +36,7 @@ def _index_file(path: str, size: int, changed: int) -> VideoIndex:
 
 
 class VideoFiles:
-    """Open decoders of video files; each is used by one thread at a time.
+    """Open decoders of video files. Each decoder is used by one thread at a time.
 
     The most recently used decoders stay open. The arguments are options of `VideoDecoder`.
     """

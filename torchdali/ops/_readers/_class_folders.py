@@ -1,4 +1,4 @@
-"""Class folders: list their files, label them, and warn about surprising contents."""
+"""List and label the files in class folders (one folder per class), and warn about surprising contents."""
 
 from __future__ import annotations
 
@@ -124,7 +124,9 @@ _SHOWN = 5  # maximum number of folders in a message
 
 
 def warn_of_classes(root: str, folders: Sequence[str], counts: Sequence[int], cure: str) -> None:
-    """Warn about hidden class folders, and about class folders without files: as in DALI, they count as classes.
+    """Warn about hidden class folders, and about class folders without files.
+
+    As in DALI, these folders are classes and have labels.
 
     Args:
         counts: Number of files in each folder.
@@ -161,7 +163,7 @@ def _warn_of_files(root: str, listing: _Listing) -> None:
 
 
 _FEW_FOLDERS = 32  # for fewer folders, threads cost more than they save
-_LISTERS = 16  # number of threads; many, because they mostly wait for the disk or the network
+_LISTERS = 16  # number of threads, which mostly wait for the disk or the network
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -185,5 +187,5 @@ def _contents(path: str) -> tuple[list[str], list[str]]:
 
 
 def _sort_names(names: list[str]) -> list[str]:
-    plain = all(map(str.isascii, names))  # then sorting without a key has the same result, and is faster
+    plain = all(map(str.isascii, names))  # sorting ASCII names without a key has the same result, and is faster
     return sorted(names) if plain else sorted(names, key=os.fsencode)

@@ -64,7 +64,7 @@ def find_videos(
     """Return the files that a reader's arguments select, and whether the files have labels.
 
     Args:
-        labels: Labels of `names`; None without labels.
+        labels: Labels of `names`; None if the files have no labels.
         root: Folder that contains one folder of videos per class.
         listed: Path of a list of files.
 
@@ -159,8 +159,10 @@ def clips(
         pad_mode: How to fill clips that reach beyond the last frame; see `codecs.video_clips`. "none" returns only
             complete clips.
         frames: True if bounds are frames instead of seconds.
-        rounding: Whether to round the start of a range up, and whether to round the end up; otherwise down.
-        uniform_sample: Return one clip per video: equally spaced frames from the first to the last frame.
+        rounding: Two values: True to round the start of a range up, False to round the start down; and the same for the
+            end of the range.
+        uniform_sample: Return one clip per video, with equally spaced frames from the first to the last frame of the
+            range.
 
     Raises:
         RuntimeError: None of the files can be opened.

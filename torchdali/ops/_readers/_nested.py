@@ -1,4 +1,4 @@
-"""Values in nested samples: their paths, and the dtype of empty lists."""
+"""Find the values in nested samples (dictionaries, lists and tuples), and choose the dtype of empty lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NestedValue(NamedTuple):
     Attributes:
         path: Keys of dictionaries, or indices of tuples, from the sample to the value. If a key follows a list of
             dictionaries, the value is the list of these dictionaries' values.
-        empty: Tensor that replaces an empty list, ``(0, ...)``; None if unknown.
+        empty: Tensor that replaces an empty list, ``(0, ...)``; None if the tensor's dtype or axes are unknown.
         is_declared: True if the dataset declares the dtype of `empty` for all samples.
     """
 
@@ -67,7 +67,7 @@ class NestedValue(NamedTuple):
 
 
 def leaves_of_sample(sample: Any, as_tensor: Callable[[Any], Tensor]) -> list[NestedValue]:
-    """List the values in the first sample; all samples must have its structure."""
+    """List the values in the first sample. All samples must have the same structure."""
     return [NestedValue(path, _empty_like(value, as_tensor)) for path, value in _walk(sample, (), top=True)]
 
 

@@ -26,7 +26,8 @@ __all__ = ["MISSING", "Ranges"]
 MISSING = -1
 """Offset of a component that the record doesn't have."""
 
-_RANGE, _GAP = 4 << 20, 64 << 10  # bytes: usual size of a request; maximum gap between two records in one request
+# In bytes: the usual size of a request, and the maximum gap between two records in one request.
+_RANGE, _GAP = 4 << 20, 64 << 10
 _RUNS = 16  # minimum number of runs in a `shuffle_window`
 
 
@@ -61,7 +62,7 @@ class _RangeRun:
         self._keys = [(part.file, part.start) for part in parts]
 
     def pending(self, file: int, offset: int, count: int) -> PendingBytes:
-        """Return the pending bytes of a component, which is inside one of the ranges."""
+        """Return the pending bytes of a component that is inside one of the ranges."""
         part = self._parts[max(0, bisect_right(self._keys, (file, offset)) - 1)]
         return PendingBytes(part.future, offset - part.start, count)
 
