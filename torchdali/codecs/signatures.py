@@ -10,7 +10,7 @@ __all__ = ["HEAD", "describe_content", "described_file", "is_compressed", "is_ot
 
 HEAD = 512  # number of bytes that `describe_content` examines
 
-# Each item has a pattern of first bytes, and a description of the format with a remedy. The first matching item is used.
+# Each item has a pattern of first bytes, and a description of the format with a remedy. The first match is used.
 _COMPRESSED: tuple[tuple[bytes, str], ...] = (
     (rb"\x1f\x8b\x08", "compressed by gzip: decompress it with `gunzip`"),
     (rb"\x28\xb5\x2f\xfd", "compressed by Zstandard: decompress it with `unzstd`"),

@@ -73,7 +73,10 @@ class RecordsDataset:
         return len(self._files)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start to read remote records; return None if all containers are local."""
+        """Start to read remote records, and return one function per record that returns the record's outputs.
+
+        Return None if all containers are local.
+        """
         if self._ranges is None:
             return None
         parts = self._ranges.start(records)
@@ -109,9 +112,10 @@ class RecordsDataset:
         return storage.read(self._offsets.item(index, 0), self._offsets.item(index, 1))
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return a record's identity: the file's identity when it was opened, and the record's offset and size.
+        """Return the identity of a record; if `index` is None, return the identity of the list of files.
 
-        Without an index, return the identity of the list of files.
+        The identity of a record consists of the file's identity when the file was opened, and of the record's offset
+        and size.
         """
         if index is None:
             return list_digest(_paths(self._storages))
@@ -119,7 +123,7 @@ class RecordsDataset:
         return None if file is None else file + self._offsets[index].tobytes()
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the file and the offset of a record; for outputs after the first, an empty string."""
+        """Return the file and the offset of a record; an empty string if `output` is above 0."""
         if output:
             return ""
         return f"{self._storages[self._files.item(index)].path} at index {self._offsets.item(index, 0)}"
@@ -166,7 +170,7 @@ class Indexed(NamedTuple):
 
     Attributes:
         storage: The container.
-        path: Path of the index or of the manifest; empty without an index.
+        path: Path of the index or of the manifest; empty if the user passed no index.
         text: Text of the index; None if the container must be scanned.
     """
 
@@ -245,7 +249,7 @@ def local_only(**arguments: str | Sequence[str] | None) -> None:
 
 
 def over_containers(function: Callable[[Indexed], T], containers: Sequence[Indexed]) -> list[T]:
-    """Call a function with each container; concurrently if remote containers must be scanned."""
+    """Call a function with each container. The calls are concurrent if remote containers must be scanned."""
     remote = any(is_url(each.storage.path) and each.text is None for each in containers)
     return in_threads([functools.partial(function, each) for each in containers], _SCANS if remote else 1)
 
@@ -257,7 +261,7 @@ def in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
     if threads == 1 or len(calls) < 2:
         return [call() for call in calls]
     with ThreadPoolExecutor(min(threads, len(calls))) as pool:
-        contexts = [contextvars.copy_context() for _ in calls]  # so that warnings name the user's line
+        contexts = [contextvars.copy_context() for _ in calls]  # with these, warnings name the user's line
         return list(pool.map(lambda context, call: context.run(call), contexts, calls))
 
 
@@ -272,7 +276,7 @@ def parse_records(
     If an index doesn't exist, it is created, unless its path is a URL.
 
     Args:
-        parse: Function that parses an index; called with its text, its path and the container.
+        parse: Function that parses an index. Its arguments are the index's text, the index's path and the container.
         scan: Function that yields the records of a container.
         describe: Function that converts records to the text of an index.
     """

@@ -29,7 +29,7 @@ class DatabaseDataset(RecordsDataset):
 
     Args:
         path: Paths of the databases.
-        mapped: Map the databases into memory; otherwise read them with ordinary read calls.
+        mapped: If True, map the databases into memory; if False, read the databases with ordinary read calls.
         parse: Function that converts a value to the outputs.
     """
 
@@ -53,9 +53,9 @@ class DatabaseDataset(RecordsDataset):
         return self._parse(record)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the name of a record: the database's file and the record's offset in it.
+        """Return the database's file and the record's offset in the file.
 
-        For the first output, return the path of the database and the record's key instead.
+        If `output` is 0, return the path of the database and the record's key instead.
         """
         return self._keys[index] if output == 0 else super().info(index, output)
 

@@ -56,10 +56,10 @@ class COCODataset:
         return len(self._annotations.names)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a record; without an index, the identity of the list.
+        """Return the identity of a record; if `index` is None, return the identity of the list of images.
 
-        A record's identity consists of the identities of the image file and the annotation files, and of the record's
-        index.
+        The identity of a record consists of the identities of the image file and the annotation files, and of the
+        record's index.
         """
         if index is None:
             return list_digest(self._annotations.names)
@@ -101,7 +101,7 @@ class COCODataset:
     def info(self, index: int, output: int | None = None) -> str:
         """Return the path of an image.
 
-        For the first output, return the image's file name in the annotations; for other outputs, an empty string.
+        If `output` is 0, return the image's file name in the annotations; if `output` is above 0, an empty string.
         """
         if output is None:
             return os.path.join(self._root, self._annotations.names[index])
@@ -162,7 +162,7 @@ def coco(
         images: File names of the images to read, in this order; by default all images in the order of their ids.
         ltrb: If True, boxes are left, top, right, bottom; otherwise left, top, width, height.
         ratio: If True, coordinates are fractions of the image's size; otherwise pixels.
-        size_threshold: Skip boxes with a smaller width or height, in pixels.
+        size_threshold: Minimum width and height of a box in pixels. Smaller boxes are skipped.
         skip_empty: Skip images without annotations.
         include_iscrowd: Include annotations that are marked as crowds.
         avoid_class_remapping: If True, labels are the category ids; otherwise positions in the file's list of

@@ -129,7 +129,7 @@ class MapStyle:
 
     @cached_property
     def first(self) -> Any:
-        """The first sample; all samples must have its structure."""
+        """The first sample. All samples must have the same structure."""
         if not len(self.users_dataset):
             raise RuntimeError(f"the dataset, a {type(self.users_dataset).__name__}, is empty")
         return self.users_dataset[0]
@@ -173,7 +173,7 @@ def _disable_decoding(dataset: Any) -> Any:
 
 
 def _label_features(dataset: Any) -> dict[str, Any]:
-    """Return the label columns of a Hugging Face dataset: those with class names."""
+    """Return the features of a Hugging Face dataset that are labels with class names."""
     module = sys.modules.get("datasets")
     if module is None or not isinstance(dataset, module.Dataset):
         return {}
@@ -196,7 +196,7 @@ class _Read:
         samples: list[Any] = []
         if _reads_several(self.dataset):
             seed_sample(epochs[0], records[0])
-            with contextlib.suppress(Exception):  # then read the records one by one, to find the record that raises
+            with contextlib.suppress(Exception):  # after an exception, the records are read one by one
                 answer = self.dataset.__getitems__(records)
                 samples = [] if isinstance(answer, Mapping) else list(answer)
         if len(samples) == len(records):
@@ -223,8 +223,8 @@ class _Read:
         """Read records in a worker process.
 
         Returns:
-            One `TensorList` per value, without the records that raised; and a dictionary whose key ``"errors"`` has the
-            exceptions by position.
+            One `TensorList` per value, without the records that raised an exception; and a dictionary with the key
+            ``"errors"``. Its value is a dictionary from positions in the request to the exceptions.
         """
         rows = self.rows(*request)
         errors = {i: _picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}
@@ -239,7 +239,7 @@ def _reads_several(dataset: Any) -> bool:
 
 
 def value_of(leaf: NestedValue, sample: Any) -> Tensor:
-    """Return a value of a sample as a tensor. The error names the value and a remedy."""
+    """Return a value of a sample as a tensor. If the conversion fails, the error names the value and a remedy."""
     kind: type[Exception] = RuntimeError
     try:
         return leaf.tensor(sample, as_tensor)
@@ -307,12 +307,12 @@ class PythonDataset:
         self._source, self._leaves, self._workers = source, leaves, workers
         self._read = _Read(source.users_dataset, leaves, len(source.first) if isinstance(source.first, tuple) else None)
         self._processes: SourceWorkers | None = None
-        # A single thread, because few datasets are thread-safe: PyTorch's loaders use one thread per process, too. The
-        # thread handles requests in the order of the batches, whichever batch a thread of the pipeline waits for.
+        # Use a single thread, because few datasets are thread-safe. PyTorch's loaders use one thread per process, too.
+        # The thread handles requests in the order of the batches.
         self._thread = DaemonPool(1, "torchdali-dataset")
 
     def start_processes(self, start: Callable[[Work, int], SourceWorkers]) -> SourceWorkers | None:
-        """Start the worker processes, if any."""
+        """Start the worker processes; return None if there are none."""
         self._processes = start(self._read, self._workers) if self._workers else None
         return self._processes
 
@@ -359,7 +359,7 @@ class PythonDataset:
         return classes or (labels[0] if len(labels) == 1 else ())
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return a description of a record; for outputs after the first, an empty string."""
+        """Return a description of a record; an empty string if `output` is above 0."""
         return "" if output else f"record {index} of {type(self._source.users_dataset).__name__}"
 
 
@@ -407,17 +407,17 @@ def dataset(
     Hugging Face dataset stay encoded, for `decoders.image` and `decoders.audio`, unless the dataset has a transform.
 
     **Threads.** One thread, or worker processes, read batches before the pipeline needs them. If the dataset has
-    ``__getitems__``, it is called with several indices.
+    ``__getitems__``, the reader calls this method with several indices.
 
     Args:
         dataset: A dataset with ``len`` and an item for each index from 0.
-        columns: Keys of the dictionaries to return, in this order; all by default. ``"objects.bbox"`` is the key
+        columns: Keys of the dictionaries to return, in this order; by default, all keys. ``"objects.bbox"`` is the key
             ``bbox`` of the nested dictionary ``objects``.
         layouts: Layouts of the outputs.
         workers: Number of worker processes that read. ``py_start_method`` determines whether they are forked, or
             receive the dataset pickled.
         pure: True if samples depend only on the index and on `torchdali.Shared` values. Then, the pipeline's worker
-            processes may read from copies of the dataset. With False, they don't read.
+            processes may read from copies of the dataset. If False, these processes don't read.
 
     Raises:
         TypeError: The dataset has no length or no items. While the pipeline runs: a value cannot become a tensor.

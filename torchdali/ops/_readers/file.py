@@ -68,7 +68,7 @@ class ListedFiles:
         return len(self._paths)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a file; without an index, the identity of the list of files."""
+        """Return the identity of a file; if `index` is None, return the identity of the list of files."""
         if index is None:
             return list_digest(self._paths)
         path = self._path(index)
@@ -76,7 +76,8 @@ class ListedFiles:
 
     def _path(self, index: int) -> str:
         path = self._paths[index]
-        if path.startswith("/") if _IS_POSIX else os.path.isabs(path):  # must be fast: runs with the GIL for every file
+        # This method must be fast, because it is called for every file, and Python code holds the GIL.
+        if path.startswith("/") if _IS_POSIX else os.path.isabs(path):
             return path
         if self._remote is not None and is_url(path):
             return path
@@ -85,7 +86,7 @@ class ListedFiles:
     def info(self, index: int, output: int | None = None) -> str:
         """Return the full path of a file.
 
-        For the first output, return the listed path; for other outputs, an empty string.
+        If `output` is 0, return the path that the user listed; if `output` is above 0, an empty string.
         """
         if output is None:
             return shown(self._path(index))
@@ -99,10 +100,10 @@ class FileDataset(ListedFiles):
         paths: One path per record.
         labels: One label per record.
         root: Folder that relative paths start from.
-        mapped: Map the files into memory; otherwise read them with ordinary read calls.
+        mapped: If True, map large files into memory; if False, read all files with ordinary read calls.
         remote: Connection that reads URLs; None if all files are local.
-        classes: Names of the labels from 0; empty if unknown.
-        file_list: Path of the text file that listed the paths; empty without a list.
+        classes: Class names of the labels, from label 0 on; empty if the names are unknown.
+        file_list: Path of the text file that lists the paths; empty if there is no such file.
 
     Raises:
         RuntimeError: No files were found, or a label does not fit int32.
@@ -126,7 +127,7 @@ class FileDataset(ListedFiles):
         self._mapped, self.classes, self._file_list = mapped, classes, file_list
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read]:
-        """Start to read remote files; return one function per record, which returns the file."""
+        """Start to read remote files; return one function per record that returns the file's bytes."""
         if self._remote is None:
             return WholeFiles(records, self._path, self.read)
         started = {record: self._start(self._remote, record) for record in dict.fromkeys(records)}
@@ -152,9 +153,9 @@ class FileDataset(ListedFiles):
             raise
 
     def byte_counts(self) -> list[int]:
-        """Return the size of each file in bytes; one request per file at a URL.
+        """Return the size of each file in bytes, with one request per URL.
 
-        The size of a file that cannot be read is 0; `read` raises the error.
+        If a local file cannot be read, its size is 0, and `read` raises an error later.
         """
         paths = map(self._path, range(len(self)))
         return list(map(_size, paths)) if self._remote is None else self._remote.map(self._remote_size, paths)
@@ -183,7 +184,7 @@ def read_whole(
     Args:
         part: A pending read of the file at the URL; None to request the file now.
         mapped: Map a large local file into memory.
-        direct: If not ``mapped``, bypass the system's file cache.
+        direct: If ``mapped`` is False, bypass the system's file cache.
 
     Raises:
         RuntimeError: The file cannot be read, or it is empty and ``mapped`` is True.
@@ -242,7 +243,7 @@ def file(
     - ``file_root`` alone: the files in the direct subfolders. Each subfolder is a class, even if none of its files
       matches ``file_filters``. Classes are numbered in the order of their names' bytes.
     - ``file_list``: the files that a text file lists, with lines ``path label``.
-    - ``files``: a list of paths. Without ``labels``, each file's label is its index.
+    - ``files``: a list of paths. Without ``labels``, the label of each file is the file's index in the list.
 
     Args:
         file_root: Folder or URL that contains class folders; with ``files`` or ``file_list``, the folder that relative
@@ -260,8 +261,8 @@ def file(
 
     Raises:
         RuntimeError: No argument selects files, ``files`` and ``file_list`` are both passed, no files were found, or a
-            folder or list cannot be read. While the pipeline runs: a file cannot be read, or is empty (only an error
-            without ``dont_use_mmap``).
+            folder or list cannot be read. While the pipeline runs: a file cannot be read, or a file is empty and
+            ``dont_use_mmap`` is False.
     """
     _check(file_root, files, labels, file_list)
     mapped = not options.get("dont_use_mmap", False)

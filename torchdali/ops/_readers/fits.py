@@ -79,7 +79,7 @@ class FitsDataset(ListedFiles):
         return tuple(image.to(dtype) for image, dtype in zip(images, self._dtypes, strict=True))
 
     def _check_compressed(self, content: io.BytesIO, units: Any) -> None:
-        """Check the headers of compressed images: some wrong headers make astropy crash the process."""
+        """Check the headers of compressed images, because some wrong headers make astropy crash the process."""
         numbers = [n for n in self._indices if isinstance(_unit(units, n), self._fits.CompImageHDU)]
         if numbers:
             options = {"memmap": False, "disable_image_compression": True}
@@ -105,7 +105,7 @@ def _unit(units: Any, number: int) -> Any:
         raise ValueError(f"no HDU {number}: tried to move past end of file") from None
 
 
-# By bits per pixel: the item sizes in bytes that Rice compression may use in addition to 4.
+# For each number of bits per pixel, the item sizes in bytes that Rice compression may use in addition to 4.
 _SMALL = {8: (1,), 16: (2,)}
 
 
@@ -182,8 +182,8 @@ def fits(
         dtypes: Dtypes of the outputs; by default the files' dtypes.
 
     Returns:
-        The image of each unit. The axes are in NumPy's order: the last axis in FITS is the first. If the file defines a
-        scale for the values, the values are scaled.
+        The image of each unit. The axes are in NumPy's order: the last axis in FITS is the first axis of the output. If
+        the file defines a scale for the values, the values are scaled.
 
     Raises:
         RuntimeError: No argument selects files, no file was found, or arguments exclude each other. While the pipeline
