@@ -151,7 +151,7 @@ def write_whole(
     Args:
         name: Name of the file in `folder`; a path if `folder` is None.
         mode: Permissions of the file. If None, and the old file belongs to this user, the new file has the same
-            permissions. If None, and no such file exists, the umask determines the permissions.
+            permissions. Otherwise, the umask determines the permissions.
         lasting: Wait until the data is on the disk.
 
     Raises:

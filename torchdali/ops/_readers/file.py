@@ -103,7 +103,7 @@ class FileDataset(ListedFiles):
         mapped: If True, map large files into memory; if False, read all files with ordinary read calls.
         remote: Connection that reads URLs; None if all files are local.
         classes: Class names of the labels, from label 0 on; empty if the names are unknown.
-        file_list: Path of the text file that lists the paths; empty if there is no such file.
+        file_list: Path of the text file that lists the paths; empty if the paths come from elsewhere.
 
     Raises:
         RuntimeError: No files were found, or a label does not fit int32.

@@ -85,7 +85,7 @@ class WeightedReader:
 
     @property
     def operator(self) -> Operator:
-        """The reader's declaration."""
+        """The declaration of the reader as an operator."""
         return registry[self.name]
 
 
@@ -93,7 +93,7 @@ class MixedDataset:
     """The records of several datasets, with indices that continue from one dataset to the next.
 
     Args:
-        labels: For each dataset, True if its last output comes from its `metadata`.
+        labels: For each dataset, True if the last output comes from the dataset's method `metadata`.
         mixture: Determines the records of each epoch.
         draws_shuffled: True if the mixture itself shuffles the records.
     """
@@ -124,7 +124,7 @@ class MixedDataset:
         return len(self._mixture)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start to read records; return one function per record, which returns the record's outputs."""
+        """Start to read records; return one function per record that returns the record's outputs."""
         places = [self._mixture.locate(record) for record in records]
         reads: list[Any] = [None] * len(records)
         for part, dataset in enumerate(self._datasets):
@@ -147,7 +147,7 @@ class MixedDataset:
         return row
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a record; without an index, the identity of the lists of all datasets."""
+        """Return the identity of a record; if `index` is None, return the identity of the lists of all datasets."""
         if index is None:
             return b"".join(list_identity(each) or bytes(8) for each in self._datasets)
         part, own = self._mixture.locate(index)

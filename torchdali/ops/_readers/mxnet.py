@@ -44,8 +44,8 @@ def mxnet(
     Args:
         path: Paths of the files, or their URLs.
         index_path: Paths of the index files, or the path of one manifest (see ``torchdali index --manifest``). Without
-            `index_path`, the files are scanned when the pipeline is built. If an index file doesn't exist, it is
-            created, except at a URL.
+            `index_path`, the files are scanned when the pipeline is built. If an index file doesn't exist, the reader
+            creates the file, except at a URL.
 
     Returns:
         The encoded image, ``(n,)`` uint8, and the labels, ``(k,)`` float32.

@@ -48,9 +48,9 @@ class NemoDataset:
         return len(self._entries)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a recording; without an index, the identity of the list.
+        """Return the identity of a recording; if `index` is None, return the identity of the list of recordings.
 
-        A recording's identity consists of the file's identity and the manifest entry.
+        The identity of a recording consists of the file's identity and the manifest entry.
         """
         if index is None:
             return list_digest([entry.path for entry in self._entries])
@@ -80,7 +80,7 @@ class NemoDataset:
         return tuple(outputs)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of a recording; for outputs an empty string, as in DALI."""
+        """Return the path of a recording; an empty string if `output` is passed, as in DALI."""
         return self._entries[index].path if output is None else ""
 
 
@@ -118,10 +118,10 @@ def nemo_asr(
         manifest_filepaths: Paths of the manifests.
         downmix: Return the mean of the channels.
         dtype: float32 (full scale is 1), int16 or int32.
-        max_duration: Skip longer recordings, in seconds; 0 for no limit.
-        min_duration: Skip shorter recordings, in seconds.
+        max_duration: Maximum duration in seconds; longer recordings are skipped. 0 for no maximum.
+        min_duration: Minimum duration in seconds; shorter recordings are skipped.
         quality: Quality of resampling, from 0 to 100.
-        read_idxs: Return the recording's index in its manifest; skipped recordings don't count.
+        read_idxs: Return the recording's index in its manifest. Skipped recordings are not counted.
         read_sample_rate: Return the file's sample rate; resampling doesn't change this output.
         read_text: Return the text.
         sample_rate: Sample rate of the output, in Hz. Audio with another rate is resampled. 0 or less disables

@@ -37,6 +37,7 @@ _WINDOW = {
 }  # fmt: skip
 _SMALL = 1 << 18  # bytes; files up to this size are always read as a whole
 _Window = tuple[list[int], list[int], list[int]]
+"""A region of an array: its axes, and its start and extent on each of these axes."""
 _Parts = tuple[PendingBytes, ...]
 
 
@@ -52,7 +53,7 @@ class NumpyDataset(ListedFiles):
         mapped: Map large files into memory.
         direct: Bypass the system's file cache.
         remote: Connection that reads URLs; None if all files are local.
-        from_folder: The paths were listed from a folder.
+        from_folder: True if the reader listed the files of a folder.
 
     Raises:
         RuntimeError: No files were found.
@@ -70,7 +71,10 @@ class NumpyDataset(ListedFiles):
         self._fill = torch.tensor([fill], dtype=torch.float32)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start to read remote files; for regions, only the needed rows. Return None if all files are local."""
+        """Start to read remote files; return None if all files are local.
+
+        If the reader returns regions, only the rows that contain the regions are read.
+        """
         if self._remote is None:
             return None
         return [partial(self.read, record, parts=self._start(self._remote, self._path(record))) for record in records]
@@ -125,7 +129,8 @@ class NumpyDataset(ListedFiles):
 
         Args:
             out: Memory for the result.
-            parts: Pending reads of a remote file: the whole file; or the file's first bytes, and the slab.
+            parts: Pending reads of a remote file: either one read of the whole file, or two reads, of the file's first
+                bytes and of the slab. Empty for a local file.
             varying: Arguments of the region with one value per sample.
 
         Raises:
@@ -174,14 +179,17 @@ class NumpyDataset(ListedFiles):
     def _take_region(
         self, head: PendingBytes, content: PendingBytes, region: Mapping[str, Any]
     ) -> tuple[Tensor, _Window]:
-        """Return the slab of a remote file, and the region's window in the slab."""
+        """Return the slab of a remote file, and the region relative to the slab."""
         what = npy.header(head.bytes())
         window = self._window(what.shape, region)
         slab = npy.slab(what, *window)
         return npy.tensor(slab.what, content.bytes()), _inside(slab, window)
 
     def _from_disk(self, path: str, region: Mapping[str, Any]) -> tuple[Tensor, _Window] | None:
-        """Return the slab of a local file, and the region's window in the slab; None to read the whole file."""
+        """Return the slab of a local file, and the region relative to the slab.
+
+        Return None if the whole file should be read.
+        """
         storage = PlainFile(path)
         if storage.size <= _SMALL:
             return None
@@ -197,15 +205,15 @@ class NumpyDataset(ListedFiles):
     def info(self, index: int, output: int | None = None) -> str:
         """Return the path of a file.
 
-        For an output, return the listed path. If the files of a folder were listed, the path starts with ``./``, as in
-        DALI.
+        If `output` is passed, return the path as the user listed it. If the reader listed the files of a folder, this
+        path starts with ``./``, as in DALI.
         """
         name = super().info(index, output)
         return f"./{name}" if output is not None and self._from_folder and not is_url(name) else name
 
 
 def _inside(slab: npy.Slab, window: _Window) -> _Window:
-    """Convert a window of an array to the same window relative to a slab of the array."""
+    """Convert a region of an array to the same region relative to a slab of the array."""
     axes, starts, extents = window
     moved = [start - slab.first * (axis == slab.axis) for axis, start in zip(axes, starts, strict=True)]
     return axes, moved, extents
@@ -240,13 +248,13 @@ def numpy(
         file_filter: Shell pattern of file names; has an effect only if neither ``files`` nor ``file_list`` is passed.
         files: Paths, or URLs.
         file_list: A text file with one path per line.
-        roi_start: Start of the region: one value per axis in ``roi_axes``, or one value for all; 0 by default.
+        roi_start: Start of the region: one value per axis in ``roi_axes``, or one value for all axes. By default, 0.
         rel_roi_start: Start of the region as a fraction of the array's extent.
         roi_end: End of the region, exclusive; by default the end of the array.
         rel_roi_end: End of the region as a fraction of the extent.
-        roi_shape: Shape of the region: one value per axis in ``roi_axes``, or one value for all.
+        roi_shape: Shape of the region: one value per axis in ``roi_axes``, or one value for all axes.
         rel_roi_shape: Shape of the region as a fraction of the extent.
-        roi_axes: Axes of the region, all by default; other axes stay whole.
+        roi_axes: Axes of the region; by default, all axes. The region contains the other axes completely.
         out_of_bounds_policy: Policy for regions that reach outside the array: ``"error"``, ``"pad"`` or
             ``"trim_to_shape"``.
         fill_value: Value outside the array, for ``"pad"``.
@@ -326,7 +334,7 @@ def decode_numpy(data: Annotated[Tensor, Takes(dtypes=(torch.uint8,))], /, *, dt
 
     Args:
         data: The bytes of the file, ``(n,)`` uint8.
-        dtype: Output dtype; values are rounded and clamped to its range. By default the array's dtype.
+        dtype: Output dtype; values are rounded and clamped to the dtype's range. By default, the array's dtype.
 
     Returns:
         The array, in C order.

@@ -27,7 +27,7 @@ class SequenceDataset:
 
     Args:
         sequences: For each record, the paths of the frames.
-        mapped: Map the files into memory; otherwise read them with ordinary read calls.
+        mapped: If True, map large files into memory; if False, read all files with ordinary read calls.
 
     Raises:
         RuntimeError: No sequences were found.
@@ -42,9 +42,10 @@ class SequenceDataset:
         return len(self._sequences)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identities of all frames of a record.
+        """Return the identities of all frames of a sequence.
 
-        Without an index, return the identity of the list: the digest of the first frames' paths.
+        If `index` is None, return the identity of the list of sequences: the digest of the paths of each sequence's
+        first frame.
         """
         if index is None:
             return list_digest([frames[0] for frames in self._sequences])
@@ -68,7 +69,7 @@ class SequenceDataset:
         return (torch.stack(frames),)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of the first frame; for the output an empty string, as in DALI."""
+        """Return the path of a sequence's first frame; an empty string if `output` is passed, as in DALI."""
         return self._sequences[index][0] if output is None else ""
 
 

@@ -48,10 +48,13 @@ class IterableStyle:
 
     @cached_property
     def _begun(self) -> tuple[Any, list[Iterator[Any]]]:
-        """The first sample, and an iterator that begins with it; no iterator if the sample was read by index."""
+        """The first sample, and a list of an iterator that begins with the first sample.
+
+        The list is empty if the sample was read by index.
+        """
         self.set_epoch(0)
         if _length(self.users_dataset) and hasattr(self.users_dataset, "__getitem__"):
-            return self.users_dataset[0], []  # after an iteration here, mosaicml's stream could not be resumed
+            return self.users_dataset[0], []  # mosaicml's stream can't resume after an iterator was started here
         iterator = iter(self.users_dataset)
         for first in iterator:
             return first, [itertools.chain([first], iterator)]
@@ -59,7 +62,7 @@ class IterableStyle:
 
     @property
     def first(self) -> Any:
-        """The first sample; all samples must have its structure."""
+        """The first sample. All samples must have the same structure."""
         return self._begun[0]
 
     def set_epoch(self, number: int) -> None:
@@ -72,7 +75,7 @@ class IterableStyle:
             self.users_dataset.set_epoch(number)
 
     def begin(self) -> Iterator[Any]:
-        """Return an iterator that starts at the first sample; use the iterator that `first` has started, if any."""
+        """Return an iterator that starts at the first sample. If `first` started an iterator, return this iterator."""
         return self._begun[1].pop() if self._begun[1] else iter(self.users_dataset)
 
     def leaves(self, columns: Sequence[str] | None) -> list[NestedValue]:
@@ -203,7 +206,7 @@ class SampleStream(BatchSource):
     def reset(self, epoch: object = None) -> None:
         """Start the next epoch.
 
-        Without `epoch_size`, the stream starts again from its first sample. With `epoch_size`, it continues.
+        Without `epoch_size`, the stream starts again from its first sample. With `epoch_size`, the stream continues.
         """
         if epoch is not None and self._begun is epoch:
             return
@@ -274,14 +277,15 @@ def stream(
     in worker processes, pass a PyTorch `DataLoader` over a stream with ``batch_size=None``. Values become tensors as in
     `readers.dataset`. For speed, let the stream return encoded images, and decode the images in the pipeline.
 
-    The stream itself shuffles, and divides samples among ranks. If it has ``state_dict()`` and ``load_state_dict()``,
-    its position is part of the pipeline's state. Otherwise, the earlier samples are read again when training resumes.
+    The stream itself shuffles, and divides samples among ranks. If the stream has ``state_dict()`` and
+    ``load_state_dict()``, its position is part of the pipeline's state. Otherwise, the earlier samples are read again
+    when training resumes.
     ``set_epoch(n)`` is called before each pass over the stream, with n from 0.
 
     Args:
         dataset: Iterable of samples: tuples, dictionaries or single values. All must have the structure of the first
             sample.
-        columns: Keys of the dictionaries to return, in this order; all keys by default.
+        columns: Keys of the dictionaries to return, in this order; by default, all keys.
         layouts: Layouts of the outputs.
         epoch_size: Number of samples in an epoch on this rank; set it if all ranks need equally many batches. The
             stream is repeated as needed, and each epoch continues where the previous epoch stopped. By default, an

@@ -29,8 +29,8 @@ from torchdali.reading.groups import GroupOrder
 
 __all__ = ["LanceDataset", "TableDataset", "table"]
 
-_WINDOW = 256 << 20  # bytes whose rows are shuffled together
-_KEPT = 64 << 20  # bytes of row groups that stay in memory, in addition to two windows
+_WINDOW = 256 << 20  # default of `shuffle_window`, the number of bytes whose rows are shuffled together
+_KEPT = 64 << 20  # number of bytes that stay in memory, in addition to two windows and the bytes that are read ahead
 _THREADS = 4  # number of threads that read row groups of local files ahead
 
 
@@ -227,7 +227,7 @@ class TableDataset:
         return int(self._ends[-1])
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start to read the row groups of the requested rows; return one function per row, which returns its values."""
+        """Start to read the row groups of rows; return one function per row that returns the row's values."""
         return [partial(self.read, record, *self._place(record)) for record in records]
 
     def _place(self, record: int) -> tuple[_PendingRows, int]:
@@ -253,7 +253,7 @@ class TableDataset:
         return rows.row(place)
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the name of a row; for outputs after the first, an empty string."""
+        """Return the name of a row; an empty string if `output` is above 0."""
         return "" if output else f"row {index} of {shown(self._paths[0])}{', ...' if len(self._paths) > 1 else ''}"
 
     def identity(self) -> bytes | None:
@@ -282,7 +282,7 @@ class LanceDataset:
         return int(self._size)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start to read rows with a single call; return one function per row, which returns its values."""
+        """Start to read rows with a single call; return one function per row that returns the row's values."""
         unique = sorted(set(records))
         take = partial(self._data.take, unique, columns=self._columns)
         rows, places = _PendingRows(self._pool.submit(take), self._columns), {each: i for i, each in enumerate(unique)}
@@ -293,7 +293,7 @@ class LanceDataset:
         return self.read_many([index], [0])[0]()
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the name of a row; for outputs after the first, an empty string."""
+        """Return the name of a row; an empty string if `output` is above 0."""
         return "" if output else f"row {index} of {shown(self._path)}"
 
     def identity(self) -> bytes | None:
@@ -317,8 +317,8 @@ def table(
     DALI doesn't have this reader. A call returns a dictionary with one output per column.
 
     - **Parquet**: pyarrow reads row groups ahead. With ``random_shuffle``, the row groups are shuffled and divided
-      among the ranks, and each rank shuffles the rows of several groups together. ``shuffle_window`` is the size of
-      these groups, 256 MB by default.
+      among the ranks, and each rank shuffles the rows of several groups together. ``shuffle_window`` is the total size
+      of several groups that are shuffled together, 256 MB by default.
     - **Arrow** (``.arrow``, ``.feather``): the files are mapped into memory.
     - **Lance** (a single ``.lance``): pylance reads the rows of a batch with random access.
 

@@ -58,7 +58,7 @@ class TFRecordDataset(RecordsDataset):
         return tuple(take(record, value) for take, value in zip(self._extract, values, strict=True))
 
     def lacks(self, index: int, output: int) -> str:
-        """Return a message if the record lacks a feature and the scalar default doesn't fit into the batch; else ""."""
+        """Return a message if a record lacks a feature, and the feature's default is a scalar; otherwise ""."""
         name, feature = list(self._features.items())[output]
         default = self.read(index)[output]
         if feature.kind == "string" or default.ndim or (feature.fixed and not feature.shape):
@@ -92,8 +92,8 @@ def tfrecord(
     Args:
         path: Paths of the files, or their URLs.
         index_path: Paths of the index files, or the path of one manifest (see ``torchdali index --manifest``). Without
-            `index_path`, the files are scanned when the pipeline is built. If an index file doesn't exist, it is
-            created, except at a URL.
+            `index_path`, the files are scanned when the pipeline is built. If an index file doesn't exist, the reader
+            creates the file, except at a URL.
         features: The features to extract, by name; see `torchdali.tfrecord`.
         use_o_direct: Bypass the system's file cache; requires ``dont_use_mmap``.
         verify: Verify the checksums of each record with google-crc32c (extra ``checksums``).
@@ -107,7 +107,7 @@ def tfrecord(
     Raises:
         MissingExtraError: google-crc32c is not installed.
         RuntimeError: A file or index cannot be read. While the pipeline runs: a record is damaged; or a feature has
-            another dtype or more values than its shape, or should become several strings.
+            another dtype than requested, more values than its shape, or several strings.
     """
     if verify:
         format.masked_crc32c(b"")  # if the package is missing, raise the error here instead of for each record
