@@ -4,9 +4,9 @@
 calls one PyTorch function. Integers wrap around on overflow; ``//`` and ``%`` of integers truncate toward zero; a
 signed and an unsigned integer are compared by value.
 
-PyTorch has no arithmetic for uint16, uint32 and uint64. Functions of these dtypes are computed in the signed dtype of
-the same width if the result has the same bits, otherwise in the next wider signed dtype. See `kernels.unsigned` for
-uint64.
+PyTorch has no arithmetic for uint16, uint32 and uint64. If the signed dtype of the same width gives the same bits, the
+function is computed in this dtype. Otherwise it is computed in the next wider signed dtype. No signed dtype is wider
+than uint64, so uint64 has its own functions in `kernels.unsigned`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def promote(left: torch.dtype, right: torch.dtype) -> torch.dtype:
 
 
 def result_type(name: str, *dtypes: torch.dtype) -> torch.dtype:
-    """Return the dtype of a result.
+    """Return the dtype of a function's result for operands of these dtypes.
 
     Raises:
         RuntimeError: the function does not support these dtypes.
@@ -164,7 +164,7 @@ def function(name: str, *operands: Operand) -> Function:
 
 
 def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
-    """Build a function that writes its result to a given tensor, which may be one of the operands.
+    """Build a function that writes its result to an existing tensor, which may be one of the operands.
 
     The operation must be a sum, difference, product or quotient of a tensor and a number, or of two tensors. If an
     image is processed in several steps, each step can reuse the image's memory, which then stays in the CPU's cache.
@@ -323,7 +323,7 @@ def _core(name: str, common: torch.dtype, carrier: torch.dtype, last: Operand) -
 
     Args:
         common: Dtype of the operation in DALI.
-        last: Last operand, which selects faster functions if it is a constant.
+        last: Last operand; if it is a constant, a faster function may be returned.
     """
     if name in FUNCTIONS:
         return FUNCTIONS[name]
@@ -420,7 +420,7 @@ def _integer_division(name: str, common: torch.dtype, divisor: Operand) -> Funct
         return _refusing_zero(truncating)
 
     def divide(x: Tensor, y: Tensor) -> Tensor:
-        # The processor would end the process for the smallest integer divided by -1.
+        # Dividing the smallest integer by -1 would crash the process, so a division by -1 is replaced by a negation.
         flips = y == -1
         return torch.where(flips, -x, truncating(x, y.masked_fill(flips, 1)))
 

@@ -23,7 +23,7 @@ class Gammas:
 
     Args:
         alpha: First parameters of the beta distributions, above 0: ``(batch, 1)``, or ``(1, 1)`` for all samples.
-        beta: Second parameters, above 0, with one of these shapes.
+        beta: Second parameters, above 0: ``(batch, 1)``, or ``(1, 1)`` for all samples.
     """
 
     def __init__(self, alpha: Array, beta: Array) -> None:
@@ -45,7 +45,8 @@ def beta(draws: Array, gammas: Gammas) -> Array:
         gammas: Parameters of the two gamma distributions.
 
     Returns:
-        ``(batch, n)``, in [0, 1]; NaN if no attempt was accepted, which happens about once in 20,000 numbers.
+        ``(batch, n)``, in [0, 1]. A number is NaN if no attempt was accepted, which happens about once in 20,000
+        numbers.
     """
     turned = draws.reshape(*draws.shape[:2], 2, DRAWS // 2).transpose(3, 2, 1, 0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -58,8 +59,8 @@ def _log_gammas(draws: Array, gammas: Gammas) -> Array:
     """Return logarithms of gamma variates, ``(2, n, batch)``.
 
     The rejection method requires a shape parameter of at least 1. So this function draws a variate with the parameter
-    ``shape + 1``. Multiplied by ``u ** (1 / shape)``, with a uniform number ``u``, the variate has the parameter
-    ``shape``.
+    ``shape + 1``, and multiplies it by ``u ** (1 / shape)``, where ``u`` is a uniform random number. The product is a
+    variate with the parameter ``shape``.
 
     Args:
         draws: Uniform numbers ``(DRAWS / 2, 2, n, batch)``.
@@ -69,7 +70,7 @@ def _log_gammas(draws: Array, gammas: Gammas) -> Array:
     normal = np.sqrt(-2 * logs[radius]) * np.cos(2 * np.pi * draws[angle])
     v = 1 + normal / gammas.root
     v *= v * v
-    log_v = np.log(v)  # NaN if v is negative, so the attempt is not accepted
+    log_v = np.log(v)  # NaN if v is negative; the attempt is then not accepted
     accepted = logs[test] < normal * normal / 2 + gammas.depth * (1 - v + log_v)
     first = np.full(log_v.shape[1:], np.nan)
     for attempt in reversed(range(_ATTEMPTS)):

@@ -61,7 +61,7 @@ def round_half_away(x: Tensor) -> Tensor:
 
 
 def _pushed_away(x: Tensor) -> Tensor:
-    """Add almost one half to positive numbers, and subtract it from negative ones, so that truncation rounds."""
+    """Add almost one half to positive numbers, and subtract it from negative numbers, so that truncation rounds."""
     half = torch.full((), _BELOW_HALF[x.dtype], dtype=x.dtype, device=x.device)
     return half.copysign(x).add_(x)
 
@@ -76,8 +76,9 @@ def convert(x: Tensor, dtype: torch.dtype, *, rounding: str = "round") -> Tensor
     Args:
         x: Tensor of any shape, any real dtype or bool, on any device.
         dtype: Dtype of the result; if `x` has this dtype, `x` itself is returned.
-        rounding: "round"; or "truncate", as in crop, slice and pad: floats are rounded toward zero, and floats that do
-            not fit a smaller float dtype saturate instead of becoming infinite.
+        rounding: "round" or "truncate". With "truncate", floats are rounded toward zero, and floats that are too large
+            for a smaller float dtype become its largest value instead of infinity. The operators crop, slice and pad
+            use "truncate".
 
     Returns:
         A tensor of the same shape, with the dtype `dtype`.
@@ -138,7 +139,7 @@ def _integer_to_integer(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _from_uint64(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Convert by way of int64, in which values from 2**63 on are negative."""
+    """Convert uint64 values via int64, in which values from 2**63 on are negative."""
     signed = x.view(torch.int64)
     high = min(integer_limits(dtype)[1], 2**63 - 1)
     return signed.masked_fill(signed < 0, high).clamp_(max=high).to(dtype)
@@ -163,7 +164,7 @@ def to_bytes(x: Tensor, *, saturate: bool = True) -> Tensor:
         x: Tensor to convert; it may be overwritten.
         saturate: True to clamp values to 0..255; False if all values are known to round to this range.
     """
-    if not saturate and is_plain(x):  # in one pass
+    if not saturate and is_plain(x):  # NumPy rounds and converts in one step
         result = np.empty(tuple(x.shape), np.uint8)
         np.rint(x.numpy(), out=result, casting="unsafe")
         return torch.from_numpy(result)
@@ -179,7 +180,7 @@ def _float_to_wide(x: Tensor, dtype: torch.dtype, rounding: str) -> Tensor:
     low, high = integer_limits(dtype)
     end = float(high + 1)  # the first value that does not fit; the last value that fits depends on x's dtype
     carrier = torch.int64 if dtype == torch.uint32 else dtype
-    if dtype == torch.uint64:  # values in the upper half are computed as negative int64
+    if dtype == torch.uint64:  # values from 2**63 on are computed as negative int64
         carrier, high = torch.int64, -1
         inside = torch.where(x >= 2.0**63, x - 2.0**64, x.clamp(min=0)).to(carrier)
     else:

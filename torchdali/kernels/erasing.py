@@ -1,4 +1,7 @@
-"""Fill rectangular regions of several samples of the same shape, in as many operations as for a single sample."""
+"""Fill rectangular regions of several samples of the same shape.
+
+The number of operations doesn't depend on the number of samples.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The setting ``exact`` of a pipeline, for kernels with a faster implementation whose results differ from DALI's."""
+"""The option ``exact`` of a pipeline.
+
+Some kernels have a faster implementation whose results differ from DALI's. These kernels read the option here.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ __all__ = ["exactly", "exactness", "use_exactness"]
 
 
 class _Exactness(threading.local):
-    """The setting of the calling thread.
+    """The value of the option in the calling thread.
 
     Attributes:
         on: True if results must be identical to DALI's, even if this is slower.
@@ -23,13 +26,13 @@ exactness = _Exactness()
 
 
 def use_exactness(on: bool) -> None:
-    """Change the setting of the calling thread."""
+    """Set the option in the calling thread."""
     exactness.on = on
 
 
 @contextlib.contextmanager
 def exactly(on: bool = True) -> Iterator[None]:
-    """Change the setting of the calling thread inside of a ``with`` block."""
+    """Set the option in the calling thread inside a ``with`` block."""
     before = exactness.on
     exactness.on = on
     try:

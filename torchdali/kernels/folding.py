@@ -1,4 +1,4 @@
-"""Mark functions whose results are constants of a compiled graph, so that `torch.compile` doesn't trace them."""
+"""Mark functions that `torch.compile` calls instead of tracing them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def fold(function: F) -> F:
     """Mark a pure function of Python numbers, so that `torch.compile` calls the function instead of tracing it.
 
-    The function must return numbers, tuples of numbers, or tensors that are never changed. Its results become constants
-    of the graph. If its arguments depend on shapes, the graph must be compiled for a single shape
-    (``torch.compile(..., dynamic=False)``).
+    The function must return numbers, tuples of numbers, or tensors that are never changed. The results become constants
+    of the compiled graph. If the arguments of the function depend on shapes, the graph must be compiled for a single
+    shape (``torch.compile(..., dynamic=False)``).
     """
     # torch.compiler.assume_constant_result does the same, but would import the compiler.
     vars(function)["_dynamo_marked_constant"] = True

@@ -16,7 +16,7 @@ __all__ = ["grid_mask", "grid_mask_each"]
 
 
 def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float, shift_y: float) -> Tensor:
-    """Set a regular grid of squares to zero: one square in each tile of the grid.
+    """Set a square in each tile of a regular grid to zero.
 
     Args:
         x: Images ``(..., H, W, C)``.
@@ -30,7 +30,7 @@ def grid_mask(x: Tensor, tile: float, ratio: float, angle: float, shift_x: float
 
 
 def grid_mask_each(x: Tensor, *numbers: Array) -> Tensor:
-    """Compute `grid_mask` for images ``(N, H, W, C)``; its other arguments are arrays with one number per image."""
+    """Compute `grid_mask` for images ``(N, H, W, C)``. Each of `numbers` is an argument with one number per image."""
     return _apply_mask(x, factors(np.stack(_steps(*numbers), -1), x).unbind(-1))
 
 
@@ -49,7 +49,7 @@ def _apply_mask(x: Tensor, steps: Sequence[Any]) -> Tensor:
 
 
 def _mask(height: int, width: int, steps: Sequence[Any], device: torch.device) -> Tensor:
-    """Return a mask ``(height, width)`` that is True outside of the squares; or one mask per image."""
+    """Return a mask ``(height, width)`` that is True outside of the squares, or one mask per image."""
     c, s, right, below, ratio = steps
     columns = torch.arange(width, dtype=torch.float32, device=device)
     rows = torch.arange(height, dtype=torch.float32, device=device)[:, None]

@@ -102,7 +102,7 @@ def _extend(x: Tensor, rows: int, columns: int) -> Tensor:
 
 def _halve(x: Tensor) -> Tensor:
     """Return the means of 2x2 pixels, with halves alternately rounded down and up."""
-    x = _extend(x, 2, 2 * _BLOCK)  # to the right, pixels are extended; at the bottom, `_quantize` extends the means
+    x = _extend(x, 2, 2 * _BLOCK)  # only to the right up to a whole block; at the bottom, `_quantize` extends the means
     pairs = x[..., 0::2, :] + x[..., 1::2, :]
     total = pairs[..., 0::2] + pairs[..., 1::2]
     total[..., 0::2] += 1
@@ -111,7 +111,10 @@ def _halve(x: Tensor) -> Tensor:
 
 
 def _double(x: Tensor) -> Tensor:
-    """Double height and width; on each axis, a result is 3/4 of the nearest pixel and 1/4 of the second nearest."""
+    """Double height and width.
+
+    On each axis, a new pixel is the sum of 3/4 of the nearest pixel and 1/4 of the second nearest pixel.
+    """
     if x.shape[-1] <= 2:  # as in libjpeg, the pixels are only repeated
         return x.repeat_interleave(2, -2).repeat_interleave(2, -1)
     total = _blend_neighbours(x, -2)
@@ -130,12 +133,12 @@ def _blend_neighbours(x: Tensor, axis: int) -> Tensor:
 
 
 def _quantize(x: Tensor, table: Tensor) -> Tensor:
-    """Transform blocks, round the coefficients to multiples of the table's values, and transform them back."""
+    """Transform blocks, round the coefficients to multiples of the table's values, and invert the transform."""
     waves = _waves(x.device)
     x = _extend(x, _BLOCK, _BLOCK) - 128
     rows, columns = x.shape[-2] // _BLOCK, x.shape[-1] // _BLOCK
     blocks = x.view(*x.shape[:-2], rows, _BLOCK, columns, _BLOCK).transpose(-3, -2)
-    # float64 represents these sums exactly; they are rounded in the same steps as in libjpeg's integer transform.
+    # float64 represents the sums exactly. The sums are rounded in the same steps as in libjpeg's integer transform.
     coefficients = _shift_rounded(waves @ _shift_rounded(blocks.to(torch.float64) @ waves.T, 11), 15)
     levels = (coefficients.abs() + table * 4).div_(table * 8, rounding_mode="floor")
     coefficients = levels.copysign_(coefficients).mul_(table)

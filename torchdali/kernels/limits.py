@@ -1,8 +1,8 @@
 """Limits of a sample's memory and time. Above a limit, an operator raises an error instead of computing for minutes.
 
 The environment variable ``TORCHDALI_MAX_PIXELS`` sets the maximum number of pixels of a decoded image and of an image
-that an operator creates. `use_max_pixels` sets this limit for the calling thread; pipelines call it with their
-``max_pixels``.
+that an operator creates. `use_max_pixels` sets this limit for the calling thread. Pipelines call `use_max_pixels` with
+their argument ``max_pixels``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ FREE_VALUES = 3 << 26
 """Number of values (height times width times channels) up to which `MAX_VALUES_PER_BYTE` doesn't apply."""
 
 MAX_VALUES_PER_BYTE = 3 << 10
-"""Maximum number of values per byte of a file. A file that claims more is treated as a decompression bomb."""
+"""Maximum number of decoded values per byte of a file. A file that claims to contain more values is rejected, because
+it could be a decompression bomb."""
 
 MOST_SCANS = read_number("DALI_MAX_JPEG_SCANS", 256, 1)
 """Maximum number of scans of a progressive JPEG."""
@@ -43,7 +44,8 @@ class _ThreadLimits(threading.local):
 
     Attributes:
         pixels: Maximum number of pixels of an image.
-        free: Number of values (height times width times channels) up to which a decoder needn't check any limit.
+        free: Number of values (height times width times channels) of an image up to which a decoder needn't check
+            other limits.
     """
 
     pixels = MAX_PIXELS
@@ -61,7 +63,7 @@ def use_max_pixels(pixels: int | None) -> None:
 
 @contextlib.contextmanager
 def max_pixels_of(pixels: int | None) -> Iterator[None]:
-    """Set the calling thread's maximum number of pixels inside a ``with`` block; None keeps the present limit."""
+    """Set the calling thread's maximum number of pixels inside a ``with`` block. None keeps the present limit."""
     before = limits.pixels
     if pixels is not None:
         use_max_pixels(pixels)

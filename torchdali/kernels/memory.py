@@ -24,10 +24,10 @@ Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 Array = npt.NDArray[Any]
 
-SMALL_SAMPLE = 1 << 14  # bytes; copies of smaller samples take less time than calls
-_KEPT = 1 << 22  # elements; a thread doesn't reuse larger buffers
-_LARGE = 30 << 20  # bytes; glibc raises the limit (see `keep_freed_memory`) only for blocks of up to 32 MB
-_LINE, _SHIFT = 64, 16  # bytes: size of a cache line, and offset of a plane from the line's start
+SMALL_SAMPLE = 1 << 14  # in bytes; copying a smaller sample takes less time than a function call
+_KEPT = 1 << 22  # in elements; a thread doesn't reuse larger buffers
+_LARGE = 30 << 20  # in bytes; glibc ignores blocks of more than 32 MB, see `keep_freed_memory`
+_LINE, _SHIFT = 64, 16  # size of a cache line, and offset of a plane from the start of a cache line, in bytes
 
 
 class _Planes(threading.local):
@@ -46,10 +46,10 @@ def keep_freed_memory() -> None:
     """Make this process reuse freed memory for its next allocations instead of returning it to the system.
 
     Operators process a batch in chunks of several samples, and free their intermediate results after each chunk. By
-    default, glibc returns freed memory to the system above a limit of some hundred kilobytes, and the system clears
-    each page again for the next chunk. glibc raises the limit permanently when the first large block is freed (see
-    `M_MMAP_THRESHOLD` in mallopt(3)), so this function allocates and frees a large block. The block is never written
-    and thus occupies no physical memory.
+    default, glibc returns a freed block to the system if the block's size exceeds a limit of some hundred kilobytes.
+    The system then clears each page of the memory that the next chunk allocates, which takes time. glibc raises the
+    limit permanently when the first large block is freed (see `M_MMAP_THRESHOLD` in mallopt(3)), so this function
+    allocates and frees a large block. Nothing is written to the block, so it occupies no physical memory.
     """
     np.empty(_LARGE, np.uint8)
 
@@ -57,9 +57,9 @@ def keep_freed_memory() -> None:
 def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
     """Return memory for planes ``(H, W)``, into which OpenCV splits an image's channels.
 
-    The planes are valid until the same thread calls this function again. They are deliberately not aligned for vector
-    instructions: OpenCV writes aligned planes to main memory instead of the cache, and the next step would take three
-    times as long to read them.
+    The planes are valid until the same thread calls this function again. The planes are deliberately not aligned for
+    vector instructions, because OpenCV writes aligned planes to main memory instead of the cache. Reading aligned
+    planes takes three times as long.
     """
     shape = channels, height, width
     if shape != _memory.shape:
@@ -85,7 +85,7 @@ def narrow(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
     """Return a view of a part of a tensor.
 
     Args:
-        parts: Start and extent of the part, by axis; axes without an entry aren't narrowed.
+        parts: Maps an axis to the start and the extent of the part. Axes that aren't in this dictionary are kept.
     """
     if x.dtype != torch.uint8 or not is_plain(x):
         for axis, (start, extent) in parts.items():
@@ -108,19 +108,20 @@ def in_transform() -> bool:
 
 
 def is_traced() -> bool:
-    """Return True in a compiled graph and in a transform, where only torch operations are allowed."""
+    """Return True inside a compiled graph or a transform such as `vmap`, where only torch operations are allowed."""
     return _is_compiling() or _transform() is not None
 
 
 def is_plain(x: Tensor) -> bool:
-    """Return whether a tensor is a plain array in main memory: no gradient, no compiled graph, no transform."""
+    """Return whether a tensor is on the CPU, needs no gradient, and isn't part of a compiled graph or a transform."""
     return x.is_cpu and not x.requires_grad and not (_is_compiling() or _transform() is not None)
 
 
 # ---------------------------------------------------------------- outputs
 
 Empty = Callable[[tuple[int, ...], torch.dtype], Tensor]
-"""Function of shape and dtype that returns memory for a batch. The memory is reused after the user released it."""
+"""Function of shape and dtype that returns memory for a batch. When the user has released the batch, the memory can be
+returned again for another batch."""
 
 
 class DeviceShare(Protocol):
@@ -128,29 +129,29 @@ class DeviceShare(Protocol):
 
     @property
     def takes(self) -> bool:
-        """True while the device's decoder accepts images; if False, the CPU should decode all images."""
+        """True while the device's decoder accepts images. If False, the CPU should decode all images."""
 
     def reserve(self, size: int) -> int:
-        """Reserve `size` bytes for copies of files, and return their address."""
+        """Reserve `size` bytes for copies of files, and return the address of these bytes."""
 
     def add(self, files: Array, parts: Array, count: int) -> int:
         """Add `count` copied files to the share, and return the index of the first added file."""
 
     def keep(self, data: Tensor) -> Tensor:
-        """Add the bytes of one file to the share, and return the tensor that `data_of` returns for it."""
+        """Add the bytes of one file to the share, and return the tensor that `data_of` returns for this file."""
 
     def data_of(self, index: int) -> Tensor:
-        """Return the bytes of a file; the same tensor on each call."""
+        """Return the bytes of a file of the share, as the same tensor on each call."""
 
     def count_examined(self, count: int) -> None:
-        """Record that `count` more images of the batch were examined; after the last image, no file is added."""
+        """Record that callers decided for `count` more images of the batch whether to add them to the share."""
 
 
 class Room(Protocol):
-    """A buffer to which several threads write results of any shapes, and from which the results are copied.
+    """A buffer to which several threads write results of any shapes. The results are later copied from this buffer.
 
     Attributes:
-        share: The images that a decoder on the device decodes; None without a decoder.
+        share: The images that a decoder on the device decodes; None if the CPU decodes all images.
     """
 
     share: DeviceShare | None
@@ -164,7 +165,7 @@ class Room(Protocol):
 
 
 IN_PLACE = object()
-"""Placeholder for a result that was written to the caller's memory; creating a tensor would take too long."""
+"""Returned instead of a tensor if the result was written to the caller's memory. Creating a tensor takes longer."""
 
 
 class Placed(NamedTuple):
@@ -175,12 +176,15 @@ class Placed(NamedTuple):
 
 
 class ChunkImages(Sequence[Any]):
-    """The images of a chunk: a `Placed` for each decoded image, and the file's bytes for each image of a `DeviceShare`.
+    """The images of a chunk (some samples of a batch), which the CPU has decoded or the device is going to decode.
+
+    The item for an image that the CPU decoded is a `Placed`. For an image of a `DeviceShare`, the item is a tensor with
+    the file's bytes.
 
     Attributes:
-        parts: ``(N,)`` of the dtype `kernels.native.PARTS`: each decoded image's position in the `Room`, and each other
-            image's index in the share.
-        place: Offset in the room that is added to all positions.
+        parts: ``(N,)`` of the dtype `kernels.native.PARTS`: an image's position in the `Room` if the CPU decoded the
+            image, else its index in the share.
+        place: Offset in the `Room` that is added to all positions.
         first: Index in the share that is added to all indices.
     """
 
@@ -200,7 +204,7 @@ class ChunkImages(Sequence[Any]):
 
 
 def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Return newly allocated memory: an `Empty` that reuses nothing."""
+    """Return newly allocated memory. This function is an `Empty` that never reuses memory."""
     return torch.empty(shape, dtype=dtype)
 
 
@@ -212,7 +216,10 @@ def place(out: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: 
 
 
 def place_result(x: Tensor, out: Tensor | None) -> Tensor:
-    """Copy a result to `out` if it fits there and needs no gradient, and return `out`; otherwise return the result."""
+    """Copy a result to `out`, and return `out`.
+
+    If `out` has another shape or dtype, or the result needs a gradient, return the result itself.
+    """
     if out is None or out.shape != x.shape or out.dtype != x.dtype or x.requires_grad:
         return x
     return out.copy_(x)
@@ -229,16 +236,17 @@ def is_array(x: Tensor) -> bool:
 def inside(
     arrays: Array, axes: Sequence[int], starts: Sequence[Sequence[int]], extents: Sequence[int]
 ) -> Array | list[Array] | None:
-    """Return equally large windows of several arrays.
+    """Return one window of each of several arrays. All windows have the same extents.
 
     Args:
         arrays: ``(N, ...)``.
         axes: The axes of an array that are cut.
-        starts: For each array, the start of its window on each axis; a single item applies to all arrays.
+        starts: For each array, the start of its window on each axis. If there is a single item, the item applies to all
+            arrays.
         extents: Extent of the windows, one number per axis.
 
     Returns:
-        A view ``(N, ...)``; or a list of views if each array has its own start; None if a window reaches outside its
+        A view ``(N, ...)`` if `starts` has a single item, else a list of views. None if a window reaches outside its
         array.
     """
     shape = arrays.shape[1:]

@@ -23,7 +23,7 @@ def mirror(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = None) -> Tensor:
-    """Reverse the axes ``axes[i]`` of each ``x[i]``; the result is written to `out` if it fits."""
+    """Reverse the axes ``axes[i]`` of each ``x[i]``. The result is written to `out` if it fits."""
     if x.requires_grad:
         return torch.stack([mirror(each, some) for each, some in zip(x, axes, strict=True)])
     if not x.is_cpu:
@@ -38,14 +38,14 @@ def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = N
 
 
 def _mirrored_where(x: Tensor, axes: Sequence[Sequence[int]]) -> Tensor:
-    """Compute `mirror_each` on a device: axis by axis, for all samples."""
+    """Compute `mirror_each` on a device, with one operation per axis for all samples."""
     for axis in sorted(set(itertools.chain(*axes))):
         x = select(factors([axis in some for some in axes], x) > 0, mirror(x, [axis + 1]), x)
     return x
 
 
 def _mirror_small(x: Tensor, axes: Sequence[Sequence[int]], result: Tensor) -> None:
-    """Compute `mirror_each` for small samples: one call for all samples with the same axes."""
+    """Compute `mirror_each` for small samples, with one call for all samples whose axes are the same."""
     source, target = x.numpy(), result.numpy()
     groups: dict[tuple[int, ...], list[int]] = {}
     for i, some in enumerate(axes):

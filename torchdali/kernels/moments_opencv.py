@@ -28,7 +28,7 @@ class Moments:
     variances: tuple[float, ...]
 
     def about(self, means: Sequence[float]) -> Moments:
-        """Return moments with other means, and with the mean squared distances from these means as variances."""
+        """Return moments with these means. The variances become the mean squared distances from these means."""
         pairs = zip(self.variances, self.means, means, strict=True)
         return Moments(self.count, tuple(means), tuple(v + (m - to) ** 2 for v, m, to in pairs))
 
@@ -38,7 +38,7 @@ def moments_of(x: Tensor, axes: Sequence[int]) -> Moments | None:
 
     Args:
         x: Tensor; only uint8 and float32 are supported.
-        axes: Axes in any order; only all axes, and all axes except the last, are supported.
+        axes: Axes in any order. The axes must be all axes of the tensor, or all except the last axis.
     """
     whole = len(axes) == x.dim()
     channels = 1 if whole else x.shape[-1] if x.dim() else 0

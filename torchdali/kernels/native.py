@@ -1,12 +1,12 @@
 """Bindings of the native library, which decodes, crops, resizes and normalizes images without the GIL.
 
-The library is optional: installing torchdali builds it if a C compiler is available. Its input is pixels or a JPEG. It
-decodes only the region of a JPEG that the result needs. Its results are bit-identical to DALI's. The library also
-resamples audio (see `kernels.audio.resample`).
+The library is optional: installing torchdali builds the library if a C compiler is available. The library reads a JPEG
+file or an image's pixels. It decodes only the region of a JPEG that the result needs. The results are bit-identical to
+DALI's. The library also resamples audio (see `kernels.audio.resample`).
 
 The library refuses unsupported images, images for which libjpeg warns, and images that need too much memory. The caller
-then decodes the image in Python, and the Python decoder raises the errors. So no function of this module raises an
-error for bad data.
+then decodes the refused image in Python, and the Python decoder raises an error if the image is invalid. No function of
+this module raises an error for an invalid image.
 
 The environment variable ``TORCHDALI_NATIVE=0`` disables the library. ``TORCHDALI_NATIVE_LEVEL`` limits the
 library's vector instructions: 0 allows only baseline instructions, 1 also AVX2, 2 also AVX-512.
@@ -41,13 +41,14 @@ FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchda
 
 ABI = 13
 FILTERS = {"nn": 0, "linear": 1, "triangular": 1, "cubic": 2}
-"""Numbers of the library's filters, by their names in `kernels.resample.weights`. In the library, "linear" and
+"""Maps a filter's name in `kernels.resample.weights` to its number in the library. In the library, "linear" and
 "triangular" are the same filter, because a filter's width is passed separately."""
 
 PILLOW = {"nearest": 1, "box": 2, "bilinear": 3, "hamming": 4, "bicubic": 5, "lanczos": 6}
-"""Numbers of Pillow's filters, by torchvision's names. Pillow rounds to bytes after each axis."""
+"""Maps torchvision's name of a filter to the number of Pillow's filter in the library. Pillow's filters resize one axis
+after the other, and round the pixels to integers after each axis."""
 ROWS_FIRST, COARSE = 8, 16
-"""Flags that are added to a number of `PILLOW`. ROWS_FIRST resizes rows before columns; COARSE rounds weights to 16
+"""Flags to add to a filter's number from `PILLOW`. ROWS_FIRST resizes rows before columns. COARSE rounds weights to 16
 bits, as PyTorch does."""
 MIRROR, UPSIDE_DOWN = 1, 2
 """Flags: MIRROR reverses each row of the result, UPSIDE_DOWN reverses the order of its rows."""
@@ -68,8 +69,9 @@ class _LibraryOptions(ctypes.Structure):
     ]
 
 
-# Fields of the library's `tdn_sample`: data, length, limit of pixels, out, steps; for both axes low, high, size, start,
-# extent, first and last; mirror, code, scale, width of pixels, filter, number of steps.
+# The structure `tdn_sample` of the library has these fields: data, length, maximum number of pixels, out and steps;
+# then low, high, size, start, extent, first and last, each for both axes; then mirror, code, scale, width of the
+# pixels, filter and number of steps.
 SAMPLE = struct.Struct("=QQQQQ4d16i")
 CODE = -5
 ENCODED = np.dtype([
@@ -85,7 +87,7 @@ _Sample = ctypes.c_char * SAMPLE.size
 
 
 class NativeLibrary(NamedTuple):
-    """The functions of the shared library, and its path."""
+    """The loaded library: its path, functions, level of vector instructions, and version of libjpeg-turbo."""
 
     file: str
     run: ctypes._NamedFuncPointer
@@ -152,7 +154,7 @@ def _load(file: str, level: int) -> NativeLibrary:
     loaded = ctypes.CDLL(file)
     if (abi := loaded.tdn_abi()) != ABI:
         raise ValueError(f"{file} must have interface version {ABI}, got {abi}")
-    # Reading a header takes less time than releasing the GIL.
+    # Functions of `PyDLL` keep the GIL. Reading a header takes less time than releasing the GIL.
     held = ctypes.PyDLL(file)
     run, read, peek, resample = loaded.tdn_run, loaded.tdn_read, held.tdn_peek, loaded.tdn_resample
     run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
@@ -198,8 +200,8 @@ class Filters(NamedTuple):
         shrinking: Name of the filter for axes that shrink; a key of `FILTERS`.
         growing: Name of the filter for axes that grow or keep their size.
         antialias: True to widen the filter along axes that shrink.
-        inside: True to ignore pixels outside the resized window, and to normalize the weights of the other pixels;
-            False to repeat the window's edge.
+        inside: If a filter reaches pixels outside of the resized region, True ignores these pixels and normalizes the
+            weights of the remaining pixels. False uses the nearest pixels at the region's edge instead.
     """
 
     shrinking: str = "linear"
@@ -216,10 +218,10 @@ class Output:
         dtype: Dtype of the result.
         planar: True for a result ``(channels, H, W)``, False for ``(H, W, channels)``.
         channels: 3, or 1 for only the first channel.
-        levels: Lookup table ``(3, 256)`` as bytes of `dtype`: the output value for each level of each channel. None to
-            output the levels themselves.
-        scaling: Factors and offsets of the channels, if the output values are ``level * factor + offset`` in float32;
-            else None. Vector instructions compute the values faster than a lookup in `levels`.
+        levels: The bytes of a lookup table ``(3, 256)`` of `dtype`, which has an output value for each level (0 to 255)
+            of each channel. None to output the levels themselves.
+        scaling: Factors and offsets of the channels if the output values are ``level * factor + offset`` in float32,
+            else None. Computing these values with vector instructions is faster than looking them up in `levels`.
     """
 
     dtype: torch.dtype = torch.uint8
@@ -248,18 +250,18 @@ class Output:
 
 @dataclass(frozen=True)
 class ImageOptions:
-    """Options of image programs: of the steps that the library runs on one image. Several programs can share them.
+    """Options of image programs. A program is the list of steps that the library runs on one image.
 
     Attributes:
         upright: True to turn images according to their EXIF orientation.
         fast: True to use libjpeg's faster, less exact inverse transform.
-        fancy: True to interpolate chroma; False to repeat chroma samples, except in images of four channels.
+        fancy: True to interpolate chroma, False to repeat chroma samples. Images with four channels are interpolated in
+            both cases.
         filters: Filters of DALI's resize; None if the programs don't resize.
         mirrors: True if programs may reverse the order of rows or columns.
-        output: Dtype, layout and values of the result. None for bytes ``(H, W, 3)``; further operators can then be
-            added to the program.
-        of_pillow: True to produce Pillow's results. The library then refuses JPEGs of four channels, which Pillow
-            rounds differently, and JPEGs with so many pixels that Pillow warns or raises an error.
+        output: Dtype, layout and values of the result; None for uint8 ``(H, W, 3)``.
+        of_pillow: True to produce the same results as Pillow. The library then refuses JPEGs with four channels,
+            because Pillow rounds them differently, and JPEGs with so many pixels that Pillow warns or raises an error.
     """
 
     upright: bool = True
@@ -284,12 +286,12 @@ class ImageOptions:
 
     @property
     def result(self) -> Output:
-        """Dtype, layout and values of the result; by default bytes ``(H, W, 3)``."""
+        """Dtype, layout and values of the result; by default uint8 ``(H, W, 3)``."""
         return self.output or _BYTES
 
     @property
     def address(self) -> int:
-        """Address of the options as a structure of the library; valid as long as this object exists."""
+        """Address of the C structure that contains the options; valid as long as this object exists."""
         native: _NativeOptions | None = self.__dict__.get("_native")
         if native is None:  # if several threads create the structure, all use the first thread's structure
             native = self.__dict__.setdefault("_native", _NativeOptions(self))
@@ -304,13 +306,13 @@ _BYTES = Output()
 
 
 class _NativeOptions:
-    """Image options as a structure of the library, and the lookup table to which the structure points."""
+    """The library's C structure for image options, and the lookup table to which the structure points."""
 
     def __init__(self, options: ImageOptions) -> None:
         native, output = library(), options.result
         shrinking, growing, antialias, inside = options.filters or Filters()
         factor, offset = output.scaling or ((1.0,) * 3, (0.0,) * 3)
-        # A tensor's memory is aligned for vectors.
+        # The table is copied to a tensor, because a tensor's memory is aligned for vector instructions.
         levels = None if output.levels is None else bytearray(output.levels)
         self._table = None if levels is None else torch.frombuffer(levels, dtype=torch.uint8).clone()
         self.structure = _LibraryOptions(
@@ -326,14 +328,16 @@ new_tuple = tuple.__new__
 
 
 class AxisRegion(NamedTuple):
-    """Region of one axis of the upright image, and the size to which the region is resized.
+    """Region of one axis of an image, and the size to which the region is resized.
+
+    The image is upright: already turned according to its EXIF orientation.
 
     Attributes:
-        low, high: Start and end of the region, in pixels of the image; the axis is mirrored if ``high < low``.
+        low, high: Start and end of the region, in pixels of the image. If ``high < low``, the axis is mirrored.
         size: Number of rows or columns to which the region is resized.
         start: First row or column of the resized region that is computed.
-        extent: Number of rows or columns that are computed.
-        first, last: Start and end of the window from which the resize may read pixels.
+        extent: Number of rows or columns of the resized region that are computed.
+        first, last: First pixel of the image that the resize may read, and exclusive end of these pixels.
     """
 
     low: float
@@ -345,12 +349,13 @@ class AxisRegion(NamedTuple):
     last: int
 
     def cut(self, start: int, extent: int, resized: bool) -> AxisRegion:
-        """Return the region for `extent` rows or columns of the result, from `start` on.
+        """Return the region that produces only `extent` rows or columns of this region's result.
 
         Args:
-            start: First row or column.
-            extent: Number of rows or columns.
-            resized: True if the axis was resized before. The resize may then still read pixels outside of the cut.
+            start: First row or column of the result to keep.
+            extent: Number of rows or columns to keep.
+            resized: True if this region is resized. To compute the kept rows or columns, the resize then still reads
+                all the pixels that its filter needs.
         """
         low, high, size, before, _, first, last = self
         if resized:
@@ -359,14 +364,14 @@ class AxisRegion(NamedTuple):
         return new_tuple(AxisRegion, (first, first + extent, extent, 0, extent, first, first + extent))
 
     def resize(self, low: float, high: float, size: int, mirrored: bool, alone: bool = False) -> AxisRegion:
-        """Return the resized region ``low : high`` of an axis that wasn't resized before.
+        """Return the region that resizes ``low : high`` of this region, which isn't resized yet.
 
         Args:
-            low: Start of the region, relative to this region.
-            high: End of the region, relative to this region.
-            size: Number of rows or columns to which the region is resized.
+            low: Start of the pixels to resize, relative to the start of this region.
+            high: End of the pixels to resize, relative to the start of this region.
+            size: Number of rows or columns to which the pixels are resized.
             mirrored: True if the axis is mirrored.
-            alone: True to read no pixels outside of the region. Its bounds must then be integers.
+            alone: True to read no pixels outside of ``low : high``; `low` and `high` must then be integers.
         """
         first, last = self[5:]
         if mirrored:
@@ -390,7 +395,7 @@ def run(
     Args:
         options: Options of the program.
         data: uint8: the bytes ``(n,)`` of a JPEG file, or pixels ``(H, W, 3)``.
-        rows, columns: Regions of the upright image, and the sizes to which they are resized.
+        rows, columns: Region of each axis of the image.
         mirror: `MIRROR`, `UPSIDE_DOWN`, the sum of both, or 0.
 
     Returns:

@@ -26,15 +26,15 @@ from torchdali.kernels.opencv import opencv
 
 __all__ = ["Affine", "affine", "normalize_each_into", "normalize_into"]
 
-_PIECE = 1 << 19  # elements of an image that are processed in one step
+_PIECE = 1 << 19  # number of elements of an image that are processed in one step
 
 
 @dataclass(frozen=True, eq=False)
 class Affine:
     """The function ``(x - centre) * factor + offset``.
 
-    Each attribute has one value, or one value per channel. Instances are compared by identity, so they are fast keys of
-    a cache.
+    Each attribute has one value, or one value per channel. Instances are compared by identity, because this makes cache
+    lookups with an instance as the key faster.
     """
 
     centre: tuple[float, ...]
@@ -53,16 +53,16 @@ def affine(
 ) -> Affine | None:
     """Return ``(x - mean) / std * scale + shift`` as an `Affine`; None if the expression changes nothing.
 
-    The attribute `centre` is 0 unless a `std` is 0. With a `std` of 0, the mean must be subtracted first, because the
-    sign of the difference decides between infinity, minus infinity and NaN.
+    The attribute `centre` is 0 if all values of `std` are nonzero. If a `std` is 0, the mean must be subtracted before
+    the division, because the sign of the difference decides between infinity, minus infinity and NaN.
 
     Args:
-        mean: Mean: empty for 0, one value, one value per channel, or one value per channel of the padded output.
-        std: Standard deviation: empty for 1, otherwise as many values as for `mean`.
+        mean: One value, one value per channel of the image, or one value per channel of the output; empty for 0.
+        std: Standard deviation, with the same choices as for `mean`; empty for 1.
         scale: Factor after the division.
         shift: Offset that is added last.
         channels: Number of channels of the image.
-        padded: Number of channels of the output if it has more channels than the image.
+        padded: Number of channels of the output if the output has more channels than the image, else 0.
 
     Raises:
         RuntimeError: the number of values of `mean` or `std` is wrong.
@@ -105,15 +105,15 @@ def normalize_into(
 ) -> None:
     """Write ``(image - centre) * factor + offset`` to a tensor; integer outputs are rounded and saturated.
 
-    The function computes in the image's own memory order and then transposes the result, which is fastest.
+    The function computes in the image's own memory order and then transposes the result, because this is fastest.
 
     Args:
         out: Output tensor of any strides. If it isn't float32, the results are converted to its dtype.
         image: Tensor of the same shape, any strides and any real dtype.
-        scaling: Result of `affine`; None to only convert the image.
-        channel: Channel axis of the image, for a scaling with one value per channel.
+        scaling: Centre, factor and offset; None to only convert the image.
+        channel: Channel axis of the image. If `scaling` has one value per channel, the values are applied along it.
         mirror: Axis of the image to reverse; None to reverse no axis.
-        order: For each axis of the image, the corresponding axis of `out`; None if both have the same order.
+        order: For each axis of the image, the corresponding axis of `out`; None if the axes have the same order.
     """
     plain = image.dtype == torch.uint8 and out.dtype == torch.float32 and is_plain(image)
     if plain and image.dim() == 3 and channel == 2 and mirror in (None, 1):
@@ -142,13 +142,13 @@ def normalize_each_into(
     mirrored: Sequence[bool],
     order: tuple[int, ...],
 ) -> None:
-    """Compute `normalize_into` for several images of the same shape and strides, in fewer calls.
+    """Normalize several images of the same shape and strides, as `normalize_into` does for one image.
 
     Args:
         out: ``(N, ...)`` float32 on the CPU.
         images: ``(N, H, W, C)``, or a list of N images.
         scaling: See `normalize_into`.
-        mirrored: For each image, True to reverse its rows.
+        mirrored: For each image, True to mirror it horizontally.
         order: For each axis of an image, the corresponding axis of ``out[i]``.
     """
     factor, offset, simple = _parts(scaling)
@@ -163,7 +163,7 @@ def normalize_each_into(
 
 
 def _write_pixels(cv2: Any, out: Tensor, images: Images, scaling: Affine | None, mirrored: Sequence[bool]) -> None:
-    """Write images to a tensor ``(N, H, W, C)``: first copy all images, then normalize the whole tensor in place.
+    """Copy images to a tensor ``(N, H, W, C)``, and then normalize the whole tensor in place.
 
     For small images, this is faster than a call per image.
     """
@@ -186,17 +186,18 @@ def _parts(scaling: Affine | None) -> tuple[tuple[float, ...], tuple[float, ...]
 
 
 class _Recipe(NamedTuple):
-    """The steps of `normalize_into` for images of one shape, with an `Affine` as tensors that broadcast to this shape.
+    """The steps of `normalize_into` for images of one shape.
 
-    Memory order means that the axis with the largest stride is first.
+    The axes are in memory order, which means that the axis with the largest stride is first. The tensors broadcast to
+    an image in memory order.
 
     Attributes:
         order: The image's axes in memory order; None if they are already in this order.
         mirror: Axis to reverse, counted in memory order; None to reverse no axis.
-        rows: Number of elements along the first axis that are processed in one step; None to process the whole image.
-        offset: Offset in memory order; None if nothing is scaled.
-        factor: Factor in memory order; None if nothing is scaled.
-        centre: Value to subtract first, in memory order; None for 0.
+        rows: Number of indices of the first axis that are processed in one step; None to process the whole image.
+        offset: Value to add last; None if the image is only converted.
+        factor: Value to multiply by; None if the image is only converted.
+        centre: Value to subtract first; None for 0.
     """
 
     order: tuple[int, ...] | None
@@ -208,7 +209,7 @@ class _Recipe(NamedTuple):
 
 
 @device_cache(maxsize=256)
-@torch.inference_mode(False)  # the cached tensors must serve callers in any mode
+@torch.inference_mode(False)  # the cached tensors are also used outside of inference mode
 def _recipe(
     scaling: Affine | None,
     shape: tuple[int, ...],

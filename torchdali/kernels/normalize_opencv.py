@@ -1,9 +1,9 @@
 """Convert images to normalized floats with OpenCV, if it is installed.
 
-The channels are split and mirrored as bytes, and then each channel is converted to floats. If the result is planar, the
-converted channels are written directly to the result. This saves a second pass over the result, which is four times as
-large as the image and rarely in the cache. Otherwise OpenCV merges the converted channels, with writes that bypass the
-cache.
+The channels are split and mirrored as uint8, and then each channel is converted to floats. If the result is planar (one
+contiguous plane per channel), the converted channels are written directly to the result. This saves a second pass over
+the result, which is four times as large as the image and rarely in the cache. If the result isn't planar, OpenCV merges
+the converted channels, with writes that bypass the cache.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Values = list[tuple[float, float]]
 Images = Bytes | Sequence[Bytes]
 Take = Callable[[Any, Bytes, bool, list[Bytes]], None]
 
-_SMALLEST = 64  # pixels; images smaller than a vector register may be rounded differently
-_PIECE = 1 << 21  # values that are processed in one step; most images have fewer values
-_PIXELS = 1 << 18  # pixels up to which intermediate floats stay in the cache
+_SMALLEST = 64  # in pixels; images smaller than a vector register may be rounded differently
+_PIECE = 1 << 21  # number of values that are processed in one step; most images have fewer values
+_PIXELS = 1 << 18  # number of values up to which intermediate floats stay in the cache
 
 
 def normalized_by_opencv(
@@ -43,10 +43,10 @@ def normalized_by_opencv(
             pixels, or each channel's rows, or each channel's columns must be contiguous.
         factor: One value, or one value per channel, above 0; empty for no scaling.
         offset: As many finite values as in `factor`.
-        mirrored: For each image, True to reverse its rows.
+        mirrored: For each image, True to mirror it horizontally.
 
     Returns:
-        False, without writing anything, if OpenCV doesn't support the arguments, or isn't faster.
+        True if the result was written. False if OpenCV isn't installed, doesn't support the arguments, or isn't faster.
     """
     _, height, width, channels = out.shape
     if (
@@ -66,7 +66,7 @@ def normalized_by_opencv(
         _write_planes(cv2, planar, images, values, mirrored, take)
         return True
     dense = out.strides[2:] == (channels * out.itemsize, out.itemsize)
-    if dense and height * width * channels < _PIXELS:  # for small images, the calls take longer than the work
+    if dense and height * width * channels < _PIXELS:  # OpenCV isn't faster for small images
         return False
     for result, image, reverse in zip(out, images, mirrored, strict=True):
         _write_pixels(cv2, result, image, values, reverse, take, dense)
@@ -111,7 +111,12 @@ def _write_planes(
 
 
 def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[Images, Sequence[bool]]:
-    """Mirror small images in a copy, so that all images are equally mirrored and `runs` joins them to one image."""
+    """Mirror the images that must be mirrored, so that `runs` can join all images; only for small images.
+
+    Returns:
+        A copy of the images, and False for each image. For larger images, or if no image or every image must be
+        mirrored, the arguments.
+    """
     height, width, channels = images[0].shape
     chosen = np.flatnonzero(mirrored)
     if images[0].nbytes > SMALL_SAMPLE or len(chosen) in (0, len(images)):
@@ -125,7 +130,7 @@ def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[
 def runs(images: Images, mirrored: Sequence[bool], first: int, last: int) -> Iterator[tuple[Bytes, int, int]]:
     """Yield images `first` to `last` (exclusive), each with the range of its indices.
 
-    Adjacent images are joined to one taller image if both or neither must be mirrored.
+    Adjacent images are joined to one taller image if all or none of them must be mirrored.
     """
     if not isinstance(images, np.ndarray):
         yield from ((images[i], i, i + 1) for i in range(first, last))
@@ -185,7 +190,7 @@ def _split(cv2: Any, pixels: Bytes, mirrored: bool, planes: list[Bytes]) -> None
 
 
 def reversed_rows(cv2: Any, pixels: Bytes) -> Bytes:
-    """Return an image with its rows reversed."""
+    """Return the horizontally mirrored image."""
     result: Bytes = cv2.flip(pixels, 1)
     return result
 

@@ -1,4 +1,7 @@
-"""Access OpenCV, if it is installed. Some kernels use it on the CPU where PyTorch would need several passes."""
+"""Access OpenCV, which is an optional dependency.
+
+Some kernels use OpenCV on the CPU where PyTorch would need several passes over the data.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,12 @@ _WARNINGS = 3  # OpenCV's number for its default log level
 
 @functools.cache
 def opencv() -> Any:
-    """Return the module ``cv2``, or None. The first call disables OpenCV's threads and messages.
+    """Return the module ``cv2``, or None if OpenCV isn't installed.
 
-    Pipelines have their own threads, and OpenCV's threads busy-wait for the next image, which takes up to a sixth of
-    the CPU time. OpenCV's warnings about damaged images name no file. Both settings apply to the whole process, so they
-    are changed only if they have their default values.
+    The first call disables OpenCV's threads and messages. Pipelines have their own threads, and OpenCV's threads
+    busy-wait for the next image, which takes up to a sixth of the CPU time. OpenCV's warnings about damaged images
+    don't name the file. The number of threads and the log level apply to the whole process, so they are changed only if
+    they have their default values.
     """
     try:
         cv2 = importlib.import_module("cv2")

@@ -8,10 +8,10 @@ from torch.nn import functional
 
 __all__ = ["flow"]
 
-_SMALLEST = 12  # minimum pixels of the shorter side on the coarsest level
+_SMALLEST = 12  # minimum length of the shorter side on the coarsest level, in pixels
 _LEVELS = 10
 _HINTED = 2  # number of levels if a hint is passed
-_NOISE = 1e-3  # regularizes the inversion, so that flat regions keep the flow of the coarser level
+_NOISE = 1e-3  # regularizes the least squares, so that flat regions keep the flow of the coarser level
 _STEP = 1.0  # maximum distance per iteration, in pixels
 
 
@@ -49,7 +49,7 @@ def _halve(image: Tensor) -> Tensor:
 
 
 def _resize_flow(motion: Tensor, image: Tensor) -> Tensor:
-    """Resize a flow to the size of an image, and scale its vectors accordingly."""
+    """Resize a flow to the size of an image, and scale the displacements by the same factor."""
     height, width = image.shape[-2:]
     if motion.shape[-2:] == image.shape[-2:]:
         return motion
@@ -72,7 +72,7 @@ def _refine(first: Tensor, second: Tensor, motion: Tensor, window: int) -> Tenso
 
 
 def _warp(image: Tensor, motion: Tensor) -> Tensor:
-    """Return the pixels at the positions to which the flow points."""
+    """Return an image whose pixel p is ``image(p + motion(p))``."""
     height, width = image.shape[-2:]
     rows = torch.arange(height, dtype=motion.dtype, device=motion.device)[:, None] + motion[:, 1]
     columns = torch.arange(width, dtype=motion.dtype, device=motion.device) + motion[:, 0]

@@ -56,6 +56,6 @@ def _pixels(positions: Given | None, lengths: Array, whole: Any) -> Array:
     values, relative = positions
     if relative and values.size and not 0 <= values.min() <= values.max() <= 1:
         raise ValueError("a relative position must be in [0, 1]")
-    if relative:  # in single precision, as in DALI, so that 0.3 of 10 is 3, not 3.0000001
+    if relative:  # in float32, as in DALI, so that 0.3 * 10 is 3, not 3.0000001
         values = whole(values.astype(np.float32) * lengths.astype(np.float32))
     return values.astype(np.int64)

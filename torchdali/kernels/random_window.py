@@ -12,7 +12,7 @@ from torchdali.kernels.memory import Array
 
 __all__ = ["random_window", "random_windows", "window_ranges"]
 
-_NEXT = np.array([[2], [3]])  # offsets of the two random numbers after an attempt's two numbers
+_NEXT = np.array([[2], [3]])  # the two random numbers after an attempt's two numbers determine the position
 
 
 def random_window(
@@ -26,12 +26,12 @@ def random_window(
     """Draw a random window of an image.
 
     Each attempt draws an area uniformly, and an aspect ratio uniformly on a logarithmic scale. The result is the first
-    window that fits into the image and whose aspect ratio, after rounding to pixels, is allowed. If no window fits, the
-    result is the largest window whose area is allowed and whose aspect ratio is the allowed ratio nearest to the
-    image's. The position of the window is drawn uniformly.
+    window that fits into the image and whose aspect ratio, after rounding to pixels, is allowed. If all attempts fail,
+    the result is the largest window of allowed area with the allowed aspect ratio that is nearest to the image's aspect
+    ratio. The position of the window is drawn uniformly.
 
     Args:
-        draw: Function that returns a random number in [0, 1); it is called twice per attempt, and twice for the
+        draw: Function that returns a random number in [0, 1). It is called twice per attempt, and twice for the
             position.
         height: Height of the image.
         width: Width of the image.
@@ -65,7 +65,7 @@ def random_windows(
     area: Sequence[float],
     ratio: Sequence[float],
 ) -> tuple[Array, Array]:
-    """Draw the windows of a batch; the same random numbers give the same windows as in `random_window`.
+    """Draw the windows of a batch. For the same random numbers, the windows are the same as in `random_window`.
 
     Args:
         draws: Random numbers in [0, 1), ``(batch, 2 + 2 * attempts)``.
@@ -111,7 +111,7 @@ def random_windows(
 
 
 def _round_extents(areas: Array) -> Array:
-    """Return the square roots of areas, rounded to whole pixels, but at least 1; `areas` is overwritten."""
+    """Return the square roots of areas, rounded to whole pixels, but at least 1. `areas` is overwritten."""
     sides = np.sqrt(areas, out=areas)
     sides += 0.5
     np.floor(sides, out=sides)
@@ -142,7 +142,7 @@ def window_ranges(area: tuple[float, ...], ratio: tuple[float, ...]) -> tuple[fl
 
 
 def _largest(height: int, width: int, area: float, aspect: float) -> tuple[int, int]:
-    """Return height and width of the largest window with an aspect ratio; `area` limits its share of the image."""
+    """Return height and width of the largest window with an aspect ratio and at most a share `area` of the image."""
     h = min(height, int(width / aspect))
     w = min(width, int(height * aspect))
     shrink = math.sqrt(min(1.0, max(area, 0.0) * height * width / max(h * w, 1)))

@@ -24,10 +24,10 @@ def dense(x: Tensor) -> Tensor:
 
 
 def copy_to(target: Tensor, x: Tensor) -> Tensor:
-    """Copy a tensor to a contiguous tensor of the same shape and dtype, and return the latter.
+    """Copy `x` to a contiguous tensor of the same shape and dtype, and return `target`.
 
-    If interleaved channels become planes, planes become interleaved channels, or height and width are swapped, the copy
-    takes a third of PyTorch's time for float32, and a tenth for bytes.
+    If the copy changes interleaved channels to planes, changes planes to interleaved channels, or swaps height and
+    width, the copy takes a third of PyTorch's time for float32, and a tenth for uint8.
     """
     cv2 = None if x.nbytes < SMALL_SAMPLE or x.is_contiguous() else opencv_for(x)
     dtype = _SAME_SIZE.get(x.itemsize)
@@ -38,7 +38,7 @@ def copy_to(target: Tensor, x: Tensor) -> Tensor:
 
 
 def _copy(cv2: Any, target: Array, source: Array) -> bool:
-    """Copy an array by OpenCV; return whether OpenCV supports the memory orders."""
+    """Copy an array with OpenCV, and return True. If OpenCV doesn't support the memory orders, return False."""
     shape, (first, *rest) = source.shape, (n // source.itemsize for n in source.strides)
     if not rest or first >= max(rest):  # copy image by image, or the axes are already in order
         return source.ndim > 2 and all(map(_copy, [cv2] * len(source), target, source))

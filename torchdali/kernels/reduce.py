@@ -54,12 +54,15 @@ def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str
 
 
 def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
-    """Return the sum: int64 for signed integers, uint64 for unsigned integers, the input's dtype for floats."""
+    """Return the sum over axes.
+
+    The dtype is int64 for signed integers, uint64 for unsigned integers, and the input's dtype for floats.
+    """
     if not axes:
         return x.to(_sum_type(x.dtype))
     if x.dtype.is_floating_point:
         return float_sum(x, axes, keep)
-    if (statistics := _of_bytes(x, axes)) is not None:  # a float64 mean is exact enough for the sum
+    if (statistics := _of_bytes(x, axes)) is not None:  # the float64 means are exact enough to compute the sums
         sums = [round(mean * statistics.count) for mean in statistics.means]
         return _shape_like_reduction(sums, x, axes, keep, torch.int64).view(torch.uint64)
     wide = x.to(_CARRIER.get(x.dtype, x.dtype))
@@ -70,21 +73,21 @@ def total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
 
 
 def float_sum(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
-    """Sum floats over one or more axes; the result is bit-identical for any number of threads."""
+    """Sum floats over one or more axes. The result is bit-identical for any number of threads."""
     if not _is_divided(x, axes):
         return x.sum(axes, keepdim=keep)
     return on_one_thread(Tensor.sum, x, axes, keepdim=keep)
 
 
 def float_mean(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
-    """Average floats over one or more axes; the result is bit-identical for any number of threads."""
+    """Average floats over one or more axes. The result is bit-identical for any number of threads."""
     if not _is_divided(x, axes):
         return x.mean(axes, keepdim=keep)
     return on_one_thread(Tensor.mean, x, axes, keepdim=keep)
 
 
 def _is_divided(x: Tensor, axes: tuple[int, ...]) -> bool:
-    """Return whether PyTorch would split a sum among threads: a long sum whose result is a single number."""
+    """Return whether PyTorch would split a sum among threads. It splits a long sum whose result is a single number."""
     return x.numel() > _UNDIVIDED and x.numel() == math.prod([x.shape[axis] for axis in axes])
 
 
@@ -106,11 +109,11 @@ def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = Fal
 
 
 def variance_of(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep: bool) -> Tensor:
-    """Return the variance around a given mean, as float32.
+    """Return the variance, computed with a mean that the caller passes, as float32.
 
     Args:
         x: Tensor of any shape.
-        mean: The mean: a scalar, or the mean over the same axes.
+        mean: Scalar, or the mean over the same axes.
         axes: Axes to reduce.
         ddof: The sum of squares is divided by the number of values minus `ddof`.
         keep: True to keep the reduced axes with extent 1.

@@ -1,4 +1,4 @@
-"""Round float32 results to bytes."""
+"""Round float32 results to uint8."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["HALF_UP", "to_bytes"]
 
-HALF_UP = 1e-5  # added to float32 values so that OpenCV rounds halves up; by default, it rounds them to even
+HALF_UP = 1e-5  # added to float32 values so that OpenCV rounds halves up and not to even numbers
 
 
 def to_bytes(x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -25,7 +25,7 @@ def to_bytes(x: Tensor, out: Tensor | None = None) -> Tensor:
         x.clamp_(0.0, 255.0)
         cv2.convertScaleAbs(x.view(1, -1).numpy(), result.view(1, -1).numpy(), 1.0, HALF_UP)
         return result
-    # Adding a half and truncating rounds; on the CPU, the conversion by way of int16 is fastest.
+    # The conversion truncates, so 0.5 is added to round. On the CPU, converting via int16 is fastest.
     rounded = x.add_(0.5).clamp_(0.0, 255.0)
     rounded = rounded.to(torch.int16) if x.is_cpu else rounded
     return rounded.to(torch.uint8) if in_transform() else result.copy_(rounded)

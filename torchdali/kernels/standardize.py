@@ -19,13 +19,13 @@ def standardize(
     x: Tensor, moments: Moments, divisor: int, epsilon: float, scale: float, shift: float,
     dtype: torch.dtype, out: Tensor | None = None,
 ) -> Tensor | None:  # fmt: skip
-    """Return ``(x - mean) / sqrt(variance + epsilon) * scale + shift``, or `shift` if the divisor is 0.
+    """Return ``(x - mean) / sqrt(variance + epsilon) * scale + shift``, or `shift` if ``variance + epsilon`` is 0.
 
     Args:
         x: Images ``(..., C)``.
         moments: Mean and variance: one value each, or one value per channel.
-        divisor: Number by which the sum of squares is divided instead of the count. If it isn't positive, the variance
-            is 0.
+        divisor: Number by which the sum of squared differences is divided to get the variance, instead of the number of
+            values. If `divisor` isn't positive, the variance is 0.
         epsilon: Value added to the variance.
         scale: Factor after the division.
         shift: Offset that is added last.

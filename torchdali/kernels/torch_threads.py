@@ -2,8 +2,8 @@
 
 If PyTorch splits a sum, a matrix product or a Fourier transform among threads, the last bit may differ from a single
 thread's result. In the threads of pipelines, PyTorch is single-threaded. Calls from other threads are run in a helper
-thread in which PyTorch is single-threaded. So results depend neither on the machine nor on the way in which an operator
-is called.
+thread in which PyTorch is single-threaded. So results don't depend on the machine or on the thread that calls an
+operator.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ P = ParamSpec("P")
 
 def use_one_torch_thread(ready: threading.Barrier) -> None:
     """Make PyTorch single-threaded in the calling thread, which must be new; see `keep_torch_threads`."""
-    torch.get_num_threads()  # must come before the next line
+    torch.get_num_threads()  # required before the next line, see `keep_torch_threads`
     torch.set_num_threads(1)
     ready.wait()
 
@@ -36,10 +36,11 @@ def use_one_torch_thread(ready: threading.Barrier) -> None:
 class keep_torch_threads:
     """Context in which to start threads with single-threaded PyTorch, without changing the caller's setting.
 
-    A call of ``set_num_threads`` changes the default of all threads that haven't made a parallel call yet, which may
-    include the user's main thread. Only the following order avoids this. First the caller reads its own number. Then
-    each new thread reads its number and sets 1. When all new threads have done this, the caller sets the number that it
-    read. Only one caller may do this at a time, because a second caller would read 1.
+    PyTorch has a number of threads for each calling thread. A call of ``set_num_threads`` also changes this number for
+    all threads that haven't made a parallel call yet, which may include the user's main thread. Only the following
+    order avoids this. First the caller reads its number. Then each new thread reads its number and sets it to 1. When
+    all new threads have done this, the caller sets its number to the value that it read. Only one caller may do this at
+    a time, because a second caller would read 1.
 
     Args:
         count: Number of threads that are started.
@@ -72,9 +73,10 @@ def on_one_thread(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Call a function with single-threaded PyTorch, in a helper thread if needed.
+    """Call a function with single-threaded PyTorch, in a helper thread if PyTorch isn't single-threaded in this thread.
 
-    Unless `x` is a plain array in main memory (see `is_plain`), the function is called directly.
+    If `x` is on a device, needs a gradient, or is part of a compiled graph or transform, the function is called
+    directly.
     """
     if torch.get_num_threads() == 1 or not is_plain(x):
         return function(x, *args, **kwargs)
@@ -83,7 +85,7 @@ def on_one_thread(
 
 @functools.lru_cache(maxsize=1)
 def _helper(process: int) -> ThreadPoolExecutor:
-    """Return the helper thread of a process; a forked process cannot use its parent's thread."""
+    """Return the helper thread of a process. A forked process cannot use its parent's helper thread."""
     with keep_torch_threads(1) as ready:
         helper = ThreadPoolExecutor(1, "torchdali-one", use_one_torch_thread, (ready,))
         helper.submit(int)  # starts the thread

@@ -43,7 +43,7 @@ def _shift_right(x: Tensor, n: Tensor) -> Tensor:
 def _divide(x: Tensor, y: Tensor) -> Tensor:
     """Divide unsigned numbers.
 
-    Half of the dividend fits int64. Twice the quotient of this half is the result, or one less.
+    Half of the dividend fits int64. Twice the quotient of this half is the result, or one less than the result.
     """
     if bool((y == 0).any()):
         raise ValueError("integer division by zero")
@@ -88,6 +88,6 @@ def compare_mixed(name: str, unsigned_first: bool, x: Tensor, y: Tensor) -> Tens
         return compare_mixed(_MIRRORED[name], True, y, x)
     if name in ("ne", "ge"):
         return compare_mixed("eq" if name == "ne" else "lt", True, x, y).logical_not()
-    fits = x >= 0  # the unsigned number fits int64; otherwise it is above all signed numbers
+    fits = x >= 0  # True if the unsigned number fits int64; a number that doesn't fit is above all signed numbers
     compared: Tensor = getattr(torch, name)(x, y)
     return compared & fits if name in ("eq", "lt", "le") else compared | fits.logical_not()

@@ -1,4 +1,4 @@
-"""Compute the positions of windows in a tensor, and cut windows out, also if they reach outside of the tensor."""
+"""Compute the positions of windows in a tensor, and cut windows out. Windows may reach outside of the tensor."""
 
 from __future__ import annotations
 
@@ -87,18 +87,18 @@ _EXTENSIONS = {
 _OTHERS = ("error", "trim_to_shape")
 
 POLICIES = (*_OTHERS, *(name for name, first in _EXTENSIONS.items() if first == "pad"))
-"""Names of all policies for windows that reach outside of the tensor, except policies that repeat its pixels."""
+"""Names of the policies for windows that reach outside of the tensor, without the policies that repeat its pixels."""
 
 BORDER_POLICIES = (*_OTHERS, *_EXTENSIONS)
 """Names of all policies for windows that reach outside of the tensor."""
 
 
 def out_of_bounds(policy: str, borders: bool = True) -> str:
-    """Return the main name of a policy for windows that reach outside, such as "clamp" for "edge".
+    """Replace a synonym of a policy's name by the policy's main name: "edge" by "clamp", for example.
 
     Args:
-        policy: Policy: "error", "pad", "trim_to_shape", or a policy that repeats pixels of the tensor ("clamp", "wrap",
-            "reflect_101" or "reflect_1001"); or a synonym of one of these names.
+        policy: One of the names "error", "pad" or "trim_to_shape"; one of "clamp", "wrap", "reflect_101" or
+            "reflect_1001", which repeat pixels of the tensor; or a synonym of one of these names.
         borders: True to allow the policies that repeat pixels.
 
     Raises:
@@ -124,21 +124,21 @@ def cut(
     channel: int = -1,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Cut a window out of a tensor; the result is a view if the window is inside and the dtype is kept.
+    """Cut a window out of a tensor. If the window is inside the tensor and the dtype is kept, the result is a view.
 
     Args:
         x: Tensor of any shape.
         axes: Axes that are cut.
         starts: Index of the window's first element, one per axis; may be negative.
         extents: Number of the window's elements, one per axis.
-        policy: Policy for windows that reach outside; see `out_of_bounds`.
+        policy: Policy for windows that reach outside of the tensor; see `out_of_bounds`.
         fill: Fill values: empty for 0, one value, or one value per channel.
         channel: Axis of the channels, for ``fill``; -1 for no channel axis.
         dtype: Dtype of the result, converted by truncation; None for the dtype of ``x``.
 
     Raises:
-        RuntimeError: the window reaches outside and the policy is ``"error"``, the policy is unknown, or the number of
-            fill values is wrong.
+        RuntimeError: the window reaches outside of the tensor and the policy is ``"error"``, the policy is unknown, or
+            the number of fill values is wrong.
     """
     policy = out_of_bounds(policy)
     if policy in ("error", "pad", "trim_to_shape"):
@@ -160,17 +160,17 @@ def cut(
 def meet(
     x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
 ) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
-    """Return the part of a tensor that is inside a window, the result's shape, and the part's position in the result.
+    """Return the intersection of a tensor and a window, the cut's shape, and the intersection's position in the cut.
 
-    The part is a view. The position is None if the window is inside the tensor or is trimmed, because the part is then
-    the whole result.
+    The cut is the result of `cut`. The intersection is a view. If the window is inside the tensor, or the policy is
+    ``"trim_to_shape"``, the intersection is the whole cut, and the position is None.
 
     Args:
         x, axes, starts, extents: See `cut`.
         policy: ``"error"``, ``"pad"`` or ``"trim_to_shape"``.
 
     Raises:
-        RuntimeError: the window reaches outside and the policy is ``"error"``.
+        RuntimeError: the window reaches outside of the tensor and the policy is ``"error"``.
     """
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         if start < 0 or start + extent > x.shape[axis]:
@@ -195,7 +195,8 @@ def _meet_outside(
         low = min(max(start, 0), x.shape[axis])
         high = max(min(start + extent, x.shape[axis]), low)
         x = x.narrow(axis, low, high - low)
-        # If the window is completely outside, the part is empty, but its position must still be inside the window.
+        # If the window is completely outside of the tensor, the intersection is empty, but its position must still be
+        # inside the window.
         offset = min(max(low - start, 0), extent)
         place[axis] = slice(offset, offset + high - low)
         shape[axis] = extent
@@ -279,7 +280,7 @@ def fill_number(value: float, dtype: torch.dtype) -> float | int:
     if dtype == torch.bool:
         return value != 0
     bits = dtype.itemsize * 8
-    # The processor converts to 32 or 64 bits; values out of this range become the smallest integer.
+    # The processor converts floats to integers of 32 or 64 bits. Values that don't fit become the smallest integer.
     held = torch.int32 if bits < 32 or dtype == torch.int32 else torch.int64
     low, high = integer_limits(held)
     number = int(value) if low <= value <= high else low

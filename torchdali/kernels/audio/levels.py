@@ -21,7 +21,7 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
     Args:
         x: float32 tensor of any shape.
         multiplier: Factor of the logarithm.
-        reference: Value that corresponds to 0 dB. If None, the largest value of `x`, or 1 if no value is positive.
+        reference: Value that corresponds to 0 dB. None uses the largest value of `x`, or 1 if no value is positive.
         cutoff: Minimum of the result, in decibels.
     """
     if is_plain(x):
@@ -48,7 +48,8 @@ def decibels_of_rows(
         x: Rows of all samples, ``(n, size)`` float32.
         counts: Number of rows of each sample, at least 1.
         multiplier, cutoff: See `decibels`.
-        reference: Value that corresponds to 0 dB. If None, the largest value of each sample.
+        reference: Value that corresponds to 0 dB. None uses the largest value of each sample, or 1 if no value of the
+            sample is positive.
     """
     least = _least(multiplier, cutoff)
     values = x.numpy()
@@ -86,7 +87,7 @@ def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) ->
     sums = torch.zeros(samples + 1, dtype=torch.float64, device=x.device)
     torch.cumsum(x.double().square(), 0, out=sums[1:])
     power = (sums[window:] - sums[:-window]) / window
-    if cutoff < -100.0:  # rounding errors of the cumulative sums would exceed the cutoff
+    if cutoff < -100.0:  # rounding errors may exceed this cutoff, so windows of zeros are excluded
         power = power * (_sounding(x, window) > 0)
     level = reference if reference is not None else float(power.max())
     loud = (power >= level * 10.0 ** (cutoff / 10.0)).nonzero()

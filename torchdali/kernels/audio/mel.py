@@ -1,7 +1,7 @@
 """Triangular filters on the mel scale.
 
-Two formulas for the scale are supported. M. Slaney, Auditory Toolbox, Interval Research 1998-010: linear below 1 kHz,
-logarithmic above. S. Young et al., The HTK Book: ``mel = 1127 ln(1 + f / 700)``.
+Two formulas for the scale are supported. "slaney" (M. Slaney, Auditory Toolbox, Interval Research 1998-010) is linear
+below 1 kHz and logarithmic above. "htk" (S. Young et al., The HTK Book) is ``mel = 1127 ln(1 + f / 700)``.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ def mel_filters(
     return torch.from_numpy(triangles.astype(np.float32)).to(device)
 
 
-_COLUMNS = 16  # in smaller BLAS products, the last bit of a column may depend on the number of columns
+_COLUMNS = 16  # with fewer columns, the last bit of a BLAS product may depend on the number of columns
 
 
 def apply_filters(x: Tensor, filters: Tensor, axis: int) -> Tensor:
-    """Multiply an axis of a tensor by a matrix; the axis of the result has one value per row of the matrix."""
+    """Multiply an axis of a tensor by a matrix. In the result, this axis has one value per row of the matrix."""
     return on_one_thread(_apply, x, filters, axis)
 
 

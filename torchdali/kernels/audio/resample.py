@@ -1,8 +1,12 @@
 """Audio resampling with a sinc filter and a Hann window.
 
-``y[n] = sum over i of x[i] * w(i - n * in_rate / out_rate)``, where ``w(t) = sinc(t) * (1 + cos(pi t / L)) / 2`` for
-``|t| < L``, else 0. As in DALI, the function ``w`` is interpolated linearly in a table with 32 values per sample. The
-filter isn't widened if the rate decreases, so frequencies above the new Nyquist frequency aren't removed.
+The output is ``y[n] = sum over i of x[i] * w(i - n * in_rate / out_rate)``. The weight function is ``w(t) = sinc(t) *
+(1 + cos(pi t / L)) / 2`` for ``|t| < L``, else 0. As in DALI, this function is interpolated linearly in a table with 32
+values per sample. The filter isn't widened if the rate decreases, so frequencies above the new Nyquist frequency aren't
+removed.
+
+The position of an output sample between two input samples determines its weights. If the ratio of the rates is a
+fraction of small integers, the positions and the weights repeat with a period.
 
 Source: J. O. Smith, "Digital Audio Resampling", ccrma.stanford.edu/~jos/resample.
 """
@@ -26,13 +30,13 @@ from torchdali.kernels.torch_threads import on_one_thread
 __all__ = ["lobes", "resample", "resampled_length"]
 
 _STEPS = 32  # table values per sample
-_PHASES = 512  # maximum period, in output samples, at which each output of a period has its own weights
-_NEAR_PHASES = 64  # the same maximum for ratios that must be rounded to get a period
-_STRIDE = 512  # maximum period in input samples; longer periods have mostly zero weights
+_PHASES = 512  # maximum period in output samples
+_NEAR_PHASES = 64  # maximum period in output samples if the ratio must be rounded to get a period
+_STRIDE = 512  # maximum period in input samples; with longer periods, most of the weights would be 0
 _DRIFT = 2e-4  # maximum error of a position, in samples
-_PLACES = 8192  # positions between two samples, if there is no period; for noise, the error is about 1e-4 of the peak
-_VECTOR = 8  # the native table's weights per position are padded to a multiple of this
-_BLOCK = 4096  # output samples per step, so that their windows stay in the cache
+_PLACES = 8192  # positions between two samples if there is no period; for noise, the error is about 1e-4 of the peak
+_VECTOR = 8  # for the native library, the number of weights per position is padded to a multiple of 8
+_BLOCK = 4096  # output samples that are computed in one step; the input samples that they read fit into the cache
 
 
 def lobes(quality: float) -> int:
@@ -76,7 +80,7 @@ def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: f
 
 @functools.lru_cache(maxsize=64)
 def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
-    """Return the exact ratio of the rates, and the nearest ratio whose positions repeat after a short period."""
+    """Return the exact ratio of the rates, and the nearest ratio with a short period."""
     exact = Fraction(in_rate) / Fraction(out_rate)
     repeats = exact.denominator <= _PHASES
     return exact, exact if repeats else exact.limit_denominator(_NEAR_PHASES)
@@ -88,7 +92,7 @@ _SIGNAL = struct.Struct("=5Qd")  # same fields as `tdn_signal`
 
 
 def _by_library(native: NativeLibrary, x: Tensor, ratio: float, length: int, half: int) -> Tensor | None:
-    """Resample with the native library, which interpolates the weights linearly; None if the library refuses."""
+    """Resample with the native library; None if the library refuses the signal."""
     result = torch.empty((length, *x.shape[1:]), dtype=torch.float32)
     channels = x.shape[1] if x.ndim == 2 else 1
     signal = _SIGNAL.pack(x.data_ptr(), result.data_ptr(), len(x), length, channels, ratio)
@@ -123,7 +127,7 @@ def _periodic(x: Tensor, stride: int, phases: int, length: int, half: int) -> Te
 
 
 def _strided_products(x: Tensor, weights: Tensor, stride: int, steps: int) -> Tensor:
-    """Return the products of windows and weights, ``(..., steps, phases)``; a window starts every `stride` samples."""
+    """Return the products ``(..., steps, phases)`` of windows and weights. One window starts every `stride` samples."""
     phases, width = weights.shape
     if phases <= 4 and x.numel() > 1 << 16:
         lines = x.reshape(-1, 1, x.shape[-1])
@@ -134,7 +138,10 @@ def _strided_products(x: Tensor, weights: Tensor, stride: int, steps: int) -> Te
 
 @functools.lru_cache(maxsize=64)
 def _weights(stride: int, phases: int, half: int, dtype: torch.dtype) -> Tensor:
-    """Return the weights of each phase, ``(phases, width)``; the first column belongs to the sample at ``-half``."""
+    """Return the weights ``(phases, width)`` of the output samples of one period.
+
+    The first column has the weights of the input sample that is `half` samples before the period.
+    """
     at = np.arange(phases) * stride
     last = int(at[-1] // phases) + half + 1
     offsets = np.arange(-half, last + 1)[None] - (at / phases)[:, None]
@@ -147,9 +154,9 @@ def _weights(stride: int, phases: int, half: int, dtype: torch.dtype) -> Tensor:
 def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
     """Resample at positions that don't repeat.
 
-    For float32 on the CPU, each output uses the weights of the nearest of 8192 positions between two samples. On other
-    devices, for other dtypes, or if gradients are needed, each output is interpolated between the results at the two
-    nearest of 32 positions.
+    For float32 on the CPU without gradients, each output sample has the weights of the nearest of 8192 positions
+    between two input samples. Otherwise each output sample is interpolated between the results at the two nearest of 32
+    positions.
     """
     padded = torch.nn.functional.pad(x, (half - 1, half + 1))
     if not is_plain(x) or x.dtype != torch.float32:
@@ -163,11 +170,11 @@ def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
 
 
 def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Array, Array]:
-    """Return the positions of outputs `start` to `end` in the input.
+    """Return the positions of the output samples `start` to `end` in the input.
 
     Returns:
-        Index of the preceding sample, number of whole steps of 1/32 sample after it, and the rest as a fraction of a
-        step.
+        Index of the preceding input sample, number of whole steps of 1/32 sample from this input sample to the
+        position, and the remaining distance as a fraction of a step.
     """
     fine: Array = np.arange(start, end) * ratio
     whole: Array = np.minimum(fine.astype(np.int64), samples - 1)
@@ -179,12 +186,12 @@ def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Ar
 
 
 def _gather(padded: Array, ratio: float, start: int, samples: int, half: int, out: Array) -> None:
-    """Compute outputs as sums of the surrounding samples, with the weights of the nearest position of `_fine_table`.
+    """Compute output samples with the weights of the nearest positions in `_fine_table`.
 
     Args:
         padded: Padded input; sample i of the input is at index ``i + half - 1``.
         ratio: Input samples per output sample.
-        start: Index of the first output.
+        start: Index of the first output sample.
         half: Half the width of the window.
     """
     fine: Array = np.arange(start, start + len(out)) * ratio
@@ -215,7 +222,10 @@ def _fine_table(half: int) -> Array:
 
 
 def _all_places(padded: Tensor, ratio: float, length: int, samples: int, half: int) -> Tensor:
-    """Compute all 33 positions between two samples, and interpolate the outputs; on any device, with gradients."""
+    """Compute results at 33 positions between any two input samples, and interpolate the output samples.
+
+    This works on any device and supports gradients.
+    """
     whole, phase, fine = _places(ratio, 0, length, samples)
     windows = padded.unfold(-1, 2 * half, 1)
     table = _phase_table(half, padded.dtype).to(padded.device)
@@ -238,7 +248,7 @@ def _phase_table(half: int, dtype: torch.dtype) -> Tensor:
 
 
 def _window_at(offsets: npt.NDArray[np.float64], half: int) -> npt.NDArray[np.float32]:
-    """Return the windowed sinc at distances in samples, interpolated in its table."""
+    """Return the values of the weight function at distances in samples, interpolated in its table."""
     table = _window(half)
     at = np.clip(offsets * _STEPS + half * _STEPS, 0, len(table) - 1)
     low = np.minimum(at.astype(np.int64), len(table) - 2)
@@ -248,7 +258,7 @@ def _window_at(offsets: npt.NDArray[np.float64], half: int) -> npt.NDArray[np.fl
 
 @functools.lru_cache(maxsize=16)
 def _window(half: int) -> npt.NDArray[np.float64]:
-    """Return the table of the windowed sinc; as in DALI, the Hann window is a little wider than the table."""
+    """Return the table of the weight function. As in DALI, the Hann window is a little wider than the table."""
     size = 2 * half * _STEPS + 1
     place = np.arange(size) - half * _STEPS
     envelope = 0.5 * (1.0 + np.cos(np.pi * place * 2.0 / size))

@@ -1,4 +1,4 @@
-"""Convert audio samples between dtypes, scaled so that the full range of a dtype becomes the other's full range.
+"""Convert audio samples between dtypes, and scale them from the full range of one dtype to the other's full range.
 
 Silence is 0 in signed dtypes, and the middle of the range in unsigned dtypes. Floats range from -1 to 1.
 """
@@ -14,7 +14,7 @@ __all__ = ["from_unit", "on_scale_of"]
 
 
 def on_scale_of(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Convert samples to float32 values in the range of a dtype; samples of this dtype keep their values."""
+    """Convert samples to float32 values in the range of a dtype. If `x` has this dtype, the values don't change."""
     if x.dtype == dtype:
         return x.to(torch.float32)
     return _scale(_to_unit(x), dtype)

@@ -1,4 +1,7 @@
-"""Compute magnitude and power spectra of an axis, and spectrograms: the spectra of a signal's overlapping windows."""
+"""Compute magnitude and power spectra of an axis, and spectrograms.
+
+A spectrogram consists of the spectra of a signal's overlapping windows.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ def number_of_windows(samples: int, length: int, step: int, centered: bool) -> i
 
 
 def power_spectrum(x: Tensor, size: int, axis: int, power: int) -> Tensor:
-    """Return the power (``power=2``) or magnitude spectrum (1) of an axis, which is cut or padded to `size`."""
+    """Return the power spectrum (``power=2``) or magnitude spectrum (``power=1``) of an axis.
+
+    The axis is cut or padded to `size`.
+    """
     return _modulus(on_one_thread(torch.fft.rfft, x, size, axis), power)
 
 
@@ -52,7 +58,7 @@ def spectrogram(
         step: Number of samples from the start of one window to the start of the next.
         power: 2 for squared magnitudes, 1 for magnitudes.
         centered: True to center the first window on the first sample, and to pad the signal at both ends.
-        reflected: True if the padding mirrors the signal without repeating its edge, False if it is zeros.
+        reflected: True to pad by mirroring the signal without repeating its edge, False to pad with zeros.
 
     Returns:
         ``(..., windows, size // 2 + 1)`` float32.
@@ -68,7 +74,7 @@ def spectrogram(
     return _modulus(on_one_thread(torch.fft.rfft, frames, size), power)
 
 
-_BLOCK = 1 << 20  # bytes of windows that one call transforms: large for few calls, but small enough for the cache
+_BLOCK = 1 << 20  # bytes of windows that are transformed in one call; this many bytes fit into the cache
 
 
 def spectrograms(
@@ -84,8 +90,8 @@ def spectrograms(
     """Compute the spectrograms of several signals, each with at least one window; see `spectrogram`.
 
     Returns:
-        The spectra of all windows of all signals, ``(windows, size // 2 + 1)``, bit-identical to `spectrogram`; and the
-        number of windows of each signal.
+        The spectra ``(windows, size // 2 + 1)`` of all windows of all signals, and the number of windows of each
+        signal. The spectra are bit-identical to the results of `spectrogram`.
     """
     length = len(window)
     counts = [number_of_windows(len(x), length, step, centered) for x in signals]
@@ -113,7 +119,7 @@ def _transform(frames: Tensor, out: Array, power: int) -> None:
 
 
 def _modulus(spectrum: Tensor, power: int, out: Array | None = None) -> Tensor:
-    """Return squared magnitudes or magnitudes of a complex spectrum; the spectrum may be overwritten."""
+    """Return squared magnitudes or magnitudes of a complex spectrum. The spectrum may be overwritten."""
     if not is_plain(spectrum):
         return torch.view_as_real(spectrum).square().sum(-1) if power == 2 else spectrum.abs()
     parts = torch.view_as_real(spectrum).numpy()
@@ -137,9 +143,9 @@ def _pad_signals(x: Tensor, before: int, total: int, reflected: bool) -> Tensor:
 
 
 def _mirror_indices(samples: int, before: int, total: int) -> Tensor:
-    """Return the indices with which a signal is extended to `total` samples by mirroring it at its ends.
+    """Return the indices that extend a signal to `total` samples by mirroring the signal at its ends.
 
-    The first index belongs to the position `before` samples before the signal. A short signal is mirrored repeatedly.
+    The extended signal starts `before` samples before the signal. A short signal is mirrored repeatedly.
     """
     at = torch.arange(-before, total - before)
     if samples == 1:

@@ -1,6 +1,6 @@
 """Search for random windows that keep enough of the boxes in an image, for a whole batch in one call.
 
-SSD is trained with crops of this kind (Liu et al., "SSD: Single Shot MultiBox Detector", 2016).
+The object detector SSD is trained with crops at these windows (Liu et al., "SSD: Single Shot MultiBox Detector", 2016).
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from torchdali.kernels.memory import Array
 __all__ = ["FEW", "FIRST", "MOST", "Boxes", "Rules", "Windows", "keep_boxes", "move_boxes", "search"]
 
 Draw = Callable[[Array, int, int], Array]
-"""Function of sample indices, first attempt and exclusive last attempt. It returns random numbers in [0, 1),
-``(1 + 2 d, samples, attempts)``, for windows with d axes."""
+"""Function that returns random numbers in [0, 1) for the attempts of a search. Its arguments are the samples' indices,
+the index of the first attempt, and the exclusive end of the attempts. For windows with d axes, the result's shape is
+``(1 + 2 d, samples, attempts)``."""
 
 MOST = 100_000
 """Number of attempts after which an unlimited search raises an error."""
 FIRST, FEW = 16, 4
-"""Number of attempts in the first call of `Draw`: FEW if it is enough that one box reaches the threshold, because a
-window is then found soon; else FIRST."""
+"""Number of attempts in the first call of `Draw`. FEW is used if only one box must reach the threshold, because the
+search then finds a window soon. Otherwise FIRST is used."""
 _CHUNK = 1024
 _ANY = np.ones((1, 1), np.bool_)
 _SLACK = 1e-4  # relative tolerance for fixed ratios
@@ -35,20 +36,21 @@ _SLACK = 1e-4  # relative tolerance for fixed ratios
 class Rules:
     """Conditions that a window must meet, and the limits of the search.
 
-    A round is a number of attempts to draw a window with the same threshold.
+    A search consists of rounds. Each round chooses a random threshold for the overlap of a window with the boxes, and
+    then makes several attempts to find a random window that reaches this threshold.
 
     Attributes:
-        thresholds: Thresholds; each round draws one of them.
-        no_crop: True if a round may draw the whole image instead of a threshold.
+        thresholds: Thresholds from which each round chooses one.
+        no_crop: True if a round may choose the whole image as the window, instead of a threshold.
         scaling: Minimum and maximum extent of a window on each axis, as fractions of the image's extent.
-        ratios: Allowed ratios of two extents in pixels, each as ``(axis, axis, minimum, maximum)``.
+        ratios: Limits for the ratios of a window's extents in pixels, each as ``(axis, other axis, minimum, maximum)``.
         attempts: Number of attempts per round.
-        total: Number of attempts, rounded up to whole rounds, after which the search ends with the best window; None
-            for no limit.
+        total: Limit of the number of attempts, rounded up to a multiple of `attempts`. At the limit, the search returns
+            the best window. None for no limit.
         overlap: True if a threshold is a minimum for the visible share of a box, False if it is a minimum for the
             intersection over union of box and window.
         every: True if all boxes must reach the threshold, False if one box is enough.
-        insist: True to continue a round after a window that reaches the threshold but keeps no box.
+        insist: If a window reaches the threshold but keeps no box, True continues the round, and False ends the round.
         prune: Minimum visible share of a box that is kept; None to keep boxes whose center is visible.
     """
 
@@ -65,7 +67,7 @@ class Rules:
 
     @cached_property
     def table(self) -> Array:
-        """Values from which a round draws: the thresholds, and NaN for the whole image."""
+        """Values from which a round chooses: the thresholds, and NaN for the whole image if `no_crop` is True."""
         return np.array([*self.thresholds, *([np.nan] if self.no_crop else [])], np.float32)
 
     @cached_property
@@ -75,7 +77,7 @@ class Rules:
 
     @cached_property
     def ratios_fixed(self) -> bool:
-        """True if a fixed ratio determines some extents, so that they may be outside of `scaling`."""
+        """True if a ratio in `ratios` is fixed. Extents that a fixed ratio determines may be outside of `scaling`."""
         return any(low == high for *_, low, high in self.ratios)
 
 
@@ -84,12 +86,13 @@ class Windows:
     """The window of each sample.
 
     Attributes:
-        start: Starts ``(batch, d)`` as fractions of the image; in pixels if the window's extents were passed in pixels.
-        extent: Extents ``(batch, d)``, in the same unit.
+        start: Starts ``(batch, d)`` as fractions of the image, or in pixels if `search` received the windows' extents
+            in pixels.
+        extent: Extents ``(batch, d)``, in the unit of `start`.
         whole: ``(batch,)``: True if the window is the whole image, so that all boxes are kept.
         settled: ``(batch,)``: True if the window meets all conditions.
-        scores: ``(batch,)``: for a sample without a valid window, the score of its best window, or -1 if no window had
-            allowed ratios.
+        scores: ``(batch,)``: for a sample without a window that meets all conditions, the score of its best window, or
+            -1 if no window had allowed ratios.
     """
 
     start: Array
@@ -118,38 +121,41 @@ class Boxes:
         if not self.counts.all():
             places = np.where(self.counts, places, 0)
         self.padded: Array | None = None
-        """Starts and ends ``(2, d, boxes, batch)``, padded with copies of each sample's last box, or None."""
+        """Starts and ends ``(2, d, boxes, batch)``, padded with copies of each sample's last box. None if the batch has
+        no boxes."""
         if len(low):
             numbers = np.concatenate((low.T, high.T)).take(places, axis=1)
             self.padded = numbers.reshape(2, low.shape[1], *places.shape)
         self.empty = self.counts == 0
 
     def of(self, samples: Array) -> tuple[Array, Array]:
-        """Return starts and ends ``(d, boxes, n)`` of the boxes of some samples."""
+        """Return starts and ends ``(d, boxes, n)`` of the padded boxes of n samples."""
         assert self.padded is not None
         low, high = self.padded.take(samples, axis=3)
         return low, high
 
 
 def search(boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, crops: Array | None = None) -> Windows:
-    """Search a window for each sample.
+    """Search for a random window for each sample.
 
-    Each round draws a threshold or the whole image, and each attempt of the round draws a window. A round ends with the
-    first window that has allowed ratios and reaches the threshold. If this window keeps at least one box, it is the
-    result; otherwise the next round follows.
+    Each round chooses a threshold or the whole image, and each attempt of the round chooses a window. A round ends with
+    the first window that has allowed ratios and reaches the threshold. If this window keeps at least one box, the
+    search returns the window. Otherwise the next round starts.
 
-    If a limited search ends without a result, the result is the best window of the attempts since a window last reached
-    its threshold (of all attempts, if none did). If no window had allowed ratios, the result is an empty window.
+    If the number of attempts is limited and no attempt succeeds, the search returns the window with the best score. If
+    a window reached its threshold but kept no box, attempts before this window don't count. If no window had allowed
+    ratios, the search returns an empty window.
 
     Args:
         boxes: Boxes, as fractions of the image.
-        rules: Conditions and limits.
-        draw: Returns random numbers. An attempt's numbers must not depend on how the attempts are split into calls.
+        rules: Conditions and limits of the search.
+        draw: Function that returns random numbers, see `Draw`. The numbers of an attempt must not depend on which
+            attempts are requested in the same call.
         sizes: Extents ``(batch, d)`` of the images, in pixels.
-        crops: Extents ``(batch, d)`` of the windows, in pixels; None to draw the extents.
+        crops: Extents ``(batch, d)`` of the windows, in pixels; None to choose the extents at random.
 
     Raises:
-        RuntimeError: no window fits, and the search has no limit.
+        RuntimeError: no window meets the conditions, and the number of attempts isn't limited.
     """
     count, axes = len(boxes.counts), boxes.low.shape[1]
     state = _SearchState(count, axes, _Thresholds(boxes, rules, crops is not None))
@@ -184,14 +190,14 @@ def _columns(values: Array | None, samples: Array) -> Array | None:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Windows of several attempts; all arrays are ``(d, samples, attempts)``, `allowed` is ``(samples, attempts)``.
+    """Windows of several attempts, in arrays of the shape ``(d, samples, attempts)``.
 
     Attributes:
         low: Starts, as fractions of the image.
         high: Ends, as fractions of the image.
         start: Starts in the unit of the result: fractions or pixels.
         extent: Extents in the unit of the result.
-        allowed: True for windows with allowed ratios of extents.
+        allowed: ``(samples, attempts)``: True for windows with allowed ratios of extents.
     """
 
     low: Array
@@ -201,7 +207,7 @@ class _Candidates:
     allowed: Array
 
     def ends(self, chosen: Array) -> tuple[Array, Array]:
-        """Return starts and ends ``(d, n)`` of the windows at these indices into the flattened samples and attempts."""
+        """Return starts and ends ``(d, n)`` of n windows. `chosen` has their indices in the flattened attempts."""
         low, high = (each.reshape(len(each), -1)[:, chosen] for each in (self.low, self.high))
         return low, high
 
@@ -258,7 +264,7 @@ def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[
 
 
 class _Thresholds:
-    """The thresholds from which each sample's rounds draw; NaN represents the whole image.
+    """The thresholds from which each sample's rounds choose; NaN represents the whole image.
 
     An unlimited search omits thresholds that no window can reach, because their rounds would never find a window.
     """
@@ -288,7 +294,7 @@ class _Thresholds:
 
 
 def _reachable(boxes: Boxes, rules: Rules) -> Array:
-    """Return a mask ``(batch, thresholds)`` of the thresholds that a window can reach, judging by the boxes' areas.
+    """Return a mask ``(batch, thresholds)`` of the thresholds that a window can reach, estimated from the boxes' areas.
 
     The intersection over union of two boxes is at most the smaller area divided by the larger area.
     """
@@ -310,7 +316,7 @@ def _reachable(boxes: Boxes, rules: Rules) -> Array:
 
 
 class _SearchState:
-    """State of a search: the result or the best window so far of each sample."""
+    """State of a search: each sample's result, or its best window so far."""
 
     def __init__(self, count: int, axes: int, thresholds: _Thresholds) -> None:
         self.start = np.zeros((count, axes), np.float32)
@@ -332,13 +338,13 @@ class _SearchState:
         boxes: Boxes,
         rules: Rules,
     ) -> Array:
-        """Store the first valid window of each sample, or the best window if none is valid.
+        """Store each sample's first window that meets all conditions, or its best window if no window does.
 
         Args:
             samples: Indices of the samples.
             candidates: Windows of the samples' next attempts.
             draws: Random numbers ``(samples, attempts)`` that choose the thresholds.
-            begin: Index of the first attempt.
+            begin: Index of the first attempt in `candidates`.
 
         Returns:
             Indices of the samples that need more attempts.
@@ -348,7 +354,7 @@ class _SearchState:
         starts = (attempts + begin) // rules.attempts * rules.attempts - begin
         thresholds = self._follow(samples, draws, starts, rules)
         whole = _first(np.isnan(thresholds))
-        # Attempts after a round that drew the whole image are skipped, so only a few windows per sample remain.
+        # A round that chooses the whole image ends the sample's search, so later attempts needn't be scored.
         tried = ((attempts < whole[:, None]) & candidates.allowed).ravel().nonzero()[0]
         owners = samples[tried // count]
         windows = candidates.ends(tried)
@@ -383,7 +389,7 @@ class _SearchState:
         return samples[rest]
 
     def _follow(self, samples: Array, draws: Array, starts: Array, rules: Rules) -> Array:
-        """Return the threshold of each attempt, ``(samples, attempts)``; `starts` are the first attempts of rounds."""
+        """Return the threshold ``(samples, attempts)`` of each attempt. `starts` has the first attempt of its round."""
         if rules.attempts == 1:
             return self._thresholds.draw(samples, draws)
         thresholds = self._thresholds.draw(samples, draws[:, np.maximum(starts, 0)])
@@ -393,7 +399,7 @@ class _SearchState:
         return thresholds
 
     def _find_ended(self, samples: Array, enough: Array, starts: Array) -> Array:
-        """Return a mask of the attempts that are skipped, because an earlier attempt ended their round."""
+        """Return a mask of the attempts to skip because an earlier attempt ended their round."""
         before = enough.cumsum(1) - enough
         over: Array = before > before[:, np.maximum(starts, 0)]
         if starts[0] < 0:
@@ -435,7 +441,9 @@ Ends = tuple[Array, Array]
 
 
 def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
-    """Return the scores of windows ``(d, n)``: the overlap with all boxes or with the best box; see `Rules`.
+    """Return the scores ``(n,)`` of windows ``(d, n)``.
+
+    A score is the window's smallest overlap with a box if `rules.every` is True, else its largest overlap.
 
     Args:
         windows: Starts and ends of the windows.
@@ -450,7 +458,7 @@ def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
 
 
 def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Rules) -> Array:
-    """Return a mask of the windows at the indices `good` that keep a box, or belong to a sample without boxes."""
+    """Return which of the windows at the indices `good` keep a box, or belong to a sample without boxes."""
     if boxes.padded is None:
         return np.ones(len(good), np.bool_)
     owners = owners[good]
@@ -461,7 +469,7 @@ def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Ru
 
 
 def _beside(windows: Ends) -> Ends:
-    """Return windows ``(d, n)`` with an axis for the boxes, to broadcast with ``(d, boxes, n)``."""
+    """Add an axis to windows ``(d, n)``, so that they broadcast with boxes ``(d, boxes, n)``."""
     return windows[0][:, None], windows[1][:, None]
 
 
@@ -525,7 +533,7 @@ def move_boxes(boxes: Boxes, places: Array, low: Array, high: Array, whole: Arra
         places: Indices of the boxes to convert.
         low: Starts of the windows ``(batch, d)``, as fractions of the images.
         high: Ends of the windows ``(batch, d)``.
-        whole: ``(batch,)``: True if the window is the whole image; its boxes are returned unchanged.
+        whole: ``(batch,)``: True if the window is the whole image. The sample's boxes are then returned unchanged.
 
     Returns:
         Starts and ends of the boxes, ``(n, d)`` each.

@@ -1,4 +1,4 @@
-"""Match boxes with anchors, to train single-shot detectors."""
+"""Match boxes with anchors (the boxes that a single-shot detector starts from), to train the detector."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Anchors:
 def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Array]:
     """Match anchors with boxes (Liu et al., "SSD: Single Shot MultiBox Detector", 2016).
 
-    An anchor is matched with the box with which it has the largest intersection over union, if this ratio is above a
-    threshold. Each box is also matched with its best anchor, regardless of the threshold. Among equal candidates, the
-    last one is chosen.
+    For each anchor, the box with the largest intersection over union is found. If this ratio is above a threshold, the
+    box is the anchor's match. In addition, each box is matched with the anchor with the largest ratio, regardless of
+    the threshold. Among boxes or anchors with equal ratios, the last one is chosen.
 
     Args:
         boxes: Boxes ``(N, 4)``: left, top, right and bottom; N > 0.
-        criteria: The threshold.
+        criteria: Threshold for the intersection over union.
 
     Returns:
         Indices of the matched anchors, ``(K,)``, and indices of their boxes, ``(K,)``.
@@ -62,7 +62,7 @@ def _overlap(boxes: Array, anchors: Anchors) -> Array:
     """Return the intersection over union of boxes and reversed anchors, ``(N, M)``; undefined values are 0."""
     corners = boxes.T[:, :, None]
     area = (corners[2] - corners[0]) * (corners[3] - corners[1])
-    # PyTorch is faster for the large arrays. NumPy is used for small arrays, because it keeps the GIL.
+    # PyTorch is faster for large arrays. NumPy is used for small arrays, because NumPy keeps the GIL.
     memory = torch.empty((4, len(boxes), len(anchors)), dtype=torch.float32)
     other, sides = memory.numpy(), memory[2:]
     torch.maximum(torch.from_numpy(corners[:2]), anchors.low, out=memory[:2])

@@ -24,8 +24,8 @@ __all__ = ["affine_each_rgb", "affine_intensities", "affine_intensity", "affine_
 
 Matrix = tuple[tuple[float, ...], ...]
 
-_PIECE = 1 << 16  # pixels of an image that are processed in one step, so that they stay in the cache
-_CACHED = 1 << 19  # elements that `_affine_float` processes in one step
+_PIECE = 1 << 16  # number of pixels that are processed in one step, so that they stay in the CPU's cache
+_CACHED = 1 << 19  # number of elements that `_affine_float` processes in one step
 _LARGEST = 2.0**30  # largest value that OpenCV rounds to bytes correctly
 
 
@@ -35,7 +35,7 @@ _FROM_YIQ = torch.linalg.inv(_TO_YIQ)
 
 
 def affine_intensity(x: Tensor, factor: float, offset: float, dtype: torch.dtype, out: Tensor | None = None) -> Tensor:
-    """Return ``factor * x + offset``, rounded and saturated to a dtype; the result is written to `out` if it fits."""
+    """Return ``factor * x + offset``, rounded and saturated to a dtype. `out` may be used for the result if it fits."""
     if dtype == torch.uint8 and x.dtype == torch.uint8:
         return _affine_bytes(x, factor, offset, out)
     if dtype == torch.float32 and x.dtype != torch.float64 and not (x.requires_grad or in_transform()):
@@ -62,7 +62,7 @@ def affine_intensities(
 
 
 def _each_into(out: Tensor, function: Callable[..., Tensor], x: Tensor, *columns: Sequence[Any]) -> Tensor:
-    """Apply a function to each ``x[i]`` and its arguments; write results to `out`, unless `x` needs a gradient."""
+    """Apply a function to each ``x[i]`` and its arguments. If `x` needs no gradient, write the results to `out`."""
     if x.requires_grad:
         return torch.stack([function(*row, out.dtype) for row in zip(x, *columns, strict=True)])
     for target, *row in zip(out.unbind(0), x.unbind(0), *columns, strict=True):
@@ -76,14 +76,14 @@ _BYTES_TO = (torch.uint8, torch.float32)
 
 
 def _weigh_each(cv2: Any, x: Tensor, numbers: Sequence[tuple[float, float]], out: Tensor) -> None:
-    """Scale the bytes of each ``x[i]`` with OpenCV. NumPy creates the views, because it doesn't release the GIL."""
+    """Scale each uint8 ``x[i]`` with OpenCV. NumPy creates the views, because NumPy keeps the GIL."""
     sources, results = (t.numpy().reshape(len(t), 1, -1) for t in (x.contiguous(), out))
     for row, result, (factor, offset) in zip(sources, results, numbers, strict=True):
         _weigh(cv2, row, factor, offset, result)
 
 
 def _weigh(cv2: Any, row: Bytes, factor: float, offset: float, result: npt.NDArray[Any]) -> None:
-    """Write ``row * factor + offset`` as bytes or floats."""
+    """Write ``row * factor + offset`` to `result`, whose dtype is uint8 or float32."""
     if result.dtype != np.uint8:
         cv2.addWeighted(row, factor, row, 0.0, offset, result, cv2.CV_32F)
         return
@@ -100,10 +100,10 @@ _EVERY_FLOAT = _EVERY.astype(np.float32)
 
 @functools.lru_cache(maxsize=256)
 def _curve(factor: float, offset: float) -> tuple[Bytes, float]:
-    """Return DALI's result for each byte, and an offset with which `cv2.addWeighted` returns the same results.
+    """Return DALI's result for each uint8 value, and a small number to add to `offset` for `cv2.addWeighted`.
 
-    The offset is 0 if there is no such offset. DALI rounds the product and the sum to float32, and then
-    rounds the result to bytes, halves up.
+    With the small number, `cv2.addWeighted` returns the same results as DALI. If no number achieves this, the returned
+    number is 0. DALI rounds the product and the sum to float32, and then rounds the result to uint8, halves up.
     """
     values = _EVERY_FLOAT * np.float32(factor)
     values += np.float32(offset)
@@ -149,12 +149,12 @@ def _affine_bytes(x: Tensor, factor: float, offset: float, out: Tensor | None) -
 
 
 def _weighing(x: Tensor, factor: float, offset: float) -> Any:
-    """Return ``cv2`` if it rounds the scaled bytes correctly, else None."""
+    """Return ``cv2`` if OpenCV is installed and can round the scaled values correctly, else None."""
     return opencv_for(x) if 255 * abs(factor) + abs(offset) < _LARGEST else None
 
 
 def _wide(x: Tensor) -> Tensor:
-    """Convert to the dtype of the computation: float32, as in DALI; float64 is kept."""
+    """Convert to float32, in which DALI also computes. A float64 tensor is returned unchanged."""
     return x if x.dtype == torch.float64 else x.to(torch.float32)
 
 
@@ -247,7 +247,7 @@ def twist_matrix(hue: float, saturation: float, value: float) -> Matrix:
 
 
 def _rotate_chroma() -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Return the three coefficients of each matrix entry: of the value, and of the hue's cosine and sine."""
+    """Return three coefficients for each entry of `twist_matrix`: of the value, of the hue's cosine and of its sine."""
     y, i, q = (torch.outer(_FROM_YIQ[:, k], _TO_YIQ[k]) for k in range(3))
     crossed = torch.outer(_FROM_YIQ[:, 1], _TO_YIQ[2]) - torch.outer(_FROM_YIQ[:, 2], _TO_YIQ[1])
     return tuple(tuple(map(tuple, row)) for row in torch.stack((y, i + q, crossed), -1).tolist())

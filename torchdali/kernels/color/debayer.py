@@ -2,7 +2,7 @@
 
 A pixel's two missing colors are computed from its neighbors. In each 2x2 cell of the mosaic, two opposite corners are
 green. The colors of the other two corners (red and blue, in either order) are called *first* and *third*. If OpenCV is
-installed, its functions are used; their results are the same.
+installed, OpenCV's functions are used instead, with the same results.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ def debayer(mosaic: Tensor, first: tuple[int, int], algorithm: str, out: Tensor)
     Args:
         mosaic: ``(..., H, W)`` uint8 or uint16 (``vng``: uint8 only), H and W even.
         first: Row and column, 0 or 1, of the first color in each 2x2 cell.
-        algorithm: ``bilinear``: the mean of a color's neighbors. ``edgeaware``: the same, but green is the mean of the
-            pair of opposite neighbors that differ less. ``vng``: colors from the directions in which the image changes
-            least (Chang, Cheung and Pang, "Color filter array recovery using a threshold-based variable number of
-            gradients", 1999). ``gray``: the luma of ``bilinear``; the first color is weighted as red.
+        algorithm: One of `ALGORITHMS`. ``bilinear`` computes a missing color as the mean of the neighbors that have
+            this color. ``edgeaware`` does the same, except that green is the mean of the pair of opposite neighbors
+            that differ less. ``vng`` computes colors from the directions in which the image changes least (Chang,
+            Cheung and Pang, "Color filter array recovery using a threshold-based variable number of gradients", 1999).
+            ``gray`` computes the luma of the result of ``bilinear``, and weights the first color as red.
         out: ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray``, to which the result is written. The outermost
-            pixels are copies of their neighbors (except with ``vng``); images with a height or width of 2 become 0.
+            pixels are copies of their neighbors, except with ``vng``. Images with a height or width of 2 become 0.
     """
     run = _by_torch if opencv_for(mosaic) is None else _by_opencv
     if mosaic.dim() == 2:
@@ -82,7 +83,7 @@ def _by_torch(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """Candidates for a missing color at each pixel, depending on where the nearest pixels of this color are.
+    """Values of a color at each pixel, one for each position of the nearest pixels with this color.
 
     Attributes:
         centre: The pixel's own value, if it has the color.
@@ -111,7 +112,7 @@ class _Neighbours:
 
 
 def _place(neighbours: _Neighbours, first: tuple[int, int], out: Tensor) -> None:
-    """Write the three colors of all pixels, separately for each of the four positions in a cell."""
+    """Write the three colors of all pixels, for one of the four positions in a cell after the other."""
     for y, x in itertools.product((0, 1), (0, 1)):
         row, column = y == first[0], x == first[1]
         green = neighbours.cross if row == column else neighbours.centre
@@ -121,7 +122,7 @@ def _place(neighbours: _Neighbours, first: tuple[int, int], out: Tensor) -> None
 
 
 def _sums_around(x: Tensor) -> _Neighbours:
-    """Return sums of neighbors (one, two or four times the color) for all pixels except the outermost."""
+    """Return sums of one, two or four neighbors for all pixels except the outermost pixels."""
     rows, columns = x[:, :-2] + x[:, 2:], x[:-2] + x[2:]
     across, down = rows[1:-1], columns[:, 1:-1]
     return _Neighbours(x[1:-1, 1:-1], across, down, rows[:-2] + rows[2:], across + down)

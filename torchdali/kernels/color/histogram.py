@@ -1,8 +1,8 @@
-"""Histogram equalization of 8-bit images: of the whole image, or by tiles (CLAHE).
+"""Histogram equalization of whole 8-bit images, or of tiles of the images (CLAHE).
 
-A *plane* is one channel of one image. All planes of a call are processed together: 256 times the plane's index is added
-to each value, so that a single histogram and a single table lookup serve all planes. If OpenCV is installed, its
-functions are used instead; their results are the same.
+A *plane* is one channel of one image. All planes of a call are processed together. For this, 256 times the plane's
+index is added to each value, so that a single histogram and a single table lookup serve all planes. If OpenCV is
+installed, OpenCV's functions are used instead, with the same results.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def equalize(image: Tensor, out: Tensor) -> None:
     only one value isn't changed.
 
     Args:
-        image: ``(..., H, W, C)`` uint8; only leading extents may be 0.
+        image: ``(..., H, W, C)`` uint8. H, W and C must be positive.
         out: Tensor of the same shape and dtype, to which the result is written.
     """
     if (cv2 := opencv_for(image)) is not None:
@@ -53,7 +53,7 @@ def _frames(image: Tensor) -> tuple[Tensor, ...]:
 
 
 def _interleave(planes: Tensor, out: Tensor) -> None:
-    """Write planes to the channels of an image, one plane at a time, which is faster than a single call."""
+    """Write planes to the channels of an image. One call per plane is faster than a single call for all planes."""
     for i, plane in enumerate(planes):
         out[..., i] = plane
 
@@ -86,7 +86,7 @@ def _counts(places: Tensor) -> Tensor:
     """Return the histograms ``(rows, 256)`` of rows, from the result of `_places`."""
     if places.is_cpu:
         return torch.bincount(places.flatten(), minlength=_BINS * len(places)).view(-1, _BINS)
-    counts = places.new_zeros(_BINS * len(places), dtype=torch.int64)  # bincount would wait for the device
+    counts = places.new_zeros(_BINS * len(places), dtype=torch.int64)  # `bincount` would wait for the device
     each = counts.new_ones(()).expand(places.numel())
     return counts.scatter_add_(0, places.flatten().to(torch.int64), each).view(-1, _BINS)
 
@@ -119,13 +119,14 @@ def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_
     with values up to ``v``. A pixel's result is interpolated between the results of the four nearest tiles.
 
     Args:
-        image: ``(H, W, C)`` uint8; no extent may be 0. There may be leading axes if OpenCV isn't used, for example on a
-            device.
+        image: ``(H, W, C)`` uint8; all extents must be positive. Leading axes are allowed if OpenCV isn't used, for
+            example on a device.
         out: Tensor of the same shape and dtype, to which the result is written.
-        tiles_y: Number of tiles per column. If the height or width isn't divisible by the number of tiles, the
+        tiles_y: Number of tiles along the height. If the height or width isn't divisible by the number of tiles, the
             image is extended by reflection.
-        tiles_x: Number of tiles per row.
-        clip_limit: Maximum of a bin, in units of the mean bin; 0 or less for no limit.
+        tiles_x: Number of tiles along the width.
+        clip_limit: Maximum number of pixels in a histogram's bin, as a multiple of the mean number; 0 or less for no
+            limit.
     """
     if (cv2 := opencv_for(image)) is not None:
         _tiles_by_opencv(cv2, image.numpy(), out.numpy(), tiles_y, tiles_x, clip_limit)
@@ -152,7 +153,7 @@ def _tiles_by_opencv(cv2: Any, x: _Bytes, out: _Bytes, tiles_y: int, tiles_x: in
 def _whole_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> Tensor:
     """Extend planes by reflection to a whole number of tiles.
 
-    As in OpenCV, if one axis isn't divisible, both axes are extended by at least one pixel.
+    As in OpenCV, if only one axis isn't divisible by its number of tiles, both axes are extended by at least one pixel.
     """
     height, width = planes.shape[1:]
     if height % tiles_y == 0 and width % tiles_x == 0:
@@ -178,7 +179,7 @@ def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
 
 
 def _dealt(rest: Tensor) -> Tensor:
-    """Distribute a remainder of less than one pixel per bin over equidistant bins, starting with the first bin."""
+    """Distribute fewer than 256 pixels, one each, to bins at equal distances, starting with the first bin."""
     step = (_BINS // rest.clamp(min=1)).clamp_(min=1)
     bins = torch.arange(_BINS, device=rest.device)
     return ((bins % step == 0) & (bins // step < rest)).to(rest.dtype)
@@ -205,7 +206,7 @@ def _blend(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequenc
 
 @device_cache(maxsize=64)
 def _neighbours(length: int, tiles: int, extent: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the two nearest tiles of each position on an axis, and the weight of the second of them."""
+    """Return the two nearest tiles of each position on an axis, and the weight of the second tile."""
     inverse = torch.ones((), dtype=torch.float32, device=device) / extent
     place = torch.arange(length, dtype=torch.float32, device=device) * inverse - 0.5
     before = place.floor()

@@ -1,7 +1,7 @@
 """Convert between RGB and 8-bit CIE L*a*b* (white point D65, sRGB primaries).
 
-L is scaled to 0..255; 128 is added to a and b. The conversion to Lab rounds in the same way as OpenCV's tables; the
-conversion to RGB rounds to the nearest level. If OpenCV is installed, it is used for both conversions.
+L is scaled to 0..255, and 128 is added to a and b. The conversion to Lab rounds in the same way as OpenCV's tables. The
+conversion to RGB rounds to the nearest level. If OpenCV is installed, OpenCV is used for both conversions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LEVELS = 255 * 8  # linear intensities are integers from 0 to this value: eight
 
 
 def rgb_to_lab(x: Tensor) -> Tensor:
-    """Convert an image ``(H, W, 3)``, uint8, from RGB to Lab. If OpenCV isn't used, there may be leading axes."""
+    """Convert a uint8 image ``(H, W, 3)`` from RGB to Lab. If OpenCV isn't used, leading axes are allowed."""
     if (cv2 := opencv_for(x)) is not None:
         return torch.from_numpy(cv2.cvtColor(x.contiguous().numpy(), cv2.COLOR_RGB2LAB))
     linear, roots, matrix = _forward_tables(x.device)
@@ -65,7 +65,7 @@ def _forward_tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def lab_to_rgb(lightness: Tensor, lab: Tensor, out: Tensor) -> None:
-    """Convert an image from Lab to RGB, with a new lightness channel; colors that RGB can't represent are clipped.
+    """Convert an image from Lab to RGB, with a new lightness channel. Colors that RGB can't represent are clipped.
 
     Args:
         lightness: New lightness ``(H, W)``, uint8.

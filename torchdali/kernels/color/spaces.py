@@ -17,7 +17,7 @@ __all__ = ["gray", "space_matrix", "swap_red_and_blue"]
 
 
 def swap_red_and_blue(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Exchange the first and the last channel of uint8 pixels ``(..., 3)``; write the result to `out` if it fits."""
+    """Exchange the first and last channel of uint8 pixels ``(..., 3)``. The result is written to `out` if it fits."""
     result = place(out, x.shape, x.dtype, x.device)
     if (cv2 := opencv_for(x)) is None:
         return torch.index_select(x, -1, _backwards(x.device), out=result)
@@ -48,7 +48,7 @@ def gray(x: Tensor, blue_first: bool, out: Tensor | None = None) -> Tensor:
         code = cv2.COLOR_BGR2GRAY if blue_first else cv2.COLOR_RGB2GRAY
         cv2.cvtColor(x.contiguous().view(1, -1, 3).numpy(), code, result.view(1, -1).numpy())
         return result
-    # float32 is exact here: the products are multiples of 2**-15 below 256.
+    # float32 represents the products exactly, because they are multiples of 2**-15 below 256.
     luma = torch.mv(x.reshape(-1, 3).to(torch.float32), _gray_steps(blue_first, x.device))
     return result.copy_(luma.add_(0.5).to(torch.int16).view(result.shape))
 

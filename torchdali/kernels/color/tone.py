@@ -1,6 +1,7 @@
 """Change the tones of 8-bit images: contrast stretching, contrast around the mean, and solarization.
 
-PyTorch compares bytes slowly, but clamps them fast. So ``x >= t`` is computed as ``x.clamp(t - 1, t) - (t - 1)``.
+PyTorch compares uint8 values slowly, but clamps them fast. So ``x >= t`` is computed as
+``x.clamp(t - 1, t) - (t - 1)``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LUMA = (0.299, 0.587, 0.114)
-_BELOW_HALF = 0.49999997  # adding this and truncating rounds
+_BELOW_HALF = 0.49999997  # added before a truncation, so that the truncation rounds
 
 
 def stretch(image: Tensor) -> Tensor:
@@ -49,7 +50,7 @@ def contrast_around_mean(image: Tensor, factor: float) -> Tensor:
 
 
 def solarize(image: Tensor, threshold: int) -> Tensor:
-    """Invert the bytes that aren't below a threshold: ``255 - in`` where ``in >= threshold``."""
+    """Invert the uint8 values that aren't below a threshold: ``255 - in`` where ``in >= threshold``."""
     if threshold <= 0:
         return 255 - image
     if threshold > 255:
@@ -59,7 +60,7 @@ def solarize(image: Tensor, threshold: int) -> Tensor:
 
 
 def solarize_add(image: Tensor, shift: int) -> Tensor:
-    """Add a shift to all bytes below 128; the shift must be below 128, too."""
+    """Add a shift to all uint8 values below 128. The shift must also be below 128."""
     return image.clamp(127, 128).neg_().add_(128).mul_(shift).add_(image)
 
 
@@ -76,14 +77,14 @@ def stretch_each(images: Tensor) -> Tensor:
 
 
 def contrast_each_around_mean(images: Tensor, factors: Tensor) -> Tensor:
-    """Compute `contrast_around_mean` for ``(N, H, W, 3)``, with factors that broadcast against the images."""
+    """Compute `contrast_around_mean` for images ``(N, H, W, 3)``. The factors must broadcast against the images."""
     sums = images.sum((1, 2), keepdim=True, dtype=torch.int64).to(torch.float64).split(1, -1)
     mean = sum(each * share for each, share in zip(sums, _LUMA, strict=True)) / (images.shape[1] * images.shape[2])
     return to_bytes(torch.addcmul((mean - factors * mean).to(torch.float32), images.to(torch.float32), factors))
 
 
 def solarize_each(images: Tensor, thresholds: Tensor) -> Tensor:
-    """Compute `solarize` for thresholds that broadcast against the images, and may have fractions."""
+    """Compute `solarize` for thresholds that broadcast against the images. Thresholds needn't be integers."""
     return torch.where(images >= thresholds, 255 - images, images)
 
 

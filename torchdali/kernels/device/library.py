@@ -1,6 +1,6 @@
-"""Define custom operations of PyTorch, with an implementation in PyTorch for the CPU and a Triton kernel for CUDA.
+"""Define custom operations of PyTorch, with an implementation in PyTorch for the CPU and Triton kernels for CUDA.
 
-The operations are registered as ``torch.ops.torchdali``, so profilers, dispatch modes and tests see each of them as a
+The operations are registered as ``torch.ops.torchdali``, so profilers, dispatch modes and tests see each operation as a
 single call.
 """
 
@@ -26,8 +26,8 @@ def define(name: str) -> Callable[[F], F]:
     """Declare an operation by decorating its CPU implementation, whose annotations determine the schema.
 
     Args:
-        name: Name of the function in `triton_kernels` that launches the CUDA kernel. The operation's name is this name
-            with the suffix ``_batch``.
+        name: Name of the function in `triton_kernels` that launches the Triton kernels. The operation's name is this
+            name with the suffix ``_batch``.
     """
 
     def launch(*arguments: Any) -> Any:

@@ -15,8 +15,8 @@ from torchdali.kernels.device_cache import device_cache
 __all__ = ["COLUMNS", "normalize_batch", "numbers_of"]
 
 COLUMNS = ("offset", "width", "y", "x")
-"""Columns of the kernel's table, which has one row per image: the offset of the image in elements, its width, and the
-first row and column of its window."""
+"""Columns of the kernel's table, which has one row per image. The columns are the image's offset in elements, the
+image's width, and the first row and column of the window."""
 
 
 def normalize_batch(
@@ -28,9 +28,9 @@ def normalize_batch(
     Args:
         flat: Elements of all images ``(H, W, C)``, on a device.
         samples: The kernel's table ``(N, len(COLUMNS))``, int64.
-        flags: ``(N,)`` int32: nonzero to reverse an image's rows. None to use `mirror`.
-        mirror: True to reverse the rows of all images, if no `flags` are passed.
-        scaling: Normalization, a `normalize.Affine`; None for no normalization.
+        flags: ``(N,)`` int32: nonzero to mirror the image horizontally. None to use `mirror`.
+        mirror: If `flags` is None, True mirrors all images horizontally.
+        scaling: Centre, factor and offset as a `normalize.Affine`; None for no normalization.
         size: Height and width of the windows.
         channels: Number of channels of each image.
         channel_first: True for the output ``(N, C, H, W)``, False for ``(N, H, W, C)``.
@@ -64,7 +64,7 @@ def normalize_in_torch(
     flat: Tensor, samples: Tensor, flags: Tensor | None, mirror: bool, numbers: Tensor, height: int, width: int,
     channels: int, channel_first: bool, half: bool,
 ) -> Tensor:  # fmt: skip
-    """Compute `normalize_batch` on the CPU: the reference for the device's kernel."""
+    """Normalize a batch on the CPU. This is the reference implementation for the device's kernel."""
     dtype = torch.float16 if half else torch.float32
     result = torch.empty((len(samples), height, width, channels), dtype=dtype)
     centre, factor, offset = numbers

@@ -1,8 +1,9 @@
 """Resize a batch of images of any sizes on an accelerator, in two kernel launches.
 
-The first pass resizes rows along x and stores float32 values; it skips rows that the second pass doesn't read. The
-second pass resizes along y. Positions and weights are the same as in `kernels.resample.weights`. The kernels compute
-the positions and weights on the device from a few numbers per axis.
+The first pass resizes rows along x and stores float32 values. The first pass skips rows that the second pass doesn't
+read. The second pass resizes along y. The positions and weights of input pixels are the same as in
+`kernels.resample.weights`. The kernels compute the positions and weights on the device from a table that has a few
+numbers per image and axis.
 """
 
 from __future__ import annotations
@@ -46,14 +47,15 @@ AXIS = ("origin", "step", "density", "taps", "start", "filter")
 COLUMNS = (*FIELDS, *[f"{name}_y" for name in AXIS], *[f"{name}_x" for name in AXIS])
 """Columns of the table that the kernels read, which has one row per image.
 
-``offset``, ``height`` and ``width`` describe the image in the input (offsets are in elements). ``first`` and ``rows``
-are the first row that is read and the number of rows that are read. ``place`` is the offset of the first pass's result,
-``result`` the offset of the output. The remaining columns determine the positions and weights of both axes."""
+``offset``, ``height`` and ``width`` describe the input image. ``first`` is the first row that the kernels read, and
+``rows`` is the number of rows that they read. ``place`` is the offset of the first pass's result, and ``result`` is the
+offset of the output. All offsets are in elements. The columns named in `AXIS` determine the positions and weights of
+each axis."""
 _OF_X = len(FIELDS) + len(AXIS)  # the first column with values of x
-_LOOKED_UP = 1 << 12  # pixels; for shorter sides, the table's values are looked up instead of computed
+_LOOKED_UP = 1 << 12  # in pixels; for shorter sides, `_squares` caches the columns of the table
 
 _NAMES = tuple(RADIUS)
-BELOW_HALF = 0.49999997  # added before truncation to bytes
+BELOW_HALF = 0.49999997  # added to float results before they are truncated to uint8
 _f32 = np.float32
 _HALF = np.array(0.5, _f32)
 _ZERO, _ONE = np.array(0.0), np.array(1.0)
@@ -92,11 +94,12 @@ def resize_batch(
         offsets: Index of each image's first element.
         sides: Heights and widths ``(2, N)`` of the images.
         channels: Number of channels of each image.
+        regions: Regions of the images, and the sizes of the outputs.
         dtype: Dtype of the output: the images' dtype, or float32.
 
     Returns:
-        The concatenated elements of all outputs ``(H, W, C)``. None if the output pixels of an axis would read more
-        than `MAX_TAPS` input pixels.
+        The concatenated elements of all outputs ``(H, W, C)``. None if the output pixels of one axis would together
+        read more than `MAX_TAPS` input pixels.
     """
     rows = table_of(offsets, sides, channels, regions)
     if rows is None:
@@ -116,7 +119,7 @@ class ResizeTable(NamedTuple):
     """The kernels' table for a resize, and the sizes of the first pass's result.
 
     Attributes:
-        table: ``(N, len(COLUMNS))`` int64; the column ``result`` is 0, for the caller to set.
+        table: ``(N, len(COLUMNS))`` int64. The column ``result`` is 0, and the caller must set it.
         lines: Number of elements that the first pass computes for all images.
         longest: Maximum number of elements that the first pass computes for one image.
     """
@@ -127,7 +130,7 @@ class ResizeTable(NamedTuple):
 
 
 def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> ResizeTable | None:
-    """Build the table of a resize; None if an axis reads too many pixels. See `resize_batch`."""
+    """Build the table of a resize; None if `resize_batch` must return None."""
     table = _table(sides, regions)
     if table is None:
         return None
@@ -148,7 +151,7 @@ def _table(sides: Array, regions: Regions) -> Array | None:
             table: Array = known[sides[0]]
             table[:, 2], table[:, _OF_X:] = sides[1], known[:, _OF_X:][sides[1]]
             return table
-        except IndexError:  # an image has a longer side
+        except IndexError:  # a side of an image isn't shorter than `_LOOKED_UP`
             pass
     table = np.empty((sides.shape[1], len(COLUMNS)), np.int64)
     columns = table.T
@@ -163,9 +166,9 @@ def _table(sides: Array, regions: Regions) -> Array | None:
 def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -> Array:
     """Return the table rows of square images that are resized as a whole: one row per extent below `_LOOKED_UP`.
 
-    The columns of an axis depend only on the axis's extent. So the columns of any image that is resized as a whole can
-    be copied from the rows of two square images, in a third of the time that their computation takes. Callers must not
-    change the array, because it is cached.
+    The columns of an axis depend only on the axis's extent. So for an image that isn't square, the columns can be
+    copied from the rows of two square images. This takes a third of the time of computing the columns. Callers must not
+    change the returned array, because the array is cached.
     """
     sides = np.arange(_LOOKED_UP).repeat(2).reshape(-1, 2).T
     low, high = np.zeros(sides.shape), sides.astype(np.float64)
@@ -174,11 +177,11 @@ def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -
 
 
 def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
-    """Return a mask of the samples whose columns (axis 1) DALI resamples first; see `weights.passes`.
+    """Return a mask of the samples for which DALI resizes along x before y; see `weights.passes`.
 
     Args:
         extents: Extents ``(2, N)`` of the regions, in pixels.
-        seen: Number of pixels ``(2, N)`` that an output pixel reads.
+        seen: Number of input pixels ``(2, N)`` that each output pixel reads.
     """
     price = _PRICES * seen + PIXEL
     last = regions.size[0] * regions.size[1]
@@ -188,20 +191,20 @@ def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray
 
 
 def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
-    """Compute `weights.taps` for both axes of all samples.
+    """Write the table's columns that determine positions and weights, for both axes of all samples.
 
     Args:
         lengths: Extents ``(2, N)`` of the images.
-        rows: ``(2, len(AXIS), N)`` int64, to which the columns named in `AXIS` are written, for y and x.
+        rows: Output ``(2, len(AXIS), N)`` int64: the columns named in `AXIS`, for y and x.
 
     Returns:
-        ``(2, N)``: for each image, the first row that is read and the number of rows that are read. None if an axis
-        reads too many pixels.
+        ``(2, N)``: for each image, the first row that is read and the number of rows that are read. None if the output
+        pixels of one axis would together read more than `MAX_TAPS` input pixels.
     """
     low, high = regions.low, regions.high
     if low is None or high is None:
         low, high = np.zeros(lengths.shape), lengths.astype(np.float64)
-    size = np.empty(low.shape)  # operations on arrays of equal shape and dtype take a third of the time
+    size = np.empty(low.shape)  # broadcasting would take three times as long
     size[...] = regions.size
     extents = high - low
     scale = extents / size
@@ -233,10 +236,10 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
 
 
 def _filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Array, Array | int]:
-    """Return three values of each axis's filter.
+    """Return the filter of each axis as three arrays ``(2, N)``.
 
-    These are the number of table entries per pixel ``(2, N)``, the filter's radius in pixels ``(2, N)``, and the packed
-    position of the filter's table in `lookup_table` (a single number if all axes have the same filter).
+    The arrays contain the number of table entries per pixel, the filter's radius in pixels, and the packed position of
+    the filter's table in `lookup_table`. If all axes have the same filter, the position is a single number.
     """
     grown = np.maximum(_ONE, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
     shrinking, growing = regions.filters
@@ -277,12 +280,12 @@ def resize_in_torch(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, results: int, largest: int, channels: int,
     as_float: bool,
 ) -> Tensor:  # fmt: skip
-    """Resize a batch on the CPU: the reference for the device's kernels. See `resize_batch`.
+    """Resize a batch on the CPU. This is the reference implementation for the device's kernels.
 
     Args:
         flat: Elements of all images.
         samples: The kernels' table, ``(N, len(COLUMNS))``.
-        filters: Tables of the filters; not used here.
+        filters: Tables of the filters; only the device's kernels use this argument.
         lines, longest: See `ResizeTable`.
         results: Number of elements of all outputs.
         largest: Maximum number of elements of one output.

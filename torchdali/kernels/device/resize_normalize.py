@@ -1,6 +1,7 @@
 """Resize images to the same size, mirror, normalize and transpose them on an accelerator, in two kernel launches.
 
-The kernels combine `kernels.device.resize` and `kernels.device.normalize`. The resized bytes remain in registers.
+The kernels combine `kernels.device.resize` and `kernels.device.normalize`. The resized uint8 values are kept in
+registers and never written to memory.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ class Finish(NamedTuple):
     """Mirroring and normalization after a resize.
 
     Attributes:
-        flags: ``(N,)`` int32 on the device: nonzero to reverse an image's rows. None to use `mirror`.
-        mirror: True to reverse the rows of all images, if no `flags` are passed.
+        flags: ``(N,)`` int32 on the device: nonzero to mirror the image horizontally. None to use `mirror`.
+        mirror: If `flags` is None, True mirrors all images horizontally.
         scaling: Normalization; see `normalize_batch`.
         channel_first: True for the output ``(N, C, H, W)``, False for ``(N, H, W, C)``.
         dtype: Dtype of the output: float32 or float16.
@@ -40,11 +41,14 @@ class Finish(NamedTuple):
 def resize_normalize_batch(
     flat: Tensor, offsets: Array, sides: Array, channels: int, regions: Regions, finish: Finish
 ) -> Tensor | None:
-    """Resize images to bytes of the same size, and normalize the bytes; None if an axis reads too many pixels.
+    """Resize images to uint8 images of the same size, and normalize them.
 
     Args:
         flat, offsets, sides, channels: See `resize_batch`; the images must be uint8.
         regions: The regions to resize; all outputs must have the same size.
+
+    Returns:
+        The normalized images; None if `resize_batch` would return None.
     """
     rows = table_of(offsets, sides, channels, regions)
     if rows is None:
@@ -63,7 +67,7 @@ def resize_normalize_in_torch(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, flags: Tensor | None, mirror: bool,
     numbers: Tensor, height: int, width: int, channels: int, channel_first: bool, half: bool,
 ) -> Tensor:  # fmt: skip
-    """Compute `resize_normalize_batch` on the CPU: the reference for the device's kernels."""
+    """Resize and normalize on the CPU. This is the reference implementation for the device's kernels."""
     values, count = height * width * channels, len(samples)
     rows = samples.clone()
     rows[:, 6] = torch.arange(count) * values

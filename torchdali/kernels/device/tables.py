@@ -71,7 +71,7 @@ def factors(values: Any, x: Tensor) -> Tensor:
 
 
 def table(columns: Sequence[Array | int]) -> Array:
-    """Return an int64 array ``(N, columns)`` of columns with one value per sample; floats must be passed as `bits`."""
+    """Return an int64 array of columns with one value per sample. Floats must be converted by `bits`."""
     size = max(len(c) for c in columns if isinstance(c, np.ndarray))
     result = np.empty((size, len(columns)), np.int64)
     for i, column in enumerate(columns):
@@ -85,5 +85,5 @@ def bits(values: Array) -> Array:
 
 
 def floats(column: Array) -> npt.NDArray[np.float32]:
-    """Return the float32 values of a column of `bits`."""
+    """Return the float32 values of a column that `bits` returned."""
     return column.astype(np.int32).view(np.float32)

@@ -63,7 +63,7 @@ def warp_in_torch(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, projective: bool, mode: int, border: int,
     as_bytes: bool,
 ) -> Tensor:  # fmt: skip
-    """Compute `warp_batch` on the CPU: the reference for the device's kernel."""
+    """Warp a batch on the CPU. This is the reference implementation for the device's kernel."""
     out = torch.empty(results, dtype=torch.uint8 if as_bytes else torch.float32)
     for row in samples.numpy():
         start, h, w, result, *size = row[:6].tolist()

@@ -13,14 +13,14 @@ from torchdali.kernels.memory import Array
 __all__ = ["COLUMNS", "copy_windows"]
 
 COLUMNS = ("offset", "height", "width", "result", "out_height", "out_width", "y", "x")
-"""Columns of the kernel's table, which has one row per image: the image's offset in elements and its extents, the
-output's offset and extents, and the first row and column of the window."""
+"""Columns of the kernel's table, which has one row per image. The columns are the image's offset in elements and the
+image's extents, the output's offset and extents, and the first row and column of the window."""
 
 
 def copy_windows(
     flat: Tensor, offsets: Array, sides: Array, channels: int, starts: Array, sizes: Array, fill: float
 ) -> Tensor:
-    """Copy a window of each image; windows may reach outside of the images.
+    """Copy a window of each image. Windows may reach outside of the images.
 
     Args:
         flat, offsets, sides, channels: See `kernels.device.resize.resize_batch`.
@@ -43,7 +43,7 @@ def copy_windows(
 def copy_windows_in_torch(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: float
 ) -> Tensor:
-    """Compute `copy_windows` on the CPU: the reference for the device's kernel."""
+    """Copy windows on the CPU. This is the reference implementation for the device's kernel."""
     out = torch.full((results,), fill, dtype=flat.dtype)
     for start, h, w, result, height, width, y, x in samples.tolist():
         image = flat[start : start + h * w * channels].view(h, w, channels)

@@ -1,7 +1,7 @@
-"""Linear filters along any axes of a tensor, and the values that they read beyond the borders.
+"""Linear filters along any axes of a tensor, and the values that the filters read beyond the borders.
 
-A separable filter is computed as a sum of shifted slices. On one thread, this is several times faster than PyTorch's
-convolution for images of three channels, and it works along any axis of any layout.
+A separable filter is computed as a weighted sum of shifted views, along any axis of any layout. On one thread, this sum
+is several times faster than PyTorch's convolution for images with three channels.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def binomial(size: int) -> tuple[float, ...]:
 
 @functools.lru_cache(maxsize=64)
 def laplacian_kernels(window: int) -> tuple[float, ...]:
-    """Return the weights of a second derivative with `window` elements (3, 5, 7, ...): ``[1, -2, 1]``, smoothed."""
+    """Return the weights of a second derivative, ``[1, -2, 1]``, smoothed to `window` (3, 5, 7, ...) elements."""
     kernel = [1.0, -2.0, 1.0]
     for _ in range(window - 3):
         kernel = [a + b for a, b in zip([*kernel, 0.0], [0.0, *kernel], strict=True)]
@@ -66,7 +66,7 @@ def laplacian_kernels(window: int) -> tuple[float, ...]:
 
 
 def source_index(position: int, length: int, border: str) -> int:
-    """Return the index of the pixel whose value a position has; the position may be beyond the border."""
+    """Return the index of the pixel that a filter reads at a position, which may be beyond the border."""
     if 0 <= position < length:
         return position
     if border == "clamp" or length == 1:
@@ -191,7 +191,7 @@ def correlate(
         anchor: Index of the window's element that is placed on the pixel, one per axis.
         border: One of `BORDERS`.
         fill: Value beyond the border, for the border mode "constant".
-        same: True to keep the shape, False to compute only pixels whose whole window is inside.
+        same: True to keep the shape, False to compute only pixels whose window is completely inside the tensor.
         dtype: Dtype of the result. For integers, halves are rounded to the even number, as in DALI's filter.
         out: Tensor to which the result may be written if it fits.
     """
@@ -224,7 +224,7 @@ def correlate_each(
 def _add_outside(
     x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int], border: str, fill: float
 ) -> Tensor:
-    """Convert to floating point, and extend the axes by the values beyond the borders that the windows read."""
+    """Convert to floating point, and extend each axis by the values that the windows read beyond the borders."""
     x = _floating(x)
     for axis, size, place in zip(axes, sizes, anchor, strict=True):
         x = extend(x, axis, place, size - 1 - place, border, fill)
@@ -247,13 +247,13 @@ def _sum_windows(
 
 
 def _weights(window: Tensor) -> Sequence[Any]:
-    """Return the weights as Python numbers, or as tensors if a gradient or a compiled graph depends on them."""
+    """Return the weights as tensors if they need a gradient or the code is being compiled, else as Python numbers."""
     flat = window.flatten()
     return flat.unbind() if window.requires_grad or torch.compiler.is_compiling() else flat.tolist()
 
 
 def _inside(x: Tensor, axes: Sequence[int], sizes: Sequence[int], anchor: Sequence[int]) -> Tensor:
-    """Return the pixels whose whole window is inside."""
+    """Return the pixels whose window is completely inside the tensor."""
     for axis, size, place in zip(axes, sizes, anchor, strict=True):
         x = x.narrow(axis, place, max(x.shape[axis] - size + 1, 0))
     return x.contiguous()

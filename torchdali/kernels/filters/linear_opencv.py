@@ -1,4 +1,4 @@
-"""Filter images with OpenCV, if it is installed: several times as fast as sums of shifted slices."""
+"""Filter images with OpenCV, which is several times as fast as the functions in `kernels.filters.linear`."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def correlate_by_opencv(
     x: Tensor, axes: Sequence[int], window: Tensor, anchor: Sequence[int], border: str, fill: float,
     dtype: torch.dtype, out: Tensor | None = None,
 ) -> Tensor | None:  # fmt: skip
-    """Correlate images with a window, and keep their shape; None if OpenCV doesn't support the arguments.
+    """Correlate images with a window, and keep the images' shape. See `linear.correlate` for the arguments.
 
-    Halves are rounded to the even number, as in DALI. See `linear.correlate` for the arguments.
+    Halves are rounded to the even number, as in DALI. The result is None if OpenCV doesn't support the arguments.
     """
     cv2 = _suitable(x, axes)
     if cv2 is None or border not in _BORDERS or fill or window.requires_grad:
@@ -66,9 +66,9 @@ def correlate_by_opencv(
 
 
 def _suitable(x: Tensor, axes: Sequence[int]) -> Any:
-    """Return ``cv2`` if it supports an image, else None.
+    """Return ``cv2`` if OpenCV supports filtering these axes of an image, else None.
 
-    The last axes must be rows and columns, or rows, columns and channels.
+    The last axes of `x` must be rows and columns, or rows, columns and channels.
     """
     after = x.dim() - 1 - axes[-1]
     if len(axes) != 2 or axes[1] != axes[0] + 1 or after > 1 or x.dtype not in _TYPES:
@@ -77,6 +77,6 @@ def _suitable(x: Tensor, axes: Sequence[int]) -> Any:
 
 
 def _images(x: Tensor, out: Tensor, lead: int) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs of images, one image from each tensor; `lead` is the number of axes before the rows."""
+    """Yield pairs of an image of `x` and an image of `out`. `lead` is the number of axes before the rows."""
     shape = -1, *x.shape[lead:]
     yield from zip(x.contiguous().view(shape).numpy(), out.view(shape).numpy(), strict=True)

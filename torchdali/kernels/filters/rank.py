@@ -48,7 +48,7 @@ def _extreme(dtype: torch.dtype, largest: bool) -> float:
 
 
 def median(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
-    """Return the median in a rectangular window around each element; the edge is repeated outside of the tensor.
+    """Return the median in a rectangular window around each element. Outside of the tensor, the edge is repeated.
 
     Args:
         x: Tensor of any real dtype.

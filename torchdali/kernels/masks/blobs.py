@@ -1,6 +1,7 @@
-"""Find the connected components of a label map.
+"""Find the connected components of a label map, which is an array of integer labels.
 
-The algorithm splits the map into runs of equal labels along the last axis, and joins runs that touch (union-find).
+The algorithm splits the label map into runs of equal labels along the last axis. Then it joins runs that touch
+(union-find).
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ __all__ = ["blobs"]
 
 
 def blobs(labels: Array, background: int, classes: Sequence[int] | None = None) -> tuple[Array, Array, Array]:
-    """Find connected components of equal labels; two elements are connected if they differ by 1 on a single axis.
+    """Find connected components of equal labels.
+
+    Two elements touch if their indices differ by 1 on a single axis.
 
     Args:
         labels: Label map: integers or bools of any shape.
@@ -59,7 +62,7 @@ def _chosen(values: Array, background: int, classes: Sequence[int] | None) -> Ar
 
 
 def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
-    """Return label, start and end of all runs of equal elements; a run doesn't continue across rows of `width`."""
+    """Return label, start and end of all runs of equal elements. A run ends at the end of a row of `width` elements."""
     new = np.empty(len(flat), np.bool_)
     np.not_equal(flat[1:], flat[:-1], out=new[1:])
     new[:: width or 1] = True
@@ -70,7 +73,7 @@ def _runs(flat: Array, width: int) -> tuple[Array, Array, Array]:
 
 
 def _touching(values: Array, starts: Array, ends: Array, shape: list[int]) -> tuple[Array, Array]:
-    """Return the pairs of adjacent runs with equal labels, as two arrays of indices; the first index is smaller."""
+    """Return the pairs of touching runs with equal labels, as two arrays of indices. The first index is smaller."""
     if len(shape) == 1:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     pairs: list[tuple[Array, Array]] = []

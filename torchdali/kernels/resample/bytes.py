@@ -1,20 +1,21 @@
 """Resize uint8 images linearly with PyTorch's vectorized interpolation, and correct the borders.
 
-A *line* is a row or a column, whichever the resized axis counts.
+If an image is resized along y, a *line* is a row; if it is resized along x, a *line* is a column.
 
 `torch.nn.functional.interpolate` differs from DALI by at most one level, except at the borders of the resized region,
-where the filter reads pixels outside of the region. PyTorch ignores these pixels and normalizes the remaining weights.
-DALI reads them if the region is part of a larger image, and repeats the edge otherwise. If ``f`` is the total weight of
-the pixels outside, DALI's line is
+where the filter reads pixels outside of the region. PyTorch ignores the outside pixels and normalizes the remaining
+weights. DALI reads the outside pixels if the region is part of a larger image, and repeats the edge otherwise. If ``f``
+is the total weight of the outside pixels, DALI's line is
 
-    dali = (1 - f) * torch + weighted sum of the pixels outside
+    dali = (1 - f) * torch + weighted sum of the outside pixels
 
-Only a few lines must be corrected. If an axis shrinks by a factor of up to three, these are the first and the last
-line, and each needs only the one pixel next to the border.
+Only a few lines must be corrected. If an axis shrinks by a factor of up to three, only the first and the last line must
+be corrected, and the correction of each line reads only one line outside of the region.
 
-The images are passed to PyTorch with a batch dimension whose stride is a whole image. With any other stride (in NumPy,
-``x[None]`` has stride 0), PyTorch treats the images as planar and transposes them. Bicubic interpolation isn't done
-here: PyTorch clips to bytes between the two passes, which changes results by up to 24 levels.
+The images are passed to PyTorch with a batch dimension whose stride is the size of an image. With any other stride (in
+NumPy, ``x[None]`` has stride 0), PyTorch treats the images as planar and transposes them. This module doesn't support
+bicubic interpolation, because PyTorch clips to uint8 between the resizes of the two axes, which changes results by up
+to 24 levels.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ __all__ = [
 
 Bytes = npt.NDArray[np.uint8]
 
-_UP = 1e-4  # makes OpenCV round halves up, as DALI does; by default, it rounds halves to even numbers
+_UP = 1e-4  # added to values so that OpenCV rounds halves up, as DALI does, and not to even numbers
 SMALLEST = 32  # output pixels; on shorter axes, the borders may overlap and speed matters little
 
 
 class _BorderReach(NamedTuple):
-    """Weights of the pixels beyond a border, for the output lines that read these pixels.
+    """Weights of the input lines outside of the region, for the output lines that read these input lines.
 
     Attributes:
-        lines: Number of output lines that read pixels beyond the border.
-        pixels: Number of pixels beyond the border that are read.
-        weights: ``weights[i][j]`` is the weight of pixel j in output line i; both are counted from the border.
+        lines: Number of output lines at each border that read input lines outside of the region.
+        pixels: Number of input lines outside of each border that are read.
+        weights: ``weights[i][j]`` is the weight of input line j in output line i; i and j count from the border.
     """
 
     lines: int
@@ -68,8 +69,8 @@ class ByteLines(NamedTuple):
         size: Number of output lines.
         antialias: True to widen the filter if the axis shrinks.
         flip: True if the output lines are in reverse order.
-        reach: Correction of the border lines; None if they need no correction.
-        scale: Number of output lines per input line, if lines at the end of the output are skipped; else None.
+        reach: Correction of the lines at the borders; None if they need no correction.
+        scale: If only the first output lines are computed, the number of output lines per input line; else None.
     """
 
     start: int
@@ -96,7 +97,8 @@ def _has_bytes(x: Tensor) -> bool:
 def suits_axis(axis: Axis) -> bool:
     """Return whether `resample_bytes` supports an axis.
 
-    The filter must be linear, the region must start and end at whole pixels, and the pipeline must not be `exact`.
+    The filter must be linear, the output must have at least `SMALLEST` lines, the region must be inside of the image
+    and start and end at whole pixels, and the pipeline must not have the option ``exact=True``.
     """
     if exactness.on:
         return False
@@ -110,8 +112,9 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
     """Prepare the resize of an axis for which `suits_axis` returns True.
 
     Args:
-        border: True to correct the outermost lines, False to keep PyTorch's values.
-        end: Number of output lines that are needed; the result may have more lines. None for all lines.
+        border: True to correct the lines at the borders, False to keep PyTorch's values.
+        end: Number of output lines that the caller needs, counted from the first line; None for all lines. The result
+            may have more lines.
     """
     low, high = int(min(axis.low, axis.high)), int(max(axis.low, axis.high))
     flip = axis.high < axis.low
@@ -121,7 +124,7 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
         scale = axis.size / (high - low)
         stretch = max(1.0, 1 / scale) if axis.antialias else 1.0
         last = min(high, low + math.ceil((end - 0.5) / scale + stretch) + 1)
-        if last - low != end:  # PyTorch doesn't resize an axis if the extents are equal
+        if last - low != end:  # if input and output have the same extent, PyTorch ignores the scale
             return ByteLines(low, last - low, 0, last - low, end, axis.antialias, flip, reach, scale)
     margin = 0 if reach is None else reach.pixels
     start, end = max(0, low - margin), min(axis.length, high + margin)
@@ -131,12 +134,12 @@ def byte_lines(axis: Axis, border: bool, end: int | None = None) -> ByteLines:
 def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
     """Resize images ``(..., H, W, C)``, uint8.
 
-    Columns are resized before rows, so the rows beyond the border are also resized along x before they are mixed into
-    the border rows.
+    Images are resized along x before y. So rows outside of the region are also resized along x before they are mixed
+    into the first and last rows.
 
     Args:
-        x: Images, narrowed to the lines that `lines` read.
-        lines: Resizes by axis: 0 for y, 1 for x.
+        x: Images, which contain only the rows and columns that the resizes read.
+        lines: Maps an axis (0 for y, 1 for x) to its resize.
     """
     images: Bytes = x.numpy().reshape(-1, *x.shape[-3:])
     by_axis = {axis + 1: lines[axis] for axis in sorted(lines, reverse=True)}
@@ -155,7 +158,7 @@ def resample_bytes(x: Tensor, lines: dict[int, ByteLines]) -> Tensor:
 
 
 def _interpolate_region(images: Bytes, by_axis: dict[int, ByteLines]) -> Bytes:
-    """Resize images ``(N, H, W, C)`` along some axes; the keys of `by_axis` are 1 for y and 2 for x."""
+    """Resize images ``(N, H, W, C)`` along the axes in `by_axis`: 1 for y, 2 for x."""
     size, scales = list(images.shape[1:3]), [None, None]  # type: list[int], list[float | None]
     for axis, t in by_axis.items():
         size[axis - 1], scales[axis - 1] = t.size, t.scale
@@ -169,7 +172,7 @@ def _interpolate(images: Bytes, size: Sequence[int], antialias: bool, scales: Se
     """Resize images ``(N, H, W, C)`` with PyTorch's internal functions.
 
     `torch.nn.functional.interpolate` calls the same functions, but accepts either sizes or scales, not both. Calling
-    them by `torch.ops` takes longer. NumPy creates the views, because it doesn't release the GIL to do so.
+    the functions by `torch.ops` takes longer. NumPy creates the views, because NumPy doesn't release the GIL for them.
     """
     images = np.ascontiguousarray(images)
     count, height, width, channels = images.shape
@@ -184,7 +187,7 @@ def _interpolate(images: Bytes, size: Sequence[int], antialias: bool, scales: Se
 
 
 def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach: _BorderReach) -> None:
-    """Correct the border lines of `out` with the pixels of `source` beyond the region."""
+    """Correct the first and last lines of `out` with the lines of `source` outside of the region."""
     last = source.shape[axis] - 1
     if reach.lines == reach.pixels == 1:
         _mix_outermost(out, source, axis, max(low - 1, 0), min(high, last), reach.weights[0][0])
@@ -208,7 +211,7 @@ def _mix_border(out: Bytes, source: Bytes, axis: int, low: int, high: int, reach
 def _mix_outermost(out: Bytes, source: Bytes, axis: int, before: int, after: int, weight: float) -> None:
     """Mix the line `before` of `source` into the first line of `out`, and the line `after` into the last line."""
     end, cv2 = out.shape[axis] - 1, opencv() if len(out) == 1 else None
-    # Mix both lines in one step, except columns by OpenCV, which supports one column per call.
+    # Both lines are mixed in one step. Only for columns, OpenCV needs one call per line.
     ends = (
         [((0, end), (before, after))]
         if cv2 is None or axis == 1
@@ -219,20 +222,20 @@ def _mix_outermost(out: Bytes, source: Bytes, axis: int, before: int, after: int
         if cv2 is not None:
             cv2.addWeighted(edge[0], 1 - weight, beyond[0], weight, _UP, edge[0])
             continue
-        # The weights sum to 1, so the mix is in the range of bytes; adding 0.5 makes truncation round.
+        # The weights sum to 1, so the mix is in the range of uint8. 0.5 is added because the conversion truncates.
         seen = beyond * np.float32(weight) + np.float32(0.5)
         np.add(edge * np.float32(1 - weight), seen, out=edge, casting="unsafe")
 
 
 def _lines(images: Bytes, axis: int, first: int, last: int) -> Bytes:
-    """Return the lines `first` and `last` of images; a single line if both are equal."""
+    """Return the lines `first` and `last` of images, or a single line if `first` equals `last`."""
     part = slice(first, last + 1, max(last - first, 1))
     return images[:, part] if axis == 1 else images[:, :, part]
 
 
 @lru_cache(maxsize=256)
 def _reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
-    """Return the weights of the pixels beyond the borders of a region; None if no line must be corrected.
+    """Return the weights of the lines outside of a region; None if no output line must be corrected.
 
     Args:
         scale: Number of input pixels per output pixel.
@@ -243,7 +246,7 @@ def _reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
     lines = math.ceil((stretch - 0.5) / scale - 0.5)
     pixels = math.ceil(stretch - 0.5 - 0.5 * scale)
     if lines < 1 or pixels < 1 or (whole and stretch == 1):
-        return None  # the border lines read two pixels, one of them inside: PyTorch's and DALI's results are equal
+        return None  # only the edge pixel gets a weight, so PyTorch's and DALI's results are equal
     outside = [_outside((i + 0.5) * scale, stretch, pixels) for i in range(lines)]
     if whole:  # the edge pixel is repeated, so its weights are added
         outside, pixels = [[sum(weights)] for weights in outside], 1
@@ -251,7 +254,10 @@ def _reach(scale: float, antialias: bool, whole: bool) -> _BorderReach | None:
 
 
 def _outside(position: float, stretch: float, pixels: int) -> list[float]:
-    """Return the weights of the first pixels beyond the border, for a line at distance `position` from the border."""
+    """Return the weights of `pixels` lines outside of the border, for an output line at `position` from the border.
+
+    The weight of the line next to the border is first.
+    """
     last = math.ceil(position + stretch)
     values = [max(0.0, stretch - abs(k + 0.5 - position)) for k in range(-pixels, last)]
     total = sum(values)

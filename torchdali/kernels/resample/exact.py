@@ -1,12 +1,12 @@
-"""Resample for `exact` pipelines, with DALI's order of operations and rounding, so that results are bit-identical.
+"""Resize for pipelines with the option ``exact=True``, with results that are bit-identical to DALI's.
 
-DALI adds the products sequentially in float32, resamples the axes in the order of `weights.passes`, and rounds after
-the last axis. Where DALI uses vector instructions, it rounds halves to even; elsewhere it rounds halves up. It uses
-vector instructions
+DALI adds the products of pixels and weights sequentially in float32, resizes the axes in the order of `weights.passes`,
+and rounds after the last axis. Where DALI uses vector instructions, DALI rounds halves to even numbers; elsewhere, DALI
+rounds halves up. DALI uses vector instructions
 
 * along rows, for blocks of 16 pixels, counted from the first pixel whose whole filter is inside the image;
 * along columns, for vectors of 16 bytes, counted from the start of a row;
-* nowhere, if the last axis is resampled with nearest pixels.
+* nowhere, if the axis that is resized last has the nearest-neighbor filter.
 
 For uint8 images of three channels, the native library (`kernels.native`) computes the same results several times
 faster.
@@ -35,7 +35,7 @@ _CPU = torch.device("cpu")
 
 
 def resample_natively(x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]] | None) -> Tensor | None:
-    """Resample a uint8 image ``(H, W, 3)`` with the native library; None if the library can't do this or is missing."""
+    """Resize a uint8 image ``(H, W, 3)`` with the native library; None if the library is missing or can't do this."""
     options = _options(tuple(axes)) if takes_pixels(x) else None
     if options is None:
         return None
@@ -76,7 +76,7 @@ def sum_exactly(x: Tensor, dim: int, axis: Axis, first_pass: bool, window: tuple
     for pixel, weight in zip(pixels.T, weights.T, strict=True):
         np.take(lines, pixel, 0, values, "clip")
         np.multiply(values, weight[:, None], out=product)
-        sums += product  # a separate step, so that no compiler fuses it with the product
+        sums += product  # a separate step, because a fused multiply-add would round differently
     return torch.from_numpy(np.moveaxis(sums.reshape(-1, *front.shape[1:]), 0, dim))
 
 
@@ -87,8 +87,8 @@ def round_exactly(
 
     Args:
         x: Sums ``(..., *spatial, C)`` of the pixels in the windows.
-        axes: The resampled axes.
-        last: Index of the axis that was resampled last.
+        axes: The resized axes.
+        last: Index of the axis that was resized last.
         windows: See `separable.resize`.
         dtype: Dtype of the result.
     """

@@ -58,14 +58,15 @@ def resize(
         mag_filter: Filter of all other axes.
         antialias: True to widen the filter along axes that shrink.
         dtype: Dtype of the output, to which values are rounded and saturated; None for the input's dtype.
-        patch_border: True to also correct the outermost rows and columns of linearly resized uint8 images. The
-            correction takes a third more time. Uncorrected pixels differ from DALI's by up to tens of levels.
+        patch_border: True to also correct the outermost rows and columns of linearly resized uint8 images. With the
+            correction, the resize takes a third more time. Uncorrected pixels differ from DALI's by up to tens of
+            levels.
         windows: Part of the output to compute: ``(start, extent)`` for every spatial axis. None for the whole output.
             The pixels are the same as in the whole output.
 
     Returns:
-        A tensor ``(..., *size, C)``, contiguous unless `windows` are passed; `x` itself if nothing changes. An empty
-        axis remains empty.
+        A tensor ``(..., *size, C)``, which is contiguous if `windows` is None; `x` itself if nothing changes. An axis
+        of extent 0 keeps this extent.
 
     Raises:
         ValueError: a filter is unknown, or the numbers of sizes, regions and axes differ.
@@ -84,11 +85,11 @@ def resample(
     patch_border: bool = True,
     windows: Sequence[tuple[int, int]] | None = None,
 ) -> Tensor:
-    """Resample the spatial axes of ``(..., *spatial, C)``; see `resize`.
+    """Resize the spatial axes of ``(..., *spatial, C)`` as described by `axes`; see `resize`.
 
-    Sums are computed in float32 and rounded once, after the last axis; only `resample_bytes` rounds after each axis. In
-    an `exact` pipeline, all results on the CPU are bit-identical to DALI's. If `windows` are passed, `x` may lack rows
-    and columns at its end that no window reads; see `lines_read`.
+    Sums are computed in float32 and rounded after the last axis. Only `resample_bytes` rounds after each axis. In a
+    pipeline with the option ``exact=True``, all results on the CPU are bit-identical to DALI's. If `windows` are
+    passed, `x` may lack the last rows and columns if no window reads them; see `lines_read`.
     """
     first = x.dim() - 1 - len(axes)
     if 0 in (*x.shape, *(axis.size for axis in axes)):
@@ -110,7 +111,10 @@ def _by_sums(
     windows: Sequence[tuple[int, int]] | None,
     exact: bool,
 ) -> Tensor:
-    """Resample axis by axis: first axes with nearest pixels, then axes for `resample_bytes`, then axes with sums.
+    """Resize axis by axis.
+
+    Axes with the nearest-neighbor filter are first, axes that `resample_bytes` supports are second, and axes that need
+    weighted sums are last.
 
     Args:
         x, axes, dtype, patch_border, windows: See `resample`.
@@ -183,15 +187,16 @@ def _keep_pixels(sums: Tensor) -> Tensor:
 
 
 def _read(x: Tensor, parts: dict[int, tuple[int, int]]) -> Tensor:
-    """Narrow a tensor to a part; `parts` has the start and the extent for some axes."""
+    """Return a view of a part of a tensor. `parts` maps an axis to the start and the extent of the part."""
     parts = {axis: part for axis, part in parts.items() if part[1] != x.shape[axis]}
     return narrow(x, parts) if parts else x
 
 
 def _turn(i: int, axis: Axis) -> tuple[bool, int]:
-    """Return the sort key of axis i for the order of resampling: axes that shrink come before axes that grow.
+    """Return the sort key of axis i for the order of resizing: axes that shrink come before axes that grow.
 
-    Among axes that grow, the last axis is first, so that the image is transposed while it is small.
+    Among axes that grow, the last axis is first, because resizing this axis transposes the image. A transpose takes
+    less time while the image is small.
     """
     grows = axis.growth > 1
     return grows, -i if grows else i
@@ -199,7 +204,7 @@ def _turn(i: int, axis: Axis) -> tuple[bool, int]:
 
 def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """Select the pixels at `index` along `dim`."""
-    if x.dtype == torch.uint16:  # not all PyTorch versions support uint16 here
+    if x.dtype == torch.uint16:  # not all PyTorch versions can select from uint16 tensors
         return _select(x.view(torch.int16), dim, index).view(torch.uint16)
     channels = x.shape[-1]
     if dim < x.dim() - 2 or channels > 4:
@@ -228,8 +233,8 @@ def _weighted_sum(
     front = x.movedim((-1, dim), (0, 1)) if by_channel else x.movedim(dim, 0)[None]
     planes, length = front.shape[:2]
     pixels, starts, weights = bags(axis, first_pass, x.device, window, planes)
-    rows = front.reshape(planes * length, -1)  # copied before the conversion to float32, while the data is small
-    out = torch.embedding_bag(rows.to(torch.float32), pixels, starts, False, 0, False, weights)[0]  # 0: the sum
+    rows = front.reshape(planes * length, -1)  # copied before the conversion to float32, which needs more memory
+    out = torch.embedding_bag(rows.to(torch.float32), pixels, starts, False, 0, False, weights)[0]  # mode 0: sums
     out = finish(out)
     out = out.view(planes, -1, *front.shape[2:])
     return out.movedim((0, 1), (-1, dim)) if by_channel else out[0].movedim(0, dim)

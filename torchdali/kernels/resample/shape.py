@@ -1,4 +1,4 @@
-"""Compute a resize's output size, and the region of the input that is resized, from the arguments."""
+"""Compute the output size of a resize, and the region of the input that is resized, from the resize's arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["resize_shape"]
 Region = list[tuple[float, float]]
 
 _FLOAT = struct.Struct("f")
-_LEAST = 1e-5  # smallest size before rounding, in pixels; prevents regions with too many pixels
+_LEAST = 1e-5  # in pixels; the region's extent is divided by the size, and this smallest divisor prevents a huge region
 
 
 def resize_shape(
@@ -43,29 +43,30 @@ def resize_shape(
 
     Args:
         lengths: Extent of the spatial axes of the input, outermost first.
-        size: Size of the output, one number per axis or one for all axes. If 0, `mode` determines the axis's size; a
-            negative size flips the axis.
-        resize_x: Size of the last axis; `mode` determines the size of axes without a size.
-        resize_y: Size of the second axis from the end.
-        resize_z: Size of the third axis from the end; ignored if there are two axes.
+        size: Requested size, one number per axis or one for all axes. If an axis's size is 0, `mode` determines the
+            output size of this axis. A negative size flips the axis.
+        resize_x: Requested size of the last axis. If only some of `resize_x`, `resize_y` and `resize_z` are passed,
+            `mode` determines the output size of the other axes.
+        resize_y: Requested size of the second axis from the end.
+        resize_z: Requested size of the third axis from the end; ignored if there are two axes.
         resize_shorter: Size of the shorter side; the aspect ratio is kept.
         resize_longer: Size of the longer side; the aspect ratio is kept.
-        mode: How the output size follows from the passed sizes. "default" scales axes without a size by the geometric
-            mean of the other axes' scales; "stretch" keeps axes without a size; "not_larger" and "not_smaller" keep the
-            aspect ratio and treat the sizes as limits.
-        max_size: Upper limits of the size, one per axis or one for all axes; 0 for no limit.
+        mode: "default" scales an axis without a requested size by the geometric mean of the other axes' scales.
+            "stretch" doesn't change the size of an axis without a requested size. "not_larger" and "not_smaller" keep
+            the aspect ratio, and use the requested sizes as upper or lower limits.
+        max_size: Upper limits of the output size, one per axis or one for all axes; 0 for no limit.
         roi_start: Start of the region to resize, one number per axis; None for the whole image.
-        roi_end: End of the region to resize; an end before the start flips the axis.
-        roi_relative: True if the region is in units of the input's extents, False for pixels.
-        subpixel_scale: True to widen or narrow the region if the size had to be rounded, so that the scale remains
-            exact. False to keep the region, so that the scale changes.
-        alignment: Point of the region, from 0 to 1, that is kept when the region is widened or narrowed; one per axis
-            or one for all axes.
-        rounding: How sizes are rounded: "round", "truncate" or "ceil".
+        roi_end: End of the region to resize. An end before the start flips the axis.
+        roi_relative: True if the region is in fractions of the input's extents, False if it is in pixels.
+        subpixel_scale: If the size must be rounded, True widens or narrows the region by the same factor, so that the
+            scale doesn't change. False keeps the region, so that the scale changes.
+        alignment: Point of the region that doesn't move when the region is widened or narrowed, from 0 for the start
+            of the region to 1 for its end; one number per axis or one for all axes.
+        rounding: Rounding of sizes to integers: "round", "truncate" or "ceil".
 
     Returns:
-        The sizes, at least 1 each (0 for an axis without pixels), and ``(low, high)`` for every axis, in input pixels;
-        ``high < low`` if the axis is flipped.
+        The output sizes and the region. The sizes are at least 1, or 0 for an axis without pixels. The region is a list
+        of ``(low, high)`` for every axis, in input pixels. If an axis is flipped, ``high < low``.
 
     Raises:
         RuntimeError: the size is not specified in exactly one way, `mode` is combined with `resize_shorter` or
@@ -153,7 +154,7 @@ def _per_axis(name: str, values: Sequence[float] | float, count: int) -> list[fl
 
 @fold
 def _f32(value: float) -> float:
-    """Round to float32, the type of DALI's arguments; this affects how halves are rounded."""
+    """Round to float32, the dtype of DALI's arguments. This can change the integer to which a size is rounded."""
     rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
     return rounded
 
@@ -209,7 +210,11 @@ def _scales(targets: list[float], extents: list[float]) -> list[float]:
 
 
 def _scale_extent(scale: float, extent: float) -> float:
-    """Return a scaled extent; if it is near a half, compute it in float32, so that it is then rounded as in DALI."""
+    """Return ``scale * extent``.
+
+    If the fractional part of the product is close to one half, the product is computed in float32. So the caller rounds
+    the product to the same integer as DALI.
+    """
     exact, single = scale * extent, _f32(_f32(scale) * extent)
     is_half = math.isfinite(exact) and abs(exact % 1 - 0.5) < 1e-6 * abs(exact)
     return single if is_half else exact
@@ -245,7 +250,8 @@ MODES: dict[str, _Rule] = {
     "not_larger": lambda *args: _keep_aspect(min, *args),
     "not_smaller": lambda *args: _keep_aspect(max, *args),
 }
-"""Functions that compute exact output sizes from requested sizes, extents of the region and limits, by mode."""
+"""Maps each mode to the function that computes the output sizes before they are rounded. The function's arguments are
+the requested sizes, the extents of the region, and the limits in `max_size`."""
 
 
 ROUNDINGS: dict[str, Callable[[float], int]] = {
@@ -263,7 +269,7 @@ def _round_sizes(
     fixed: list[float],
     rounded: Callable[[float], int],
 ) -> tuple[tuple[int, ...], Region]:
-    """Round the sizes, flip axes with a negative size, and adjust the region if `subpixel_scale`."""
+    """Round the sizes, flip axes with a negative size, and adjust the region if `subpixel_scale` is True."""
     sizes, shown = [], []
     for length, side, (low, high), stays in zip(lengths, exact, region, fixed, strict=True):
         if side < 0:

@@ -1,14 +1,15 @@
 """Compute which input pixels each output pixel of a resized axis reads, and with which weights.
 
 Output pixel ``i`` of an axis is at the input position ``low + (i + 0.5) * (high - low) / size``, where pixel edges are
-at integers. Its value is the sum of the input pixels around this position, weighted by the filter at their distance
-from the position. If the axis shrinks and antialiasing is on, the filter is widened by the scale. The weights are
-normalized to a sum of 1. Pixels outside of the image repeat the image's edge. Pixels outside of the region of interest,
-but inside of the image, are read like pixels of the region.
+at integers, and ``low`` and ``high`` are the bounds of the resized region (region of interest). The output pixel is a
+weighted sum of the input pixels around this position. The weight of an input pixel is the filter's value at the pixel's
+distance from the position. If the axis shrinks and antialiasing is on, the filter is widened by the scale. The weights
+are normalized to a sum of 1. Pixels outside of the image repeat the image's edge. Pixels outside of the region of
+interest, but inside of the image, are read like pixels of the region.
 
 Positions are computed in float32 with DALI's order of operations, because rounding determines the nearest neighbor and
-the number of pixels that a Gaussian reads. DALI counts positions from the start of a pass's input: the first pass reads
-the image, later passes read the region of interest.
+the number of pixels that a Gaussian reads. A resize runs one pass per axis. The first pass reads the image, and later
+passes read the region of interest. DALI counts positions from the start of the input of a pass.
 """
 
 from __future__ import annotations
@@ -95,7 +96,9 @@ Fields = tuple[int, int, float, float, str, bool]
 
 
 class Taps(NamedTuple):
-    """Weighted sums along an axis: ``out[i] = sum_k weights[i, k] * x[start + pixels[i, k]]``.
+    """The input pixels of each output pixel of an axis, and their weights.
+
+    The output pixels are ``out[i] = sum_k weights[i, k] * x[start + pixels[i, k]]``.
 
     Attributes:
         start, extent: First input pixel that is read, and number of input pixels that are read.
@@ -124,7 +127,7 @@ def resize_axes(
         lengths: Extents of the input.
         size: Extents of the output.
         roi: Start and end of the region of interest on every axis; None for the whole image.
-        min_filter, mag_filter: Filters.
+        min_filter, mag_filter: Names of filters, from `FILTERS`.
         antialias: True to widen the filter of axes that shrink.
 
     Raises:
@@ -141,7 +144,7 @@ def resize_axes(
     axes = []
     for i, (length, out) in enumerate(zip(lengths, size, strict=True)):
         low, high = roi[i] if roi is not None else (0.0, float(length))
-        if abs(high - low) < 1e-3:  # a nearly empty region: DALI extends it by this amount
+        if abs(high - low) < 1e-3:  # like DALI, extend a nearly empty region by 0.001 pixels
             half = 5e-4 if high >= low else -5e-4
             low, high = low - half, high + half
         chosen = min_filter if abs(high - low) > out else mag_filter
@@ -149,14 +152,15 @@ def resize_axes(
     return tuple(axes)
 
 
-# DALI's cost estimates: for an output pixel, for a pixel that it reads, and for a pixel that it reads along a row.
+# DALI's cost estimates: PIXEL for each output pixel, and TAP for each input pixel that an output pixel reads. If the
+# pass resizes the innermost axis, TAP_OF_ROWS replaces TAP.
 PIXEL, TAP, TAP_OF_ROWS = 3.0, 1.0, 1.4
 
 
 def passes(axes: tuple[Axis, ...]) -> tuple[int, ...]:
     """Return the order in which DALI resamples the axes: the order with the lowest estimated cost.
 
-    The cost estimates were fitted to 259 images of random sizes; for three of these images, DALI uses another order.
+    The cost estimates were fitted to 259 images of random sizes. For three of these images, DALI uses another order.
     """
     return _passes(tuple(map(tuple, axes)))
 
@@ -193,7 +197,7 @@ def nearest(axis: Axis, innermost: bool, first_pass: bool, device: torch.device)
 
 
 @device_cache(maxsize=64)
-@fold  # requires that the axis is a plain tuple
+@fold  # requires a plain tuple instead of an `Axis`
 def _nearest(fields: Fields, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
     axis = Axis(*fields)
     step = _f32((axis.high - axis.low) / axis.size)
@@ -210,7 +214,7 @@ def _nearest(fields: Fields, innermost: bool, first_pass: bool, device: torch.de
 
 
 def taps(axis: Axis, first_pass: bool, device: torch.device, window: tuple[int, int] | None = None) -> Taps:
-    """Return input pixels and weights of every output pixel, or of the output pixels in a window (start, extent)."""
+    """Return input pixels and weights of all output pixels, or of the output pixels in `window` (start, extent)."""
     return Taps(*_taps(tuple(axis), first_pass, device, window))
 
 
@@ -232,10 +236,10 @@ def _taps(
 
 
 def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int64], _Floats]:
-    """Return the start of a pass's input, each output pixel's first input pixel (from this start), and the weights.
+    """Return the start of a pass's input, the first input pixel of each output pixel, and the weights.
 
-    All operations are in float32 and in DALI's order, so the weights of linear and cubic filters are bit-identical.
-    `first_pass` is True if no other axis was resampled before.
+    The first input pixels are relative to the start. All operations are in float32 and in DALI's order, so the weights
+    of linear and cubic filters are bit-identical to DALI's. `first_pass` is True if no other axis was resized before.
     """
     scale = (_f32(axis.high) - _f32(axis.low)) / _f32(max(axis.size, 1))
     density, reach = _stretch(axis.filter, max(1.0, float(abs(scale))) if axis.antialias else 1.0)
@@ -252,8 +256,8 @@ def _input_range(axis: Axis, first_pass: bool) -> tuple[int, npt.NDArray[np.int6
     pixel = lowest[:, None] + np.arange(math.ceil(2 * reach))
     weight = _lookup(axis.filter, (pixel.astype(_f32) - position[:, None]) * density)
     total: _Floats = np.add.accumulate(weight, 1)[:, -1:]  # adds sequentially, as DALI does
-    # Far from the start, float32 cannot distinguish neighboring pixels, and all weights are 0: use the first pixel
-    # then.
+    # Far from the start, float32 cannot distinguish neighboring pixels, and all weights are 0. In this case, the output
+    # is the first input pixel.
     weight[:, :1][total == 0] = total[total == 0] = 1
     weight /= total
     return start, lowest, weight
@@ -273,11 +277,11 @@ def bags(
     window: tuple[int, int] | None,
     planes: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the taps of an axis as arguments of `torch.embedding_bag`.
+    """Return the input pixels and weights of an axis as arguments of `torch.embedding_bag`.
 
     Args:
         axis, first_pass, device, window: See `taps`.
-        planes: Number of planes (such as channels) that follow each other in the input.
+        planes: Number of planes (such as channels) in the input. Each plane has its own copy of the axis.
 
     Returns:
         Three 1-D tensors: the input pixels, the start index of each output pixel's input pixels, and the weights.
@@ -301,14 +305,14 @@ def _bags(
     return every, starts, weights.repeat(planes, 1).flatten()
 
 
-_LARGEST_RADIUS = 4096  # input pixels; DALI doesn't widen filters beyond this radius
+_LARGEST_RADIUS = 4096  # in input pixels; DALI doesn't widen filters beyond this radius
 
 
 def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
     """Return the table entries per input pixel, and the radius in input pixels, of a filter widened by `scale`."""
     radius = _f32(min(RADIUS[name] * scale, _LARGEST_RADIUS))
     knots = _f32(_KNOTS * RADIUS[name])
-    if name == "gaussian":  # computed from its standard deviation, which changes the last bit
+    if name == "gaussian":  # like DALI, use the standard deviation, which changes the last bit
         sigma = _f32(float(radius) * 0.5 / math.sqrt(2))
         density = _f32(2) * knots / (_f32(4 * math.sqrt(2)) * sigma)
     else:
@@ -317,7 +321,7 @@ def _stretch(name: str, scale: float) -> tuple[np.float32, np.float32]:
 
 
 def stretch_taps(name: str, scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return the table entries per input pixel, and the radii in input pixels, of a filter for several scales."""
+    """Return `_stretch` for several scales: the table entries per input pixel, and the radii in input pixels."""
     times, knots = _STRETCHED[name]
     radius = np.minimum((times * scales).astype(_f32), _f32(_LARGEST_RADIUS))
     if name == "gaussian":

@@ -1,4 +1,7 @@
-"""Warp images and volumes by affine maps, and compute the maps of rotations; see `sample` for the coordinates."""
+"""Warp images and volumes by affine maps, and compute the maps of rotations.
+
+See `kernels.warp.sample` for the coordinates.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,8 @@ def _by_opencv(
 def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x: Tensor) -> Tensor:
     """Return the input positions of all output pixels as a grid for `sample_linear`.
 
-    The two coordinates are the parts of complex numbers, because this halves the number of operations.
+    x and y are computed as the real and imaginary parts of complex numbers, because this halves the number of
+    operations.
     """
     (a, b, s), (c, d, t) = matrix
     width, height = 2 / lengths[1], 2 / lengths[0]
@@ -112,8 +116,8 @@ def invert(matrix: Matrix) -> list[list[float]]:
 def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[float]]:
     """Return the matrix that rotates an image or a volume by an angle in degrees.
 
-    An image is rotated counterclockwise as seen on the screen, where y points down. A volume is rotated right-handed
-    around `axis`; around the z axis this is clockwise on the screen.
+    An image is rotated counterclockwise as seen on the screen, where y points down. A volume is rotated around `axis`
+    by the right-hand rule. On the screen, a rotation around the z axis is clockwise.
     """
     radians = _round_to_float32(math.radians(angle))
     c, s = math.cos(radians), math.sin(radians)
@@ -131,7 +135,7 @@ def rotation(angle: float, axis: Sequence[float] | None = None) -> list[list[flo
 
 
 def _round_to_float32(value: float) -> float:
-    """Round to float32; for example at 45 degrees, the rounding error changes the result of `rotated_size`."""
+    """Round to float32. The rounding changes some results of `rotated_size`, for example at 45 degrees."""
     return float(np.float32(value))
 
 

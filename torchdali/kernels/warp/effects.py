@@ -1,4 +1,4 @@
-"""Compute the sampling positions of the water and sphere effects; see `sample` for their coordinates."""
+"""Compute the input positions of the water and sphere effects. See `kernels.warp.sample` for the coordinates."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def water_positions(
     height: int, width: int, device: torch.device, amplitude: tuple[float, float],
     frequency: tuple[float, float], phase: tuple[float, float],
 ) -> Positions:  # fmt: skip
-    """Return the positions for an image that is distorted by waves.
+    """Return the input positions of the output pixels for an image that is distorted by waves.
 
-    The positions of a pixel are ``x + amplitude[0] * sin(frequency[0] * y + phase[0])`` and
+    The input position of the output pixel ``(x, y)`` is ``x + amplitude[0] * sin(frequency[0] * y + phase[0])`` and
     ``y + amplitude[1] * cos(frequency[1] * x + phase[1])``.
     """
     x, y = _plane(height, width, device)
@@ -46,7 +46,10 @@ def waves(
 
 
 def sphere_positions(height: int, width: int, device: torch.device) -> Positions:
-    """Return the positions for an image on a sphere: distances from the center are squared."""
+    """Return the input positions of the output pixels for an image on a sphere.
+
+    The distance of an input position from the center is proportional to the square of the output pixel's distance.
+    """
     x, y = _plane(height, width, device)
     x, y = x + (0.5 - width / 2), y + (0.5 - height / 2)
     scale = torch.hypot(x, y) / max(1, width // 2, height // 2)

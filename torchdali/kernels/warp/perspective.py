@@ -17,7 +17,7 @@ from torchdali.kernels.warp.sample_opencv import warp_by_opencv
 __all__ = ["BORDERS", "perspective_positions", "sample_at", "warp_perspective"]
 
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
-_STEPS = 32  # steps per pixel to which positions are rounded
+_STEPS = 32  # `_quantize` rounds positions to 1/32 pixel
 
 
 def warp_perspective(
@@ -64,7 +64,7 @@ def _perspective_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int
 
 
 def perspective_positions(matrix: Matrix, height: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return the input positions, x and y, of all output pixels; positions at infinity become (0, 0)."""
+    """Return the input positions, x and y, of all output pixels. Positions at infinity become (0, 0)."""
     x = torch.arange(width, dtype=torch.float32, device=device)
     y = torch.arange(height, dtype=torch.float32, device=device)[:, None]
     u, v, w = (x * a + (y * b + c) for a, b, c in matrix)
@@ -155,7 +155,7 @@ def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: S
     if border == "replicate" or (constant and len(set(colors)) == 1):
         index = nearest_index(whole, (height, width), constant)
         return sample_nearest(x, index, colors[0] if constant else None, x.dtype)
-    # Clamping positions far outside changes the result only if the image repeats.
+    # Clamping positions far outside of the image changes the result only if the border mode repeats the image.
     column, row = (p.clamp_(-(2.0**30), 2.0**30).to(torch.int64) for p in whole)
     index = _map_pixels(row, height, border) * width + _map_pixels(column, width, border)
     out = sample_nearest(x, index, None, x.dtype)

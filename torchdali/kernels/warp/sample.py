@@ -31,7 +31,8 @@ __all__ = [
 TIE = 1e-4  # moves a position midway between two pixels into the second pixel; OpenCV would use the even pixel
 
 Matrix = Sequence[Sequence[float]]
-"""Affine map of positions, x first: two rows ``[a b t]`` for images, three rows ``[a b c t]`` for volumes."""
+"""Affine map of positions. An image's map has the rows ``[a b t]`` for x and y, and a volume's map has the rows
+``[a b c t]`` for x, y and z."""
 
 
 def sample(
@@ -95,7 +96,7 @@ def interpolate(
     # values of a pixel's channels are adjacent.
     planes = x.to(kind).movedim(-1, -1 - axes)
     planes = planes.reshape(1, -1, *planes.shape[-axes:])
-    if base:  # pixels outside are zero for `grid_sample`
+    if base:  # outside of the image, `grid_sample` returns 0, to which `base` is added below
         planes = planes - base
     out = grid_sample(planes, grid[None].to(kind), mode=mode, padding_mode=padding, align_corners=corners)
     if dtype == x.dtype == torch.uint8 and mode == "bilinear":
@@ -129,8 +130,9 @@ def nearest_index(positions: Sequence[Tensor], lengths: Sequence[int], bordered:
     Args:
         positions: Coordinates, x first.
         lengths: Spatial extents of the image.
-        bordered: True if the indices refer to an image with a border of one pixel; positions outside of the image then
-            get the index of a border pixel. False to use the nearest pixel of the image for these positions.
+        bordered: For positions outside of the image, True returns the index of a pixel of a border, and False returns
+            the index of the nearest pixel of the image. If True, all indices refer to the image with a border of one
+            pixel.
 
     Returns:
         Indices in the shape of the positions: int32, or int64 for very large images.
@@ -153,8 +155,8 @@ def sample_nearest(x: Tensor, index: Tensor, fill: float | None, dtype: torch.dt
 
     Args:
         x: ``(..., *spatial, C)``.
-        index: Result of `nearest_index`; with a fill value it must be computed with `bordered`.
-        fill: Value outside of the image; None if no index is outside.
+        index: Result of `nearest_index`, which was called with ``bordered=True`` if `fill` isn't None.
+        fill: Value outside of the image; None to repeat the edge.
         dtype: Dtype of the result.
     """
     axes = index.dim()

@@ -36,11 +36,11 @@ def warp_by_opencv(
         out: Tensor to which the result is written if it fits.
 
     Returns:
-        The output ``(h, w, C)``. None if OpenCV isn't installed, is older than version 5 (which rounds positions), or
-        doesn't support the arguments.
+        The output ``(h, w, C)``. None if OpenCV isn't installed, doesn't support the arguments, or is older than
+        version 5. Older versions round positions to fractions of a pixel.
     """
     cv2 = _suitable(x, size)
-    if cv2 is None or (mode == "bilinear" and x.shape[-1] == 2):  # in this case, OpenCV rounds positions
+    if cv2 is None or (mode == "bilinear" and x.shape[-1] == 2):  # with two channels, OpenCV rounds positions
         return None
     result = place(out, (*size, x.shape[-1]), x.dtype, x.device)
     source, target = x.contiguous().numpy(), result.numpy()

@@ -1,4 +1,4 @@
-"""The Triton kernels. Import this package only to launch kernels: Triton is installed only with torch for CUDA."""
+"""The Triton kernels. Import this package only to launch kernels, because CPU builds of torch lack Triton."""
 
 from __future__ import annotations
 

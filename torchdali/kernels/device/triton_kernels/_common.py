@@ -1,7 +1,7 @@
 """Functions that several kernels use."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-# Triton interprets the annotations of kernels, so kernels have no other annotations.
+# Triton interprets type annotations of kernels, so kernels have no annotations for type checkers.
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reflect_index(pixel, length):
 
 @triton.jit
 def border_index(pixel, length, border: tl.constexpr):
-    """Map an index beyond the borders to a pixel; `border` is an index into `device.warp.BORDERS`."""
+    """Map an index beyond the borders to a pixel, by the border mode ``device.warp.BORDERS[border]``."""
     if border == 0:
         pixel = reflect_index(pixel, length)
     elif border == 1:
@@ -42,7 +42,7 @@ def border_index(pixel, length, border: tl.constexpr):
 
 @triton.jit
 def nearest_even(x):
-    """Round to integers, halves to even integers."""
+    """Round to the nearest integers, and halves to even integers."""
     whole = tl.floor(x + 0.5)
     odd = (whole - x == 0.5) & (tl.floor(whole * 0.5) * 2 != whole)
     return tl.where(odd, whole - 1, whole)

@@ -1,7 +1,10 @@
-"""Kernels that move pixels: warps and windows."""
+"""Kernels that warp images and copy windows of images.
+
+A kernel is launched as many programs. Each program computes a block of one output's elements.
+"""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-# Triton interprets the annotations of kernels, so kernels have no other annotations.
+# Triton interprets type annotations of kernels, so kernels have no annotations for type checkers.
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def warp_kernel(
     flat, table, out, channels: tl.constexpr, fields: tl.constexpr, projective: tl.constexpr, mode: tl.constexpr,
     border: tl.constexpr, as_bytes: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Warp an image; each program computes a piece of one output."""
+    """Warp an image by an affine map, or by a perspective map if `projective` is True."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
     out_width = tl.load(row + 5).to(tl.int32)
@@ -62,7 +65,8 @@ def warp_kernel(
         scale = tl.where(w == 0, 0.0, 1 / tl.where(w == 0, 1.0, w))
         x *= scale
         y *= scale
-    # Clamp positions to the range of integers; far outside, all positions are equal, unless the image repeats.
+    # Clamp positions to the range of integers. If the border mode doesn't repeat or reflect the image, all positions
+    # far outside of the image have the same value, so they are clamped to 8 pixels outside of the image.
     reach = 1.0e9 if border < 2 or border == 3 else 8.0
     x = tl.minimum(tl.maximum(x, -reach), width.to(tl.float32) + reach)
     y = tl.minimum(tl.maximum(y, -reach), height.to(tl.float32) + reach)
@@ -92,7 +96,7 @@ def warp_kernel(
 
 @triton.jit
 def windows_kernel(flat, table, out, fill, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
-    """Copy a window; each program copies a piece of one window."""
+    """Copy a window of an image, and use `fill` for pixels outside of the image."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
     out_height = tl.load(row + 4).to(tl.int32)
@@ -112,7 +116,7 @@ def warp(
     flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, projective: bool, mode: int, border: int,
     as_bytes: bool,
 ) -> Tensor:  # fmt: skip
-    """Compute `device.warp.warp_in_torch`."""
+    """Return the same result as `device.warp.warp_in_torch`, computed by the kernel."""
     count, fields = samples.shape
     out = torch.empty(results, dtype=torch.uint8 if as_bytes else torch.float32, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)
@@ -121,7 +125,7 @@ def warp(
 
 
 def copy_windows(flat: Tensor, samples: Tensor, results: int, largest: int, channels: int, fill: float) -> Tensor:
-    """Compute `device.window.copy_windows_in_torch`."""
+    """Return the same result as `device.window.copy_windows_in_torch`, computed by the kernel."""
     count, fields = samples.shape
     out = torch.empty(results, dtype=flat.dtype, device=flat.device)
     grid = (triton.cdiv(largest, BLOCK), count)

@@ -1,7 +1,10 @@
-"""Kernels that resize images, and that cut and normalize windows of images."""
+"""Kernels that resize images, and kernels that cut and normalize windows of images.
+
+A kernel is launched as many programs. Each program computes a block of one image's elements.
+"""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-# Triton interprets the annotations of kernels, so kernels have no other annotations.
+# Triton interprets type annotations of kernels, so kernels have no annotations for type checkers.
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def rows_kernel(
     fields: tl.constexpr,
     block: tl.constexpr,
 ):
-    """Resize the needed rows of an image along x; each program computes a piece of one image."""
+    """Resize those rows of an image along x that `columns_kernel` reads."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     rows = tl.load(row + 4).to(tl.int32)
     line = tl.load(row + 8).to(tl.int32) * channels
@@ -94,7 +97,7 @@ def _column(wide, row, filters, y, within, line, mask):
 
 @triton.jit
 def _as_byte(value):
-    """Prepare a value so that truncating it returns the nearest byte."""
+    """Change a value so that truncating it returns the nearest uint8 value."""
     return tl.minimum(tl.maximum(value + 0.49999997, 0.0), 255.0)
 
 
@@ -148,7 +151,7 @@ def finished_columns_kernel(
     wide, table, filters, flags, numbers, out, height, width, channels: tl.constexpr, fields: tl.constexpr,
     channel_first: tl.constexpr, has_flags: tl.constexpr, mirror: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Resize the result of `rows_kernel` along y to bytes, and mirror and normalize the bytes."""
+    """Resize the result of `rows_kernel` along y, round it to uint8, and mirror and normalize it."""
     sample = tl.program_id(1).to(tl.int64)
     row = table + sample * fields
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -166,7 +169,7 @@ def normalize_kernel(
     flat, table, flags, numbers, out, height, width, channels: tl.constexpr,
     channel_first: tl.constexpr, has_flags: tl.constexpr, mirror: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Cut, mirror and normalize a window; each program writes a piece of one output."""
+    """Cut a window out of an image, and mirror and normalize the window."""
     sample = tl.program_id(1).to(tl.int64)
     row = table + sample * 4
     place = tl.program_id(0) * block + tl.arange(0, block)
@@ -182,7 +185,7 @@ def resize(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, results: int, largest: int, channels: int,
     as_float: bool,
 ) -> Tensor:  # fmt: skip
-    """Compute `device.resize.resize_in_torch`."""
+    """Return the same result as `device.resize.resize_in_torch`, computed by the kernels."""
     count, fields = samples.shape
     wide = torch.empty(lines, device=flat.device)
     out = torch.empty(results, dtype=torch.float32 if as_float else torch.uint8, device=flat.device)
@@ -197,7 +200,7 @@ def resize_normalize(
     flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, flags: Tensor | None, mirror: bool,
     numbers: Tensor, height: int, width: int, channels: int, channel_first: bool, half: bool,
 ) -> Tensor:  # fmt: skip
-    """Compute `device.resize_normalize.resize_normalize_in_torch`."""
+    """Return the same result as `device.resize_normalize.resize_normalize_in_torch`, computed by the kernels."""
     count, fields = samples.shape
     wide = torch.empty(lines, device=flat.device)
     out = _empty(flat, count, height, width, channels, channel_first, half)
@@ -218,7 +221,7 @@ def normalize(
     flat: Tensor, samples: Tensor, flags: Tensor | None, mirror: bool, numbers: Tensor, height: int, width: int,
     channels: int, channel_first: bool, half: bool,
 ) -> Tensor:  # fmt: skip
-    """Compute `device.normalize.normalize_in_torch`."""
+    """Return the same result as `device.normalize.normalize_in_torch`, computed by the kernel."""
     count = len(samples)
     out = _empty(flat, count, height, width, channels, channel_first, half)
     if count and out.numel():
