@@ -90,7 +90,7 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
     """Apply a randomly chosen sub-policy of a policy to each sample; all sub-policies are equally likely.
 
     Args:
-        policy: The policy.
+        policy: The sub-policies, for example from `get_image_net_policy`.
         data: Images ``HWC`` or videos ``FHWC``.
         seed: Seed of the random numbers.
         kwargs: Arguments of the augmentations, for example ``fill_value``.

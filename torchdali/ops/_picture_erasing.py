@@ -54,8 +54,8 @@ class Erasing:
     the step normalizes the fill values.
 
     Attributes:
-        rectangle: The rectangle.
-        value: One value for all channels, or one value per channel; None for random values.
+        rectangle: Ranges of the random rectangle.
+        value: Fill values: one value for all channels, or one value per channel; None for random values.
         mean, std: Parameters of the normalization; None without a normalization.
     """
 

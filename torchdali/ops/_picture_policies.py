@@ -207,7 +207,7 @@ class AutoAugment(_PolicyStep):
     """Apply the two operations of a randomly chosen policy, each with its own probability.
 
     Attributes:
-        space: The operations.
+        space: The operations and their magnitudes.
         policies: The policies. Each operation of a policy has a name, a probability and the index of its magnitude.
         bent: Interpolation and fill color of geometric operations.
     """

@@ -138,7 +138,7 @@ class RandomSteps:
     """Several sequences of steps. One randomly chosen sequence is applied, or all sequences in a random order.
 
     Attributes:
-        rows: The sequences.
+        rows: The sequences of steps.
         ends: Cumulative probabilities for choosing one sequence; None to apply all sequences in a random order.
     """
 

@@ -78,7 +78,7 @@ class BatchRows:
         rows: The rows of all samples, ``(n, width)``.
 
     Raises:
-        RuntimeError: the batch isn't float32, or the extent of a last axis isn't a multiple of `width`.
+        RuntimeError: the batch isn't float32, or the extent of a sample's last axis isn't a multiple of `width`.
     """
 
     def __init__(self, batch: TensorList, width: int) -> None:
@@ -103,7 +103,10 @@ class BatchRows:
         self.rows = torch.cat(samples if self._plain else [sample.reshape(-1, width) for sample in samples])
 
     def spread(self, values: Array) -> Tensor:
-        """Repeat each sample's values for all rows of the sample; a single row of values isn't repeated."""
+        """Repeat each sample's values for all rows of the sample.
+
+        If `values` has a single row, all samples share this row, and the row isn't repeated.
+        """
         return torch.from_numpy(self.spread_array(values)).to(self.rows.device)
 
     def spread_array(self, values: Array) -> Array:

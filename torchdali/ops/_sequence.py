@@ -140,11 +140,11 @@ def per_frame(data: Batch, /, *, replace: bool = False) -> BatchOutput:
 
     Args:
         data: Values ``(F, ...)``: one per frame.
-        replace: If the layout doesn't start with F, True replaces the layout's first letter by F, and False (the
-            default) raises an error.
+        replace: If True, the first letter of the layout is replaced by F. By default the layout must already start with
+            F, or be empty.
 
     Raises:
-        RuntimeError: the data has no axes, or its layout doesn't start with F.
+        RuntimeError: the data has no axes, or the layout doesn't start with F and ``replace`` is False.
     """
     if data.ndim() == 0 and len(data):
         raise RuntimeError("data without axes cannot have one value per frame")

@@ -44,8 +44,8 @@ def video(
 
     Args:
         encoded: Bytes of a video file, ``(n,)`` uint8.
-        adjust_orientation: If True (the default), frames are rotated as the container specifies; videos of phones need
-            this. If False, frames keep their stored orientation, as in DALI, which doesn't have this argument.
+        adjust_orientation: If True (the default), frames are rotated as the video file's metadata specifies. Videos
+            from phones need this. If False, frames aren't rotated. DALI doesn't have this argument, and never rotates.
         affine: Accepted for compatibility with DALI, without effect.
         build_index: Accepted for compatibility with DALI, without effect.
         end_frame: Index of the frame after the last frame to decode. This argument excludes ``sequence_length``. By

@@ -125,8 +125,8 @@ def video_input(
     video, so the last batch of a video may have fewer samples than the batch size.
 
     Args:
-        adjust_orientation: If True (the default), frames are rotated as the container specifies; videos of phones need
-            this. If False, frames keep their stored orientation, as in DALI, which doesn't have this argument.
+        adjust_orientation: If True (the default), frames are rotated as the video file's metadata specifies. Videos
+            from phones need this. If False, frames aren't rotated. DALI doesn't have this argument, and never rotates.
         affine: Accepted for compatibility with DALI, without effect.
         blocking: If True, the pipeline waits until a video is fed. By default the pipeline raises RuntimeError if no
             video was fed.

@@ -77,7 +77,10 @@ class Augmentation:
 
     @property
     def mag_range(self) -> MagnitudeRange | None:
-        """Magnitudes of the first and the last bin, or an array with each bin's magnitude; None for no magnitudes."""
+        """Magnitudes of the first and the last bin, or an array with the magnitude of each bin.
+
+        None if the augmentation has no magnitudes.
+        """
         return self._mag_range
 
     @property
