@@ -1,4 +1,1 @@
-"""The engine that runs plans: threads, processes, buffers and batches in flight.
-
-All objects that exist longer than a call belong to this package.
-"""
+"""The code that runs pipelines: threads, worker processes, memory for batches, and batches in flight."""

@@ -17,15 +17,16 @@ _NODES = Path("/sys/devices/system/node")
 
 
 def affinity(device: torch.device | None) -> Callable[[int], None] | None:
-    """Return a function that binds a worker thread to cores, given the thread's index; None if threads aren't bound.
+    """Return a function that binds the calling thread to cores; None if threads must not be bound.
 
-    The environment variable ``DALI_AFFINITY_MASK`` is a list of core numbers, separated by commas. If it is set, thread
-    i runs on the i-th core of the list; threads beyond the list aren't bound. If it isn't set, all threads run on the
-    cores next to the GPU; without a GPU, threads aren't bound.
+    The argument of the returned function is the thread's index. The environment variable ``DALI_AFFINITY_MASK`` is a
+    list of core numbers, separated by commas. If it is set, thread i runs on core number i of the list, and threads
+    with larger indices aren't bound. If it isn't set, all threads run on the cores next to the GPU. Without a GPU,
+    threads aren't bound.
 
     Raises:
-        ValueError: The variable isn't a list of numbers.
-        RuntimeError: The variable names a core that isn't available to this process.
+        ValueError: The environment variable isn't a list of numbers.
+        RuntimeError: The environment variable names a core that isn't available to this process.
     """
     if not hasattr(os, "sched_setaffinity"):
         return None
@@ -52,9 +53,11 @@ def _check_cores(mask: str) -> list[int]:
 
 @dataclass(frozen=True)
 class _Binding:
-    """Binds the calling thread to its own core, or to all cores of the list.
+    """Binds the calling thread to cores.
 
-    Two bindings with the same cores are equal. Therefore pipelines that use equal bindings share threads.
+    Attributes:
+        cores: The cores.
+        one_each: True to bind each thread to one core; False to bind each thread to all of the cores.
     """
 
     cores: tuple[int, ...]
@@ -87,16 +90,16 @@ def _ranges(text: str) -> set[int]:
 
 
 def cores_of_processes(threads: Sequence[int], nodes: Path = _NODES) -> list[tuple[int, ...]]:
-    """Choose the cores of each process. A process stays on one NUMA node if its threads fit there.
+    """Choose the cores of each process, so that each process stays on one NUMA node if possible.
 
     Args:
         threads: Number of threads of each process.
         nodes: Folder in which the kernel describes the NUMA nodes.
 
     Returns:
-        For each process, the cores of one node; the first processes get the first node. Each process gets all available
-        cores if there is only one node, if there are fewer processes than nodes, or if a node has fewer cores than its
-        processes have threads.
+        The cores of each process. The processes are divided evenly among the nodes, and each process gets all cores of
+        its node. Every process gets all available cores if there is only one node, if there are fewer processes than
+        nodes, or if a node has fewer cores than its processes have threads.
     """
     allowed = os.sched_getaffinity(0)
     lists = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda path: int(path.parent.name[4:]))

@@ -1,4 +1,4 @@
-"""Cached samples: a dataset whose reader replaces `fn.cache` and all operators before it."""
+"""The dataset of cached samples. Its reader replaces `fn.cache` and all operators before the cache in the graph."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _OF_ORIGIN = frozenset(
 class KeptSamples:
     """The samples of one cache: the graph that computes them, and the store that contains them.
 
-    This object is an argument of the reader that replaces the cache. In another process, the object opens the same
-    memory or the same files.
+    This object is an argument of the reader that replaces the cache. If the object is sent to another process, it opens
+    the same memory or the same files there.
 
     Args:
-        graph: The operators before the cache, with one reader.
+        graph: The operators before the cache, including one reader.
         parts: Names of the operators in the graph, for messages.
         digest: Digest of the graph's operators and arguments.
-        limit: Largest number of bytes to store; None for the disk's capacity.
-        folder: Folder for the stored samples; None to store them in memory.
+        limit: Largest number of bytes in the store; None for the disk's capacity.
+        folder: Folder of the store; None to store the samples in memory.
 
     Attributes:
         layouts: Layouts of the outputs.
@@ -67,7 +67,7 @@ class KeptSamples:
 
     @property
     def in_memory(self) -> bool:
-        """True if the samples are stored in this machine's memory, so that other machines can't use them."""
+        """True if the samples are stored in this machine's memory. Then other machines can't use them."""
         return self._folder is None
 
     def open(self) -> CachedDataset:
@@ -85,15 +85,12 @@ class KeptSamples:
                 f"data: the reader does not report the file of each record, or the store sends neither an ETag nor a "
                 f"modification time"
             )
-        if self._store is None:  # opened before worker processes start, so that they share this store
+        if self._store is None:  # worker processes are started later, and share this store
             self._store = self._open_store()
         return CachedDataset(origin, self)
 
     def close(self) -> None:
-        """Close the store.
-
-        Its memory and files are released unless other pipelines use them. `summary` remains available.
-        """
+        """Close the store. `summary` and `explain_store` remain available."""
         if self._store is not None:
             self._final_texts = self.explain_store(), self.summary()
             self._store = None
@@ -113,7 +110,7 @@ class KeptSamples:
         return MemoryStore(self._limit) if self._shared is None else MemoryStore.join(*self._shared)
 
     def get(self, key: bytes) -> tuple[torch.Tensor, ...] | None:
-        """Return the stored values for a key, or None; count the hit or miss."""
+        """Return the stored values for a key; None if the store doesn't have the key. Count a hit or a miss."""
         values = self.store.get(key)
         if values is not None and len(values) != len(self.layouts):
             self.store.forget(key)
@@ -128,12 +125,12 @@ class KeptSamples:
 
     @property
     def hits(self) -> int:
-        """Number of samples that were found in the store, in all processes of the pipeline."""
+        """Number of times that a sample was found in the store, in all processes of the pipeline."""
         return self._counts.total(_HITS)
 
     @property
     def misses(self) -> int:
-        """Number of samples that weren't found in the store, in all processes of the pipeline."""
+        """Number of times that a sample wasn't found in the store, in all processes of the pipeline."""
         return self._counts.total(_MISSES)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -151,10 +148,7 @@ class KeptSamples:
         self.graph, self._counts = state["graph"].graph(), SharedCounts.join(state["_counts"])
 
     def explain_store(self) -> list[str]:
-        """Return lines for `Pipeline.explain`: the store's location, and the operators before the cache.
-
-        For stored samples, these operators don't run.
-        """
+        """Return lines for `Pipeline.explain`: the store's location, and the operators before the cache."""
         if self._final_texts is not None:
             return self._final_texts[0]
         store = self.store
@@ -190,11 +184,11 @@ def _counts() -> SharedCounts:
 
 
 class CachedDataset:
-    """A dataset of the values at `fn.cache`. Each value is loaded from the store, or computed and then stored.
+    """A dataset of cached samples. Each sample is loaded from the store, or computed and then stored.
 
     Args:
         origin: Dataset of the reader before the cache.
-        kept: The graph that computes the values, and the store.
+        kept: The graph that computes the samples, and the store.
     """
 
     def __init__(self, origin: Any, kept: KeptSamples) -> None:
@@ -224,21 +218,18 @@ class CachedDataset:
         return "" if output or namer is None else namer(index)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return the identity of a record's file, or without `index` of the list of all files.
-
-        See `datasets.Dataset`.
-        """
+        """Return the identity of a record's file, or of the list of all files if `index` is None."""
         identity: bytes | None = list_identity(self.origin) if index is None else self.origin.identity(index)
         return identity
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
         """Start to read remote records that aren't in the store.
 
-        Return None if the records aren't remote.
+        Return None if the dataset isn't remote.
         """
         if not _is_far(self.origin):
             return None
-        # In other threads, because a request is needed to find out an object's version
+        # Other threads call `_start`, because finding out an object's version already needs a remote request.
         submit = self.origin.remotes[0].submit
         return [partial(self.read, i, submit(partial(self._start, i, e))) for i, e in zip(records, epochs, strict=True)]
 
@@ -250,27 +241,24 @@ class CachedDataset:
             return start_reads(self.origin, [record], [epoch])[0]
 
     def read(self, index: int, started: Future[Read | None] | None = None) -> tuple[torch.Tensor, ...]:
-        """Return the values at the cache for a record.
+        """Return the cached sample of a record. If the sample isn't in the store, compute and store it.
 
         Args:
             index: Index of the record.
-            started: Future whose result is the function that waits for the record; None if reading was not started.
+            started: Future from `_start`; None if reading was not started.
         """
         key = self._key(index)
         if key is not None and (values := self.kept.get(key)) is not None:
             return values
-        # If several threads or processes need the same missing sample at the same time, each of them computes it, and
-        # the first one stores it. This is rare, and costs less than a lock.
+        # No lock prevents several threads or processes from computing the same sample at the same time. This is rare,
+        # and costs less than a lock.
         computed = self._compute(index, None if started is None else started.result())
-        if key is not None and key == self._key(index):  # don't store the values if the file has changed meanwhile
+        if key is not None and key == self._key(index):  # if the file has changed meanwhile, don't store the values
             self.kept.put(key, computed)
         return computed
 
     def _key(self, index: int) -> bytes | None:
-        """Return the key of a record in the store.
-
-        Return None if the record's file can't be inspected. The error is raised later, when the record is read.
-        """
+        """Return the key of a record in the store; None if the record's file can't be inspected."""
         identity = self.identity(index)
         if identity is None:
             return None

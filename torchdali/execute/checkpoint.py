@@ -1,9 +1,9 @@
 """Checkpoint states: the position of a pipeline as JSON values, and a fingerprint of the pipeline.
 
 The position is a few integers for each reader and source. The *fingerprint* is the graph as lines of text. If a
-pipeline loads the state of another pipeline, an error shows the lines that differ. The fingerprint omits some
-arguments, which the user may change before a pipeline continues: the location of the data, the shard of a rank, and the
-settings for the speed of reading.
+pipeline loads the state of a different pipeline, an error shows the lines that differ. The fingerprint omits arguments
+that the user may change before a pipeline continues: the location of the data, the rank's part of the data (its
+*shard*), and settings for the speed of reading.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 State = dict[str, Any]
 
 _VERSION = 1
-_LONG = 60  # characters; for a longer value, the fingerprint has its first characters and a digest
+_LONG = 60  # characters; if a value is longer, the fingerprint has only its first characters and a digest
 _FOR_SPEED = frozenset(("prefetch_queue_depth", "parallel", "no_copy", "hw_decoder_load"))
 _OF_CACHES = frozenset(("bytes", "path"))
 _OF_READERS = frozenset((
@@ -51,10 +51,7 @@ _OF_READERS = frozenset((
 
 
 def labels(graph: Graph) -> dict[Node, str]:
-    """Return a label for each node: the user's name, or the operator's name and the node's index in the graph.
-
-    The index doesn't count unused nodes. The automatic names (`Node.name`) do count them.
-    """
+    """Return a label for each node: the user's name, or the operator's name and the node's index in the graph."""
     return {
         node: f"{node.operator.name}_{i}" if node.name.startswith("__") else node.name
         for i, node in enumerate(graph.nodes)
@@ -88,7 +85,7 @@ def _left_out(node: Node) -> Collection[str]:
 
 
 def _value(name: str, value: Any) -> str:
-    """Format a constant. For the data of an external source, which may be large or change, use only its length."""
+    """Format an argument. If it is the data of an external source, format only its class and its length."""
     if name == "source" and isinstance(value, (list, tuple, Mapping, np.ndarray, torch.Tensor)):
         return f"{type(value).__name__} of {len(value)}"
     return _text(value)
@@ -102,7 +99,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Format a value without details that differ from run to run, such as addresses in memory."""
+    """Format a value without details that differ each time a program is started, for example addresses in memory."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, (bool, int, float, str, bytes, type(None), torch.dtype)):
@@ -149,7 +146,11 @@ def decode(data: str | bytes) -> State:
 
 
 def check(state: Mapping[str, Any], graph: Sequence[str]) -> None:
-    """Check that a state belongs to this pipeline and version, and has the right form.
+    """Check that a state belongs to a pipeline with this graph, and that its version and its fields are valid.
+
+    Args:
+        state: The state.
+        graph: The pipeline's fingerprint.
 
     Raises:
         RuntimeError: The version, the graph or a field is wrong. If the graphs differ, the message has the differing
@@ -198,8 +199,8 @@ def check_files(state: Mapping[str, Any], lists: Mapping[str, str]) -> None:
     """Warn if a reader's files, or their order, have changed since a state was saved.
 
     Args:
-        state: The state. A state from an earlier version, without digests of file lists, causes no warning.
-        lists: Digests of the readers' current file lists, by label.
+        state: The state. If it has no digests of file lists, because an earlier version saved it, there is no warning.
+        lists: Digests of the readers' current file lists. The keys are the readers' labels.
     """
     for label, digest in lists.items():
         file_lists.compare(label, state.get("files", {}).get(label), digest)
@@ -235,7 +236,7 @@ def _short(value: Any) -> str:
 
 @contextlib.contextmanager
 def restoring() -> Iterator[None]:
-    """In a `with` block that restores a state, convert any error to a RuntimeError: the checkpoint is damaged."""
+    """Convert errors in a `with` block that restores a state to a RuntimeError about a damaged checkpoint."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
@@ -243,9 +244,9 @@ def restoring() -> Iterator[None]:
 
 
 def reshard(states: Sequence[State], num_shards: int) -> list[State]:
-    """Convert checkpoint states, one from each rank, to states for another number of ranks.
+    """Convert the checkpoint states of all ranks to states for another number of ranks.
 
-    The remaining records of the epoch are divided among the new ranks, see `cursor.reshard`. If every rank reads all
+    The remaining records of the epoch are divided among the new ranks (see `cursor.reshard`). If every rank reads all
     records of a reader (``num_shards=1``), this reader continues at the position of one of the old ranks.
 
     Args:
@@ -253,7 +254,7 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
         num_shards: Number of ranks that continue.
 
     Raises:
-        ValueError: The states aren't one state per rank of one job, or the pipeline has an external source. The samples
+        ValueError: The states don't come from all ranks of one job, or the pipeline has an external source. The samples
             of an external source can't be divided automatically.
         RuntimeError: The states belong to different pipelines.
     """

@@ -23,20 +23,20 @@ class MemoryStats:
         """Record the sizes of a stage's outputs."""
         for edge, batch in batches.items():
             sizes = [s.nbytes for s in batch.samples() if s is not None]
-            # Threads of different batches may record sizes at the same time. Without the lock, one thread could
-            # overwrite the larger maximum of another thread.
+            # Several threads may record the sizes of different batches at the same time. Without the lock, one thread
+            # could overwrite a larger maximum of another thread.
             with self._lock:
                 self._last[edge] = sum(sizes)
                 self._largest[edge] = max(self._largest.get(edge, 0), *sizes, 0)
 
     def last(self, node: Node) -> int:
-        """Return the bytes that a node delivered in the last batch; 0 if unknown."""
+        """Return the number of bytes of a node's outputs in the last batch; 0 if the number is unknown."""
         return sum(self._last.get(edge, 0) for edge in node.outputs)
 
     def take(self) -> dict[DataNode, tuple[int, int]]:
         """Return the recorded sizes, and clear them.
 
-        A worker process sends them to the main process, which adds them to its own.
+        A worker process sends the sizes to the main process, which calls `add`.
         """
         with self._lock:
             sizes = {edge: (size, self._largest[edge]) for edge, size in self._last.items()}
@@ -51,9 +51,9 @@ class MemoryStats:
                 self._last[edge], self._largest[edge] = last, max(self._largest.get(edge, 0), largest)
 
     def summary(self, graph: Graph) -> dict[str, dict[str, list[int]]]:
-        """Return the sizes in bytes, by operator and by output: ``{name: {measure: [one value per output]}}``.
+        """Return the sizes in bytes of all operators' outputs, as ``{name: {measure: [one value per output]}}``.
 
-        The sizes are 0 for an operator whose samples the next operator uses one by one, without a batch.
+        If an operator's samples are passed directly to the next operator, they never form a batch, and the sizes are 0.
         """
         if not self._last:
             return {}

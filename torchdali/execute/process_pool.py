@@ -1,9 +1,9 @@
-"""Worker processes that run parallel sources and parallel datasets.
+"""Worker processes that run the user's parallel sources and parallel datasets.
 
-The pool sends a task to an idle process. If a source has a state, all its tasks run in the same process, in order. If
-the user's code raises an exception, the task's future raises the exception in the main process, with the worker's
-traceback as its cause. If the exception can't be pickled, it becomes a RuntimeError. The worker process continues.
-`WorkerPool` watches the processes.
+A source or dataset sends *requests*, and the pool runs each request in an idle process. If a source has a state, the
+same process runs all requests of this source, in order. If the user's code raises an exception, the request's future
+raises the same exception in the main process, or a RuntimeError if the exception can't be pickled. The worker process
+continues.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ def open_sources(
     """Open all sources. If a source is parallel, start worker processes first.
 
     Args:
-        sources: The sources. Each key is the seed for random numbers in the source's code, see `user_random`.
+        sources: The sources. Each key is the seed for random numbers in the source's code.
         batch_size: Number of samples of a batch.
         count: Number of processes.
         start_method: See `StartMethod`.
-        pickler: An object with ``dumps`` and ``loads`` that pickles the sources' functions if processes are not forked;
-            or a tuple of this object and one or two dictionaries of arguments for ``dumps`` and ``loads``.
+        pickler: An object with the functions ``dumps`` and ``loads``. They pickle the sources' functions if processes
+            are not forked. Or a tuple of this object and one or two dictionaries with arguments for ``dumps`` and
+            ``loads``. None for torchdali's own pickling.
 
     Raises:
         RuntimeError: A source is parallel, but `count` isn't positive.
@@ -77,7 +78,7 @@ def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: 
 
     Args:
         dataset: Dataset of a reader.
-        seed: Seed for random numbers in the dataset's code, see `user_random`.
+        seed: Seed for random numbers in the dataset's code.
         start_method: See `StartMethod`.
         pickler: See `open_sources`.
     """
@@ -90,7 +91,7 @@ def open_processes(dataset: Any, seed: int, start_method: StartMethod, pickler: 
 
 
 class _DatasetWork(NamedTuple):
-    """The function that a dataset's processes run, with the attributes of a source that `ProcessPool` reads."""
+    """The function that a dataset's processes run. `ProcessPool` uses this object like a source."""
 
     work: Work
     stateful: bool = False
@@ -100,7 +101,7 @@ class SourceHandle:
     """A source's access to the pool of processes.
 
     Attributes:
-        seed: Seed for random numbers in the source's code, see `user_random`.
+        seed: Seed for random numbers in the source's code.
     """
 
     def __init__(self, workers: ProcessPool, source: int, seed: int) -> None:
@@ -108,7 +109,7 @@ class SourceHandle:
         self.count = workers.count
 
     def submit(self, request: Any) -> Future[WorkResult]:
-        """Queue a request for the source's function in a process. The future gets the result."""
+        """Queue a request: an argument with which a process calls the source's function."""
         return self._workers.submit(self._source, request, self.seed)
 
     def close(self) -> None:
@@ -138,12 +139,12 @@ class ProcessPool:
         payload = work if start_method == "fork" else _pickle(work, pickler, start_method)
         started = [_start(context, start_method, i, self.count, payload) for i in range(self.count)]
         self._pool = WorkerPool(started, _call, None, 1)
-        # At the end of the program, this must run before multiprocessing waits for its children: a suspended child
-        # would never end.
+        # At the end of the program, multiprocessing waits for its children. A suspended child would never end, so the
+        # pool must be closed first.
         self.close = multiprocessing.util.Finalize(self, self._pool.close, exitpriority=1)
 
     def submit(self, source: int, request: Any, seed: int) -> Future[WorkResult]:
-        """Queue a request for a source's function in a process."""
+        """Queue a request: an argument with which a process calls the function of the source with index `source`."""
         task = _PoolTask(source, request, seed, self._owner.get(source))
         self._pool.submit(task)
         return task.future
@@ -181,7 +182,7 @@ class _Answer(NamedTuple):
 
 @dataclass(eq=False)
 class _PoolTask:
-    """A task for a process; see `WorkerJob` for its methods."""
+    """A request for a process. It has the methods of `WorkerJob`."""
 
     source: int
     request: Any
@@ -200,7 +201,7 @@ class _PoolTask:
         return self.future.set_running_or_notify_cancel()
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> _Request:
-        # The task belongs to the pool from `submit` to `finish`. In between, other threads use only its future.
+        # From `submit` to `finish`, only the pool's threads access the task. Other threads access only its future.
         return _Request(number=number, source=self.source, request=self.request, seed=self.seed, returned=returned)
 
     def answer(self, result: _Answer, views: Views) -> None:
@@ -218,8 +219,7 @@ class _PoolTask:
     def finish(self) -> None:
         if not (self.future.running() or self.begin()):
             return  # cancelled
-        # From here on, the result belongs to the thread that waits for the future. It may immediately submit another
-        # task.
+        # From here on, the result belongs to the thread that waits for the future.
         result, self.result = self.result, None
         if isinstance(result, Exception):
             self.future.set_exception(result)
@@ -255,7 +255,7 @@ def _hint(start_method: StartMethod) -> str:
 
 
 def _pickle(work: Sequence[Work | None], pickler: Any, start_method: str) -> tuple[bytes, Callable[[bytes], Any]]:
-    """Pickle the sources' functions for a new process. Return the bytes, and the function that unpickles them.
+    """Pickle the sources' functions for a new process. Return the pickled bytes, and the function that unpickles them.
 
     Raises:
         TypeError: A source, or an object to which it refers, can't be pickled.
@@ -280,7 +280,7 @@ def _pickle(work: Sequence[Work | None], pickler: Any, start_method: str) -> tup
 
 
 def _serve(connection: Any, payload: Any, number: int, count: int, user: ProcessId) -> None:
-    """Run one task after another, until the main process closes the connection or ends."""
+    """Run one request after another, until the main process closes the connection or ends."""
     begin_worker(user)
     work = _load(payload)
     _introduce_worker(work, number, count)

@@ -1,4 +1,4 @@
-"""Query whether processes and threads live, sleep or are suspended, and whether memory allows new threads."""
+"""Query the states of processes and threads, and whether enough memory for new threads is available."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 __all__ = ["ProcessId", "has_gil", "has_room", "is_stopped", "others_sleep"]
 
-_PATIENCE = 0.5  # seconds
-_ROOM = 32 << 20  # bytes of address space that new threads need for their stacks and first allocations
+_PATIENCE = 0.5  # seconds within which other threads must sleep; see `others_sleep`
+_ROOM = 32 << 20  # bytes that new threads need for their stacks and first allocations
 
 
 class ProcessId(NamedTuple):
-    """Identity of a process: its id and its start time. The start time is needed because the system reuses ids."""
+    """Identity of a process: its id and its start time, because the system reuses the ids of ended processes."""
 
     number: int
     began: bytes
@@ -29,8 +29,8 @@ class ProcessId(NamedTuple):
 
     @property
     def lives(self) -> bool:
-        """True until the process has ended. A zombie (its exit code was not collected yet) counts as ended."""
-        # `of` couldn't read the start time, because the process had already ended or the system has no /proc.
+        """True until the process has ended. A zombie (an ended process whose exit code wasn't read) counts as ended."""
+        # Without a start time, the process had already ended when `of` was called, or the system has no /proc.
         if not self.began:
             return _exists(self.number)
         state, began = _facts(Path(f"/proc/{self.number}/stat"))
@@ -48,7 +48,7 @@ def _exists(number: int) -> bool:
 
 
 def has_gil() -> bool:
-    """Return whether the GIL is enabled: always, except in free-threaded Python if no module needs the GIL."""
+    """Return whether the GIL is enabled. It can be disabled only in free-threaded Python."""
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
@@ -65,15 +65,15 @@ def has_room() -> bool:
 
 
 def is_stopped(pid: int | None) -> bool:
-    """Return whether SIGSTOP or Ctrl-Z has suspended a process; False if this is unknown."""
+    """Return whether SIGSTOP or Ctrl-Z has suspended a process; False if the process's state is unknown."""
     return _facts(Path(f"/proc/{pid}/stat"))[0] in (b"T", b"t")
 
 
 def others_sleep() -> bool:
-    """Wait until all other threads of this process sleep. Return False if one still runs after half a second.
+    """Wait until all other threads of this process sleep. Return False if a thread still runs after half a second.
 
-    A thread that Python has already joined may still be exiting, and hold a library's lock (for example OpenCV's lock
-    for per-thread data). If the process is forked at this moment, nobody releases the lock in the forked process.
+    Even if Python has joined a thread, the thread may still hold a library's lock for a short time. If the process were
+    forked at this moment, the lock would never be released in the forked process.
     """
     deadline = time.monotonic() + _PATIENCE
     own = str(threading.get_native_id())

@@ -23,9 +23,9 @@ class _SentEdge:
 
 @dataclass(frozen=True)
 class _SentPart:
-    """One of the user's operators that a fused operator (one operator for several) replaces.
+    """A node of the user's graph that was combined with other nodes into one node.
 
-    The receiving process needs it only for error messages.
+    The receiving process needs this information only for error messages.
     """
 
     operator: str
@@ -50,7 +50,7 @@ class _SentPart:
 
 
 def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that can be pickled. The others are only missing in error messages."""
+    """Return the arguments that can be pickled. Error messages don't show the other arguments."""
     portable = {}
     for name, value in constants.items():
         with contextlib.suppress(Exception):
@@ -61,7 +61,7 @@ def _portable(constants: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _SentNode:
-    """A node in a message. It refers to other nodes by their indices."""
+    """A node in a message. `_SentEdge` refers to other nodes by their indices."""
 
     operator: str
     name: str
@@ -97,7 +97,7 @@ class SentGraph:
 
         Args:
             graph: The graph.
-            needed: The nodes that the other process runs; the constant arguments of the remaining nodes aren't sent.
+            needed: The nodes that the other process runs. The constant arguments of all other nodes aren't sent.
         """
         nodes = graph.nodes
         number = {node: i for i, node in enumerate(nodes)}

@@ -1,4 +1,4 @@
-"""Anonymous files that several processes map, and sockets for sending the files' descriptors."""
+"""Anonymous files that several processes map, and sockets over which the files' descriptors are sent."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def view_of(block: torch.Tensor, offset: int, shape: tuple[int, ...], dtype: tor
 
 
 def socket_of(connection: int) -> socket.socket:
-    """Return a socket for the connection with this descriptor. Descriptors can be sent over the socket."""
+    """Return a socket for the connection with this descriptor. File descriptors can be sent over the socket."""
     duplicate = socket.socket(fileno=os.dup(connection))
     duplicate.settimeout(None)  # otherwise, the user's default timeout would make the connection non-blocking
     return duplicate
@@ -42,7 +42,7 @@ def socket_of(connection: int) -> socket.socket:
 
 def map_file(descriptor: int, size: int) -> _Bytes:
     """Return the bytes of a file, mapped for reading and writing."""
-    try:  # unlike `mmap`, this keeps no descriptor open per file; a consumer may hold thousands of files
+    try:  # unlike `mmap`, `from_file` keeps no descriptor open, and the program may use thousands of files
         path = f"/proc/self/fd/{descriptor}"
         return torch.from_file(path, shared=True, size=size, dtype=torch.uint8).numpy()
     except RuntimeError:
@@ -50,13 +50,13 @@ def map_file(descriptor: int, size: int) -> _Bytes:
 
 
 def anonymous_file(size: int) -> int:
-    """Return the descriptor of an anonymous file, with all its bytes reserved.
+    """Create an anonymous file, reserve all its bytes, and return its descriptor.
 
-    If the system supports `memfd_create`, the file is in memory, and the size of ``/dev/shm`` doesn't matter.
-    Otherwise, the file is in the folder for temporary files.
+    If the system supports `memfd_create`, the file is in memory, but not in ``/dev/shm``. Otherwise, the file is in the
+    folder for temporary files.
 
     Raises:
-        MemoryError: The memory or disk is full; the message has the required size.
+        MemoryError: The memory or the disk is full. The message has the required size.
     """
     descriptor = anonymous_descriptor(0)
     try:

@@ -1,4 +1,7 @@
-"""Find the origin (for example the files) of the results of a chain, a group of per-sample operators."""
+"""Find the readers and sources from which the results of operators come.
+
+An *edge* is an output of an operator.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,13 @@ __all__ = ["read_edges", "source_edges"]
 
 
 def source_edges(nodes: Iterable[Node]) -> dict[DataNode, DataNode | None]:
-    """Return, for each output of a chain's operators, the edge that tells the origin of its samples, or None.
+    """Find the edge from which the samples of each output come.
 
-    An edge is an output of an operator. An operator's outputs have the same origin as its first input, so the returned
-    edge is an output of a reader in the chain, or an input of the chain.
+    The outputs of an operator come from the same edge as its first input. The outputs of a reader come from themselves.
+
+    Returns:
+        For each output of `nodes`, an output of a reader in `nodes`, or an input of `nodes`. None for an operator
+        without inputs.
     """
     origins: dict[DataNode, DataNode | None] = {}
     for node in nodes:

@@ -24,7 +24,7 @@ def _has_nvtx(device: torch.device | None) -> bool:
 
 
 def wants_spans(device: torch.device | None) -> bool:
-    """Return whether a profiler is active: PyTorch's, or with a CUDA device Nsight Systems."""
+    """Return whether a profiler is active: PyTorch's profiler, or Nsight Systems for a CUDA device."""
     return _is_profiled() or _has_nvtx(device)
 
 

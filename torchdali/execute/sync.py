@@ -1,4 +1,4 @@
-"""Synchronization without blocked threads: batches in order, a single caller, tasks for a waiting thread."""
+"""Synchronization of threads: process batches in order, allow a single caller, and pass tasks to a waiting thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CallerQueue", "Sequencer", "SingleCaller"]
 
 
 class SingleCaller:
-    """A lock for code that only one thread may run at a time. A second thread gets an error instead of waiting."""
+    """A lock that raises an error instead of waiting if another thread holds the lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +20,7 @@ class SingleCaller:
     def lock(self) -> threading.Lock:
         """Return the lock, for a `with` statement of the caller.
 
-        The lock is returned instead of a context manager in Python, in which an interrupt could leave the lock held.
+        A context manager written in Python isn't used, because an interrupt could prevent it from releasing the lock.
 
         Raises:
             RuntimeError: Another thread holds the lock.
@@ -37,7 +37,7 @@ class Sequencer:
     """Admits batches one at a time, in order, without blocking a thread.
 
     Args:
-        first: Index of the first batch.
+        first: Index of the batch that is admitted first.
     """
 
     def __init__(self, first: int = 0) -> None:
@@ -51,19 +51,19 @@ class Sequencer:
         Otherwise, the thread that calls `leave` for the previous batch calls `run`.
         """
         with self._lock:
-            # An earlier batch is still inside. From here on, this batch belongs to the thread that calls `leave` for
-            # the previous batch.
+            # If it isn't this batch's turn, the batch now belongs to the thread that calls `leave` for the previous
+            # batch.
             if index != self._next:
                 self._parked[index] = run
                 return
-        # The lock is released first, because `run` may take long and may enter other sequencers.
+        # `run` is called without the lock, because `run` may take long and may enter other sequencers.
         run()
 
     def leave(self) -> None:
         """Admit the next batch. If it is already waiting, run it in this thread."""
         with self._lock:
             self._next += 1
-            # Either the next batch is already waiting, and this thread runs it below; or a later `enter` runs it.
+            # If the next batch isn't waiting yet, `enter` runs it later.
             run = self._parked.pop(self._next, None)
         if run is not None:
             run()
@@ -73,7 +73,7 @@ class CallerQueue:
     """Tasks that other threads pass to a waiting thread, which runs them.
 
     Attributes:
-        interrupted: True if an exception has ended a task. Then the state of the task's batch is unknown.
+        interrupted: True if an exception has ended a task before its end.
     """
 
     def __init__(self) -> None:
@@ -89,10 +89,7 @@ class CallerQueue:
 
     @contextlib.contextmanager
     def own(self) -> Iterator[None]:
-        """Run a `with` block as a task of the waiting thread.
-
-        If an exception ends the block, `interrupted` stays True.
-        """
+        """Run a `with` block as a task of the waiting thread. If an exception ends the block, set `interrupted`."""
         self.interrupted = True
         yield
         self.interrupted = False
@@ -101,6 +98,7 @@ class CallerQueue:
         """Wait for a task, and run the oldest task. Return after `timeout` seconds without a task."""
         with contextlib.suppress(queue.Empty):
             self._arrived.get(timeout=timeout)
-        if self._tasks:  # after an interrupt, there may be more tasks than signals
+        # After an interrupt, `_tasks` may have more entries than `_arrived`.
+        if self._tasks:
             with self.own():
                 self._tasks.popleft()()

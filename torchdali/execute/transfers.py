@@ -1,4 +1,7 @@
-"""Copies to the device: the edges (operators' outputs) that are copied, and an order of steps with few copies."""
+"""Find the values that are copied to the device, and order the operators of a stage so that few copies are needed.
+
+An *edge* is an output of an operator.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ def is_sent(plan: Plan, edge: DataNode) -> bool:
 
 
 def device_last(steps: Sequence[Node]) -> list[Node]:
-    """Return the steps in another order: first the CPU steps that don't depend on device steps, then the others.
+    """Order operators: first those CPU operators that don't depend on device operators, then all other operators.
 
-    In this order, the results of the CPU steps exist before the first kernel needs them, and are copied in one block.
+    In this order, all results of these CPU operators can be copied to the device in one block.
     """
     early: list[Node] = []
     for node in steps:
@@ -30,7 +33,7 @@ def device_last(steps: Sequence[Node]) -> list[Node]:
 
 
 def uploads(steps: Sequence[Node]) -> list[DataNode]:
-    """Return the edges on the CPU that these steps need on the device."""
+    """Return the edges on the CPU that these operators need on the device."""
     cpu_edges: dict[DataNode, None] = {}
     for node in steps:
         if node.device != "cpu":

@@ -1,9 +1,10 @@
 """`tune`: measure which settings of a pipeline are the fastest on this machine.
 
-The module `search` compares settings, and doesn't depend on pipelines. `machine` measures a pipeline with some
-settings, and `usage` its processor time and the bytes that it reads. `report` describes the bottleneck.
+The module `search` compares settings. `machine` measures the speed of a pipeline, `usage` measures processor time and
+the number of bytes read, and `report` describes the bottleneck.
 
-The search changes one setting in each *step*. A *pair* is two measurements, one with each of two settings.
+The search changes one setting in each *step*, and compares it with the old setting in several *pairs* of measurements,
+one with each of the settings. Finally it compares the result of all steps with the settings at the start.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from torchdali.tuning.search import Measure, SearchResult, Setting, Settings, co
 
 __all__ = ["Report", "choices_of", "cores_here", "full", "tune"]
 
-_STEPS, _LAST = 0.8, 0.9  # fractions of the time after which the steps and the last comparison must end
-_PAIRS = 3  # pairs for which time must remain after the steps; the last comparison needs at least two
-_DEPTHS = (2, 3, 4, 6, 8)  # depths of the queue; 1 is omitted, because it is slow only in real training loops
+_STEPS, _LAST = 0.8, 0.9  # fractions of the time after which the steps and the final comparison must end
+_PAIRS = 3  # the steps end when there isn't enough time for this number of pairs
+_DEPTHS = (2, 3, 4, 6, 8)  # depths of the queue; without 1, whose slowness shows only in real training loops
 _VERDICT_RUNS = 3
 _NOISY = 0.1
 
@@ -44,12 +45,13 @@ def tune(
 
     Args:
         factory: Function that creates the pipeline and accepts the options of `Pipeline`, such as `Pipeline.factory`.
-        seconds: Duration of all measurements together. The current settings are always measured once; further
+        seconds: Duration of all measurements together. The current settings are always measured once. Other
             measurements start only if they fit into this time.
-        step: Duration of the training step in seconds; 0 for a loop without work.
-        cores: Largest number of threads, and of processes; by default, the number of cores of this process.
-        memory: Largest size in bytes of the batches in flight.
-        progress: Function that is called with the elapsed and the total seconds.
+        step: Duration of the training step in seconds; 0 for a loop that only takes batches.
+        cores: Largest number of threads and largest number of processes; by default, the number of cores of this
+            process.
+        memory: Largest allowed size in bytes of all batches in flight; by default, there is no limit.
+        progress: Function that is called with the elapsed seconds and the total seconds.
 
     Raises:
         ValueError: The pipeline has no ``batch_size`` or ``num_threads``.
@@ -59,7 +61,7 @@ def tune(
     machine, most = Machine(factory, step, memory), cores or cores_here()
 
     def over(part: float, pairs: int = 1) -> Callable[[], bool]:
-        """Return a function that tells whether ``pairs`` more pairs would exceed the fraction ``part`` of the time."""
+        """Return a function that returns True if `pairs` more pairs would exceed the fraction `part` of the time."""
         return lambda: time.monotonic() - began + 2 * pairs * machine.seconds > part * seconds
 
     def measure(settings: Settings) -> float | None:
@@ -85,7 +87,7 @@ def tune(
 
 
 def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
-    """Return the current settings of a pipeline, including the number of processes that it has chosen."""
+    """Return the current settings of a pipeline, including the number of processes that the pipeline has chosen."""
     pipe = factory()
     for name in ("batch_size", "num_threads"):
         if getattr(pipe, name) is None:
@@ -102,13 +104,13 @@ def _present(factory: Callable[..., Pipeline]) -> dict[str, Any]:
 
 
 def choices_of(start: Settings, most: int) -> list[Setting]:
-    """Return the settings to try. To add a setting, add its values here, and its current value in `_present`."""
+    """Return the settings to try, with their values."""
     values = {"num_processes": _double(most), "num_threads": _double(most), "prefetch_queue_depth": _DEPTHS}
     return [Setting(name, tuple(sorted({*values[name], start[name]}))) for name in values if name in start]
 
 
 def full(start: Settings, most: int) -> list[Settings]:
-    """Return the settings that use all cores: with threads only, and with processes."""
+    """Return two settings that use all cores, one without worker processes and one with worker processes."""
     return [{**start, "num_threads": most, "num_processes": count} for count in dict.fromkeys((1, most))]
 
 
@@ -117,13 +119,13 @@ def _double(most: int) -> list[int]:
 
 
 def _may_scale(factory: Callable[..., Pipeline], runs: Sequence[TimedRun]) -> bool:
-    """Return True if the pipeline decodes images for a random crop, without ``scaled_decode``."""
+    """Return whether the pipeline decodes images for a random crop, but doesn't use the option ``scaled_decode``."""
     names = [name for name, _, _ in runs[-1].operators] if runs else []
     return any("decoders.image" in name and "random" in name for name in names) and not factory().scaled_decode
 
 
 def _runs_of(machine: Machine, settings: Settings, measure: Measure, enough: Callable[[], bool]) -> TimedRun:
-    """Return the last measurements of the settings, merged into one measurement."""
+    """Merge the last measurements with these settings into one measurement."""
     runs = [run for run in machine.runs if run.settings == settings]
     while ((len(runs) < _VERDICT_RUNS and not enough()) or not runs) and measure(settings) is not None:
         runs.append(machine.runs[-1])
@@ -134,7 +136,7 @@ def _runs_of(machine: Machine, settings: Settings, measure: Measure, enough: Cal
 
 def _changes(start: Settings, best: Settings) -> dict[str, Any]:
     changes = {name: value for name, value in best.items() if value != start[name]}
-    if "num_threads" in changes:  # otherwise the pipeline could choose another number of processes
+    if "num_threads" in changes:  # the default of `num_processes` depends on `num_threads`
         changes["num_processes"] = best["num_processes"]
     return changes
 
@@ -155,7 +157,7 @@ def _notes(machine: Machine, run: TimedRun, result: SearchResult) -> list[str]:
 
 
 def _on_time(machine: Machine, result: SearchResult, seconds: float, duration: float) -> list[str]:
-    """Return notes if measurements did not fit into the time, or took longer."""
+    """Return notes about the time limit, if the search was incomplete or took too long."""
     notes, one = [], f"one measurement of this pipeline takes {machine.seconds:.1f} s"
     if not (result.is_complete or result.comparisons):
         least = math.ceil((2 * _PAIRS + 1) * machine.seconds / _STEPS)

@@ -1,4 +1,4 @@
-"""Measure a pipeline with other settings: build it again, and run it for a short time."""
+"""Measure the speed of a pipeline with different settings: build the pipeline again, and run it for a short time."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ class TimedRun:
         settings: Settings of the pipeline.
         rate: Rate in samples/s.
         usage: Processor time and bytes read during the measurement.
-        waited: Fraction of the time for which the loop waited for the loader.
-        operators: Name, line and fraction of all operators' time for each operator, slowest first.
-        memory: Size in bytes of all batches in flight, estimated from the last batch.
-        fast_path: The lines of `Pipeline.explain` about the fast path (operators in the native library).
+        waited: Fraction of the time for which the loop waited for batches.
+        operators: For each operator, its name, its line in the user's code, and its fraction of all operators' time.
+            The slowest operator is first.
+        memory: Total size in bytes of all batches that exist at the same time, estimated from the last batch.
+        fast_path: The lines of `Pipeline.explain` about operators that the native library runs.
     """
 
     settings: Settings
@@ -71,17 +72,18 @@ def processes_of(pipe: Pipeline) -> int:
 class Machine:
     """A callable that measures a pipeline with any settings.
 
-    The two pipelines of a comparison are open at the same time, so that measurements can alternate quickly. But if a
-    pipeline's worker processes must be forked, the other pipeline is closed first, because no threads may exist.
+    Pipelines with two different settings are open at the same time, so that their measurements can alternate quickly.
+    But if a pipeline's worker processes must be forked, the other pipeline is closed first, because a process with
+    threads can't be forked.
 
     Args:
         factory: Function that creates the pipeline and accepts the options of `Pipeline`.
         step: Duration of the training step in seconds.
-        memory: Largest size in bytes of the batches in flight.
+        memory: Largest allowed size in bytes of all batches in flight; None for no limit.
 
     Attributes:
         runs: All measurements.
-        refusals: Reasons why settings cannot be used.
+        refusals: Reasons why some settings cannot be used, as the keys of a dictionary.
     """
 
     def __init__(self, factory: Callable[..., Pipeline], step: float = 0.0, memory: int | None = None) -> None:
@@ -102,7 +104,7 @@ class Machine:
             pipe = self._open_pipeline(settings, processes)
             if pipe is None:
                 return None
-            for _ in range(1 + _in_flight(pipe, processes)):  # consume the batches that may already be ready
+            for _ in range(1 + _in_flight(pipe, processes)):  # skip the batches that may be finished already
                 _next(pipe)
             run = self._measure(pipe, settings, processes)
         except MemoryError as error:
@@ -119,7 +121,7 @@ class Machine:
 
     @property
     def seconds(self) -> float:
-        """Average seconds per measurement, including the creation of the pipeline; 0 if nothing has been measured."""
+        """Average seconds per measurement, including the creation of the pipeline; 0 before the first measurement."""
         return self._spent / max(1, len(self.runs))
 
     def close(self) -> None:
@@ -129,7 +131,7 @@ class Machine:
         self._open.clear()
 
     def _open_pipeline(self, settings: Settings, processes: int) -> Pipeline | None:
-        """Return an open pipeline with the settings; None if the pipeline can't use the requested worker processes."""
+        """Return an open pipeline with these settings; None if the pipeline can't use worker processes."""
         for known, pipe in self._open:
             if known == settings:
                 return pipe
@@ -142,7 +144,9 @@ class Machine:
             return pipe
         was_alone, reason = len(self._open) == 1, _REASON.search(pipe.explain())
         self.close()
-        if not was_alone:  # operators declared in a script require a fork, which is possible only before threads exist
+        # If the user's script declares operators, worker processes must be forked. This is possible only if no other
+        # pipeline has threads.
+        if not was_alone:
             self._alone = True
             return self._open_pipeline(settings, processes)
         self._has_processes = False
@@ -171,7 +175,7 @@ class Machine:
 
 
 def _in_flight(pipe: Pipeline, processes: int) -> int:
-    """Return the number of batches in flight: the depth of the queue, and one batch per worker process."""
+    """Return the number of batches in flight: the depth of the queue, plus one batch per worker process."""
     depth = pipe.prefetch_queue_depth
     return (depth if isinstance(depth, int) else max(depth.values())) + (processes if processes > 1 else 0)
 

@@ -13,9 +13,9 @@ from torchdali.tuning.search import Comparison, Settings
 
 __all__ = ["Report", "call_of", "limits"]
 
-_HIDDEN = 0.05  # a loader keeps up if the loop waits for it during less than this fraction of the time
-_FULL = 0.8  # fraction of the cores' time above which the cores count as fully used
-_OTHERS = 0.15  # largest fraction of the cores that other programs may use on a quiet machine
+_HIDDEN = 0.05  # a loader is fast enough if the loop waits for it during less than this fraction of the time
+_FULL = 0.8  # cores count as fully used if they are busy for more than this fraction of the time
+_OTHERS = 0.15  # if other programs use more than this fraction of the cores, they may be the bottleneck
 _LONGEST = 60  # largest number of characters of an argument
 _WIDTH = 100  # largest number of characters of a line
 
@@ -28,14 +28,14 @@ class Report:
         name: Name of the function that creates the pipeline.
         start: The settings before the tuning.
         best: The fastest settings.
-        changes: The arguments to change; empty if the settings are already the fastest.
-        line: The call with the changed arguments; see `call_of`.
+        changes: The arguments to change; empty if the start settings are the fastest.
+        line: Python code that creates the pipeline with the changed arguments.
         rate: Rate with the fastest settings in samples/s.
         comparisons: The comparisons of settings, in order.
-        last: Comparison of the search's result with the start settings; None if both are the same.
+        last: Comparison of the settings that the search has found with the start settings; None if both are the same.
         scaled: Comparison of ``scaled_decode=True`` with the fastest settings; None if it was not measured.
-        limit: Sentence on the bottleneck.
-        notes: Further sentences.
+        limit: A sentence on the bottleneck.
+        notes: More sentences, for example about settings that can't be used.
     """
 
     name: str
@@ -82,7 +82,7 @@ def limits(run: TimedRun, cores: int, step: float, load: float) -> str:
         run: Measurement of the fastest settings.
         cores: Number of cores that the process may use.
         step: Duration of the training step in seconds; 0 for no training step.
-        load: The system's load average at the start. It is used if the measurement has no data on other programs.
+        load: The system's load average before the tuning. It is used if `run` lacks the usage of other programs.
     """
     slowest, line, share = run.operators[0] if run.operators else ("nothing", "", 0.0)
     place = f" ({line})" if line else ""
@@ -131,15 +131,15 @@ def _is_decoding(operator: str) -> bool:
 def call_of(factory: Callable[..., Any], changes: Settings) -> str:
     """Return the Python code of the call that creates a pipeline with changed settings.
 
-    Dots replace long arguments. If the function belongs to torchdali (for example in `Loader.from_folder`), return only
-    the changed settings, because the user doesn't call the function.
+    Dots replace long arguments. If the function belongs to torchdali (for example in `Loader.from_folder`), the user
+    doesn't call the function. Then return only the changed settings.
     """
     keywords: Mapping[str, Any] = {}
     arguments: tuple[Any, ...] = ()
     while isinstance(factory, functools.partial):
         arguments, keywords, factory = (*factory.args, *arguments), {**factory.keywords, **keywords}, factory.func
     name, module = getattr(factory, "__name__", repr(factory)), getattr(factory, "__module__", "")
-    if module.startswith("torchdali."):  # the user doesn't call this function
+    if module.startswith("torchdali."):
         return written(changes)
     values = [*map(_shorten, arguments), *(f"{k}={_shorten(v)}" for k, v in {**keywords, **changes}.items())]
     return f"{name}({', '.join(values)})"

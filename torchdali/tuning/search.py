@@ -1,7 +1,8 @@
 """Search for the fastest settings step by step, with measurements.
 
-The search is independent of pipelines and clocks: it calls a function that returns the rate with some settings. Rates
-are noisy, and change when other programs start and stop. So settings are compared by pairs of consecutive measurements.
+The search calls a function that measures the *rate* (samples per second) with some settings. Rates are noisy, and
+change when other programs start and stop. Therefore two settings are compared with *pairs* of consecutive measurements,
+one with each of the settings.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ Measure = Callable[[Settings], float | None]
 
 WORTH = 0.02  # smallest gain for which a setting is changed
 _PAIRS = 12  # largest number of pairs of measurements in one comparison
-_FEW, _HOPELESS = 6, 0.05  # a comparison ends after six pairs if its uncertainty exceeds 0.05
-_CLEAR = 0.1  # two pairs are enough if both show a difference larger than this, in the same direction
+_FEW, _HOPELESS = 6, 0.05  # a comparison ends after six pairs if the uncertainty of the gain exceeds 0.05
+_CLEAR = 0.1  # two pairs are enough if both pairs show a difference of more than 10 % in the same direction
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting and its possible values, ordered so that neighbors are similar."""
+    """A setting and its possible values. Neighboring values are similar."""
 
     name: str
     values: tuple[Any, ...]
 
     def beside(self, settings: Settings, step: int) -> Settings | None:
-        """Return settings with the next value of this setting (step 1), or the previous one (step -1).
+        """Return settings with the next value (step 1) or the previous value (step -1) of this setting.
 
-        Return None beyond the first and the last value.
+        Return None if no next or previous value exists.
         """
         k = self.values.index(settings[self.name]) + step
         return {**settings, self.name: self.values[k]} if 0 <= k < len(self.values) else None
@@ -46,8 +47,8 @@ class Comparison:
 
     Attributes:
         settings: Settings of the challenger.
-        ratios: For each pair of measurements, the logarithm of the challenger's rate divided by the known settings'
-            rate; empty if one of the settings can't be used.
+        ratios: The logarithm of the challenger's rate divided by the known settings' rate, one number per pair; empty
+            if the settings can't be used.
     """
 
     settings: Settings
@@ -55,7 +56,7 @@ class Comparison:
 
     @property
     def gain(self) -> float:
-        """Mean gain in speed; 0.1 means 10 %. With five or more pairs, the largest and smallest fifth are omitted."""
+        """Mean gain in speed (0.1 means 10 %), without the largest and the smallest fifth of the ratios."""
         if not self.ratios:
             return -1.0
         cut = len(self.ratios) // 5
@@ -70,12 +71,12 @@ class Comparison:
 
     @property
     def wins(self) -> bool:
-        """True if the gain is worth a change and larger than the noise."""
+        """True if the gain is larger than the noise and large enough to change the settings."""
         return self.gain > max(WORTH, self.uncertainty)
 
     @property
     def is_decided(self) -> bool:
-        """True if further pairs would hardly change the result of the comparison."""
+        """True if more pairs would hardly change the result of the comparison."""
         count = len(self.ratios)
         if count >= 2 and (min(self.ratios) > _CLEAR or max(self.ratios) < -_CLEAR):
             return True
@@ -104,7 +105,7 @@ def compare(
     ratios: list[float] = []
     comparison = Comparison(challenger, ())
     while len(ratios) < _PAIRS and (len(ratios) < least or not (comparison.is_decided or enough())):
-        # The order changes from pair to pair, so that a growing or shrinking load favors neither of the settings.
+        # The order changes from pair to pair, so that a growing load of the machine favors neither of the settings.
         first, second = (known, challenger) if len(ratios) % 2 else (challenger, known)
         rates = [measure(first), measure(second)]
         if rates[0] is None or rates[1] is None:
@@ -119,10 +120,9 @@ class SearchResult:
     """The result of a search.
 
     Attributes:
-        best: The fastest settings: the result of the steps if the last comparison confirms it, otherwise the start
-            settings.
-        comparisons: Comparisons of the steps, in order.
-        last: Comparison of the steps' result with the start settings; None if both are the same.
+        best: The fastest settings. If the last comparison doesn't confirm a gain, these are the start settings.
+        comparisons: All comparisons except for the last one, in order.
+        last: Comparison of the settings after all steps with the start settings; None if both are the same.
         is_complete: False if the time was used up before the end of the search.
     """
 
@@ -140,18 +140,17 @@ def search(
     enough: Callable[[], bool] = lambda: False,
     enough_in_all: Callable[[], bool] = lambda: False,
 ) -> SearchResult:
-    """Search for the fastest settings with steps from the start settings.
+    """Search for the fastest settings, by changing one setting at a time.
 
-    A step is taken only for a gain that is larger than the noise. Among many steps, some seem to gain by chance. So the
-    result of the steps is finally compared with the start settings again.
+    A change is kept only if its gain is larger than the noise. Among many changes, some seem to be faster by chance.
+    Therefore a last comparison compares the result with the start settings.
 
     Args:
         measure: Function that measures the rate with some settings.
         choices: The settings to change, with their possible values.
-        start: The current settings, with a value for each of ``choices``.
-        others: Settings that are tried before the steps, for changes of several settings at the same time. The steps
-            begin at the fastest settings so far.
-        enough: Function that returns True when the time for steps is used up.
+        start: The current settings, with a value for each of `choices`.
+        others: Settings that are tried first. They may differ from the start settings in several values.
+        enough: Function that returns True when the time for the search, without the last comparison, is used up.
         enough_in_all: Function that returns True when the time for the last comparison is also used up.
     """
     best, comparisons, seen = start, list[Comparison](), [start]
@@ -176,9 +175,9 @@ def search(
 
 
 def _steps(choices: Sequence[Setting], best: Callable[[], Settings]) -> Iterator[Settings]:
-    """Yield neighbors of the best settings, first with higher values, then with lower values.
+    """Yield settings that differ from the best settings in one value: first with higher, then with lower values.
 
-    As long as a setting's new value improves the rate, continue with this setting in the same direction.
+    If a new value becomes the best one, continue with the same setting and in the same direction.
     """
     for step in (1, -1):
         for choice in choices:

@@ -1,4 +1,4 @@
-"""Measure processor time and read bytes of this process and its workers, and other programs' processor time.
+"""Measure the processor time of this process, its workers and other programs, and the number of bytes read.
 
 Linux has all values in ``/proc``. On other systems, only this process's processor time is available.
 """
@@ -19,14 +19,14 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds and bytes used so far, or (from `since`) between two points in time.
+    """Seconds and bytes up to a point in time (from `now`), or between two points in time (from `since`).
 
     Attributes:
         wall: Wall-clock seconds.
         own: Processor seconds of this process and its descendants.
         all: Processor seconds of all programs on the cores of this process; None if unknown.
-        read: Bytes that this process and its descendants have read from files, including cached files.
-        from_disk: Bytes that these processes have read from disk.
+        read: Bytes that this process and its descendants have read from files, including files in the system's cache.
+        from_disk: Bytes that this process and its descendants have read from disk.
     """
 
     wall: float
@@ -37,7 +37,7 @@ class Usage:
 
     @classmethod
     def now(cls) -> Usage:
-        """Return the usage so far."""
+        """Return the usage up to now."""
         own, read, from_disk = time.process_time(), 0, 0
         for pid in _family():
             with contextlib.suppress(OSError, ValueError):  # raised if the process has ended
@@ -87,7 +87,7 @@ def _family() -> list[int]:
 
 
 def _fields(stat: Path) -> list[str]:
-    """Return the fields (state, parent, ...) of a ``stat`` file after the process name, which may contain spaces."""
+    """Return the fields of a process's ``stat`` file that follow the process's name: state, parent and so on."""
     return stat.read_text().rpartition(")")[2].split()
 
 

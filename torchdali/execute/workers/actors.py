@@ -1,4 +1,4 @@
-"""Replicas (processes that compute batches) that are Ray actors, possibly on other machines (extra `ray`)."""
+"""Replicas (processes that compute batches) as Ray actors, possibly on other machines. Needs the extra `ray`."""
 
 from __future__ import annotations
 
@@ -35,14 +35,21 @@ __all__ = ["Actors"]
 
 _PATIENCE = 5.0  # seconds within which an actor must reply to `answer`, even while it computes
 _POLL = 0.2
-_HANDSHAKE = 2.0  # seconds for a connected client to prove that it has the key
+_HANDSHAKE = 2.0  # seconds within which a connected client must prove that it has the key
 
 
 class _Actor:
-    """The actor of a replica. One of its threads computes batches, another one replies to `answer`."""
+    """The class of the Ray actors. One thread of an actor runs `run`, another thread replies to `answer`."""
 
     def run(self, address: tuple[str, int], key: bytes, plan: bytes, threads: int) -> None:
-        """Compute batches for the process at an address, until this process closes the connection or ends."""
+        """Compute batches for the main process, until the main process closes the connection or ends.
+
+        Args:
+            address: Address at which the main process accepts the actor's connection.
+            key: Secret key with which the actor proves its identity.
+            plan: The pickled `SentPlan`.
+            threads: Number of threads.
+        """
         torch.set_num_threads(1)
         task: Future[ReplicaTask] = Future()
         try:
@@ -50,16 +57,17 @@ class _Actor:
             task.set_result(sent.task(ForkRequest(threads, 0, (), is_sent=True)))
         except Exception as error:
             task.set_exception(error)
-        # Connect only when the task is ready, because the main process then waits for the first message.
+        # Connect only when the task is ready, because the main process waits for the first message after it has
+        # accepted the connection.
         make_batches(Channel(Client(address, authkey=key), shares_memory=False), task.result)
 
     def answer(self) -> int:
-        """Return the id of the process. The reply shows that the actor lives."""
+        """Return the id of the process. A reply shows that the actor is alive."""
         return os.getpid()
 
 
 class _ActorProcess:
-    """An actor, with the attributes of `multiprocessing.Process` that the pool uses."""
+    """An actor. This class has the attributes of `multiprocessing.Process` that the pool uses."""
 
     pid = None
 
@@ -68,7 +76,7 @@ class _ActorProcess:
 
     @property
     def exitcode(self) -> int | None:
-        """None while the actor runs or waits for Ray's resources; 0 after it has ended or is lost."""
+        """None while the actor runs or waits for Ray's resources; 0 if the actor has ended or is lost."""
         return 0 if ray.wait([self._run], timeout=0)[0] else None
 
     def join(self, timeout: float | None = None) -> None:
@@ -107,15 +115,15 @@ class _ActorWorker(Worker):
     def accept(self, key: bytes) -> bool:
         """Accept a connection. Return False if the client doesn't have the key.
 
-        The port is open to the network. After this method has refused another client, the actor may still connect.
+        Other programs may connect, because the port is open to the network. Afterwards, the actor can still connect.
         """
         listening: socket.socket = self.connection
-        listening.settimeout(_HANDSHAKE)  # the client may have disconnected
+        listening.settimeout(_HANDSHAKE)  # the client may have disconnected before `accept`
         with contextlib.suppress(OSError):
             connection = _connection_of(listening.accept()[0], key)
             if connection is not None:
                 listening.close()
-                self._socket.close()  # the duplicate of the listening socket
+                self._socket.close()  # it was a duplicate of the listening socket
                 self.connection, self._socket = connection, socket_of(connection.fileno())
                 return True
         return False
@@ -131,7 +139,7 @@ class _ActorWorker(Worker):
         return now - self._called > _PATIENCE
 
     def kill(self) -> None:
-        """End the actor, and shut down the connection, which could stay open if the actor's node is gone."""
+        """End the actor, and shut down its connection, because the connection may stay open if the node is gone."""
         self.process.kill()
         with contextlib.suppress(OSError), socket.socket(fileno=self.connection.fileno()) as connection:
             try:
@@ -149,7 +157,10 @@ class _ActorWorker(Worker):
 
 
 def _connection_of(accepted: socket.socket, key: bytes) -> Connection | None:
-    """Check that a client has the key, and return the connection; None if it lacks the key or doesn't reply in time."""
+    """Check that a client has the key, and return the connection.
+
+    Return None if the client lacks the key or doesn't reply in time.
+    """
     timer = threading.Timer(_HANDSHAKE, _shut, (accepted,))
     timer.daemon = True
     timer.start()
@@ -224,7 +235,7 @@ class _ActorStarter:
         self._actors: list[_ActorProcess] = []
 
     def start(self, number: int) -> Worker:
-        """Request an actor from Ray, and return it before it is ready."""
+        """Request an actor from Ray. This method doesn't wait until the actor is ready."""
         address: Any = ray.util.get_node_ip_address
         listening = socket.create_server((address(), 0))
         listening.settimeout(None)  # overrides the user's default timeout
@@ -234,7 +245,7 @@ class _ActorStarter:
         return _ActorWorker(self._actors[-1], listening, number)
 
     def start_all(self) -> list[Worker]:
-        """Start all actors, and wait until one of them is ready. The others may not be `alive` yet.
+        """Start all actors, and wait until one of them is ready. The other actors may not be `alive` yet.
 
         Raises:
             RuntimeError: No actor was ready in time, or an actor failed.
@@ -263,7 +274,7 @@ class _ActorStarter:
         """Do nothing: Ray monitors its actors."""
 
     def is_ready(self, worker: Worker) -> bool:
-        """Accept an actor's connection, and read its first message. Return False if it hasn't connected yet.
+        """Accept an actor's connection and read its first message. Return False if the actor hasn't connected yet.
 
         Raises:
             NotStarted: The actor can't run the plan, or has ended.

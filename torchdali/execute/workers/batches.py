@@ -22,7 +22,7 @@ __all__ = ["BatchJob", "Replicas", "needed_after"]
 
 
 def needed_after(plan: Plan, stages: int) -> set[DataNode]:
-    """Return the edges (outputs of operators) that the user needs, or the stages from index `stages` on."""
+    """Return the edges (outputs of operators) that the main process needs after the first `stages` stages."""
     return {*plan.graph.outputs, *(edge for node in nodes_of(plan.stages[stages:]) for edge in edges(node))}
 
 
@@ -31,7 +31,7 @@ class Replicas:
 
     Args:
         plan: Plan of the pipeline.
-        stages: Number of stages, from the first one, that run in the replicas.
+        stages: Number of stages that run in the replicas. Stage 0 is the first of them.
         readers: The state of each reader node.
         pool: The replicas' processes.
     """
@@ -53,15 +53,13 @@ class Replicas:
         self._origins = source_edges(nodes)
 
     def submit(self, batch: InFlightBatch, seed: int, traced: bool, callback: Callable[[BatchJob], None]) -> None:
-        """Request a batch from the replicas. When it is done, `callback` is called on a thread of the pipeline.
-
-        From this call until the callback, the batch belongs to the replica: no other code may access its fields.
+        """Request a batch from the replicas. Until `callback` is called, no other code may access the batch.
 
         Args:
             batch: The batch.
             seed: Seed of the pipeline.
-            traced: True to record the interval of each operator.
-            callback: Function that is called with the job.
+            traced: True to record when each operator begins and ends.
+            callback: Function that a thread of the pipeline calls with the job when the batch is done.
         """
         kept: list[torch.Tensor] = []
         values = {
@@ -88,11 +86,11 @@ class Replicas:
         return self.buffers.bytes_out + sum(worker.views.bytes_out for worker in self.pool.workers)
 
     def reads_here(self, reader: Node) -> bool:
-        """Return whether the main process reads a reader's records."""
+        """Return whether the main process, not a replica, reads the records of a reader."""
         return reader not in self._nodes
 
     def take_over(self, batch: InFlightBatch, results: Mapping[DataNode, TensorList]) -> None:
-        """Store a replica's results in the batch, and set the origins of the samples."""
+        """Store a replica's results in the batch, and set the samples' origins (for example files)."""
         for edge, values in results.items():
             origin = self._origins[edge]
             if origin is not None and origin.source is not None and not is_metadata(origin):
@@ -105,10 +103,7 @@ class Replicas:
             batch.values[edge] = values
 
     def summary(self) -> tuple[str, ...]:
-        """Return a line with the number of processes.
-
-        If processes have died, add a line with the cause for each of them.
-        """
+        """Return a line with the number of processes, and a line with the cause for each process that has died."""
         pool = self.pool
         alive, exits = sum(worker.alive for worker in pool.workers), tuple(pool.exits)
         if not exits:
@@ -129,9 +124,9 @@ class BatchJob:
         kept: Tensors in shared memory that the replica reads.
         owner: None, because any replica may run the job.
         losses: Number of replicas that died after they began the batch.
-        reply: The replica's reply; None before it arrives.
+        reply: The replica's reply; None before the reply arrives.
         values: The results.
-        error: The error of the batch; None if it succeeded.
+        error: The error of the batch; None if the batch succeeded.
     """
 
     replicas: Replicas
@@ -166,10 +161,10 @@ class BatchJob:
         return replace(self.draw, number=number, values=values, returned=returned)
 
     def answer(self, reply: Made, views: Views) -> None:
-        """Store a replica's results, in the thread that receives messages."""
-        # This thread doesn't access the batch: the pool later calls `finish` in a thread of the pipeline, to which the
-        # batch then belongs. The results' blocks of shared memory belong to this process until their tensors are
-        # deleted. `lend` records this before another message can return the blocks to the replica.
+        """Store a replica's results. The thread that receives messages calls this method."""
+        # This thread doesn't access the batch. The pool later calls `finish` in a thread of the pipeline, and then the
+        # batch belongs to that thread. The replica must not write to the results' blocks of shared memory before the
+        # tensors in these blocks are deleted, so `lend` must record the tensors now.
         places = [place.block for value in reply.values.values() for place in value.places()]
         tensor = views.lend(places)
         nodes = self.replicas.plan.graph.nodes
@@ -187,6 +182,6 @@ class BatchJob:
         self.error = error
 
     def finish(self) -> None:
-        """Pass the job to the callback, on a thread of the pipeline."""
+        """Pass the job to the callback. A thread of the pipeline calls this method."""
         self.kept.clear()
         self.callback(self)

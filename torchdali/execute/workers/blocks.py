@@ -1,9 +1,9 @@
-"""Shared memory of batches.
+"""Shared memory for batches that are sent between processes.
 
-A block of shared memory belongs to one process, which writes to it; other processes only read it. Blocks have no names
-in the file system, so that nothing remains if a process dies: their descriptors are sent over a socket. The main
-process owns the blocks with the sources' data, and each worker process owns the blocks with its results. The owner
-reuses a block after the last tensor in the block was deleted, in any process.
+A *block* of shared memory belongs to one process, its owner. Only the owner writes to the block, and other processes
+map the block to read it. The main process owns blocks with inputs of the worker processes, and each worker process owns
+blocks with its results. The owner reuses a block after all processes have deleted their tensors in the block. A block
+is an anonymous file. Its descriptor is sent over a socket, so no file remains if a process dies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torchdali.tensors.buffer_pool import BufferPool, Bytes, Lease, Loan
 
 __all__ = ["LEDGER", "BlockOffset", "OwnBuffers", "SharedBuffers", "Views"]
 
-LEDGER = -1  # number of a special block, in which a replica records the job that it has begun last
+LEDGER = -1  # number of a block in which a worker process writes the number of the job that it has begun last
 _PAGE = 4096
 _SMALLEST = 1 << 14  # bytes; smaller batches are sent over the pipe
 
@@ -38,7 +38,7 @@ class BlockOffset(NamedTuple):
 
 
 class SharedBuffers(BufferPool):
-    """A pool of blocks of shared memory that belong to this process. Other processes map them.
+    """A pool of blocks of shared memory that belong to this process.
 
     Args:
         announce: Function that is called with a new block's number, descriptor and size, before the block is used.
@@ -56,7 +56,7 @@ class SharedBuffers(BufferPool):
 
     @property
     def smallest(self) -> int:
-        """Smallest size, in bytes, of batches in shared memory. Smaller batches are sent over the pipe."""
+        """Smallest number of bytes of a batch in shared memory. Smaller batches are sent over the pipe."""
         return max(1, self._smallest)
 
     def place(self, tensor: torch.Tensor) -> BlockOffset | None:
@@ -111,7 +111,7 @@ class SharedBuffers(BufferPool):
 
 
 class OwnBuffers(SharedBuffers):
-    """A pool of plain memory for an actor, which may be on another machine. Batches are sent over the connection."""
+    """A pool of plain memory for a worker on another machine. Batches are sent over the connection."""
 
     smallest = sys.maxsize
 
@@ -130,15 +130,15 @@ def _not_announced(*_: int) -> None:
 
 
 class _PageLocked:
-    """Pinned memory. Before it is unmapped, it is unpinned.
+    """Pins a block of memory, and unpins it before the memory is unmapped.
 
-    Both happen after the last array or tensor on the memory was deleted. If memory were unmapped while it is pinned,
-    its old address would stay pinned. A new block at this address couldn't be pinned, and copies from it would read the
-    old block.
+    `np.asarray` of this object returns an array that keeps this object alive. When the last array or tensor on the
+    memory is deleted, the memory is unpinned. Otherwise, its address would stay pinned, and copies from a new block at
+    the same address would read the old block.
 
     Args:
-        block: The memory. `np.asarray` of this object returns an array that keeps this object alive.
-        device: The accelerator that copies from the memory.
+        block: The memory.
+        device: The accelerator to which the memory is copied.
     """
 
     def __init__(self, block: Bytes, device: torch.device) -> None:
@@ -159,8 +159,8 @@ def _done(device: torch.device, function: str, *arguments: int) -> bool:
     with contextlib.suppress(RuntimeError), torch.cuda.device(device):
         if int(getattr(torch.cuda.cudart(), function)(*arguments)) == 0:
             return True
-        # The runtime would report the error again at torch's next check, after the launch of a kernel. The next line
-        # launches a kernel to clear the error.
+        # CUDA would report the error again when PyTorch launches the next kernel. The next line launches a kernel to
+        # clear the error.
         torch.zeros(1, device=device)
     return False
 
@@ -169,7 +169,7 @@ class Views:
     """The blocks of another process, mapped in this process.
 
     Args:
-        device: The accelerator that copies from the blocks; None to not pin the blocks.
+        device: The accelerator to which the blocks are copied. If None, the blocks are not pinned.
     """
 
     def __init__(self, device: torch.device | None = None) -> None:
@@ -187,9 +187,9 @@ class Views:
             os.close(descriptor)
 
     def note(self, number: int) -> None:
-        """Record in the ledger (block `LEDGER`) the number of the job that this process begins.
+        """Write the number of the job that this process begins to the block `LEDGER`.
 
-        If this process dies, the main process reads the ledger.
+        If this process dies, the main process reads this number.
         """
         ledger = self._blocks.get(LEDGER)
         if ledger is not None:
@@ -200,7 +200,7 @@ class Views:
         self._blocks.pop(number, None)
 
     def tensor(self, place: BlockOffset) -> torch.Tensor:
-        """Return the tensor at a position."""
+        """Return the tensor at a position in a mapped block."""
         return view_of(torch.from_numpy(self._blocks[place.block]), place.offset, place.shape, place.dtype)
 
     def lend(self, blocks: Iterable[int]) -> Callable[[BlockOffset], torch.Tensor]:
@@ -211,8 +211,8 @@ class Views:
         leases: dict[int, torch.Tensor] = {}
         for number in set(blocks):
             lease = self._blocks[number].view(Lease)
-            # `weakref.finalize` isn't used, because its callback is Python code, in which a Ctrl-C could be lost. The
-            # entry is stored before the tensor is created, so that each returned block has an entry.
+            # `Loan` is used instead of `weakref.finalize`, because a Ctrl-C during a finalizer's Python code could be
+            # lost. The entry in `_lent` must exist before the tensor, because `take_returned` looks up the entry.
             self._lent[number] = loan = Loan(lease, self._returned.append)
             loan.number = number
             leases[number] = torch.from_numpy(lease)
@@ -221,14 +221,11 @@ class Views:
     @property
     def bytes_out(self) -> int:
         """Bytes of the blocks in which this process has tensors."""
-        # `list` copies the keys in one step, because the receiving thread may add entries at the same time.
+        # The receiving thread may add entries at the same time. `list` copies the keys in one atomic step.
         return sum(self._blocks[number].nbytes for number in list(self._lent) if number in self._blocks)
 
     def take_returned(self) -> tuple[int, ...]:
-        """Return the numbers of blocks whose tensors were deleted since the last call.
-
-        The owner may reuse these blocks.
-        """
-        # Other threads only append entries, so the queue doesn't become shorter meanwhile.
+        """Return the numbers of the blocks that the owner may reuse: their tensors were deleted since the last call."""
+        # Other threads only append entries, so the queue doesn't become shorter during this method.
         loans = [self._returned.popleft() for _ in range(len(self._returned))]
         return tuple(self._lent.pop(loan.number).number for loan in loans)

@@ -1,4 +1,4 @@
-"""A worker's end of its connection to the main process."""
+"""The worker process's end of the connection to the main process."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _POLL = 0.5  # seconds between checks whether the main process is alive
 
 
 def begin_worker(user: ProcessId) -> None:
-    """Make this process a worker, which ends when the main process ends."""
-    # Ctrl-C reaches all processes of the terminal, but only the main process must handle it.
+    """Prepare this process to be a worker that ends when the main process ends."""
+    # Ctrl-C sends SIGINT to all processes of the terminal, but only the main process must handle SIGINT.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.stdin = _NoKeyboard()
@@ -59,8 +59,8 @@ class _NoKeyboard(io.TextIOBase):
 def _end_with(user: ProcessId, server: int) -> None:
     """Wait until the main process has ended, then end this process.
 
-    The connection may stay open after the main process has ended, because processes that were forked later have copies
-    of its descriptors. Besides, nothing reads the connection if the user's code never returns.
+    Watching the connection isn't enough. Other forked processes may have copies of the main process's descriptors, so
+    the connection may stay open after the main process has ended.
     """
     while user.lives:
         time.sleep(_POLL)
@@ -82,9 +82,9 @@ class Channel:
         shares_memory: True if both processes are on one machine.
 
     Attributes:
-        lock: Held while a message is sent.
+        lock: A lock that is held while a message is sent.
         buffers: Memory for batches that this process sends.
-        views: The main process's blocks, mapped in this process.
+        views: The main process's blocks of shared memory, mapped in this process.
     """
 
     def __init__(self, connection: Any, shares_memory: bool = True) -> None:
@@ -92,11 +92,10 @@ class Channel:
         self.lock = threading.RLock()  # reentrant, because sending a batch may send a message about a new block
         self.buffers = SharedBuffers(self._announce, self._forget) if shares_memory else OwnBuffers()
         self.views = Views()
-        self._out: dict[int, torch.Tensor] = {}  # by block, the tensor whose memory the main process reads
+        self._out: dict[int, torch.Tensor] = {}  # by a block's number, the tensor that the main process reads
 
     def messages(self) -> Iterator[Any]:
-        """Yield the messages until the connection ends, but process messages about blocks of shared memory here."""
-        # Other errors, for example exhausted memory, aren't suppressed.
+        """Yield the messages until the connection ends. Messages about blocks of shared memory are processed here."""
         with contextlib.suppress(ConnectionError, EOFError):
             while True:
                 message = read(self._connection)
@@ -113,11 +112,10 @@ class Channel:
     def free(self, blocks: Iterable[int]) -> None:
         """Allow this process to reuse blocks that the main process no longer reads."""
         for number in blocks:
-            # The block belongs to this process again: the main process has dropped its last tensor in the block.
             self._out.pop(number, None)
 
     def send(self, message: Any, values: Iterable[SentBatch] = (), kept: Iterable[torch.Tensor] = ()) -> None:
-        """Send a message. From then on, the blocks of its batches belong to the main process, until `free`.
+        """Send a message. Until `free` is called, this process doesn't write to the blocks with the message's batches.
 
         Args:
             message: The message.

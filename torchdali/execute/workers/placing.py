@@ -1,7 +1,7 @@
-"""Choose the number of a pipeline's *replicas* (processes that compute batches), and the stages that run in them.
+"""Choose the number of a pipeline's *replicas* (processes that compute batches), and the stages that run in replicas.
 
-A *chain* is a group of operators that run sample by sample. On the *fast path*, one call of the native library runs a
-whole chain without the GIL.
+A *stage* is a group of operators. Its *chain* has the operators that process one sample after the other. On the *fast
+path*, one call of the native library runs a whole chain without the GIL.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ __all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "may_see
 
 
 def default_processes(threads: int, is_fast: bool) -> int:
-    """Return a pipeline's default number of processes; 1 for no replicas.
+    """Return a pipeline's default number of replicas; 1 means that only the main process computes batches.
 
     Args:
         threads: Number of threads of the pipeline.
-        is_fast: True if the samples run through the fast path.
+        is_fast: True if the pipeline's chains run on the fast path.
     """
     if is_fast or not has_gil():
         return 1
@@ -44,14 +44,14 @@ def default_processes(threads: int, is_fast: bool) -> int:
 
 @dataclass(frozen=True)
 class Placing:
-    """The number of processes, and the stages that run in replicas.
+    """The number of replicas, and the stages that run in replicas.
 
     Attributes:
-        processes: Number of replicas.
-        stages: Number of stages, from the first one, that run in the replicas; 0 without replicas.
-        reason: The reason for using only the main process, also for only the later stages; otherwise "".
+        processes: Number of replicas; 1 if there are no replicas.
+        stages: Number of stages that run in replicas. Stage 0 is the first of them. 0 if there are no replicas.
+        reason: The reason why some or all stages run in the main process; "" if there is no reason to report.
         forked: True if replicas are forked from the main process; False if the plan is sent to new processes.
-        waits: True to wait for the replicas before the first batch; False to compute batches with threads until the
+        waits: True if the first batch waits for the replicas; False if the main process computes batches until the
             replicas are ready.
     """
 
@@ -79,19 +79,18 @@ def place(
     start_method: str,
     is_fast: bool = False,
 ) -> Placing:
-    """Choose a plan's number of processes, and the stages that run in replicas.
+    """Choose the number of replicas, and the stages that run in replicas.
 
-    By default, a pipeline uses only the main process if it has one thread, or if its threads rarely need the GIL: in
-    free-threaded Python, or on the fast path. Otherwise the default is one replica per thread, but at most one per
-    core.
+    The default is one replica per thread, but at most one per core. If the pipeline has only one thread, or if its
+    threads rarely need the GIL (on the fast path or in free-threaded Python), the default is to use no replicas.
 
     Args:
         planned: The plan.
         readers: The state of each reader node.
-        processes: Number of processes; None for the default.
+        processes: Number of replicas; None for the default.
         settings: Settings of the pipeline.
         start_method: "fork" to fork processes if possible.
-        is_fast: True if the samples run through the fast path.
+        is_fast: True if the pipeline's chains run on the fast path.
     """
     processes = _requested_processes() if processes is None else processes
     if processes is None and settings.synchronous:
@@ -137,22 +136,25 @@ def _requested_processes() -> int | None:
 
 
 def has_user_code(chain: Chain) -> bool:
-    """Return whether an operator of a chain is declared outside of this package, or has a function as an argument."""
+    """Return whether a chain calls the user's code: an operator of the user, or a function that is an argument."""
     return any(node.operator.kind != "reader" and is_of_user(node) for node in chain.nodes)
 
 
 def may_see_changes(node: Node) -> bool:
-    """Return whether a node may read values that the program changes: it calls impure functions, or uses `Shared`."""
+    """Return whether a node may read values that the program changes.
+
+    This is possible if the node calls user code that isn't declared pure, or has an argument of the class `Shared`.
+    """
     return any(_is_impure(call) or any(map(_keeps_shared, call.constants.values())) for call in _calls(node))
 
 
 def _keeps_shared(argument: Any) -> bool:
-    kept = getattr(argument, "users_dataset", argument)  # the argument itself, or the user's dataset to which it refers
+    kept = getattr(argument, "users_dataset", argument)  # some arguments contain the user's dataset
     return isinstance(kept, Shared) or any(isinstance(each, Shared) for each in getattr(kept, "__dict__", {}).values())
 
 
 class _OperatorCall(Protocol):
-    """An operator and its arguments: a node of the graph, or one of several readers in a mixture."""
+    """An operator and its arguments: a node of the graph, or one of the readers that a reader mixes."""
 
     @property
     def operator(self) -> Operator: ...
@@ -163,7 +165,8 @@ class _OperatorCall(Protocol):
 def _calls(node: Node) -> Sequence[_OperatorCall]:
     """Return the operators that a node runs.
 
-    A node that reads a cache runs the operators before the cache. A mixture runs its own operator and its readers.
+    If the node reads a cache, these are the operators before the cache. If the node mixes several readers, these are
+    its own operator and the mixed readers.
     """
     kept = node.constants.get("samples")
     if isinstance(kept, KeptSamples):
@@ -173,7 +176,7 @@ def _calls(node: Node) -> Sequence[_OperatorCall]:
 
 
 def _is_impure(call: _OperatorCall) -> bool:
-    """Return whether an operator runs the user's code, isn't a source, and isn't declared pure."""
+    """Return whether an operator, other than a source, runs the user's code and isn't declared pure."""
     is_users = is_of_user(call) or any(hasattr(value, "users_dataset") for value in call.constants.values())
     return is_users and call.operator.kind != "source" and not _is_pure(call)
 
@@ -191,9 +194,11 @@ def _platform_refuses() -> str:
 
 
 def may_fork() -> bool:
-    """Return whether this process can be forked: no other thread may hold a lock, and CUDA must not be initialized."""
-    # Python doesn't count the threads of OpenMP and OpenBLAS. Such threads do no harm while they sleep: these libraries
-    # handle forks, and workers run torch with one thread.
+    """Return whether this process can be forked safely.
+
+    The process must have no other Python threads, its native threads must sleep, and CUDA must not be initialized.
+    """
+    # Sleeping threads of OpenMP and OpenBLAS don't prevent a fork, because these libraries handle forks.
     uses_gpu: bool = torch.cuda.is_initialized()
     return threading.active_count() == 1 and not uses_gpu and others_sleep()
 
@@ -230,7 +235,7 @@ def _reads_here(node: Node, reader: ReaderState, elsewhere: bool) -> str:
 
 
 def _reads_ahead(node: Node, dataset: Any) -> bool:
-    """Return whether a reader requests remote records early, over connections of the main process."""
+    """Return whether a reader requests records in advance, over connections of the main process or with Python code."""
     return bool(getattr(dataset, "remotes", ())) or (not node.operator.is_ours and hasattr(dataset, "read_many"))
 
 
@@ -250,7 +255,7 @@ def _cannot_start_anew(node: Node) -> str:
 def _pays(planned: Plan, stage: Stage) -> bool:
     """Return whether a stage is worth running in a replica.
 
-    It is worth it if the stage's chain processes, sample by sample, data from a reader or a source.
+    The stage is worth it if its chain processes data of a reader or a source one sample after the other.
     """
     seen: set[Node] = set()
     for node in planned.graph.nodes:

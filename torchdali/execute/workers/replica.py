@@ -1,7 +1,8 @@
-"""A replica: a process that computes batches, with the same stages as a pipeline without processes.
+"""A replica: a worker process that computes batches.
 
-The replica's main thread receives messages, and its other threads run the stages. The replica ends when the main
-process closes the connection or ends.
+A replica runs the first *stages* (groups of operators) of a pipeline, with the same code as a pipeline without worker
+processes. The replica's main thread receives messages, and its other threads run the stages. The replica ends when the
+pipeline's main process closes the connection or ends.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ __all__ = ["ReplicaTask", "SampleSeeds", "make_batches", "serve"]
 
 @dataclass
 class ReplicaTask:
-    """The work of a replica: a plan and opened readers.
+    """The work of a replica.
 
     Attributes:
         plan: Plan of the whole pipeline.
-        stages: Number of stages, from the first one, that run in the replica.
-        datasets: Datasets of these stages' readers, by reader.
-        settings: Settings of the pipeline, with this replica's number of threads.
+        stages: Number of stages that run in the replica. Stage 0 is the first of them.
+        datasets: Opened datasets of these stages' readers, by reader.
+        settings: Settings of the pipeline, but with this replica's number of threads.
         first_thread: Index of the replica's first thread among all threads of the pipeline.
         cores: Cores on which the replica's threads run; empty for all cores.
         bad_samples: The policy for samples that fail.
@@ -72,12 +73,11 @@ class ReplicaTask:
 
 
 class SampleSeeds:
-    """Seeds the global random generators for each sample, before the user's code processes the sample.
+    """Seeds the global random generators of `random`, `numpy.random` and torch before the user's code gets a sample.
 
-    `random`, `numpy.random` and torch each have one generator for all threads of a process. Therefore samples run one
-    after the other, each with its own seed. Their random numbers are then the same in any thread, and with any number
-    of processes. This requires that the user's code isn't called for several samples at once (`chunks.can_be_chunk`). A
-    function of a whole batch uses the seed of the batch's first sample.
+    Each sample has its own seed. Therefore the user's code gets the same random numbers for a sample in any thread, and
+    with any number of processes. All threads of a process share the global generators, so only one sample at a time can
+    run through the user's code. If the user's function processes a whole batch, the first sample's seed is used.
     """
 
     _alone = threading.Lock()
@@ -91,7 +91,7 @@ class SampleSeeds:
 
     @contextlib.contextmanager
     def of(self, sample: int) -> Iterator[None]:
-        """Seed the generators for a sample in a `with` block. No other sample runs until the block ends."""
+        """Seed the generators for a sample at the start of a `with` block. Other samples wait for the block's end."""
         with self._alone:
             seed_worker(self._seed)
             seed_sample(self._epochs[sample], self._records[sample])
@@ -99,7 +99,7 @@ class SampleSeeds:
 
 
 def serve(connection: Any, make: Callable[[], ReplicaTask], user: ProcessId) -> None:
-    """Compute batches until the main process closes the connection or ends; then end this process."""
+    """Compute batches until the main process closes the connection or ends. Then end this process."""
     server, channel = os.getppid(), Channel(connection)
     if has_room():
         begin_worker(user)
@@ -128,7 +128,7 @@ def make_batches(channel: Channel, make: Callable[[], ReplicaTask]) -> None:
 
 
 class _Stages(StageRunner):
-    """The stages of a replica. Each finished batch is passed to the function `hand_over`."""
+    """The stages of a replica. They pass each finished batch to the function `hand_over`."""
 
     def __init__(self, task: ReplicaTask, buffers: BufferPool, hand_over: Callable[[InFlightBatch], None]) -> None:
         start, first = task.settings.starter(), task.first_thread
@@ -139,7 +139,7 @@ class _Stages(StageRunner):
         self._hand_over = hand_over
 
     def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
-        """Pass on a finished batch. If the batch failed because the system has no memory, end the process instead."""
+        """Pass a finished batch to `hand_over`. If the batch failed because memory is exhausted, end the process."""
         if _lacks_memory(error):
             os._exit(NO_MEMORY)  # another replica will compute the batch, and may have enough memory
         batch.outcome.error = error
@@ -170,7 +170,7 @@ class _Replica:
         self._channel, self._task = channel, task
         self._turns = 0
         self._warned: list[tuple[str, type[Warning], str, int]] = []
-        warnings.showwarning = self._warn  # send warnings to the main process, which shows them
+        warnings.showwarning = self._warn  # the main process shows the warnings
         index = task.plan.index
         self._needed = [
             (index[edge.source], edge)
@@ -178,10 +178,10 @@ class _Replica:
             if edge.source is not None and edge.source.operator.kind != "source" and not is_metadata(edge)
         ]
         if task.cores:
-            os.sched_setaffinity(0, task.cores)  # before threads are started, because they inherit it
+            os.sched_setaffinity(0, task.cores)  # threads that are started later inherit these cores
         ThreadStart(task.settings.max_pixels, task.settings.exact)(task.first_thread)
         self._stages = _Stages(task, channel.buffers, self._hand_over)
-        self._numbers: dict[int, int] = {}  # by a batch's turn, the number of the message that requested it
+        self._numbers: dict[int, int] = {}  # numbers of the messages that requested batches, by `BatchDraw.turn`
         channel.send(Ready({index[n]: len(d) for n, d in task.datasets.items()}))
 
     def run(self) -> None:
@@ -197,9 +197,9 @@ class _Replica:
             self._warned.append((str(message), category, filename, lineno))
 
     def _take(self, draw: Draw) -> None:
-        """Begin a batch that was requested. This runs in the main thread."""
-        # Only this thread frees blocks, starts reads and assigns turns, in the order of the messages, so no lock is
-        # needed. The batch belongs to this thread until `begin` or `fail`, and then to the threads that run its stages.
+        """Begin a batch that the main process requested. This method runs in the main thread."""
+        # Only this thread frees blocks, starts reads and assigns turns, so no lock is needed. The batch belongs to this
+        # thread until `begin` or `fail`, and then to the threads that run its stages.
         self._channel.views.note(draw.number)
         self._channel.free(draw.returned)
         batch = InFlightBatch(
@@ -261,8 +261,8 @@ class _Replica:
                 if edge in batch.values
             }
         index = self._task.plan.index
-        # The tensors in `kept` are in shared memory. After `Channel.send`, the main process reads them. The channel
-        # retains them until the main process sends the numbers of their blocks back.
+        # The tensors in `kept` are in shared memory. After `Channel.send`, the main process reads them. They must exist
+        # until the main process sends the numbers of their blocks back.
         sizes = self._stages.memory.take() if self._stages.settings.memory_stats else {}
         with self._channel.lock:
             reply = Made(
@@ -282,7 +282,7 @@ class _Replica:
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
-    """Return whether an error, or one of its causes, says that the system has no memory for this process."""
+    """Return whether an error, or one of its causes, says that the system's memory is exhausted."""
     while error is not None:
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:
             return True

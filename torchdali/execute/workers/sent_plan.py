@@ -1,4 +1,7 @@
-"""Send a plan to a replica (a process that computes batches), which rebuilds the plan and opens the readers."""
+"""Send a pipeline's plan to a replica (a worker process that computes batches).
+
+A plan is a graph, divided into *stages* (groups of operators). The replica rebuilds the plan and opens the readers.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +38,14 @@ def new_task(
 
     Args:
         planned: The plan.
-        stages: Number of stages, from the first one, that run in the replica.
+        stages: Number of stages that run in the replica. Stage 0 is the first of them.
         datasets: The datasets that the main process opened, by reader.
         settings: Settings of the pipeline.
         bad_samples: The policy for samples that fail.
         order: The request, with the threads and cores of the replica.
     """
-    # torchdali's own datasets can be used in a forked process, because they map files. Other datasets are opened again:
-    # a forked process would share the position of an open file with its parent.
+    # torchdali's own datasets map files, so a forked process can use them. Other datasets are opened again, because a
+    # forked process would share the position of an open file with its parent.
     opened = {
         n: d if is_ours(type(getattr(d, "origin", d))) else n.operator.body(**n.constants) for n, d in datasets.items()
     }

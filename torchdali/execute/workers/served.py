@@ -1,4 +1,4 @@
-"""Processes that a server forked, as seen by the main process. A server is a process that forks workers."""
+"""Processes that a server (a process that forks workers) has forked, as seen by the main process."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from torchdali.execute.process_state import ProcessId, is_stopped
 
 __all__ = ["LOST", "NO_MEMORY", "ForkserverProcess", "ServedProcess", "how_ended", "say", "signal_of"]
 
-NO_MEMORY = 112  # exit code of a worker that ends because the system has no memory for it
-LOST = 256  # means that the exit code is unknown; larger than any exit code
-_GRACE = 1.0  # seconds to wait for the server to send the id of a forked process, or its exit code
+NO_MEMORY = 112  # exit code of a worker that ends because memory is exhausted
+LOST = 256  # a number larger than any exit code, which means that the exit code is unknown
+_GRACE = 1.0  # seconds to wait until the server sends the id or the exit code of a forked process
 _TICK = 0.02
 _NUMBER = struct.Struct("i")
 
 
 def say(descriptor: int, number: int) -> None:
-    """Send the id of a process, or its exit code, over a pipe."""
+    """Send a number (the id or the exit code of a process) over a pipe."""
     with contextlib.suppress(OSError):  # the receiver may have closed the pipe
         os.write(descriptor, _NUMBER.pack(number))
 
@@ -43,7 +43,7 @@ def how_ended(code: int | None) -> str:
 
 
 def signal_of(code: int) -> str:
-    """Return the name of the signal that ended a process; "" if no signal did."""
+    """Return the name of the signal that ended a process; "" if `code` isn't the exit code of a killed process."""
     with contextlib.suppress(ValueError):
         return signal.Signals(-code).name
     return ""
@@ -52,10 +52,10 @@ def signal_of(code: int) -> str:
 class _OthersChild(ABC):
     """A process that isn't a child of the main process.
 
-    It has those attributes of `multiprocessing.Process` that the worker pool uses.
+    The class has the attributes of `multiprocessing.Process` that the worker pool uses.
 
     Attributes:
-        id: Id of the process; None until it is known.
+        id: Identity of the process; None until the server has sent the process's id.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class ServedProcess(_OthersChild):
         os.set_blocking(status, False)
         self._status = open(status, "rb", buffering=0)  # noqa: SIM115  open as long as this object
         self._said: list[int] = []
-        self._is_over = False  # True if the server can't send any more
+        self._is_over = False  # True if the server can't send more numbers
         self._lock = threading.Lock()  # several threads may read the pipe at the same time
 
     @classmethod
@@ -147,7 +147,7 @@ class ServedProcess(_OthersChild):
         return LOST if self._is_over else None
 
     def _listen(self, count: int, patience: float) -> None:
-        """Wait until the server has sent `count` numbers, or can't send any more, but at most `patience` seconds."""
+        """Wait until the server has sent `count` numbers or has closed the pipe, but at most `patience` seconds."""
         deadline = time.monotonic() + patience
         with self._lock:
             while len(self._said) < count and not self._is_over:
@@ -192,10 +192,11 @@ class ForkserverProcess(_OthersChild):
     def _forget(self) -> None:
         """Remove the process from multiprocessing's list of children.
 
-        Otherwise, multiprocessing would wait at the end of the program for a server that may be suspended.
+        Otherwise, multiprocessing would wait for the process at the end of the program. If the server is suspended,
+        this wait would never end.
         """
         multiprocessing.process._children.discard(self._process)  # type: ignore[attr-defined]
-        from multiprocessing import forkserver  # not on all systems
+        from multiprocessing import forkserver  # this module doesn't exist on all systems
 
         server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
         if is_stopped(server):

@@ -1,4 +1,7 @@
-"""Start the workers of a pipeline, and replacements for workers that die."""
+"""Start the worker processes of a pipeline, and replacements for workers that die.
+
+A *server* is a process that forks workers. It is either a fork of a pipeline's main process, or a new interpreter.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ class Starter:
             self._server = Server.share()
 
     def start(self, number: int) -> Worker:
-        """Request a worker from the server, and return it before it is ready.
+        """Request a worker from the server. This method doesn't wait until the worker is ready.
 
         Raises:
             OSError: The worker can't be started.
@@ -127,7 +130,7 @@ class Starter:
         self.is_ready(worker)
 
     def is_ready(self, worker: Worker) -> bool:
-        """Read a worker's first message, and return True.
+        """Read the first message of a worker, and return True if the worker is ready.
 
         Raises:
             NotStarted: The worker can't run the plan, or has ended.
@@ -142,7 +145,7 @@ class Starter:
         return True
 
     def close(self) -> None:
-        """Release the server and the file with the plan."""
+        """Stop using the server, and close the file with the plan."""
         self._server.release()
         if self._file is not None:
             os.close(self._file)
@@ -150,7 +153,10 @@ class Starter:
 
 
 def sizes_of(planned: Plan, stages: int, readers: Mapping[Node, ReaderState]) -> dict[int, int]:
-    """Return the number of records of each reader in the first `stages` stages, by the reader's index."""
+    """Return the number of records for those readers that run in the first `stages` stages.
+
+    The keys are the readers' indices in the graph.
+    """
     return {planned.index[n]: len(readers[n].dataset) for n in readers_of(planned, stages)}
 
 
@@ -159,10 +165,10 @@ def read_first_message(worker: Worker, sizes: Mapping[int, int]) -> None:
 
     Args:
         worker: The worker.
-        sizes: Number of records of each reader, by index, in this process.
+        sizes: Number of records that each reader has in this process. The keys are the readers' indices in the graph.
 
     Raises:
-        NotStarted: The worker isn't ready, or its readers find other numbers of records.
+        NotStarted: The worker isn't ready, or its readers have fewer or more records than the readers in this process.
     """
     message: Any = None
     with contextlib.suppress(EOFError, OSError):
@@ -196,10 +202,11 @@ def _orders(placing: Placing, settings: Settings) -> list[ForkRequest]:
 def _run(
     make: Callable[[ForkRequest], ReplicaTask], connection: Any, order: ForkRequest, file: int | None, user: ProcessId
 ) -> None:
-    """Run a worker in a process that the server forked.
+    """Run a worker in a process that the server has forked.
 
-    The server may be a fork that already has the plan of the first pipeline. A worker of this pipeline uses `make`; a
-    worker of another pipeline reads its plan from a file.
+    The server is a fork of the process of one pipeline, and has inherited this pipeline's plan. If the worker belongs
+    to the same pipeline, `make` creates its task from the inherited plan. Other pipelines may use the same server. Then
+    the worker reads its plan from a file.
     """
     if order.is_sent:
         _run_sent(connection, order, file, user)

@@ -25,7 +25,7 @@ _CRASHES = ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS")
 
 
 class Process(Protocol):
-    """A process that was started: `multiprocessing.Process`, or a class with the same attributes."""
+    """A started process: a `multiprocessing.Process`, or an object with the same attributes."""
 
     @property
     def pid(self) -> int | None: ...
@@ -61,7 +61,7 @@ class WorkerJob(Protocol):
         ...
 
     def begin(self) -> bool:
-        """Return whether the job is still needed. The pool calls this method before it sends the job."""
+        """Return whether the job is still needed. The pool calls this method before the job is sent."""
         ...
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Any:
@@ -69,13 +69,13 @@ class WorkerJob(Protocol):
 
         Args:
             number: Number of the message.
-            blocks: Blocks of shared memory that the worker knows.
-            returned: The worker's own blocks that this process no longer reads.
+            blocks: Numbers of the main process's blocks of shared memory that the worker has mapped.
+            returned: Numbers of the worker's own blocks that this process no longer reads.
         """
         ...
 
     def answer(self, result: Any, views: Views) -> None:
-        """Store the results. The thread that receives messages calls this method."""
+        """Store the worker's results. The thread that receives messages calls this method."""
         ...
 
     def lose(self, error: Exception) -> None:
@@ -83,7 +83,7 @@ class WorkerJob(Protocol):
         ...
 
     def finish(self) -> None:
-        """Continue after `answer` or `lose`, in a thread of the pipeline."""
+        """Deliver the results or the error. A thread of the pipeline calls this method after `answer` or `lose`."""
         ...
 
 
@@ -99,7 +99,7 @@ class Worker:
         connection: The connection to the process.
         number: Number of the worker.
         purpose: Purpose of the worker, for messages.
-        hint: A possible reason for an end of the worker before it has sent anything, for messages.
+        hint: For messages, a likely reason if the worker ends before it has sent a message.
     """
 
     def __init__(
@@ -107,16 +107,16 @@ class Worker:
     ) -> None:
         self.process, self.connection, self.number = process, connection, number
         self._purpose, self._hint, self._has_spoken = purpose, hint, False
-        self.views = Views()  # the pool may replace this object by one that pins memory
+        self.views = Views()  # the worker's blocks of shared memory, mapped in this process
         self.jobs: dict[int, WorkerJob] = {}  # jobs that were sent and have no reply yet; protected by the pool's lock
         self._ledger: npt.NDArray[np.int64] | None = None
-        self.blocks: set[int] = set()  # blocks that were sent to the worker
+        self.blocks: set[int] = set()  # numbers of the main process's blocks that the worker has mapped
         self.alive, self.still = True, 0
         self.stopped_for = 0.0  # seconds for which the worker was suspended before it was killed
         self.shares_memory = True
         self.since = time.monotonic()
         self._socket = socket_of(connection.fileno())
-        # Held while a message is sent, because several threads may send messages at the same time.
+        # This lock is held while a message is sent, because several threads may send messages at the same time.
         self._lock = threading.Lock()
 
     def stands_still(self) -> bool:
@@ -124,13 +124,15 @@ class Worker:
         return is_stopped(self.process.pid)
 
     def kill(self) -> None:
-        """Kill the process. This also ends its connection."""
+        """Kill the process. Its connection then also ends."""
         self.process.kill()
 
     def send(self, message: Any, descriptor: int | None = None) -> None:
-        """Send a message.
+        """Send a message. If the worker has died, do nothing, because the pool notices this later.
 
-        If the worker has died, the message is lost. The pool notices that the connection has ended.
+        Args:
+            message: The message.
+            descriptor: A file descriptor that is sent after the message, or None.
         """
         with self._lock, contextlib.suppress(OSError):
             write(self.connection, message)
@@ -139,15 +141,14 @@ class Worker:
 
     def send_job(self, number: int, job: WorkerJob) -> None:
         """Send a job, and the numbers of the worker's blocks that this process no longer reads."""
-        # A block with the worker's results belongs to this process until its number is sent back. Only then may the
-        # worker write to the block again.
+        # The worker may write to a block with its results again only after this process has sent the block's number.
         self.jobs[number] = job
         self.send(job.message(number, self.blocks, self.views.take_returned()))
 
     def open_ledger(self) -> None:
-        """Share a ledger with the worker: a block of memory in which it records the job that it has begun last.
+        """Create the ledger: a block of shared memory in which the worker notes the job that it has begun last.
 
-        Without the ledger, all jobs that were sent count as begun.
+        If the ledger can't be created, all jobs that were sent count as begun.
         """
         with contextlib.suppress(OSError, MemoryError):
             descriptor = anonymous_file(8)
@@ -159,10 +160,7 @@ class Worker:
                 os.close(descriptor)
 
     def has_begun(self, number: int) -> bool:
-        """Return whether the worker has begun a job.
-
-        Jobs have increasing numbers. If the job was begun, the ledger has its number or a larger one.
-        """
+        """Return whether the worker has begun a job. Jobs have increasing numbers, and are begun in this order."""
         return self._ledger is None or bool(self._ledger[0] >= number)
 
     def receive(self) -> Any:
@@ -171,7 +169,7 @@ class Worker:
         Raises:
             EOFError, OSError: The worker has died.
         """
-        # The message about a new block arrives before the first batch in the block.
+        # The message about a new block arrives before the first message that refers to the block.
         message = read(self.connection)
         self._has_spoken = True
         if isinstance(message, Drop):
@@ -189,7 +187,7 @@ class Worker:
         """Describe how the process ended, and suggest a remedy.
 
         Args:
-            meanwhile: The worker's activity when it ended, for the message; by default, its jobs.
+            meanwhile: Text for the message, about the worker's activity when it ended. By default, its jobs are named.
         """
         self.process.join(_GRACE)
         how = how_ended(self.process.exitcode)
