@@ -108,7 +108,7 @@ def random_bbox_crop(
     Returns:
         Three to five outputs: the window's start, the window's extents, the kept boxes, the labels of the kept boxes
         (if ``labels`` is passed), and the indices of the kept boxes (if ``output_bbox_indices`` is True). Start and
-        extents are float32 ``(d,)`` in the order x, y, z. They are relative to the image, or in pixels if
+        extents are float32 ``(d,)`` in the order x, y, z. Both are relative to the image, or in pixels if
         ``crop_shape`` is passed. The boxes are clipped to the window, and relative to the window. The window is empty
         if no window had an allowed aspect ratio in ``total_num_attempts`` attempts.
 

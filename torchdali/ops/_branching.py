@@ -1,4 +1,4 @@
-"""The functions of `fn._conditional`, which divide a batch and merge it again without an ``if``.
+"""The functions of `fn._conditional`, which divide a batch into two nodes and merge the nodes, without an ``if``.
 
 One of DALI's notebooks calls these functions directly.
 """
@@ -25,7 +25,7 @@ def split(input: Any, /, *, predicate: DataNode, **options: Any) -> list[DataNod
 
     Returns:
         A node with the samples whose predicate is true, and a node with the other samples. Results that are computed
-        from one of these nodes contain only the node's samples, even if they are outputs of the pipeline.
+        from one of these nodes contain only the node's samples, even if the results are outputs of the pipeline.
 
     Raises:
         RuntimeError: the predicate isn't a node, or no pipeline is being defined.

@@ -19,7 +19,7 @@ Colored = Annotated[Tensor, Takes(("HWC", "FHWC"), (torch.uint8,))]
 
 @operator(marks=("bytes",))
 def jpeg_compression_distortion(image: Colored, /, *, quality: PerSample[int] = 50) -> Colored:
-    """Add the artifacts of JPEG compression to images: encode them with 4:2:0 chroma subsampling, and decode them.
+    """Encode images as JPEG with 4:2:0 chroma subsampling, and decode them again, to add compression artifacts.
 
     On the CPU, libjpeg-turbo encodes and decodes the images. On an accelerator and under `torch.compile`, the operator
     computes the lossy steps of JPEG without a file: it converts the image to YCbCr, halves the resolution of the

@@ -289,9 +289,9 @@ def _pick_words(numbers: tuple[int, Array, int], indices: Array) -> tuple[int, A
 
 
 def _among(outputs: Sequence[Any], known: Array, refused: Array, count: int) -> ChunkResults:
-    """Return the results of a chunk (the samples of one call), some of whose samples weren't decoded.
+    """Return the results of all samples of a chunk. A chunk is the samples that are processed in one call.
 
-    Samples that weren't decoded are listed as skipped.
+    Samples without a result are listed as skipped.
 
     Args:
         outputs: For each output, the results of the samples in `known`.
