@@ -14,7 +14,6 @@ def read_number(name: str, default: N, least: N, most: N | None = None) -> N:
     """Return the number in an environment variable, or the default if the variable is not set or empty.
 
     Args:
-        name: Name of the variable.
         default: The default. The result has the same type as the default.
         least: Smallest allowed number.
         most: Largest allowed number; None for no limit.

@@ -231,8 +231,8 @@ def is_installed(file: str) -> bool:
 def strip_internal_frames(error: BaseException) -> None:
     """Remove torchdali's internal frames from the traceback of an exception that is about to leave torchdali.
 
-    Call this in a function that users call: in an ``except`` block that then re-raises the exception, or in
-    ``__exit__``. The traceback keeps the frame of that function and all frames of the user's code.
+    Functions that users call must call this function in an ``except`` block, which then re-raises the exception, or in
+    ``__exit__``. The traceback keeps the frame of the calling function and all frames of the user's code.
     """
     if isinstance(error, StopIteration) or _wants_all():
         return

@@ -57,7 +57,7 @@ class Thread(threading.Thread):
 class Latch:
     """An event that is set once, and that a KeyboardInterrupt cannot damage.
 
-    `threading.Event` is written in Python: a KeyboardInterrupt inside its methods may leave its lock held.
+    `threading.Event` is written in Python, so a KeyboardInterrupt inside its methods may leave the event's lock held.
     """
 
     __slots__ = ("_is_set", "_wake")
@@ -89,7 +89,7 @@ _deadline: float | None = None
 
 
 def close_at_end(owner: _Owner) -> None:
-    """Register an object that owns threads: at the end of the program, it is closed if it still exists."""
+    """Register an object that owns threads. At the end of the program, the object is closed if it still exists."""
     _owners[owner] = None
 
 
@@ -109,7 +109,7 @@ def close_abandoned(owner: _Owner) -> None:
 
     thread = Thread(close, (), "torchdali-close")
     try:
-        # `thread.start` takes a lock of `threading`, which the current thread may hold: call it in a new thread.
+        # `thread.start` takes a lock of `threading`, which the current thread may hold. So a new thread calls `start`.
         _thread.start_new_thread(thread.start, ())
     except RuntimeError:  # Python is exiting, and starts no more threads
         close()

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-import torchdali.ops  # noqa: F401  the registry holds the operators once they are imported
+import torchdali.ops  # noqa: F401  adds the operators to the registry
 from torchdali import types
 from torchdali.declaration.registry import Operator, registry
 from torchdali.declaration.schema import COMMON, STATE
@@ -45,7 +45,6 @@ def _setting(name: str, default: float, limits: tuple[float, float], *variables:
     """Define a setting; return the function that reads it.
 
     Args:
-        name: Name of the setting.
         default: Initial value if none of the environment variables is set.
         limits: Minimum and maximum.
         variables: Environment variables that may contain the initial value. The first variable that is set is used.
@@ -268,7 +267,7 @@ class OpSchema:
         return sorted({*own, *COMMON})
 
     def HasArgument(self, name: str, /) -> bool:
-        """Return True if the operator has the argument, which may be deprecated."""
+        """Return True if the operator has the argument, even if the argument is deprecated."""
         random = (STATE,) if self._schema.random else ()
         return name in {*self._schema.arguments, *self._schema.deprecated, *COMMON, *random}
 

@@ -202,7 +202,6 @@ class DebugRun(Executor):
 
     Args:
         owner: The pipeline; stored as a weak reference.
-        settings: Settings of the executor.
         function: The pipeline's function, which returns the output nodes. It is called once per batch.
         open_reader: Function that opens a reader.
         open_source: Function that opens a source that isn't a reader.

@@ -36,7 +36,7 @@ __all__ = ["Compiled", "augmentations", "compile_transforms"]
 
 
 def _form_after(t: Any, form: str) -> str | None:
-    """Return the image's form (see `ImageForm`) after a conversion; None if the conversion isn't supported."""
+    """Return the form of an image, for example `PIL`, after a conversion; None if the conversion isn't supported."""
     name = type(t).__name__
     if name == "ToTensor":
         return UNIT if form == PIL else None

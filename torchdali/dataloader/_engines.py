@@ -32,7 +32,7 @@ class _BatchTask:
     """A task for a thread of an engine: the creation of one batch.
 
     Attributes:
-        done: Latch that is set when the task is finished or, if the task was dropped, when a thread has skipped it.
+        done: Latch that is set when a thread has created the batch, or has skipped the task because it was dropped.
         result: The batch or its error; None before the task is finished.
     """
 
@@ -90,7 +90,7 @@ class Arrays:
         self._tasks.put(task)
 
     def take(self, number: int) -> list[Any] | Exception:
-        """Wait for the images of a batch, and return them or the batch's error."""
+        """Wait for the images of a batch; return the images or the batch's error."""
         task = self._pending[number]
         while not task.done.is_set():
             task.done.wait(60.0)
@@ -199,7 +199,6 @@ class Pictures:
         return [*values, self._bad(self._delivered - 1)] if self._skips else values
 
     def _bad(self, batch: int) -> set[int]:
-        """Return the positions of the bad samples of a batch."""
         return {each.sample for each in self.pipeline.bad_sample_report() if each.batch == batch}
 
     def reset(self) -> None:

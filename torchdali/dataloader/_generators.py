@@ -45,7 +45,7 @@ def draws_early(sampler: Any) -> bool:
     """Return True if a program can't observe that a sampler's indices are drawn earlier than needed."""
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
     if type(inner) is RandomSampler and inner.generator is not None:
-        return not inner.replacement and len(inner) == len(inner.data_source)  # it draws only once per epoch
+        return not inner.replacement and len(inner) == len(inner.data_source)  # the sampler draws only once per epoch
     return is_of_torch(sampler)
 
 

@@ -236,7 +236,7 @@ class LazyJpeg(LazyImage, JpegImageFile):
         return super()._defer(modes)
 
     def _read(self) -> None:
-        """Read the file and close it, as Pillow does when it decodes; do nothing if Pillow must decode now."""
+        """Read the file and close it; do nothing if Pillow must decode the file now."""
         fp, tile = self.fp, self.tile
         if fp is None or tile != [("jpeg", (0, 0, *self._size), 0, (self._mode, ""))] or self.decoderconfig:
             return
@@ -280,7 +280,7 @@ class Deferred:
 
     @property
     def is_whole(self) -> bool:
-        """True if nothing is decoded yet, and no crop, resize or color change was recorded; Pillow is as fast then."""
+        """True if Pillow decodes the image as fast, because nothing is decoded, cropped, resized or recolored yet."""
         is_part = self.program.filter is not None or self.program.size != self.jpeg.size
         return self._pixels is None and self.program.pixels is None and not is_part
 
@@ -311,7 +311,6 @@ class JpegData:
         Afterwards, the file object has the same position as if Pillow had read the file.
 
         Args:
-            fp: The opened file.
             scan: Offset of the first scan's data.
             block: Number of bytes that Pillow reads in one call.
             size: Width and height according to Pillow.

@@ -127,7 +127,7 @@ class LazyOpening:
     def __enter__(self) -> LazyOpening:
         self.is_used = False
         try:
-            if self._replacements and _users.setdefault("", self) is self:  # False: another thread is in its block
+            if self._replacements and _users.setdefault("", self) is self:  # False if another thread is in its block
                 self._thread = threading.get_ident()
                 for each in self._replacements:
                     each.swap(each.original, each.value)

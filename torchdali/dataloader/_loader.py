@@ -382,7 +382,6 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return next((engine.pipeline for engine in engines if hasattr(engine, "pipeline")), None)
 
     def _with(self, **changes: Any) -> DataLoader[T]:
-        """Return a copy of this loader with changed arguments."""
         own = not self._is_iterable and self.batch_sampler is not None
         batches: dict[str, Any] = {"batch_sampler": self.batch_sampler} if own else {"batch_size": self.batch_size}
         if not self._is_iterable and not own:

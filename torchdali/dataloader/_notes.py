@@ -153,7 +153,6 @@ def is_unsupported(transform: Any, given: str = "", argument: str = "") -> str:
     """Return the reason why an unsupported torchvision transform isn't accelerated.
 
     Args:
-        transform: The transform.
         given: The input of the transform, like ``"a tensor from 0 to 1"``; "" if no input is supported.
         argument: The argument of the transform, like ``"fill='red'"``; "" if the argument isn't the reason.
     """

@@ -54,7 +54,7 @@ _VALUES = (
 
 
 class ChangedError(Exception):
-    """Error for code or an attribute that the user changed and that samples depend on. The message has its name."""
+    """Error for a function or attribute that the user has changed. The message contains the name."""
 
 
 class _Checked:
@@ -73,7 +73,7 @@ class _Checked:
         self._codes: dict[FunctionType, CodeType] = {}
 
     def add_space(self, space: Mapping[str, Any], qualname: str) -> None:
-        """Record the number of names in a namespace, which belongs to a module or class."""
+        """Record the number of names in the namespace of a module or class."""
         self._spaces[qualname], self._sizes[qualname] = space, len(space)
 
     def add(self, space: Mapping[str, Any], qualname: str, name: str) -> None:
@@ -189,7 +189,7 @@ def _functions(value: Any) -> Iterable[Any]:
         return [each for each in (value.fget, value.fset, value.fdel) if each is not None]
     if isinstance(value, type(_codes)):  # a function under `functools.lru_cache`
         return (value.__wrapped__,)
-    return (value if isinstance(value, FunctionType) else getattr(value, "func", value),)  # `func`: of a `partial`
+    return (value if isinstance(value, FunctionType) else getattr(value, "func", value),)  # a `partial` has `func`
 
 
 # ---------------------------------------------------------------- reachable functions
@@ -540,7 +540,7 @@ def find_collate_change(collate_fn: Any) -> str:
     functions = {
         kind: function.__name__
         for kind, function in collate.default_collate_fn_map.items()
-        if kind in _COLLATED or not _is_of_package(function)  # a package's function is only for the package's classes
+        if kind in _COLLATED or not _is_of_package(function)  # packages register functions only for their own classes
     }
     if functions != _COLLATED:
         return notes.is_changed("`default_collate_fn_map` was changed")

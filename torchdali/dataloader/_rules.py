@@ -87,7 +87,7 @@ def _size(size: Any) -> tuple[int, int]:
 
 
 def _ratio(t: Any) -> tuple[float, float]:
-    """Return the range of aspect ratios, and check that the logarithms that `transforms.v2` stores are equal to it."""
+    """Return the range of aspect ratios, and check the logarithms of the range that `transforms.v2` stores."""
     ratio = _range(t.ratio, math.ulp(0.0))
     require(not is_v2(t) or torch.equal(t._log_ratio, torch.log(torch.tensor(t.ratio))), "ratio was replaced")
     return ratio

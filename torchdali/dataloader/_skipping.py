@@ -28,7 +28,7 @@ class Skipped:
         self.lines: list[str] = []
 
     def note(self, lines: Sequence[str]) -> None:
-        """Add skipped samples. If they are the first ones of the loop, warn about the first sample."""
+        """Add skipped samples. If no sample was skipped before in the loop, warn about the first sample."""
         if lines and not self.lines:
             warn(f"a bad sample was skipped (stats() lists all of them): {lines[0]}")
         self.lines += lines

@@ -43,7 +43,7 @@ class Progress:
         batches: Number of batches that were delivered or raised an error.
         base_seed: Base seed of the workers' random numbers, drawn by PyTorch; persistent workers keep the seed of their
             first epoch.
-        first: States of the generators before the sampler drew its first indices; None if it hasn't drawn any yet.
+        first: States of the generators before the sampler drew its first indices; None before that time.
         is_resumed: True if the loop continues from a loaded state.
         finished: True if all batches were delivered.
         waited: Seconds that the loop waited for data, including start-up.
@@ -189,8 +189,8 @@ def bare(indices: Iterator[Any]) -> Iterator[Any]:
 def _at(generators: Mapping[str, Any], states: Snapshot) -> Iterator[None]:
     """Context manager in which generators have saved states.
 
-    When the block ends, generators that the program shares, like PyTorch's global generator, get their previous states
-    back. The other generators don't.
+    When the block ends, only generators that the program shares, like PyTorch's global generator, get their previous
+    states back.
     """
     shared = {name: generator for name, generator in generators.items() if is_shared(generator)}
     program = snapshot(shared)
@@ -207,7 +207,8 @@ class StatefulIndices:
     The indices have the same order as in PyTorch, also after a resume.
 
     The object must not have a reference to its loader. With a cycle of references, Python may finalize the queues of
-    persistent workers before the iterator. The iterator then can't stop the workers, and waits five seconds for each.
+    persistent workers before the iterator. The iterator then can't stop the workers, and waits five seconds for each
+    worker.
     """
 
     def __init__(self, generators: Mapping[str, Any], sampler: Any) -> None:

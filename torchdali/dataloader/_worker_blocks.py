@@ -52,8 +52,7 @@ class ReceivedBlocks:
         Args:
             place: Index of the worker, and index of the block.
             block: The block's memory if the worker has just created the block; otherwise None.
-            shape: Shape of the batch.
-            dtype: Dtype of the batch.
+            shape, dtype: Shape and dtype of the batch.
         """
         self._release()
         if block is not None:

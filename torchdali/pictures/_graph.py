@@ -161,10 +161,11 @@ def _rows(places: Iterable[_Spot]) -> list[list[_Spot]]:
 
 
 def _order_layers(rows: list[list[_Spot]]) -> list[list[_Spot]]:
-    """Order the boxes of each layer by the mean position of the boxes to which they are connected.
+    """Order each layer so that few lines cross.
 
-    Then fewer lines cross. Each pass over all layers uses only one neighboring layer: the layer above in the first
-    pass, the layer below in the second pass, and so on.
+    In each pass over all layers, the boxes of a layer are sorted by the mean position of the boxes to which they are
+    connected in one neighboring layer. This is the layer above in the first pass, the layer below in the second pass,
+    and so on.
     """
     _spread(rows)
     for sweep in range(SWEEPS):

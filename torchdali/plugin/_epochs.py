@@ -74,8 +74,6 @@ class Shards:
         """Return the start and the end of a rank's shard, as indices of samples.
 
         Args:
-            rank: Index of the rank.
-            epoch: Index of the epoch.
             size: Number of samples that are divided among the ranks. Default: all samples of an epoch.
         """
         total = self.size if size is None else size
@@ -176,7 +174,7 @@ class EpochCounter:
 
     @property
     def size(self) -> int:
-        """Number of samples of the epoch on one rank, as DALI counts them. You can change the number."""
+        """Number of samples of the epoch on one rank, as DALI counts them. Assign a number to change the length."""
         if self._size is not None:
             return self._size
         if self.split:

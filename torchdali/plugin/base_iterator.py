@@ -292,7 +292,6 @@ class BaseIterator(IteratorOldNames):
         return self._epochs.size
 
     def _change_size(self, size: int) -> None:
-        """Change the number of samples in an epoch."""
         if isinstance(self._epochs, OpenEpochs):
             counted, self._epochs = (
                 self._epochs,
@@ -524,7 +523,7 @@ class BaseIterator(IteratorOldNames):
             try:
                 raise failure
             finally:
-                del failure  # its traceback refers to this frame, and the cycle would keep the pipelines alive
+                del failure  # the error refers to this frame, and the cycle would keep the pipelines alive
         return outputs
 
     def _share(self, pipe: Pipeline, number: int) -> tuple[TensorList, ...]:

@@ -123,7 +123,6 @@ def _one(
 
     Args:
         operator: The operator, whose docstring is used.
-        name: Name of the function.
         inputs: Parameters of the inputs.
         named: Keyword-only parameters.
         first: Type of the first input; empty for ``Any``.

@@ -51,7 +51,6 @@ class ProxyCall:
     """One call of a proxy, with the inputs of a sample. When the call becomes part of a run, the run takes the inputs.
 
     Args:
-        target: The pipeline.
         inputs: One array or CPU tensor per input, in the order of the pipeline's inputs.
         origin: Description of the sample, for error messages; None if it is unknown.
     """
@@ -221,7 +220,7 @@ def replace(data: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
 
     Args:
         data: The nested data. It is not changed.
-        kind: The class.
+        kind: Class of the objects to replace.
         convert: Function that returns the replacement of an object.
     """
     if isinstance(data, kind):

@@ -45,8 +45,8 @@ class DALIServer:
     """Let datasets and transforms in the worker processes of a `DataLoader` use a pipeline of the main process.
 
     The inputs of the pipeline are its `fn.external_source` nodes without the argument ``source``. A dataset calls
-    `proxy` with the inputs of one sample. The pipeline processes the batches in their order, whatever the number of
-    workers is, so results are reproducible.
+    `proxy` with the inputs of one sample. The pipeline processes the batches in the loader's order for any number of
+    workers, so results are reproducible.
 
     ::
 

@@ -317,7 +317,6 @@ def as_batch(tensors: Any, dtype: Any = None, device: DeviceLike = None, layout:
 
 
 def _convert(dtype: DType, data: Any = None, *rest: Any, **arguments: Any) -> Tensor | Batch:
-    """Convert data to a dtype; see `DType.__call__`."""
     if isinstance(data, (Batch, TensorList)):
         return Batch(data, dtype, *rest, **arguments)
     return Tensor(data, dtype, *rest, **arguments)

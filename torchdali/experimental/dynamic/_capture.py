@@ -124,7 +124,7 @@ class _StartedIterations:
         self._line: deque[_StartedIteration] = deque()
 
     def add(self, finish: Callable[[], None]) -> _StartedIteration:
-        """Add an iteration, with the function that waits for it and sets its results."""
+        """Add an iteration. The function ``finish`` waits for the iteration, and sets the iteration's results."""
         iteration = _StartedIteration(self, finish)
         self._line.append(iteration)
         return iteration
@@ -233,7 +233,7 @@ class Capture:
             stack.remove(self)
 
     def _end_of_body(self) -> None:
-        """Create the template after the first iteration; after later iterations, check that they made all calls."""
+        """Create the template after the first iteration; after later iterations, check that no call is missing."""
         template = self.template
         complete = template is not None and self._next_call == len(template.calls)
         if self._first:
@@ -294,7 +294,7 @@ class Capture:
     # ------------------------------------------------------------ the calls of the body
 
     def operation(self, operation: Operation) -> Operation:
-        """Return the operation of a call of the loop's body: the prepared operation, or else the new one.
+        """Return the prepared operation for a call of the loop's body, or the call's own operation if none is prepared.
 
         Raises:
             RuntimeError: The first iteration made a different call in place of this call.

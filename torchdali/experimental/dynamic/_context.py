@@ -119,7 +119,7 @@ class EvalContext(Scoped):
 
     def add(self, operation: Operation) -> None:
         """Store an operation for `evaluate_all`."""
-        # This method doesn't take the lock, which may be held while other operations are computed. It needs no lock,
+        # This method doesn't take the lock, which may be held while other operations are computed. No lock is needed,
         # because `evaluate_all` copies the references in one step.
         self._pending[operation.serial] = operation
 

@@ -140,7 +140,7 @@ class _OperationWork:
 
     @property
     def key(self) -> Any:
-        """Key that is equal for work that can use the same runner."""
+        """Key of the runners that can compute this work."""
         return self.structure.key, self.device
 
     def arguments(self) -> tuple[list[TensorList], list[Keys], list[int | None]]:
@@ -169,7 +169,6 @@ def _works(
     A group of a few operators on small samples isn't yielded; it is computed immediately.
 
     Args:
-        operations: The operations.
         results: The results to compute; by default, all referenced results.
     """
     for (size, device), chosen in _divide(operations).items():

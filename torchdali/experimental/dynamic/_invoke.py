@@ -41,7 +41,6 @@ def invoke(
     """Compute an operator, or record it for later (see `EvalMode`).
 
     Args:
-        declared: The operator.
         inputs: Tensors, batches and other data; None for an omitted optional input.
         arguments: Named arguments; per-sample arguments may be tensors or batches.
         batch_size: Number of samples of the result. By default, the batch size of the operands; if no operand is a

@@ -29,7 +29,6 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[
     """Copy a node and its parents that have no copy yet.
 
     Args:
-        node: The node to copy.
         copies: Edges and their copies; the new copies are added.
         calls: The nodes that must be copied. Other operations' results are used without a copy.
     """
@@ -54,7 +53,6 @@ class CallForm:
     The later call needn't be recorded.
 
     Args:
-        declared: The operator.
         kinds: Types of the inputs, followed by types of the named arguments.
         operands: The inputs and arguments: edges of the template (outputs of its nodes), plain values such as numbers,
             and results of `_types_and_values`.

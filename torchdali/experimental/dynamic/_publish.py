@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import torchdali.ops  # noqa: F401  the registry holds the operators once they are imported
+import torchdali.ops  # noqa: F401  adds the operators to the registry
 from torchdali.calls.namespaces import publish
 from torchdali.declaration.registry import Operator
 from torchdali.experimental.dynamic._functions import function_of

@@ -35,7 +35,7 @@ _SKIPPED = {"name", "preserve", "bytes_per_sample_hint", "device"}
 
 
 class Reader:
-    """A reader with a position: `next_epoch` iterates over the records of an epoch, a call returns the next records.
+    """A reader with a position. `next_epoch` iterates over the records of an epoch; a call returns the next records.
 
     Args:
         max_batch_size: Largest allowed batch size; also the default batch size.

@@ -1,4 +1,4 @@
-"""Context managers whose innermost object is the current one in its thread."""
+"""Context managers. In each thread, the object whose ``with`` block was entered last is the current object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _local = threading.local()
 
 
 class Scoped:
-    """Base class of context managers that are current inside their ``with`` block; see `innermost`."""
+    """Base class of context managers; `innermost` returns the current object."""
 
     def __enter__(self: Self) -> Self:
         _entered_stack(type(self)).append(self)

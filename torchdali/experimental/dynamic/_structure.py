@@ -92,7 +92,7 @@ class _Records:
         return False
 
     def state(self) -> dict[str, Any]:
-        """Return an empty state: the dynamic mode's reader stores its own position."""
+        """Return an empty state, because the dynamic mode's reader stores its own position."""
         return {}
 
 

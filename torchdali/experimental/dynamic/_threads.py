@@ -40,7 +40,7 @@ class ThreadPool:
 
     Args:
         num_threads: Number of threads; by default, the result of `get_num_threads`.
-        device_id: Index of an accelerator, or -1. It is stored, but has no effect.
+        device_id: Index of an accelerator, or -1. The index is stored, but has no effect.
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:

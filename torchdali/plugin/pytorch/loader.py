@@ -7,8 +7,7 @@ The classes of this module:
 
 - `_ListIterator` is a DALI-compatible iterator over padded readers, with `LastBatchPolicy.PARTIAL` or ``DROP``.
   It counts epochs, shards and batches, and divides the last batches of an epoch so that no rank has an empty batch.
-- `Loader` builds a `_ListIterator` on first use, and another one on the first use in another process, on another rank
-  or in another worker.
+- `Loader` builds a `_ListIterator` on first use. In another process or worker, or on another rank, it builds a new one.
 """
 
 from __future__ import annotations
@@ -151,10 +150,10 @@ class _StartCounter:
 class _ListIterator(BaseIterator):
     """An iterator that delivers a batch as a list with one value per output.
 
-    If the samples can't be divided evenly, some ranks have one sample less than others, and their last batch may be
-    empty. Training on an empty batch is impossible, so a rank with an empty last batch divides its second-to-last batch
-    in two. If the batch size is 1, batches can't be divided. In this case, each rank joins its last two batches, so
-    that the last batch of some ranks has two samples.
+    If the samples can't be divided evenly, some ranks have one sample less than other ranks, and their last batch may
+    be empty. Training on an empty batch is impossible, so a rank with an empty last batch divides its second-to-last
+    batch in two. If the batch size is 1, batches can't be divided. In this case, each rank joins its last two batches,
+    so that the last batch of some ranks has two samples.
 
     Args:
         pipe: The built pipeline, with padded readers.
@@ -315,7 +314,10 @@ class _LoaderSize:
 
 
 def _warn_of_batches_of_batches() -> None:
-    """Warn, on the user's line, about a `DataLoader` that collates a `Loader`'s batches as if they were samples."""
+    """Warn about a `DataLoader` that collates a `Loader`'s batches as if the batches were samples.
+
+    The warning points to the user's line.
+    """
     frame: FrameType | None = sys._getframe(2)
     fetcher = frame.f_locals.get("self") if frame is not None else None
     if not getattr(fetcher, "auto_collation", False) or getattr(fetcher, "collate_fn", None) is not default_collate:
@@ -479,8 +481,8 @@ class Loader(IterableDataset[Any]):
                 or a folder like ``"/fast/disk"``. With ``train=False``, images of the final size are cached; with
                 ``train=True``, whole images. See `fn.cache`.
             classes: Names of all classes, in the order of their labels, for example the training Loader's `classes`.
-                Then every class keeps its label even if another class has no folder. Default: the folders' names in
-                alphabetical order.
+                With this argument, every class keeps its label even if the folder of another class is missing. Default:
+                the folders' names in alphabetical order.
             outputs, drop_last, file_names, distributed: See `Loader`.
 
         Raises:

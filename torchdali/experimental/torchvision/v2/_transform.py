@@ -46,7 +46,7 @@ class Transform:
         return images.gpu() if self.device == "gpu" else images.cpu()
 
     def __call__(self, data_input: Any) -> Any:
-        """Raise an error, because only a `Compose` can apply the transform. `functional` has functions for images.
+        """Raise an error. Use the transform in a `Compose`, or call the equivalent function of `functional`.
 
         Raises:
             RuntimeError: always.
