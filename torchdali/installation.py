@@ -51,7 +51,7 @@ def rebuild_command() -> str:
 
 
 def _source_tree() -> str | None:
-    """Return the folder of the clone or unpacked sdist from which torchdali was imported; None for an installed copy."""
+    """Return the folder of the clone or unpacked sdist from which torchdali was imported, or None for a wheel."""
     folder = PACKAGE.parent
     if not (folder / "setup.py").is_file() or not (folder / "pyproject.toml").is_file():
         return None

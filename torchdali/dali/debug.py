@@ -52,7 +52,7 @@ class DebugPipeline(Pipeline):
         return [as_output(value, i) for i, value in enumerate(outputs)]
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Describe a reader, or all readers.
+        """Return the number of records, the shards and the padding of a reader, or of all readers by name.
 
         Before the first batch, this call runs the pipeline's function to find the readers. The resulting batch is the
         first batch that is delivered.

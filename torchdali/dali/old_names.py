@@ -192,7 +192,7 @@ class IteratorOldNames:
 
     @property
     def _size(self: Any) -> int:
-        """Number of samples in an epoch, like `size`. Set it to change the end of the epoch."""
+        """Number of samples in an epoch, like `size`. Assign a number to change the end of the epoch."""
         return int(self._epochs.size)
 
     @_size.setter

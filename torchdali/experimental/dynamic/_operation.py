@@ -147,7 +147,7 @@ class OperationResult:
 
     @property
     def edge(self) -> DataNode:
-        """The result as an edge of a graph."""
+        """The result as an edge (an output of a node) of the graph."""
         return self.operation.node.outputs[self.index]
 
     def values(self) -> TensorList:

@@ -79,7 +79,7 @@ class RNG:
         return RNG(state=self.state)
 
     def _key_at(self, count: int) -> int:
-        """Return the key of the generator after `count` draws."""
+        """Return the key after `count` draws. A key determines the random numbers of one call of an operator."""
         return mix(self._seed, count)
 
     def _key(self) -> int:

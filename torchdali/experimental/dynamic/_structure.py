@@ -31,7 +31,7 @@ class Structure:
 
     Attributes:
         nodes: The nodes; each node comes after the nodes whose outputs it uses.
-        outputs: Edges whose values are returned.
+        outputs: Edges (outputs of nodes) whose values are returned.
         inputs: Edges whose values are already computed, in the order in which the nodes first use them.
         key: A hashable key. One executor can run all graphs with equal keys.
     """

@@ -98,7 +98,7 @@ class LazyValue:
         return batch
 
     def _edge(self) -> DataNode:
-        """Return the value as an edge of a graph."""
+        """Return the value as an edge (an output of a node) of a graph."""
         result = self._result
         if result is None:
             result = self._result = make_result(self._values(), self.device)

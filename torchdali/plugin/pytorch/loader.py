@@ -59,7 +59,7 @@ _LABELS = (torch.int16, torch.int32, torch.int64)
 
 
 class _ProcessRank(NamedTuple):
-    """The process in which an iterator was built: its id, rank, and index among the workers of a `DataLoader`."""
+    """The process in which an iterator was built: process id, rank, and index among the workers of a `DataLoader`."""
 
     process: int
     rank: int

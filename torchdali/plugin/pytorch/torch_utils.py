@@ -65,7 +65,7 @@ def feed_ndarray(
         return arr.copy_(source, non_blocking=non_blocking)
     stream = _stream(cuda_stream, device)
     stream.wait_stream(torch.cuda.current_stream(device))  # the pipeline's output is ready on the current stream
-    with torch.cuda.device(stream.device), torch.cuda.stream(stream):  # set the device first: see `on_stream`
+    with torch.cuda.device(stream.device), torch.cuda.stream(stream):  # the device must be set before the stream
         arr.copy_(source, non_blocking=non_blocking)
     if source.is_cuda:
         source.record_stream(stream)
