@@ -2,7 +2,7 @@
 
 `operator`, `reader` and `source` turn a Python function into an operator. The function's signature becomes the schema.
 A call of the decorated function with tensors or `TensorList`s runs immediately; a call with `DataNode`s is recorded in
-the graph (`dispatch`).
+the graph. The module `dispatch` contains the code for calls.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def chunk(
 def narrows(
     function: OperatorFunction[..., Any], takes: Collection[str] = (), varies: Collection[str] = ()
 ) -> Callable[[E], E]:
-    """Declare that an operator can edit an image's program (how to decode and transform it) before it is decoded.
+    """Declare that an operator can edit the program of an image (a description of how to decode and transform it).
 
     The decorated function receives the operator's constants. It returns an `Edit`, or None if the operator needs
     pixels.

@@ -36,7 +36,7 @@ def check_layout(name: str, takes: Takes, layout: str, index: int) -> None:
 
 
 def assume_layout(name: str, takes: Takes, ndim: int) -> str:
-    """Return the first layout with `ndim` axes that an operator accepts; "" if it accepts any layout.
+    """Return the first layout with `ndim` axes that an operator accepts; "" if the operator accepts any layout.
 
     Raises:
         ValueError: The operator accepts no layout with `ndim` axes.

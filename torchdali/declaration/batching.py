@@ -30,7 +30,7 @@ __all__ = [
 class Column(Sequence[Any]):
     """The values of a per-sample argument, as an array and as Python numbers.
 
-    A column is created from an array or from numbers. It converts arrays to numbers when they are first needed.
+    A column is created from an array or from numbers. An array is converted when the numbers are first needed.
 
     Args:
         values: An array or tensor ``(N, ...)``, or a list of numbers or nested lists of numbers. Nested lists may have
@@ -38,7 +38,7 @@ class Column(Sequence[Any]):
 
     Attributes:
         per_frame: True if each value is a list with one value per frame of the sample.
-        uploaded: The values as a tensor on a device; None if they weren't copied to the device.
+        uploaded: The values as a tensor on a device; None if the values weren't copied to a device.
     """
 
     __slots__ = ("_source", "_values", "per_frame", "uploaded")
@@ -69,7 +69,7 @@ class Column(Sequence[Any]):
 
     @property
     def values(self) -> list[Any]:
-        """The values as Python numbers and lists. Don't change them."""
+        """The values as Python numbers and lists. Don't change the lists."""
         if self._values is None:
             assert self._array is not None
             self._values = self._array.tolist()
@@ -188,8 +188,9 @@ def each_of(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
 class Arguments:
     """All arguments of an operator, as attributes, for a batched implementation (one that processes several samples).
 
-    If the call passes the argument ``angle`` per sample, ``a.angle`` is a `Column`; otherwise, it is the value for all
-    samples. Arguments that the call omits have their defaults.
+    The implementation receives this object as ``a``. If the call passes the argument ``angle`` per sample, ``a.angle``
+    is a `Column`. Otherwise, ``a.angle`` is the value for all samples. Arguments that the call omits have their
+    defaults.
 
     The attribute ``out`` is memory for the results, or None. The attribute ``empty`` is a function that allocates
     memory, see `Empty`. The attributes ``layout`` and ``rng`` exist if the operator uses them.

@@ -91,7 +91,7 @@ class ChainPart:
     Attributes:
         operator: Name of the operator.
         constants: Arguments that are the same for all samples.
-        per_sample: Maps the operator's name of each per-sample argument to the chain's name of the argument.
+        per_sample: Maps the name of each per-sample argument to the name that the argument has in the chain.
     """
 
     operator: str

@@ -40,8 +40,8 @@ class OperatorOptions:
             ``rule(constants) -> title``.
         over: ``"sample"``: the implementation receives one sample, with any number of leading dimensions. ``"batch"``:
             it receives `TensorList`s, and a `Column` for each per-sample argument.
-        make: Function without arguments that returns an implementation. It is called once for each use of the operator,
-            so that each use can have its own state.
+        make: Function without arguments that returns an implementation. This function is called once for each use of
+            the operator, so that each use can have its own state.
         layout: Layout of the outputs, or ``rule(input_layouts, arguments) -> layout(s)``. If None, the outputs have the
             first input's layout.
         outputs: ``rule(arguments) -> int | None``, if the number of outputs varies. ``arguments["inputs"]`` is the
@@ -53,7 +53,7 @@ class OperatorOptions:
         separable: True if an operator over the batch also works on single samples, or ``rule(arguments) -> bool``. If a
             separable operator fails, the error names the sample, and ``bad_samples`` can skip the sample.
         devices: The devices that the operator supports: ``"cpu"``, ``"gpu"``, ``"mixed"``.
-        only_mixed: Arguments that have an effect only with ``device="mixed"``. With another device, they are ignored.
+        only_mixed: Arguments that have an effect only with ``device="mixed"``, and are ignored with other devices.
         preserve: True to run the operator even if no output needs its result, because it has a side effect.
         pure: True if worker processes may run the user's function. The function's results must depend only on its
             arguments and on `torchdali.Shared` values. If False, the function runs in the main process.
@@ -137,8 +137,8 @@ class Operator:
         body: The declared function.
         schema: The schema, read from the signature.
         options: The options of the decorator.
-        metadata: For a reader, the number of last outputs that `datasets.Dataset.metadata` returns. `read` returns the
-            other outputs.
+        metadata: For a reader, the number of outputs that `datasets.Dataset.metadata` returns. These outputs come after
+            the outputs that `read` returns.
         writes: True for a reader whose dataset's `read` accepts ``out``; see `datasets.Dataset`.
         instead: If the operator is deprecated, the replacement's name.
         chunks: Maps each ``form`` of `decorators.chunk` to the batched implementation.
@@ -223,7 +223,7 @@ class Operator:
         return 1 if count is None else count
 
     def is_separable(self, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the operator can run on single samples. Then an error can name the sample."""
+        """Return whether the operator can run on single samples. If it can, errors name the sample."""
         if self.kind != "batch" or isinstance(self.options.separable, bool):
             return self.kind == "sample" or bool(self.options.separable)
         return self.options.separable(self.arguments(arguments))

@@ -78,7 +78,7 @@ class Takes:
             of these layouts that has as many letters as the input has axes.
         dtypes: Allowed dtypes; empty for any dtype.
         channel_last: True to move the channel axis to the end for the implementation, and back in the result.
-        names: True if the outputs also get the layout if it was assumed, as in DALI's image operators.
+        names: True if an assumed layout also becomes the layout of the outputs, as in DALI's image operators.
         repeats: True to repeat a sample without frames if an argument has one value per frame. The output then has one
             frame per value.
         every_axis: True if the implementation processes all axes in the same way if the layout is unset, including the
@@ -387,7 +387,7 @@ def _read_parameter(signature: _Signature, parameter: inspect.Parameter, hint: A
 
 def _read_shared(signature: _Signature, source: Callable[..., Any]) -> None:
     for argument in _shared_arguments(source):
-        signature.arguments.setdefault(argument.name, argument)  # the operator may declare the same name itself
+        signature.arguments.setdefault(argument.name, argument)  # the operator's own declarations have priority
 
 
 @functools.cache
@@ -479,8 +479,8 @@ def to_dtype(value: Any) -> torch.dtype:
         value: A `DALIDataType` or its integer value, a torch dtype, or a NumPy dtype or scalar type.
 
     Raises:
-        TypeError: The value isn't one of these. Python types and names of dtypes aren't accepted, because their dtype
-            is different in NumPy and DALI: ``float`` is float64 in NumPy.
+        TypeError: The value has another type. Python types and names of dtypes aren't accepted, because their meaning
+            differs between NumPy and DALI: ``float`` is float64 in NumPy.
     """
     if type(value) is int and value in dtypes.DALIDataType.__members__.values():
         value = dtypes.DALIDataType(value)

@@ -84,8 +84,7 @@ class Condition:
     """A condition of a node: the node runs only for samples for which an edge has a certain value.
 
     Attributes:
-        value: The required value. If it is a bool, the edge's value must be true or false; if it is an int, the edge's
-            value must be equal to the int.
+        value: The value that the edge must have. True also accepts other true values, such as 5, and False accepts 0.
     """
 
     edge: DataNode
@@ -130,7 +129,7 @@ class Node:
 
     @property
     def title(self) -> str:
-        """Name of the operator for messages. If the node replaces several nodes, their operators' names with "+"."""
+        """Name of the operator for messages. If the node replaces several nodes, the names of all their operators."""
         return " + ".join(part.title for part in self.parts) or self.operator.title(self.constants)
 
     def culprit(self, error: BaseException) -> Node:
@@ -214,7 +213,7 @@ class DataNode:
 
     @builtins.property
     def shape(self) -> _Shape:
-        """Shapes of the samples. ``node.shape()`` and ``node.shape[0]`` return nodes with shapes and extents."""
+        """Shapes of the samples. ``node.shape()`` is a node with the shapes, ``node.shape[0]`` with their first items."""
         return _Shape(self)
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
@@ -267,7 +266,7 @@ class DataNode:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
-        """Record arithmetic whose left operand is a NumPy scalar; NumPy then calls this method."""
+        """Record ``scalar + node``. NumPy calls this method if the left operand is a NumPy scalar."""
         name = _OF_UFUNC.get(ufunc.__name__)
         arrays = [o for o in operands if not isinstance(o, DataNode)]
         if name is None or method != "__call__" or any(getattr(a, "ndim", 0) for a in arrays):
@@ -279,7 +278,7 @@ class DataNode:
 
     @classmethod
     def __torch_function__(cls, func: Any, kinds: Any, operands: Any = (), arguments: Any = None) -> Any:
-        """Record ``tensor + node`` and other arithmetic with a torch tensor. Raise TypeError for other functions."""
+        """Record ``tensor + node`` and other arithmetic. Raise TypeError for torch functions that aren't arithmetic."""
         name = getattr(func, "__name__", str(func)).strip("_")
         swapped = name.startswith("r") and name[1:] in _OPERATORS
         if name in _OPERATORS or swapped:
@@ -287,7 +286,7 @@ class DataNode:
             return apply(name[1:], *reversed(operands)) if swapped else apply(name, *operands)
         raise TypeError(f"torch's {name} does not accept a DataNode, which represents a batch: use {_ON_TENSORS}")
 
-    if TYPE_CHECKING:  # in debug mode, nodes have values
+    if TYPE_CHECKING:  # in debug mode, nodes have this method
 
         def get(self) -> TensorList: ...
 
@@ -379,7 +378,7 @@ _INSTEAD = {
     **dict.fromkeys(("numpy", "item", "tolist", "detach", "data"), _LATER),
     **{name: f"fn.reductions.{name}(node)" for name in ("sum", "mean", "min", "max")},
     **{name: f"math.{name}(node)" for name in ("sqrt", "exp", "log")},
-    "__array_interface__": _FUNCTIONS,  # Pillow reads it
+    "__array_interface__": _FUNCTIONS,  # Pillow reads this attribute
     "float": "fn.cast(node, dtype=types.FLOAT)",
     "half": "fn.cast(node, dtype=types.FLOAT16)",
     "int": "fn.cast(node, dtype=types.INT32)",

@@ -1,8 +1,8 @@
 """Turn a graph into a plan: steps that run over a whole batch, and chains of per-sample operators.
 
 A plan is a list of stages. A stage first runs its steps in order, each over the whole batch: sources, random
-parameters, permutations, and all operators on an accelerator. Then it runs its chain: a sample passes through all
-operators of the chain while it is in the CPU's cache.
+parameters, permutations, and all operators on an accelerator. Then the stage runs its chain: a sample passes through
+all operators of the chain while the sample is in the CPU's cache.
 
 A chain processes a batch in *chunks* of one or more samples; `execute.chunks` chooses the size for each batch. Planning
 has no side effects. `print` shows a plan as text.

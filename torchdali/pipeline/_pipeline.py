@@ -84,7 +84,7 @@ class Pipeline(PipelineOldNames):
         check_known(options)
         self._options = PipelineOptions(*args, **options)
         self._builder = GraphBuilder(self)
-        self._elsewhere: Elsewhere | None = None  # see `_actors`
+        self._elsewhere: Elsewhere | None = None  # set by `_actors.use_actors`
         self._has_warned = False
         self._bad_samples = BadSamples(self._options.bad_samples, self._options.max_bad_samples)
         self._api_check = ApiCheck()
@@ -306,7 +306,7 @@ class Pipeline(PipelineOldNames):
 
         Raises:
             StopIteration: A source has no more data in this epoch. Call `reset` to start the next epoch.
-            RuntimeError: Inputs were passed, but the pipeline has more than one batch in flight.
+            RuntimeError: Inputs were passed, but `prefetch_depth` is above 1.
         """
         if pipeline_inputs and self.prefetch_depth > 1:
             raise RuntimeError(
@@ -355,10 +355,11 @@ class Pipeline(PipelineOldNames):
                 self._run_once()
 
     def _prefetch(self) -> None:
-        """Start the first batches.
+        """Start the first batches: as many as the depth of the queue.
 
-        If the pipeline has worker processes, there is at least one batch for each process. If a source waits for
-        `feed_input`, this isn't possible, because the user passes one batch at a time.
+        If the pipeline has worker processes, more batches are started, so that there is at least one batch for each
+        process. If a source waits for `feed_input`, no more batches are started, because the user passes one batch at a
+        time.
         """
         ahead = 0 if self.input_names else self._running.placing.processes - 1
         for _ in range(max(self._options.depths) + ahead + (ahead > 0)):
@@ -414,9 +415,9 @@ class Pipeline(PipelineOldNames):
 
     @property
     def taken(self) -> int:
-        """Number of batches that have left the queue so far, including failed batches.
+        """Number of batches that aren't in flight any more, including failed batches.
 
-        The caller may have received one batch less, if an interrupt arrived before the method returned the outputs.
+        If an interrupt arrived before a method could return the outputs, the caller has received one batch less.
         """
         return 0 if self._executor is None else self._executor.taken.number
 
@@ -505,16 +506,16 @@ class Pipeline(PipelineOldNames):
         self._api_check.enabled = enable
 
     def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Return a context for a method that runs batches. Entering the context checks that no other API was used.
+        """Return a context in which a method runs batches. The context checks that the program uses only one API.
 
-        `run`, `schedule_run` and iterators count batches differently, so a program that mixes them would skip batches.
-        Inside the context, all methods of the pipeline can be called.
+        The APIs are `run`, `schedule_run` with `outputs`, and iterators. These APIs count batches differently, so a
+        program that mixes them would skip batches. Inside the context, all methods of the pipeline can be called.
 
         Args:
-            api: The API that the code implements.
+            api: The API to which the method belongs.
 
         Raises:
-            RuntimeError: The program has already used the pipeline with another API.
+            RuntimeError: The program has already used another API of this pipeline.
         """
         return self._api_check.driven_by(api)
 
@@ -826,7 +827,9 @@ class Pipeline(PipelineOldNames):
         return self.reader_meta(name)["epoch_size_padded"]
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Return the sizes, shards and padding of a reader; without a name, a dictionary for all readers.
+        """Return a dictionary with the sizes, shards and padding of a reader.
+
+        Without a name, return a dictionary that maps the name of each reader to the reader's dictionary.
 
         Raises:
             RuntimeError: No reader has this name.
@@ -840,7 +843,7 @@ class Pipeline(PipelineOldNames):
 
     @property
     def classes(self) -> list[str]:
-        """The class names of the first reader that has class names. The index of a name is its label.
+        """The class names of the first reader that has class names. The label of a class is the index of its name.
 
         Raises:
             AttributeError: No reader has class names.
@@ -851,9 +854,9 @@ class Pipeline(PipelineOldNames):
         """Return the memory of each operator's outputs: ``{operator: {measure: [one value per output]}}``.
 
         The measures have DALI's names. ``real_memory_size`` and ``reserved_memory_size`` are the bytes of an output in
-        the last batch; ``max_real_memory_size`` and ``max_reserved_memory_size`` are the bytes of its largest sample.
+        the last batch; ``max_real_memory_size`` and ``max_reserved_memory_size`` are the bytes of the largest sample.
         If the next operator processes an output sample by sample, the output is never stored for the whole batch, and
-        its measures are 0. The keys ``CPU_output_0``, ``CPU_output_1`` and so on are for the pipeline's outputs.
+        its measures are 0. The keys ``CPU_output_0``, ``CPU_output_1`` and so on refer to the pipeline's outputs.
         Without ``enable_memory_stats``, the result is empty.
         """
         planned = self._planned

@@ -198,7 +198,7 @@ class TensorList:
 
     @property
     def uploaded(self) -> torch.Tensor | None:
-        """A copy of the batch on a device, as one tensor. None if the batch wasn't copied in advance."""
+        """A copy of the batch on a device, as one tensor. None if there is no copy."""
         return self._uploaded
 
     def set_uploaded(self, tensor: torch.Tensor | None) -> None:
@@ -478,14 +478,14 @@ class TensorListCPU(TensorList):
 
     @staticmethod
     def broadcast(sample: Any, num_samples: int, /) -> TensorListCPU:
-        """Return a batch that contains a sample `num_samples` times. It shares the sample's memory."""
+        """Return a batch that contains a sample `num_samples` times. The batch shares the sample's memory."""
         return _broadcast(TensorListCPU, sample, num_samples)
 
     @staticmethod
     def from_dlpack_list(
         list_of_objects: Sequence[Any], layout: str | None = None, contiguous: bool = False
     ) -> TensorListCPU:
-        """Return a batch of objects with ``__dlpack__``. It shares their memory unless `contiguous` is true."""
+        """Return a batch of objects with ``__dlpack__``. Unless `contiguous` is true, the batch shares their memory."""
         return TensorListCPU(_exporting(list_of_objects), layout, contiguous)
 
 
@@ -559,7 +559,7 @@ class TensorListGPU(TensorList):
 
     @staticmethod
     def broadcast(sample: Any, num_samples: int, /) -> TensorListGPU:
-        """Return a batch that contains a sample `num_samples` times. It shares the sample's memory."""
+        """Return a batch that contains a sample `num_samples` times. The batch shares the sample's memory."""
         return _broadcast(TensorListGPU, sample, num_samples)
 
     @staticmethod
@@ -569,7 +569,7 @@ class TensorListGPU(TensorList):
         stream: Any = None,
         contiguous: bool = False,
     ) -> TensorListGPU:
-        """Return a batch of objects with ``__dlpack__``. It shares their memory unless `contiguous` is true."""
+        """Return a batch of objects with ``__dlpack__``. Unless `contiguous` is true, the batch shares their memory."""
         return TensorListGPU(_exporting(list_of_objects), layout, contiguous, stream=stream)
 
 

@@ -90,7 +90,7 @@ class SampleStorage:
         return packed, packed.flat
 
     def _in_order(self, flat: torch.Tensor) -> PackedSamples:
-        """Return a storage of samples that are one after the other in `flat`, and have these samples' shapes."""
+        """Return a storage with the same shapes, whose samples are one after the other in `flat`."""
         shapes = self.shape()
         sizes = map(math.prod, shapes[:-1])
         return PackedSamples(flat, list(itertools.accumulate(sizes, initial=0)), shapes)
@@ -173,7 +173,7 @@ class SeparateSamples(SampleStorage):
         ndim: Number of axes of a sample; used only if there are no tensors.
         arrays: NumPy arrays, instead of `samples`: at least one array, all of the same dtype and number of axes,
             contiguous and writable. Tensors that share the arrays' memory are created only when they are needed,
-            because that is slow and releases the GIL.
+            because `torch.from_numpy` is slow and releases the GIL.
     """
 
     __slots__ = ("_dtype", "_ndim", "arrays", "device")

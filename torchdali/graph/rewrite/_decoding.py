@@ -121,7 +121,7 @@ def _join_chain(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bo
 def _add_values(values: dict[str, DataNode], node: Node) -> dict[str, str]:
     """Add a node's per-sample arguments to `values`, the arguments of the chain.
 
-    Return a dictionary that maps the node's name of each argument to the chain's name of the argument.
+    Return a dictionary that maps the name of each argument to the name that the argument has in the chain.
     """
     names = {name: name if name not in values else f"{name} of {node.name}" for name in node.per_sample}
     values.update((names[name], edge) for name, edge in node.per_sample.items())

@@ -59,7 +59,7 @@ def arguments_of(node: Node) -> set[str]:
 
 
 def _input_of(node: Node, name: str, devices: tuple[str, str]) -> Node | None:
-    """Return the node before a node's first input if its operator and the devices of both nodes match, else None."""
+    """Return the source of a node's first input if the source's operator and both devices match, else None."""
     edge = node.inputs[0]
     before = edge.source if edge is not None else None
     if before is None or before.operator.name != name:
@@ -79,7 +79,7 @@ def constants_of(node: Node) -> dict[str, Any]:
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes of the user's graph that a node replaces. If the node replaces no others, return the node."""
+    """Return the nodes of the user's graph that a node replaces. If the node replaces no nodes, return the node."""
     return node.parts or (node,)
 
 
