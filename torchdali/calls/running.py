@@ -138,7 +138,7 @@ def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> N
 
 
 def stacked_if_small(batch: TensorList) -> torch.Tensor | None:
-    """Return a batch as one tensor if it is stored as one, or if its samples are small and have one shape.
+    """Return a batch as one tensor if it is stored as one tensor, or if its samples are small and have one shape.
 
     Otherwise, return None.
     """

@@ -197,8 +197,8 @@ def Constant(
         device: ``"cpu"`` or ``"gpu"``.
         kwargs: Further arguments of `fn.constant`.
 
-    Raises TypeError for values other than numbers, ValueError for a shape that does not fit an array,
-    OverflowError for NumPy integers that need more than 32 bits, unless `dtype` is passed.
+    Raises TypeError for values other than numbers, ValueError for a shape that does not fit an array, and OverflowError
+    for NumPy integers that need more than 32 bits if `dtype` isn't passed.
     """
     value = plain(value)
     asks_for_node = device is not None or layout is not None or bool(kwargs)

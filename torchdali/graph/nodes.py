@@ -213,7 +213,7 @@ class DataNode:
 
     @builtins.property
     def shape(self) -> _Shape:
-        """Shapes of the samples. ``node.shape()`` is a node with the shapes, ``node.shape[0]`` with their first items."""
+        """Shapes of the samples. ``node.shape()`` and ``node.shape[i]`` are nodes with the shapes or their items."""
         return _Shape(self)
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:

@@ -40,7 +40,7 @@ def _of_samples(dataset: Any) -> str:
 def of_a_dictionary(text: Any, nodes: Sequence[Node]) -> str:
     """Return advice for text that is the name of a reader's output, and "" for other values.
 
-    A program that unpacks a dictionary of outputs gets the dictionary's keys, and passes them on.
+    A program that unpacks a dictionary of outputs gets the dictionary's keys, and passes these keys to operators.
     """
     for node in nodes if isinstance(text, str) else ():
         names = node.constants["dataset"].names if node.operator.name == "readers.dataset" else ()

@@ -166,7 +166,7 @@ def build(
 
 
 def has_lazy_readers(planned: Plan) -> bool:
-    """Return whether a reader has ``lazy_init``, so that it isn't opened before the first batch."""
+    """Return whether a reader has ``lazy_init``, which means that it must not be opened before the first batch."""
     return any(node.operator.kind == "reader" and node.constants.get("lazy_init") for node in planned.graph.nodes)
 
 

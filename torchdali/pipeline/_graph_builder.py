@@ -83,7 +83,7 @@ class GraphBuilder:
 
 
 def _warn_of_a_part(edge: DataNode, index: int) -> None:
-    """Warn if an output was computed inside a branch of an ``if``: it lacks the samples of the other branch."""
+    """Warn if an output was computed inside a branch of an ``if``, and so lacks the samples of the other branch."""
     scope = scope_of(edge)
     if not scope or edge.source is None or not edge.source.lines:
         return

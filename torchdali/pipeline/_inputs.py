@@ -14,7 +14,7 @@ __all__ = ["as_given", "class_names", "describe_readers", "feed", "find_source"]
 
 
 def describe_readers(running: Executor, name: str | None) -> dict[str, Any]:
-    """Return the sizes, shards and padding of a reader; without a name, of all readers.
+    """Return the sizes, shards and padding of a reader. Without a name, return one dictionary for all readers.
 
     Raises:
         RuntimeError: No reader has this name.

@@ -49,7 +49,7 @@ def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, .
     Args:
         pipe: The pipeline.
         graph: The pipeline's graph, or a graph with other outputs of the same nodes.
-        count: Number of samples that are needed.
+        count: Number of samples that the caller needs.
 
     Raises:
         RuntimeError: A source of the pipeline can't return the data of the same batch twice.
@@ -281,6 +281,6 @@ def html(pipe: Any) -> str:
     facts = [(name, str(getattr(pipe._options, name))) for name in names]
     try:
         picture: str = svg(pipe)
-    except RuntimeError:  # in debug mode
+    except RuntimeError:  # a pipeline in debug mode has no graph
         picture = ""
     return document(type(pipe).__name__, facts, picture)

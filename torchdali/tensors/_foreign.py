@@ -132,7 +132,7 @@ def on_stream(stream: Any) -> Iterator[None]:
     """Make a torch stream and its device current in this thread in a `with` block.
 
     `torch.cuda.stream` alone isn't enough: at the end of its block, it makes the previous device current again. If that
-    device wasn't used before, CUDA then creates a context on it, which takes half a gigabyte.
+    device wasn't used before, CUDA then creates a context on that device, which takes half a gigabyte.
     """
     with torch.cuda.device(stream.device), torch.cuda.stream(stream):
         yield

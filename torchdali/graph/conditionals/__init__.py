@@ -5,7 +5,7 @@ gets the branch's condition, so that its operator later runs only for the sample
 variables that the branches set are merged. Other conditions work as in Python.
 
 Functions, methods, objects with a `__call__`, torch modules, and `functools.partial` objects that the pipeline function
-calls are also rewritten when they are called. Installed code and code marked with `do_not_convert` isn't rewritten.
+calls are also rewritten when they are called. Installed code and code marked with `do_not_convert` aren't rewritten.
 
 Loops and other constructs that can't be rewritten stay unchanged. If a node is the condition of an unchanged construct,
 an error suggests other code; see `python_only`.

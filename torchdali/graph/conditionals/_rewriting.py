@@ -247,7 +247,7 @@ class _Rewriter(ast.NodeTransformer):
         left = node.left
         for k, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
             if k < len(node.ops) - 1 and not names[k]:
-                # The middle operand would be evaluated twice, or need a new variable in the user's function.
+                # A rewritten comparison would evaluate the middle operand twice, or need a new variable.
                 return node
             parts.append(ast.copy_location(ast.Compare(left, [op], [right]), node))
             left = right
