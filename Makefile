@@ -11,7 +11,7 @@ help: ## list the targets
 install: ## install for development, with everything the tests need
 	$(PYTHON) -m pip install -e ".[test,parity,lint]"
 
-library: ## build the C library anew, after a change in native/
+library: ## build the C library again, after a change in native/
 	$(PYTHON) setup.py -q build_ext --inplace
 
 wheel: $(LIBJPEG)/lib/libjpeg.a ## build a wheel for this Linux into wheelhouse/, with libjpeg-turbo linked in; needs auditwheel, patchelf

@@ -19,10 +19,10 @@ __all__ = ["ForkSafeLock", "cached_property", "on_fork", "process"]
 T = TypeVar("T")
 
 
-def on_fork(begin_anew: Callable[[], None]) -> None:
+def on_fork(restart: Callable[[], None]) -> None:
     """Register a function that every process forked from this process calls first."""
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=begin_anew)
+        os.register_at_fork(after_in_child=restart)
 
 
 _process = os.getpid()
@@ -50,7 +50,7 @@ class ForkSafeLock(RLock):  # type: ignore[misc]  # final for type checkers only
     def __init__(self) -> None:
         _locks.add(self)
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         if self.acquire(blocking=False):  # the lock is free, or the forking thread, which is this thread, holds it
             self.release()
         else:
@@ -62,7 +62,7 @@ _locks: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()
 
 def _free_locks() -> None:
     for lock in _locks:
-        lock._begin_anew()
+        lock._restart()
 
 
 on_fork(_free_locks)

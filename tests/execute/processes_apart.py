@@ -163,7 +163,7 @@ def test_processes_that_start_anew(photos: Path, monkeypatch: pytest.MonkeyPatch
     wanted = taken(define(enable_conditionals=True, num_processes=1), 6)
     pipe = define(enable_conditionals=True, num_processes=2, py_start_method="spawn")
     assert same(taken(pipe, 6), wanted)
-    assert "2 worker processes, started anew" in pipe.explain()
+    assert "2 worker processes, spawned" in pipe.explain()
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "exit", "SIGSTOP", "slow"])
@@ -414,7 +414,7 @@ def test_pipelines_share_the_server(photos: Path, monkeypatch: pytest.MonkeyPatc
     alone = taken(define(num_processes=1), 2)
     second = define(num_processes=2)
     assert same(taken(second, 2), alone)
-    assert "2 worker processes, started anew" in second.explain()
+    assert "2 worker processes, spawned" in second.explain()
     servers = {child.ppid() for pipe in (first, second) for child in children(pipe)}
     assert len(servers) == 1
     first.close()

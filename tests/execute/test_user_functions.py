@@ -45,7 +45,7 @@ THREADS: dict[str, dict[str, Any]] = {
 PROCESSES: dict[str, dict[str, Any]] = {
     "forked": {},
     "forked, far ahead": {"prefetch_queue_depth": 5},
-    "started anew": {"py_start_method": "spawn"},
+    "spawned": {"py_start_method": "spawn"},
 }
 
 
@@ -124,7 +124,7 @@ def test_a_shared_global_is_inherited_and_a_second_copy_of_it_is_an_error(root: 
     found, placing = in_own_process(
         "tests.helpers.outside_values", f"read_from_global({root!r}, py_start_method='spawn')"
     )
-    assert "started anew" in placing
+    assert "spawned" in placing
     assert "pass it to the operator as an argument" in found
 
 
@@ -205,12 +205,12 @@ def test_functions_run_in_worker_processes_if_they_are_declared_pure(name: str, 
     operator_name = PLACED[name][1]
     if operator_name.endswith("function"):  # stages before it are ours
         assert "2 worker processes" in text
-        assert f"stages from 1 on stay here: operator {operator_name!r} runs code of yours" in text
+        assert f"stages from 1 on run in this process: operator {operator_name!r} runs your own code" in text
     elif operator_name:
         assert f"one process: operator '{operator_name}" in text
         assert "runs your own code, which isn't declared with pure=True" in text
     else:
-        assert "2 worker processes" in text and "stay here" not in text
+        assert "2 worker processes" in text and "run in this process" not in text
     alone = pipeline_def(batch_size=4, num_threads=1, device_id=None, num_processes=1)(PLACED[name][0])(root)
     assert outputs == [[s.flatten().tolist() for s in each.samples()] for _ in range(3) for each in alone.run()]
 

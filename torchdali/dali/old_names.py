@@ -290,11 +290,11 @@ class IteratorOldNames:
 
     @property
     def _auto_reset(self: Any) -> str:
-        return "yes" if self._begins_anew else "no"
+        return "yes" if self._restarts else "no"
 
     @_auto_reset.setter
     def _auto_reset(self: Any, value: bool | str | None) -> None:
-        self._begins_anew = value in (True, "yes")
+        self._restarts = value in (True, "yes")
 
     @_Derived
     def _enable_checkpointing(self: Any) -> bool:

@@ -107,7 +107,7 @@ class BaseIterator(IteratorOldNames):
         if not self._pipes:
             raise IndexError("pipelines must have at least one pipeline, got an empty list.")
         self._num_gpus = len(self._pipes)
-        self._begins_anew = as_flag(auto_reset)
+        self._restarts = as_flag(auto_reset)
         self._policy = as_policy(last_batch_policy, fill_last_batch)
         self._reader_name = reader_name
         try:
@@ -373,7 +373,7 @@ class BaseIterator(IteratorOldNames):
         raise StopIteration
 
     def _reset_by_itself(self) -> None:
-        if self._begins_anew:
+        if self._restarts:
             self.reset()
 
     def _begin_epoch(self) -> None:

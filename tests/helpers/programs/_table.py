@@ -68,7 +68,7 @@ def files(dali: Any, count: int = 10, **reader: Any) -> Any:
 
 
 class Counter:
-    """A source of batches of two: their number; it ends after some, and begins anew."""
+    """A source of batches of two: their number; it ends after some, and starts again."""
 
     def __init__(self, batches: int = 99) -> None:
         self.next, self.batches = 0, batches

@@ -64,10 +64,10 @@ class Placing:
     def __str__(self) -> str:
         if not self.stages:
             return "one process" + (f": {self.reason}" if self.reason else "")
-        how = "forked" if self.forked else "started anew"
+        how = "forked" if self.forked else "spawned"
         lines = [f"{self.processes} worker processes, {how}; each processes entire batches"]
         if self.reason:
-            lines.append(f"  stages from {self.stages} on stay here: {self.reason}")
+            lines.append(f"  stages from {self.stages} on run in this process: {self.reason}")
         return "\n".join(lines)
 
 
@@ -217,7 +217,7 @@ def _stays(stage: Stage, readers: Mapping[Node, ReaderState], forked: bool, else
             return f"operator {name!r} has a side effect"
         if any(map(is_shared, node.outputs)):
             return "a hardware engine of the device decodes images"
-        if not forked and (why := _cannot_start_anew(node)):
+        if not forked and (why := _cannot_spawn(node)):
             return why
         if node in readers and (why := _reads_here(node, readers[node], elsewhere)):
             return why
@@ -239,7 +239,7 @@ def _reads_ahead(node: Node, dataset: Any) -> bool:
     return bool(getattr(dataset, "remotes", ())) or (not node.operator.is_ours and hasattr(dataset, "read_many"))
 
 
-def _cannot_start_anew(node: Node) -> str:
+def _cannot_spawn(node: Node) -> str:
     name, body = node.operator.name, node.operator.body
     is_local = not node.operator.is_ours and "<locals>" in getattr(body, "__qualname__", "")
     if registry.get(name) is not node.operator or body.__module__ == "__main__" or is_local:

@@ -143,10 +143,10 @@ class Server:
             if server is not None and server._owner == os.getpid() and server.alive:
                 server._users += 1
                 return server
-        return cls._offer(cls._anew())
+        return cls._offer(cls._create())
 
     @classmethod
-    def _anew(cls) -> Server:
+    def _create(cls) -> Server:
         ours, theirs = _pair()
         user = tuple(ProcessId.of(os.getpid()))
         program = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno(), user=user)
