@@ -127,7 +127,8 @@ class BatchRequest:
 
     Attributes:
         ended: True if the caller requests the end of the epoch instead of a batch.
-        random_keys: Keys of the random operators for this batch only, by `Node.stream`; None for the pipeline's keys.
+        random_keys: Keys of this batch's random numbers, one per random operator (at the index `Node.stream`). None for
+            keys that depend on the pipeline's seed.
         records: Indices of the records to read. None for the next records of the epoch.
         skipped: Number of batches to skip before this batch.
         fed: The caller's data for this batch. These sources are not called.

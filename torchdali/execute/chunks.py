@@ -295,7 +295,7 @@ class Fused:
         return chunk_size(count, threads, 0, _MOST_ENCODED)
 
     def bind(self, columns: Columns) -> Callable[[range], Collection[int]]:
-        """Build the function that processes a range of samples. It returns the indices that it skipped."""
+        """Build the function that processes a range of samples. That function returns the indices that it skipped."""
         buffers = [columns.buffers[edge] for edge in self.node.outputs]
         data: Any = columns.reads[self.data] if isinstance(self.data, Node) else columns.data[self.data]
         rngs = columns.rngs.get(self.node)

@@ -60,8 +60,8 @@ class Way(Enum):
 
     Attributes:
         SAMPLES: Each operator processes one sample per call.
-        CHUNKS: Each operator processes the whole chunk in one call, as a list of samples.
-        TENSORS: Each operator processes the whole chunk in one call, as one tensor if the chain's input is one tensor.
+        CHUNKS: Each operator receives the whole chunk, as a list of samples.
+        TENSORS: Each operator receives the whole chunk, as one tensor if the chain's input is one tensor.
         FUSED: The fast path processes the whole chunk in one call.
     """
 
@@ -212,7 +212,7 @@ class BoundChain:
         return Columns(data=data, values=numbers, reads=reads, rngs=rngs, buffers=buffers)
 
     def _step(self, k: int, columns: Columns, together: bool) -> Callable[[Chunk], int]:
-        """Build the function that runs operator `k` on a chunk. That function returns its number of samples."""
+        """Build the function that runs operator `k` on a chunk. That function returns the number of samples it ran."""
         node, reads = self.chain.nodes[k], self.chain.nodes[k].operator.kind == "reader"
         function = self.functions[k] if together else self.functions[k].one_by_one
         inputs = [_part_of(columns.reads[node])] if reads else [_data(edge, columns) for edge in node.inputs]

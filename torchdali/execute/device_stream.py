@@ -230,7 +230,7 @@ class DeviceStream:
     def close(self) -> None:
         """Wait for copies that read this pipeline's pinned memory. After this call, the memory may be released.
 
-        PyTorch's allocator of pinned memory waits only for copies that begin at the start of a block.
+        PyTorch's allocator of pinned memory knows only of copies that begin at the start of a block.
         """
         with self._lock:
             sent, self._sent = list(self._sent), deque()

@@ -5,8 +5,8 @@ batch), then its *chain* (operators that process one sample after the other). A 
 a *source* is a user's function that returns data. A *replica* is a worker process that computes whole batches. The user
 *takes* a batch when `pop` returns it. The executor guarantees the following:
 
-- *Threads.* `schedule` calls plain Python sources in the caller's thread, in the graph's order. All other work runs in
-  the scheduler thread and the thread pool.
+- *Threads.* `schedule` calls the sources in the caller's thread, in the graph's order. Sources with worker processes
+  are an exception. All other work runs in the scheduler thread and the thread pool.
 - *Order.* Batches are delivered in the order in which they were scheduled. Sources and steps process the batches in the
   same order. A chain's samples may run in any order and on any thread.
 - *Failure.* If an operator raises an exception, `pop` raises the same exception when the user takes the batch. The
@@ -91,7 +91,7 @@ class Executor:
 
     Args:
         plan: The plan to run.
-        settings: Sizes, seed and device.
+        settings: Batch size, seed, device and similar settings.
         readers: The state of each reader node.
         sources: The source of each source node.
         bad_samples: The policy for samples that fail.
@@ -185,12 +185,10 @@ class Executor:
 
     @property
     def settings(self) -> Settings:
-        """Settings of the pipeline."""
         return self._stages.settings
 
     @property
     def plan(self) -> Plan:
-        """The plan."""
         return self._stages.plan
 
     def stats(self) -> Stats:
@@ -341,8 +339,8 @@ class Executor:
         taken = self._prepared
         self._ended = any([isinstance(each.error, StopIteration) for each in taken.values()])
         if any([each.is_repeated for each in taken.values()]):
-            # A source repeats an error, so this batch gets only the repeated error. The other sources' data is stored
-            # for the next batch.
+            # If a source has raised an exception and will return the same batch again, this batch gets only the
+            # exception. The other sources' data is stored for the next batch.
             batch.prepared = {node: each for node, each in taken.items() if each.is_repeated}
             self._prepared = {node: each for node, each in taken.items() if not each.is_repeated}
 

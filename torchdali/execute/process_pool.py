@@ -155,7 +155,7 @@ def _call(function: Callable[[], None]) -> None:
 
 
 class _Request(NamedTuple):
-    """The message that sends a task to a process."""
+    """The message that sends a request to a process."""
 
     number: int
     source: int
@@ -165,13 +165,13 @@ class _Request(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """The message with a task's result.
+    """The message with the result of a request.
 
     Attributes:
         number: Number of the request.
         batches: The batches; None at the end of the data.
         place: The source's state after the batches.
-        error: The error of the task; None if it succeeded.
+        error: The exception that the user's code raised; None if it raised none.
     """
 
     number: int
@@ -238,7 +238,7 @@ def _start(context: Any, start_method: StartMethod, number: int, count: int, pay
 
 
 def _hint(start_method: StartMethod) -> str:
-    """Return the likely reason for the early end of a process that wasn't forked."""
+    """Return the likely reason if a process ends early; "" if the process was forked."""
     if start_method == "fork":
         return ""
     first = f"With py_start_method={start_method!r} each process imports the script first; the import's error is above"

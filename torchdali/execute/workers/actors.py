@@ -115,7 +115,7 @@ class _ActorWorker(Worker):
     def accept(self, key: bytes) -> bool:
         """Accept a connection. Return False if the client doesn't have the key.
 
-        Other programs may connect, because the port is open to the network. Afterwards, the actor can still connect.
+        The port is open to the network. If another program has connected, the actor can still connect later.
         """
         listening: socket.socket = self.connection
         listening.settimeout(_HANDSHAKE)  # the client may have disconnected before `accept`

@@ -23,7 +23,7 @@ from torchdali.tensors.buffer_pool import BufferPool, Bytes, Lease, Loan
 
 __all__ = ["LEDGER", "BlockOffset", "OwnBuffers", "SharedBuffers", "Views"]
 
-LEDGER = -1  # number of a block in which a worker process writes the number of the job that it has begun last
+LEDGER = -1  # number of a special block; a worker process writes the number of its current job to this block
 _PAGE = 4096
 _SMALLEST = 1 << 14  # bytes; smaller batches are sent over the pipe
 
@@ -73,7 +73,7 @@ class SharedBuffers(BufferPool):
         return view_of(block, place.offset, place.shape, place.dtype)
 
     def renew(self) -> None:
-        """Use only new blocks from now on. Call this for a new process, which doesn't know the existing blocks."""
+        """Use only new blocks from now on, because a new worker process doesn't know the existing blocks."""
         with self._lock:
             self._first = self._made_blocks
             self._collect()

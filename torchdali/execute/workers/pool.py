@@ -41,7 +41,7 @@ __all__ = ["START", "WorkerPool"]
 _GRACE = 0.5  # seconds to wait for a process to end by itself, and again after SIGTERM
 _KILLED = 10.0  # seconds to wait for a killed process to end
 _POLL = 0.5  # seconds between checks of the processes' states
-_STILL = 2  # number of checks after which a suspended process is killed; after `fg`, a process may resume late
+_STILL = 2  # kill a process that is suspended in this number of consecutive checks
 START = 120.0  # seconds within which a worker must start
 _LOSSES = 2  # a job fails if this number of workers began the job and died
 _RESTARTS = 2  # largest number of replacements per worker, on average, within _RESTART_WINDOW seconds
@@ -248,7 +248,7 @@ class WorkerPool:
             worker.alive = False
         if worker.process.exitcode is None:
             worker.kill()
-        # Until the process has ended, it may write to its shared memory. Only then may another worker run its jobs.
+        # The process may write to shared memory until it has ended. Other workers can run its jobs only after that.
         worker.process.join(10 * _GRACE)
         self.exits.append(message := worker.end_message())
         with self._lock:
@@ -301,7 +301,7 @@ class WorkerPool:
                 self._restarts.append(now)
             try:
                 started = self._starter.start(number)
-            except OSError as error:  # later calls try again, up to the limit
+            except OSError as error:  # later calls of this method try again, up to `_RESTARTS`
                 self._unstarted = str(error)
                 continue
             started.views, started.alive, self._unstarted = Views(self._device), False, ""

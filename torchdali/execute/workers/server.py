@@ -37,9 +37,7 @@ __all__ = ["ForkRequest", "Server", "main"]
 
 _POLL = 0.5  # seconds between checks whether the main process is alive
 _GRACE = 1.0  # seconds for the server to end
-# The spare replaces the server if the server is suspended in this number of consecutive checks. After `fg`, the server
-# may resume late.
-_STILL = 2
+_STILL = 2  # replace a server that is suspended in this number of consecutive checks
 
 Run = Callable[[Any, "ForkRequest", "int | None", ProcessId], None]
 """Function that runs a worker in a process that the server forked.
@@ -104,7 +102,7 @@ class Server:
 
     Args:
         process: The first server process.
-        control: A socket to this process.
+        control: A socket that is connected to this server process.
     """
 
     def __init__(self, process: _Child, control: socket.socket) -> None:
@@ -129,7 +127,7 @@ class Server:
             target=_run_forked, args=arguments, name="torchdali-server", daemon=True
         )
         with theirs, warnings.catch_warnings():
-            # Python 3.12 also warns about threads of native libraries, which do no harm; see `placing.may_fork`.
+            # Python 3.12 warns if native libraries have threads, but these threads are harmless (`placing.may_fork`).
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
         return cls._offer(cls(_Child(process), ours))
