@@ -115,7 +115,7 @@ def is_iterable(source: Any) -> bool:
 def is_factory(source: Any) -> bool:
     """Return True for a generator function or a class whose instances are iterable.
 
-    The source is then called for each new pass over the data.
+    A source of these types is called for each new pass over the data.
     """
     return inspect.isgeneratorfunction(source) or (inspect.isclass(source) and hasattr(source, "__iter__"))
 

@@ -1,8 +1,8 @@
 """Sources that get data from the user's code, which is a callable or an iterable.
 
 `CallableSource` passes the position of the requested data to a callable. `IterableSource` reads the next items of an
-iterable. The method `draw` of both returns the data for a `SampleRange`. A `BatchLoader` converts this data to batches,
-in the main process or in a worker process.
+iterable. In both classes, the method `draw` returns the data for a `SampleRange`. A `BatchLoader` converts this data to
+batches, in the main process or in a worker process.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class Position:
 class Outputs:
     """The number and the layouts of a source's outputs.
 
-    With a count of None, the source returns its only output directly; otherwise, it returns a sequence of outputs.
+    If `count` is None, the source returns its only output directly. Otherwise, the source returns a sequence of `count`
+    outputs.
     """
 
     count: int | None
@@ -145,14 +146,14 @@ class CallableSource:
         return self._function(SampleInfo(samples.sample + i, i, samples.iteration, samples.epoch))
 
     def is_past(self, samples: SampleRange, batch: object) -> bool:
-        """Return True: an error that `draw` raises is always caused by the requested batch; see `IterableSource`."""
+        """Return True, because the requested batch causes every error that `draw` raises; see `IterableSource`."""
         return True
 
     def forget(self, batch: object) -> None:
-        """Do nothing: this source stores no data."""
+        """Do nothing, because this source stores no data."""
 
     def go_to(self, position: Position) -> None:
-        """Do nothing: any range can be requested at any time."""
+        """Do nothing, because any range can be requested at any time."""
 
 
 @dataclass
@@ -164,7 +165,8 @@ class _Pass:
             raises an error.
         numbered: Iterator over pairs of an index and an item.
         starts: Number of passes that have been started, including this pass.
-        ended: The batch at which the previous pass ended, if the epoch ended there, too; otherwise None.
+        ended: The batch in which the previous pass and the epoch ended; None if the epoch didn't end with the previous
+            pass.
         calls: True if each item is the result of a call of the user's function.
         items: Number of items that the pass has yielded.
         stops: Number of times that the iterator was at its end when an item was requested.
@@ -194,10 +196,10 @@ class IterableSource:
         source: An iterable; or a factory, which is a generator function or a class that is called for each new
             iterator.
         factory: True if the source is a factory.
-        cycle: At the end of the iterable, ``"no"`` ends the epoch and doesn't restart the iterable; ``"quiet"``
-            restarts it immediately, or ends the epoch if a restarted iterable is empty; ``"raise"`` ends the epoch and
-            restarts the iterable in the next epoch.
-        batch: True if an item is a batch; False if it is a sample.
+        cycle: Behavior at the end of the iterable. ``"no"`` ends the epoch and doesn't restart the iterable.
+            ``"quiet"`` restarts the iterable immediately, but ends the epoch if the restarted iterable is empty.
+            ``"raise"`` ends the epoch and restarts the iterable in the next epoch.
+        batch: True if an item is a batch; False if an item is a sample.
         outputs: Number and layouts of the outputs.
     """
 

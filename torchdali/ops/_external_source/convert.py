@@ -55,7 +55,7 @@ def _set_ready(batch: TensorList, data: Any) -> None:
     stream = torch.cuda.current_stream(batch.device)
     originals = data if isinstance(data, (list, tuple)) else [data]
     if not all(isinstance(each, torch.Tensor) and each.is_cuda for each in originals):
-        stream.synchronize()  # another library may overwrite its memory when this function has returned
+        stream.synchronize()  # after this function, the library that owns the data's memory may overwrite the memory
         return
     for each in originals:
         each.record_stream(stream)
@@ -124,7 +124,10 @@ def _join_rows(samples: Sequence[Any]) -> TensorList | None:
 
 
 def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
-    """Build a batch from arrays with one dtype and number of axes, or from their copies; return None for others."""
+    """Build a batch from arrays with one dtype and number of axes, or from their copies.
+
+    Return None if the samples are other objects, or differ in dtype or number of axes.
+    """
     if not samples or set(map(type, samples)) != {np.ndarray}:
         return None
     kinds = set(map(_dtype_of, samples))
@@ -232,7 +235,8 @@ def _from_numpy(array: np.ndarray[Any, Any], copy: bool = False) -> torch.Tensor
 class Expected:
     """The expected dtype, number of axes and layout of one output.
 
-    Batches must have the values that the user has passed to `external_source`, and the same values as earlier batches.
+    A batch must match the values that the user has passed to `external_source`, and must have the same dtype, number of
+    axes and layout as earlier batches.
 
     Args:
         dtype: Dtype that the user has passed; None if none was passed.

@@ -119,28 +119,28 @@ def external_source(
         num_outputs: Number of outputs. The source returns a tuple or list with one item per output, and this function
             returns a list of nodes. Default: None, one output and one node.
         cycle: Behavior at the end of an iterable source. False, None or ``"no"`` ends the epoch, and no other epoch can
-            follow. True or ``"quiet"`` starts the iterable again without ending the epoch; the epoch ends if the
-            iterable is empty then. ``"raise"`` ends the epoch; the next epoch starts the iterable again.
-        name: Name of the node, for `Pipeline.feed_input`. It can't be combined with ``num_outputs``.
+            follow. True or ``"quiet"`` starts the iterable again without ending the epoch, unless the restarted
+            iterable is empty. ``"raise"`` ends the epoch; the next epoch starts the iterable again.
+        name: Name of the node, for `Pipeline.feed_input`. Can't be combined with ``num_outputs``.
         device: Device of the output, ``"cpu"`` (the default) or ``"gpu"``.
         layout: Layout of a sample, one letter per axis; or a list with one layout per output. Default: no layout.
         dtype: Dtype that the data must have, like ``types.FLOAT``; or a list with one dtype per output. Default: any.
         ndim: Number of axes that each sample must have; or a list with one number per output. Default: any.
         cuda_stream: Accepted without effect: the operator always waits for PyTorch's current CUDA stream.
         use_copy_kernel: Accepted without effect.
-        blocking: For use without a source: True to wait for `Pipeline.feed_input` if no data was fed. By default, a run
-            without data raises an error.
+        blocking: Only without ``source``: True to wait for `Pipeline.feed_input` if no data was fed. By default, a run
+            of the pipeline without data raises an error.
         batch: True if the source returns batches, False if it returns samples. None means False if ``parallel`` is
             True, otherwise True.
-        repeat_last: For use without a source: True to deliver the last batch again if no new batch was fed.
+        repeat_last: Only without ``source``: True to deliver the last batch again if no new batch was fed.
         parallel: True to call the source in worker processes; see `Pipeline`'s argument ``py_num_workers``.
-        no_copy: True to use the memory of the source's data without copying it. Default: True if ``parallel`` is True.
+        no_copy: True to use the source's data without copying the data. Default: True if ``parallel`` is True.
         prefetch_queue_depth: Number of batches that the worker processes prepare ahead, if ``parallel`` is True.
             Default: 1.
         bytes_per_sample_hint: Accepted without effect, and only if ``parallel`` is True: memory grows as needed.
         batch_info: True to call a source of batches with a `BatchInfo` instead of the index of the batch.
-        background: True to call the source in the pipeline's scheduler thread, at the same time as your loop; by
-            default, `Pipeline.run` and `Pipeline.schedule_run` call it. DALI doesn't have this argument.
+        background: True to call the source in the pipeline's scheduler thread, at the same time as your loop. By
+            default, `Pipeline.run` and `Pipeline.schedule_run` call the source. DALI doesn't have this argument.
         seed: Accepted without effect.
         preserve: True to run the source even if no output needs its data.
 
@@ -220,7 +220,7 @@ class ExternalSource:
 
     @property
     def preserve(self) -> bool:
-        """True if the source runs even if no output needs it."""
+        """True if the source runs even if no output needs its data."""
         return bool(self._arguments.get("preserve", False))
 
 

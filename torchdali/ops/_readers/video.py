@@ -31,8 +31,8 @@ class VideoDataset:
 
     Args:
         clips: Clips of all files.
-        fill: Pixel value of frames that do not exist.
-        files: Opens the files.
+        fill: Color of the frames that pad a clip after the video's end.
+        files: Open decoders of the files.
         labels: Return the label of the file.
         numbers: Frame numbers to return: ``"scalar"`` for the number of the first frame, ``"sequence"`` for the numbers
             of all frames, or ``"none"``.
@@ -63,9 +63,9 @@ class VideoDataset:
         return len(self._clips)
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return a clip's identity: the file's identity, and the frames.
+        """Return the identity of a clip; if `index` is None, return the identity of the list of files.
 
-        Without an index, return the identity of the list of files.
+        The identity of a clip consists of the file's identity and the frames' indices.
         """
         if index is None:
             return list_digest(list(dict.fromkeys(clip.path for clip in self._clips)))
@@ -98,7 +98,7 @@ class VideoDataset:
         return outputs
 
     def info(self, index: int, output: int | None = None) -> str:
-        """Return the path of the clip's file; for outputs after the first, an empty string."""
+        """Return the path of a clip's file; an empty string if `output` is above 0."""
         return "" if output else self._clips[index].path
 
 
@@ -217,7 +217,7 @@ def experimental_video(
         fill_value: Value of frames that do not exist: one value, or one value per channel.
         pad_mode: How to fill sequences that reach beyond the end of a video; see `decoders.video`. ``"none"`` returns
             only complete sequences.
-        uniform_sample: Return one sequence per video: equally spaced frames from the first to the last frame.
+        uniform_sample: Return one sequence per video, with equally spaced frames from the first to the last frame.
 
     Returns:
         The frames, ``(F, H, W, 3)`` uint8; if requested, followed by the label ``(1,)`` int32, the frame numbers and
@@ -260,9 +260,10 @@ def legacy_options(
         file_list_frame_num: The start and end in ``file_list`` are frame numbers instead of seconds. Negative numbers
             count from the end.
         file_list_include_preceding_frame: If True, a range begins with the frame that is visible at the start time. If
-            False, it begins with the first frame that is shown at or after the start time.
+            False, a range begins with the first frame that is shown at or after the start time.
         normalized: Scale float32 values to 0 to 1; without effect for uint8.
-        pad_sequences: Pad the last sequence of a file with frames of zeros; otherwise the sequence is skipped.
+        pad_sequences: If True, pad an incomplete last sequence of a file with black frames; if False, skip this
+            sequence.
         skip_vfr_check: Accepted without effect: frame rates may vary.
     """
 

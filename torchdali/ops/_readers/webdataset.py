@@ -78,16 +78,19 @@ class WebDataset:
         return len(self._files)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read] | None:
-        """Start to read remote samples; return None if all archives are local."""
+        """Start to read remote samples, and return one function per sample that returns the sample's components.
+
+        Return None if all archives are local.
+        """
         if self._ranges is None:
             return None
         parts = self._ranges.start(records)
         return [partial(self.read, record, part) for record, part in zip(records, parts, strict=True)]
 
     def identity(self, index: int | None = None) -> bytes | None:
-        """Return a sample's identity: the archive's identity, and the components' offsets and sizes.
+        """Return the identity of a sample; if `index` is None, return the identity of the list of archives.
 
-        Without an index, return the identity of the list of archives.
+        The identity of a sample consists of the archive's identity, and of the components' offsets and sizes.
         """
         if index is None:
             return list_digest([storage.path for storage in self._storages])
@@ -126,8 +129,8 @@ class WebDataset:
     def info(self, index: int, output: int | None = None) -> str:
         """Return the archive of a sample, and the sample's offset.
 
-        For an output, return archive, offset and file name of the component, or an empty string for a missing
-        component.
+        If `output` is passed, return the archive, the offset and the file name of the output's component, or an empty
+        string if the component is missing.
         """
         if output is not None:
             return self._component_info(index, output)
@@ -170,11 +173,11 @@ def webdataset(
 
     Args:
         paths: Paths of the archives, or their URLs.
-        ext: Extension of each output, or several extensions separated by ``;``. If a sample has several of them, the
-            first matching file in the archive is returned.
+        ext: Extension of each output, or several extensions separated by ``;``. If several files of a sample match, the
+            first of these files is returned.
         index_paths: Paths of the index files, one per archive, or the path of one manifest (see ``torchdali index
             --manifest``). Without ``index_paths``, the archives are scanned when the pipeline is built. If an index
-            file doesn't exist, it is created, except at a URL.
+            file doesn't exist, the reader creates the file, except at a URL.
         missing_component_behavior: Handling of samples that lack a component: ``"empty"`` (or ``""``) returns an empty
             tensor, ``"skip"`` skips the sample, ``"error"`` raises an error.
         dtypes: Dtype of each output's bytes; uint8 by default.
