@@ -78,7 +78,8 @@ def VarLenFeature(*arguments: Any) -> Feature:
     Args:
         partial_shape: Shape of a single value, for example ``[4]`` for boxes; ``[]`` by default.
         dtype: `int64` or `float32`. `string` is accepted, but a record that has the feature then raises an error.
-        default_value: Must match `dtype`. Records without the feature return an empty tensor instead.
+        default_value: Must match `dtype`, but has no effect: for records without the feature, the reader returns an
+            empty tensor.
 
     Raises:
         TypeError: The number of arguments is wrong, `partial_shape` is not a sequence, or `dtype` is not a feature
@@ -93,7 +94,7 @@ def VarLenFeature(*arguments: Any) -> Feature:
 
 
 class Features(dict[str, Feature]):
-    """A reader's features by name."""
+    """A dictionary of a reader's features, with the features' names as keys."""
 
     @classmethod
     def from_argument(cls, value: Any) -> Features:

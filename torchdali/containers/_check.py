@@ -46,7 +46,7 @@ class CheckedRecord(NamedTuple):
     Attributes:
         offset: Offset in the container; -1 if the result concerns the whole container.
         problem: Description of the problem; "" if the check passed.
-        begins: True if a new sample begins here.
+        begins: True if a new sample begins with the record or file.
     """
 
     offset: int
@@ -64,7 +64,7 @@ def check(
 
     Args:
         paths: Paths of files, folders and databases, or their URLs. All files in folders are checked.
-        decode: Decode images, too.
+        decode: If True, decode all images. If False, check only that image files are not empty.
         progress: Function that is called with the number of checked bytes and the number of all bytes.
 
     Returns:

@@ -55,7 +55,7 @@ _ENDINGS = (".tar", ".rec", ".tfrecord", ".tfrecords")
 
 
 def index_path(path: str, folder: str | None = None) -> str:
-    """Return the path of a container's index, in the container's folder or in another folder."""
+    """Return the path of a container's index, in `folder`, or in the container's folder if `folder` is None."""
     for ending in _ENDINGS:
         path = path.removesuffix(ending)
     return f"{path}.idx" if folder is None else os.path.join(folder, f"{os.path.basename(path)}.idx")
@@ -103,7 +103,7 @@ def index(
 def manifest(kind: str, paths: Sequence[str], target: str, progress: Progress | None = None) -> tuple[str, int]:
     """Write the manifest of a dataset: one file with the indices of all shards.
 
-    With a manifest, a reader can open all shards without further requests.
+    With a manifest, a reader can open the shards without a request for each shard.
 
     Args:
         kind: One of `KINDS`.

@@ -1,8 +1,8 @@
 """Pack images into webdataset or TFRecord shards, with an index for each shard.
 
 The content of all shards is planned before the first shard is written. The plan is stored next to the shards, in
-``pack.json``. A shard gets its final name only when it is complete. So a stopped run can be continued, and the shards
-are the same, byte for byte, as without a stop.
+``pack.json``. A shard gets its final name only when it is complete. Therefore, a stopped run can be continued, and the
+shards are the same, byte for byte, as if the run had not been stopped.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Packed:
         read: Size in bytes of the samples that this run read.
         written: Size in bytes of the shards that this run wrote.
         seconds: Duration of the run.
-        psnr: PSNR in dB of every tenth image, if it was encoded again with loss.
+        psnr: PSNR in dB of every tenth image, if the image was encoded again with loss.
         lossless: Number of images that were encoded again without loss.
         skipped: For each skipped sample, its name and the reason.
     """
@@ -134,7 +134,7 @@ def pack(
 ) -> Packed:
     """Pack a folder of class folders, or containers, into shards.
 
-    If a run with the same source, target and options was stopped, it is continued.
+    If an earlier run with the same source, target and options was stopped, this run continues the earlier run.
 
     Args:
         source: A folder of class folders; a webdataset (``.tar``), TFRecord or RecordIO (``.rec``) file, or a folder or
@@ -407,7 +407,7 @@ _WRITERS: dict[str, tuple[str, Callable[[BinaryIO, Any], list[Any]], Callable[[A
 def _features(sample: Sample) -> dict[str, Any]:
     """Return the features of a sample: ``key``, ``image``, and the other parts by extension.
 
-    ``cls`` becomes the int64 feature ``label`` if it is a number.
+    A part with the extension ``cls`` becomes the int64 feature ``label`` if its content is a number.
     """
     features: dict[str, Any] = {"key": sample.key.encode()}
     for place, (extension, content) in enumerate(sample.parts):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 __all__ = ["write_png"]
 
-_COLORS = {1: 0, 2: 4, 3: 2, 4: 6}  # PNG's color type, by number of channels
+_COLORS = {1: 0, 2: 4, 3: 2, 4: 6}  # for each number of channels, PNG's color type
 _PALETTE = 3
 _SUB = 1  # the filter that stores the difference of each byte from the previous pixel's byte
 
@@ -24,8 +24,8 @@ def write_png(pixels: npt.NDArray[Any], palette: bytes = b"", alpha: bytes = b""
 
     Args:
         pixels: ``(H, W, C)``, uint8 or uint16: gray, gray and alpha, RGB, RGB and alpha; or palette indices.
-        palette: RGB of each palette entry; empty without a palette.
-        alpha: Alpha of the first palette entries, may be empty; the other entries are opaque.
+        palette: RGB of each palette entry; empty if the image has no palette.
+        alpha: Alpha of the palette's first ``len(alpha)`` entries. All later entries are opaque.
     """
     height, width, channels = pixels.shape
     color = _PALETTE if palette else _COLORS[channels]

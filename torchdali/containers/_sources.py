@@ -29,7 +29,7 @@ class Sample(NamedTuple):
 
     Attributes:
         parts: Extension and content of each part.
-        image: Index of the part that is the image; None without an image.
+        image: Index of the part that is the image; None if the sample has no image.
         key: Name of the sample in an archive.
     """
 
@@ -47,7 +47,7 @@ class SampleSource:
     """The samples of a folder or of containers, with random access.
 
     Args:
-        names: Names of the samples, for messages. They also identify the source when a stopped run is continued.
+        names: Names of the samples, for messages. The names also identify the source when a stopped run is continued.
         sizes: Size of each sample in bytes.
         read: Function that returns the sample at an index.
         classes: Names of the classes, in the order of their labels.

@@ -144,7 +144,7 @@ def _numbers(values: Sequence[float]) -> str:
 
 
 def statistics(root: str | os.PathLike[str], threads: int = 4, progress: Progress | None = None) -> Statistics:
-    """Decode all images in a folder and its subfolders once, and describe them.
+    """Decode all images in a folder and its subfolders, and compute statistics of the images.
 
     Args:
         root: Path of the folder.

@@ -1,13 +1,14 @@
 """The order of an epoch's records, the epoch's shards, and a reader's position.
 
-Apart from `Cursor`, everything is a pure function of a few integers. A `Cursor` stores only a few integers, too, so
-checkpoints are small, and training can continue at any position, even with another number of ranks (`reshard`).
+All functions and classes of this module except `Cursor` are pure functions of a few integers. A `Cursor` stores only a
+few integers, too, so checkpoints are small, and training can continue at any position, even with another number of
+ranks (`reshard`).
 
 **Epochs and shards.** Each epoch has an order: a permutation of the N records. Shard ``k`` of ``n`` consists of the
-positions ``k*N//n`` to ``(k+1)*N//n`` of this order. In epoch ``e``, rank ``k`` reads shard ``(k + e) % n``; with
-``stick_to_shard`` or ``shuffle_after_epoch``, it always reads shard ``k``. All ranks together read every record exactly
-once per epoch. Without padding, a batch may contain samples of two epochs. With ``pad_last_batch``, the last record of
-a shard is repeated, so that all ranks have the same number of batches per epoch.
+positions ``k*N//n`` to ``(k+1)*N//n`` of this order. In epoch ``e``, rank ``k`` reads shard ``(k + e) % n``. With
+``stick_to_shard`` or ``shuffle_after_epoch``, rank ``k`` always reads shard ``k``. All ranks together read every record
+exactly once per epoch. Without padding, a batch may contain samples of two epochs. With ``pad_last_batch``, the last
+record of a shard is repeated, so that all ranks have the same number of batches per epoch.
 
 **Shuffling.** Readers have random access, so the whole epoch is shuffled, and each epoch has a new order. The seed
 affects only the order within a shard. Which records belong to a shard doesn't depend on the seed, so ranks with
@@ -22,8 +23,8 @@ reads a run, except for a run at the border of two shards, which two ranks read.
 the requested positions, with a cipher that permutes the numbers below the dataset's size. A dataset that is read in
 order needs no array either.
 
-**Keys.** The key of a sample is (epoch, record); it determines the sample's random numbers. So a record's random
-numbers in an epoch don't depend on the number of ranks, the batch size or the order.
+**Keys.** The key of a sample is (epoch, record). The key determines the sample's random numbers. Therefore, a record's
+random numbers in an epoch don't depend on the number of ranks, the batch size or the order.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class RecordOrder:
     """An order of records, computed only for the requested positions.
 
     Args:
-        at: Function that returns the records at some positions.
+        at: Function that returns the records at the passed positions.
     """
 
     def __init__(self, length: int, at: Callable[[Indices], Indices]) -> None:
@@ -71,7 +72,8 @@ class RecordOrder:
         """Return the records of a range of positions as an order.
 
         Args:
-            order: Function that permutes the positions of the range, counted from `start`; None keeps them.
+            order: Function that permutes the positions of the range, counted from `start`. If None, the positions keep
+                their order.
         """
 
         def at(positions: Indices) -> Indices:
@@ -96,7 +98,7 @@ class RecordOrder:
         return RecordOrder(size, at)._at_hand(size)
 
     def _at_hand(self, size: int) -> RecordOrder:
-        """Store the order in an array, unless it was derived from an order of `size` > `_LONG` records."""
+        """Return this order, stored in an array if it was derived from an order of `size` <= `_LONG` records."""
         return self if size > _LONG else RecordOrder(self._length, self[:].__getitem__)
 
 
@@ -200,7 +202,7 @@ class ShuffleRuns(NamedTuple):
 
     Attributes:
         run: Number of consecutive records that are read in one request.
-        block: Number of records that are shuffled with each other; several runs.
+        block: Number of records that are shuffled together. A block consists of several runs.
     """
 
     run: int
@@ -228,13 +230,13 @@ class EpochOrder:
 
     Args:
         size: Number of records of the dataset.
-        options: Shards, padding, shuffling.
+        options: The reader's arguments for shards, padding and shuffling.
         seed: Seed of the order inside a shard (``random_shuffle``).
         runs: The units that keep neighboring records together in shuffled epochs; None shuffles single records.
         draw: Function that returns the records at the passed positions of an epoch; None if positions are record
             indices.
-        scatters: True if this class shuffles the positions. False if `draw` returns records in random order already;
-            then only the records of each block of `runs` are shuffled.
+        scatters: True if this class shuffles the positions. False if `draw` already returns records in random order. If
+            False, this class shuffles only the records within each block (see `ShuffleRuns`).
 
     Raises:
         RuntimeError: The dataset is empty, or has fewer records than shards.
@@ -260,7 +262,8 @@ class EpochOrder:
     def of(cls, dataset: Any, options: LoaderOptions, seed: int) -> EpochOrder:
         """Create the order of a dataset.
 
-        The dataset may define `runs`, `draw` and `draws_shuffled`, the opposite of `scatters`.
+        The dataset may define the attributes `runs`, `draw` and `draws_shuffled`. `draws_shuffled` is the opposite of
+        `scatters`.
         """
         runs, draw = getattr(dataset, "runs", None), getattr(dataset, "draw", None)
         return cls(len(dataset), options, seed, runs, draw, not getattr(dataset, "draws_shuffled", False))
@@ -345,7 +348,7 @@ class Cursor:
 
     Attributes:
         epoch: The epoch of the next sample.
-        taken: Number of samples of this epoch that were already delivered, including padding.
+        taken: Number of samples of `epoch` that were already delivered, including padding.
     """
 
     def __init__(self, order: EpochOrder) -> None:
@@ -409,7 +412,7 @@ class Cursor:
         return self._shard.length - self.taken
 
     def state(self) -> State:
-        """Return the position as JSON values; its size doesn't depend on the dataset's size."""
+        """Return the position as JSON values. The size of the result doesn't depend on the dataset's size."""
         order = self.order
         runs = {} if order.runs is None else {"runs": list(order.runs)}
         return runs | {

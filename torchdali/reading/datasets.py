@@ -33,21 +33,21 @@ class Dataset(Protocol):
     A dataset may define these optional methods and attributes:
 
     ``metadata(records) -> tuple[Tensor, ...]`` is required if the reader is declared with ``metadata=n``. For N record
-    indices, it returns n tensors of shape ``(N, ...)``, for example labels. They become the n last outputs of the
-    reader, after the outputs of `read`.
+    indices, the method returns n tensors of shape ``(N, ...)``, for example labels. These tensors become the last n
+    outputs of the reader, after the outputs of `read`.
 
     ``read_many(records, epochs) -> Sequence[Read] | None`` is called when a batch is scheduled, some batches before the
-    batch is needed. It must return immediately: one function per record, which is then called without arguments in
-    place of `read`. If a record comes from a network or another process, `read_many` starts the transfer, and the
-    function waits for the record. If all records are whole local files, `read_many` returns `WholeFiles`, so that
-    threads can read several files in one call. If `read_many` returns None, `read` is called. ``epochs`` contains the
-    epoch of each record, for datasets whose random numbers differ between epochs.
+    batch is needed. The method must return immediately. The result is one function per record, which is later called
+    without arguments in place of `read`. If a record comes from a network or another process, `read_many` starts the
+    transfer, and the function waits for the record. If all records are whole local files, `read_many` returns
+    `WholeFiles`, so that threads can read several files in one call. If `read_many` returns None, `read` is called.
+    ``epochs`` contains the epoch of each record, for datasets whose random numbers differ between epochs.
 
     ``identity(index) -> bytes | None`` identifies the content of a record in a local file, usually by
     `formats.storage.file_identity` and the record's position in the file. If the file changes, the identity must
     change. If the file does not exist, the method returns None, and `read` raises the error. `fn.cache` needs this
     method.
-    ``identity()`` without an index, if supported, identifies the list of all records, usually by
+    If the method can also be called without an index, ``identity()`` identifies the list of all records, usually by
     `file_lists.list_digest`. If a saved position is loaded and this identity has changed, torchdali warns.
 
     ``lacks(index, output) -> str`` is needed if `read` may return a substitute for a missing output. If the record
@@ -127,14 +127,14 @@ class RecordNames(Sequence[str]):
         return self._name(self._records.item(i))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Convert to a list when copied or pickled, so that the dataset isn't included."""
+        """Copy and pickle the names as a list, without the dataset."""
         return list, (list(self),)
 
 
 def source_namer(dataset: Any, output: int) -> Callable[[int], str] | None:
-    """Return a function from record index to an output's `source_info`, or None.
+    """Return a function that returns the `source_info` of an output for a record index.
 
-    None means that the output has no `source_info`.
+    Return None if the output has no `source_info`.
     """
     name: Callable[..., str] = dataset.info
     if _takes_output(getattr(name, "__func__", name)):
@@ -180,7 +180,8 @@ class WholeFiles(Sequence[Read]):
 def start_reads(dataset: Any, records: Sequence[int], epochs: Sequence[int]) -> Sequence[Read]:
     """Start to read records of a dataset; return one function per record.
 
-    Each function returns the outputs of its record: it waits for a read that was started, or reads the record itself.
+    The function returns the outputs of the record. The function either waits for a read that the dataset has started,
+    or reads the record itself.
     """
     # The pipeline's thread that starts batches calls this function. The threads that compute batches call the returned
     # functions.
@@ -210,7 +211,7 @@ class LoaderOptions:
     Args:
         shard_id: Index of the shard that this reader reads in the first epoch, ``0 .. num_shards - 1``.
         num_shards: Number of shards that the records are divided into.
-        stick_to_shard: Read the same shard in every epoch; otherwise read the next shard in each epoch.
+        stick_to_shard: If True, read the same shard in every epoch; if False, read the next shard in each epoch.
         pad_last_batch: Repeat the shard's last record until the shard has ``ceil(N / num_shards)`` samples, for N
             records, and the last batch is full.
         random_shuffle: Shuffle all records in every epoch; with ``stick_to_shard``, only the records of the shard.
@@ -287,7 +288,7 @@ class LoaderOptions:
 
 
 def shared_arguments(constants: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `LoaderOptions` among a reader's arguments, with defaults for omitted ones."""
+    """Return the reader's arguments that `LoaderOptions` defines, with defaults for omitted arguments."""
     return {field.name: constants.get(field.name, field.default) for field in fields(LoaderOptions)}
 
 

@@ -21,14 +21,14 @@ def list_digest(paths: Sequence[str]) -> bytes | None:
     if len(paths) < 2:
         return None
     ends = [path.replace(os.sep, "/") for path in (min(paths), max(paths))]
-    common = os.path.commonprefix(ends)  # noqa: RUF071  cut to whole folders below; `commonpath` doesn't support URLs
+    common = os.path.commonprefix(ends)  # noqa: RUF071  `commonpath` doesn't support URLs
     folder = common[: common.rfind("/") + 1]
     text = "\0".join(["", *paths]).replace(os.sep, "/").replace("\0" + folder, "\0")
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8]
 
 
 def list_identity(dataset: Any) -> bytes | None:
-    """Return the identity of a dataset's list of records; None if the dataset doesn't provide it."""
+    """Return the identity of a dataset's list of records; None if the dataset cannot identify the list."""
     identity: Any = getattr(dataset, "identity", None)
     try:
         inspect.signature(identity).bind()
@@ -39,7 +39,7 @@ def list_identity(dataset: Any) -> bytes | None:
 
 
 def compare(reader: str, saved: Any, own: str | None) -> None:
-    """Warn if a saved digest differs from a reader's digest; do nothing if one of them is None."""
+    """Warn if a saved digest differs from a reader's digest. If one of the digests is None, do nothing."""
     if saved is not None and own is not None and saved != own:
         warn(
             f"reader {reader!r} has other files than when the checkpoint was saved, or the same files in another "

@@ -14,7 +14,7 @@ __all__ = ["GroupOrder"]
 class GroupOrder:
     """The order of each epoch: the groups are in random order, and the records of a group stay together.
 
-    The order is a pure function of the epoch. It is divided among the ranks.
+    The order is a pure function of the epoch's number. Callers divide the order among the ranks.
 
     Args:
         sizes: Number of records of each group.

@@ -15,15 +15,15 @@ from torchdali.reading.datasets import Indices, Read, start_reads
 __all__ = ["LookAhead"]
 
 _MOST = 1 << 14  # maximum number of records to read ahead
-_RAMP = 4  # maximum number of batches to read ahead per batch taken: a short program then reads little in vain
+_RAMP = 4  # maximum number of batches to read ahead per batch taken, so that short programs read little in vain
 
 
 class LookAhead:
-    """The next batches of a reader, whose records the dataset has started to read.
+    """The next batches of a reader. The dataset has already started to read the records of these batches.
 
-    A dataset enables this with the attribute ``bytes_ahead``, the maximum number of bytes to read ahead. The dataset
-    must then also have ``byte_count(records)``, which returns the size of records in bytes, and ``is_busy``, which is
-    True while the dataset cannot start more reads.
+    A dataset enables reading ahead with the attribute ``bytes_ahead``, the maximum number of bytes to read ahead. The
+    dataset must then also have ``byte_count(records)``, which returns the size of records in bytes, and ``is_busy``,
+    which is True while the dataset cannot start more reads.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class LookAhead:
         self._drawn = 0
 
     def take(self, dataset: Any, cursor: Cursor, keys: Keys, batch_size: int) -> Sequence[Read]:
-        """Return the functions that read the records of a batch, and start to read the batches after it.
+        """Return the functions that read the records of a batch, and start to read the following batches.
 
         Args:
             cursor: The reader's cursor, positioned after the batch.

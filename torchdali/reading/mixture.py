@@ -2,10 +2,10 @@
 
 The records of an epoch are a pure function of the epoch's number.
 
-An epoch interleaves its datasets evenly, so each batch has about the same proportions as the epoch: if an epoch has
-``c`` records of a dataset, record ``j`` of these (from 0) is at the fraction ``(j + 1/2) / c`` of the epoch. Each epoch
-continues a dataset where the previous epoch stopped. If an epoch takes a fifth of a dataset, five epochs read every
-record once.
+An epoch interleaves the datasets evenly, so each batch has about the same proportions as the epoch. If an epoch has
+``c`` records of a dataset, the ``j``-th of these records, counted from 0, is at the fraction ``(j + 1/2) / c`` of the
+epoch. Each epoch continues a dataset where the previous epoch stopped. If an epoch takes a fifth of a dataset, five
+epochs read every record once.
 
 Records have numbers that continue from one dataset to the next. If an epoch takes a record several times, each copy has
 a different number, and therefore different random numbers.
@@ -108,7 +108,7 @@ class Mixture:
         self._starts, self._ends = np.cumsum([0, *sizes[:-1]]), np.cumsum(counts)
         self._total, self._orders = sum(sizes), tuple(orders)
         self._of_pass = lru_cache(2 * len(sizes))(lambda part, number: self._orders[part].shard(number).records)
-        # The samples of an epoch are numbered dataset by dataset. `argsort` sorts them by their position in the epoch.
+        # The samples of an epoch are numbered dataset by dataset. `argsort` sorts the samples by position in the epoch.
         places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
         self._interleaved = np.argsort(places, kind="stable")
 

@@ -48,7 +48,7 @@ class SourceSettings:
 
     Attributes:
         batch_size: Maximum number of samples in a batch.
-        workers: The worker processes of a source with `work`; otherwise None.
+        workers: The worker processes, if the source has the attribute `work`; otherwise None.
     """
 
     batch_size: int
@@ -76,9 +76,9 @@ class SourceBatch:
 class BatchSource:
     """A source of batches that is not a reader.
 
-    A `source` operator creates this object when its pipeline is built. The pipeline calls `open` once, before it starts
-    its threads. For each batch, it calls `prepare` in the user's thread, and then passes the result to `next` in the
-    scheduler thread. Any thread may call `close` at any time.
+    A `source` operator creates this object when the pipeline is built. The pipeline calls `open` once, before it starts
+    its threads. For each batch, the pipeline calls `prepare` in the user's thread, and then passes the result to `next`
+    in the scheduler thread. Any thread may call `close` at any time.
 
     Attributes:
         work: Function that worker processes call with this source's requests; None without worker processes.
@@ -89,7 +89,7 @@ class BatchSource:
     stateful: bool = False
 
     def open(self, settings: SourceSettings) -> None:
-        """Store the pipeline's settings, and do the work that must precede the start of its threads."""
+        """Store the pipeline's settings, and do the work that must precede the start of the pipeline's threads."""
 
     def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
         """Take the next batch in the user's thread; return None if `next` should take the batch.

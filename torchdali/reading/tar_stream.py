@@ -18,11 +18,11 @@ from torchdali.formats.urls import is_url
 __all__ = ["TarStream"]
 
 Sample = dict[str, Any]
-_BATCH = 64  # samples per block without shuffling
+_BATCH = 64  # number of samples per block if the samples aren't shuffled
 
 
 class _StreamPosition(NamedTuple):
-    """Start of a sample.
+    """The position at which a sample starts.
 
     Attributes:
         archive: Position of the sample's archive in the epoch's order.
@@ -37,10 +37,10 @@ class TarStream:
     """Read webdataset archives in one pass, for `fn.readers.stream`.
 
     Each archive is read once, from start to end. At URLs, an eighth of ``io_ahead`` is requested ahead, so the first
-    batch is ready before the first archive has arrived completely. A sample is a dictionary of bytes by extension; the
-    value of ``cls`` is an int.
+    batch is ready before the first archive has arrived completely. A sample is a dictionary that maps extensions to
+    bytes; the value of ``cls`` is an int.
 
-    For archives with an index or a manifest, prefer `fn.readers.webdataset`: it shuffles all samples, and knows the
+    For archives with an index or a manifest, prefer `fn.readers.webdataset`, which shuffles all samples and knows the
     length of an epoch.
 
     Args:
@@ -138,7 +138,7 @@ class TarStream:
     def _open(self, path: str) -> tar.Archive:
         storage = open_storage(path, remote=self._remote)
         if self._remote is not None:
-            storage.read(0, min(1, storage.size))  # the first read makes the storage request further blocks ahead
+            storage.read(0, min(1, storage.size))  # after this read, the storage requests the following blocks
         return tar.Archive(storage)
 
 

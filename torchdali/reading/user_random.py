@@ -64,7 +64,7 @@ class TracedDraws:
         self._states, self._others = _states(), processor_time()
 
     def warn(self) -> None:
-        """Warn if numbers were drawn since the last call; the warning names the user's line. Seeding doesn't count."""
+        """Warn if random numbers were drawn since the last call. Seeding a generator doesn't cause a warning."""
         before, others = self._states, self._others
         self.pass_over()
         if self._others != others:
@@ -81,7 +81,7 @@ class TracedDraws:
 
 def _states() -> dict[str, Any]:
     numpy = np.random.get_state(legacy=False)
-    words = numpy["state"].get("key", np.empty(0))  # if the user selected another bit generator, it has no key
+    words = numpy["state"].get("key", np.empty(0))  # NumPy's other bit generators have no key
     return {
         "Python's `random`": random.getstate(),
         "`numpy.random`": (words.tobytes(), numpy["state"].get("pos"), numpy["gauss"]),

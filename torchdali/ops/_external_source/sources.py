@@ -100,12 +100,12 @@ class _Positioned(BatchSource):
         self._go_to(Position(state.get("items", 0), state.get("stops", 0), state.get("starts", 0)))
 
     def _go_to(self, position: Position) -> None:
-        """Do nothing: the user's calls of `feed_input` determine the next batch."""
+        """Do nothing, because the user's calls of `feed_input` determine the next batch."""
 
 
 @dataclass
 class _Drawn:
-    """The batch that a source has drawn last, and the object that identifies the batch."""
+    """The batch that a source has loaded last, and the object that identifies the batch."""
 
     key: object = None
     batch: SourceBatch | None = None
@@ -128,7 +128,7 @@ class InProcess(_Positioned):
         self._latest = _Drawn()
 
     def prepare(self, batch_size: int, batch: object) -> SourceBatch | None:
-        """Draw the next batch in this thread; return None if the scheduler thread will draw it.
+        """Load the next batch in this thread; return None if the scheduler thread will load the batch.
 
         Args:
             batch_size: Maximum number of samples.
@@ -142,7 +142,7 @@ class InProcess(_Positioned):
         return self._latest.batch
 
     def _pass_latest(self) -> None:
-        """Set the position to the end of the batch that was drawn last."""
+        """Set the position to the end of the batch that was loaded last."""
         latest = self._latest.batch
         if latest is not None:
             self._iteration, self._sample = latest.state["iteration"], latest.state["sample"]
@@ -163,7 +163,7 @@ class InProcess(_Positioned):
         return batch.outputs
 
     def _draw(self, batch_size: int, batch: object) -> SourceBatch:
-        """Draw the next batch without advancing the position."""
+        """Load the next batch without advancing the position."""
         outputs: tuple[TensorList, ...] = ()
         failure: Exception | None = None
         is_repeated = batch is not None and not self._loader.data.stateful  # only used if the user's function raises
@@ -185,7 +185,7 @@ class InProcess(_Positioned):
         try:
             return SourceBatch(outputs, {**super().state(), **after}, failure, is_repeated)
         finally:
-            del failure  # breaks the cycle: the exception's traceback refers to this frame
+            del failure  # avoids a reference cycle, because the exception's traceback refers to this frame
 
     def reset(self, epoch: object = None) -> None:
         """Start the next epoch."""
@@ -213,7 +213,7 @@ class InWorkers(_Positioned):
     one worker only.
 
     Args:
-        loader: Loads batches from the user's code; it is sent to the workers.
+        loader: Loads batches from the user's code. The loader is sent to the workers.
         expected: Expected dtype and number of axes of each output.
         depth: Number of batches that are requested ahead of the current batch.
     """
@@ -401,6 +401,6 @@ class FedByUser(_Positioned):
         self._fed.extendleft(prepared.outputs)
 
     def close(self) -> None:
-        """End the wait of a run that waits for data."""
+        """Make a run that waits for data raise an error."""
         self._closed = True
         self._changed.put(None)
