@@ -1,8 +1,8 @@
 """Arithmetic, comparison, bitwise and mathematical functions with DALI's type promotion.
 
-`function` builds the function for given dtypes. The built function converts the operands to their common dtype and then
-calls one PyTorch function. Integers wrap around on overflow; ``//`` and ``%`` of integers truncate toward zero; a
-signed and an unsigned integer are compared by value.
+`function` builds the function for operands of given dtypes. The built function converts the operands to their common
+dtype and then calls one PyTorch function. Integers wrap around on overflow. ``//`` and ``%`` of integers truncate
+toward zero. A signed and an unsigned integer are compared by value.
 
 PyTorch has no arithmetic for uint16, uint32 and uint64. If the signed dtype of the same width gives the same bits, the
 function is computed in this dtype. Otherwise it is computed in the next wider signed dtype. No signed dtype is wider

@@ -51,7 +51,7 @@ ROWS_FIRST, COARSE = 8, 16
 """Flags to add to a filter's number from `PILLOW`. ROWS_FIRST resizes rows before columns. COARSE rounds weights to 16
 bits, as PyTorch does."""
 MIRROR, UPSIDE_DOWN = 1, 2
-"""Flags: MIRROR reverses each row of the result, UPSIDE_DOWN reverses the order of its rows."""
+"""Flags of a result: MIRROR reverses each row, and UPSIDE_DOWN reverses the order of the rows."""
 
 _BEST = 99
 
@@ -69,9 +69,7 @@ class _LibraryOptions(ctypes.Structure):
     ]
 
 
-# The structure `tdn_sample` of the library has these fields: data, length, maximum number of pixels, out and steps;
-# then low, high, size, start, extent, first and last, each for both axes; then mirror, code, scale, width of the
-# pixels, filter and number of steps.
+# Same fields as the structure `tdn_sample` in native/src/native.h, whose comments explain them.
 SAMPLE = struct.Struct("=QQQQQ4d16i")
 CODE = -5
 ENCODED = np.dtype([
@@ -277,7 +275,7 @@ class ImageOptions:
         return replace(self, mirrors=True)
 
     def resize(self, filters: Filters) -> ImageOptions | None:
-        """Return these options for a program that also resizes; None if it already resizes."""
+        """Return these options with a resize; None if these options already have a resize."""
         return replace(self, filters=filters) if self.filters is None else None
 
     def convert(self, output: Output) -> ImageOptions:

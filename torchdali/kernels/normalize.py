@@ -103,7 +103,7 @@ def normalize_into(
     mirror: int | None = None,
     order: tuple[int, ...] | None = None,
 ) -> None:
-    """Write ``(image - centre) * factor + offset`` to a tensor; integer outputs are rounded and saturated.
+    """Write ``(image - centre) * factor + offset`` to a tensor. Integer outputs are rounded and saturated.
 
     The function computes in the image's own memory order and then transposes the result, because this is fastest.
 

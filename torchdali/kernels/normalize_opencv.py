@@ -114,8 +114,8 @@ def mirrored_alike(cv2: Any, images: Images, mirrored: Sequence[bool]) -> tuple[
     """Mirror the images that must be mirrored, so that `runs` can join all images; only for small images.
 
     Returns:
-        A copy of the images, and False for each image. For larger images, or if no image or every image must be
-        mirrored, the arguments.
+        A copy of the images, and False for each image. If the images are larger, or no image or every image must be
+        mirrored, the function returns its arguments.
     """
     height, width, channels = images[0].shape
     chosen = np.flatnonzero(mirrored)

@@ -31,17 +31,17 @@ def opencv() -> Any:
         cv2 = importlib.import_module("cv2")
     except ImportError:
         return None
-    if cv2.getNumThreads() == cv2.getNumberOfCPUs():  # the program has not set the number
-        # 0, not 1: with 1, OpenCV 4 waits for its threads, which don't exist in a forked process.
+    if cv2.getNumThreads() == cv2.getNumberOfCPUs():  # the program hasn't changed the default
+        # The number is 0 because with 1, OpenCV 4 waits for threads that don't exist in a forked process.
         cv2.setNumThreads(0)
-    log = getattr(cv2.utils, "logging", cv2)  # the functions' module depends on OpenCV's version
+    log = getattr(cv2.utils, "logging", cv2)  # which module has the functions depends on the version
     if log.getLogLevel() == _WARNINGS:
         log.setLogLevel(0)
     return cv2
 
 
 def opencv_for(x: Tensor) -> Any:
-    """Return ``cv2`` if it is installed and can process a tensor, else None.
+    """Return ``cv2`` if OpenCV is installed and can process the tensor, else None.
 
     OpenCV can't process tensors on devices, tensors that need gradients, empty tensors, or tensors in a compiled graph.
     """

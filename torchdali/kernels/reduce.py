@@ -98,7 +98,7 @@ def _sum_type(dtype: torch.dtype) -> torch.dtype:
 
 
 def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = False) -> Tensor:
-    """Return the mean (or the mean of the squares, if `squared`) over axes, as float32."""
+    """Return the mean over axes as float32, or the mean of the squares if `squared` is True."""
     if (statistics := _of_bytes(x, axes)) is not None:
         if squared:
             statistics = statistics.about([0.0] * len(statistics.means))
@@ -157,7 +157,7 @@ def _shape_like_reduction(
 
 
 def extreme(x: Tensor, axes: tuple[int, ...], keep: bool, *, largest: bool) -> Tensor:
-    """Return the largest or smallest value over axes, in the input's dtype; NaN is skipped.
+    """Return the largest or smallest value over axes, in the input's dtype. NaN is skipped.
 
     As in DALI, the search for the maximum starts with the smallest finite value, and the search for the minimum with
     the largest finite value. If an axis is empty, or all values are NaN, the result is this start value.

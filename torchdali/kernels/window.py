@@ -39,11 +39,11 @@ def round_half_away_number(value: float) -> int:
 
 
 ROUNDINGS = ("round", "truncate")
-"""Ways to convert the start of a window to an integer."""
+"""Names of the methods that convert the start of a window to an integer."""
 
 
 def check_rounding(rounding: str) -> None:
-    """Raise RuntimeError for an unknown way to round the start of a window."""
+    """Raise RuntimeError if `rounding` isn't one of `ROUNDINGS`."""
     if rounding not in ROUNDINGS:
         raise RuntimeError(f"rounding must be 'round' or 'truncate', got {rounding!r}")
 
@@ -70,7 +70,7 @@ def anchor(position: float, extent: int, window: int, rounding: str = "round", a
 
 
 def anchors(positions: Sequence[float], extent: int, window: int, rounding: str = "round") -> list[int]:
-    """Return `anchor` for several positions; fast if the window isn't larger than the axis."""
+    """Return `anchor` for several positions."""
     if not (len(positions) and 0.0 <= min(positions) <= max(positions) <= 1.0 and window <= extent):
         return [anchor(position, extent, window, rounding) for position in positions]
     places = np.array(positions, np.float32).astype(np.float64) * (extent - window)

@@ -40,7 +40,7 @@ _BLOCK = 4096  # output samples that are computed in one step; the input samples
 
 
 def lobes(quality: float) -> int:
-    """Return half the width of the window in samples: 3 for quality 0, 16 for quality 50, 64 for quality 100."""
+    """Return half the width of the Hann window in samples: 3 for quality 0, 16 for quality 50, 64 for quality 100."""
     return math.floor(0.007 * quality * quality - 0.09 * quality + 3 + 0.5)
 
 
@@ -222,7 +222,7 @@ def _fine_table(half: int) -> Array:
 
 
 def _all_places(padded: Tensor, ratio: float, length: int, samples: int, half: int) -> Tensor:
-    """Compute results at 33 positions between any two input samples, and interpolate the output samples.
+    """Compute results at 33 positions between adjacent input samples, and interpolate the output samples.
 
     This works on any device and supports gradients.
     """

@@ -50,7 +50,7 @@ class Rules:
         overlap: True if a threshold is a minimum for the visible share of a box, False if it is a minimum for the
             intersection over union of box and window.
         every: True if all boxes must reach the threshold, False if one box is enough.
-        insist: If a window reaches the threshold but keeps no box, True continues the round, and False ends the round.
+        insist: True to continue a round if a window reaches the threshold but keeps no box, False to end the round.
         prune: Minimum visible share of a box that is kept; None to keep boxes whose center is visible.
     """
 
@@ -72,7 +72,7 @@ class Rules:
 
     @cached_property
     def trivial(self) -> bool:
-        """True if every window reaches every threshold, so that windows need no score."""
+        """True if every window reaches every threshold."""
         return not (self.overlap or self.total or any(self.thresholds))
 
     @cached_property
@@ -142,9 +142,9 @@ def search(boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, c
     the first window that has allowed ratios and reaches the threshold. If this window keeps at least one box, the
     search returns the window. Otherwise the next round starts.
 
-    If the number of attempts is limited and no attempt succeeds, the search returns the window with the best score. If
-    a window reached its threshold but kept no box, attempts before this window don't count. If no window had allowed
-    ratios, the search returns an empty window.
+    If the number of attempts is limited and no attempt succeeds, the search returns the window with the best score. The
+    score of a window is its overlap with the boxes. If a window reached its threshold but kept no box, attempts before
+    this window don't count. If no window had allowed ratios, the search returns an empty window.
 
     Args:
         boxes: Boxes, as fractions of the image.
@@ -207,7 +207,7 @@ class _Candidates:
     allowed: Array
 
     def ends(self, chosen: Array) -> tuple[Array, Array]:
-        """Return starts and ends ``(d, n)`` of n windows. `chosen` has their indices in the flattened attempts."""
+        """Return starts and ends ``(d, n)`` of the windows with n indices into the flattened attempts."""
         low, high = (each.reshape(len(each), -1)[:, chosen] for each in (self.low, self.high))
         return low, high
 
@@ -389,7 +389,7 @@ class _SearchState:
         return samples[rest]
 
     def _follow(self, samples: Array, draws: Array, starts: Array, rules: Rules) -> Array:
-        """Return the threshold ``(samples, attempts)`` of each attempt. `starts` has the first attempt of its round."""
+        """Return the thresholds ``(samples, attempts)``. `starts` maps an attempt to the first attempt of its round."""
         if rules.attempts == 1:
             return self._thresholds.draw(samples, draws)
         thresholds = self._thresholds.draw(samples, draws[:, np.maximum(starts, 0)])

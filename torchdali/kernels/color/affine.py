@@ -26,7 +26,7 @@ Matrix = tuple[tuple[float, ...], ...]
 
 _PIECE = 1 << 16  # number of pixels that are processed in one step, so that they stay in the CPU's cache
 _CACHED = 1 << 19  # number of elements that `_affine_float` processes in one step
-_LARGEST = 2.0**30  # largest value that OpenCV rounds to bytes correctly
+_LARGEST = 2.0**30  # largest value that OpenCV rounds to uint8 correctly
 
 
 # The YIQ color space: luma, and the two chroma axes that a hue rotation turns.

@@ -86,7 +86,7 @@ class _Neighbours:
     """Values of a color at each pixel, one for each position of the nearest pixels with this color.
 
     Attributes:
-        centre: The pixel's own value, if it has the color.
+        centre: The pixel's own value, if the pixel has the color.
         across: Value from the left and right neighbors.
         down: Value from the upper and lower neighbors.
         diagonal: Value from the four diagonal neighbors.

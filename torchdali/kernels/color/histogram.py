@@ -77,7 +77,7 @@ def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Byte
 
 
 def _places(rows: Tensor) -> Tensor:
-    """Return ``256 * row + value`` for each value of a matrix of bytes."""
+    """Return ``256 * row + value`` for each value of a uint8 matrix."""
     shift = torch.arange(0, _BINS * len(rows), _BINS, dtype=torch.int32, device=rows.device)
     return rows.to(torch.int32) + shift[:, None]
 
@@ -96,7 +96,7 @@ def _look_up(tables: Tensor, places: Tensor) -> Tensor:
 
 
 def _equalizing_tables(counts: Tensor) -> Tensor:
-    """Return the lookup tables ``(planes, 256)``, uint8, that equalize planes with these histograms."""
+    """Return the uint8 lookup tables ``(planes, 256)`` that equalize planes with the histograms `counts`."""
     total = counts.cumsum(1)
     smallest = (total == 0).sum(1, keepdim=True)
     first, pixels = total.gather(1, smallest), total[:, -1:]
@@ -170,7 +170,7 @@ def _reflect(length: int, more: int, device: torch.device) -> Tensor:
 
 
 def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
-    """Return the lookup tables ``(tiles, 256)`` of tiles with these histograms; see `equalize_tiles`."""
+    """Return the lookup tables ``(tiles, 256)`` of the tiles. `counts` has the tiles' histograms."""
     limit = max(int(clip_limit * pixels / _BINS), 1) if clip_limit > 0 else pixels
     cut = (counts - limit).clamp_(min=0).sum(-1, keepdim=True)
     counts = counts.clamp(max=limit) + cut // _BINS + _dealt(cut % _BINS)

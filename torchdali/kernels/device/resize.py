@@ -51,7 +51,7 @@ COLUMNS = (*FIELDS, *[f"{name}_y" for name in AXIS], *[f"{name}_x" for name in A
 ``rows`` is the number of rows that they read. ``place`` is the offset of the first pass's result, and ``result`` is the
 offset of the output. All offsets are in elements. The columns named in `AXIS` determine the positions and weights of
 each axis."""
-_OF_X = len(FIELDS) + len(AXIS)  # the first column with values of x
+_OF_X = len(FIELDS) + len(AXIS)  # the first column for the x axis
 _LOOKED_UP = 1 << 12  # in pixels; for shorter sides, `_squares` caches the columns of the table
 
 _NAMES = tuple(RADIUS)
@@ -311,7 +311,7 @@ def resize_in_torch(
 def _weights(row: Array, fields: dict[str, int], name: str, size: int, length: int) -> tuple[Tensor, Tensor]:
     """Return the input pixels and weights of the output pixels on the axis `name` ("x" or "y"), ``(size, taps)`` each.
 
-    `fields` contains the values of the table's row `row` by column names.
+    `row` is a row of the kernels' table, and `fields` maps the columns' names to the values of this row.
     """
 
     def number(field: str) -> np.float32:

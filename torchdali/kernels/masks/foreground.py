@@ -17,10 +17,10 @@ _FEW = 4096
 
 
 def above(mask: Array, threshold: float) -> Flags:
-    """Return which elements of a mask exceed a threshold; the comparison is in float32."""
+    """Return which elements of a mask exceed a threshold. Values are compared in float32."""
     if mask.dtype == np.bool_:
         mask = mask.view(np.uint8)
-    if mask.itemsize <= 2 and math.isfinite(threshold):  # exact in integers, without a conversion
+    if mask.itemsize <= 2 and math.isfinite(threshold):  # integers give the same result without a conversion
         return mask > math.floor(threshold)
     return mask.astype(np.float32, copy=False) > np.float32(threshold)
 

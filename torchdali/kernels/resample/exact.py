@@ -29,8 +29,8 @@ from torchdali.kernels.resample.weights import Axis, inside_of, taps
 
 __all__ = ["resample_natively", "round_exactly", "sum_exactly"]
 
-_BLOCK = 16  # pixels
-_VECTOR = 16  # bytes
+_BLOCK = 16  # pixels in a block
+_VECTOR = 16  # bytes in a vector
 _CPU = torch.device("cpu")
 
 

@@ -190,7 +190,7 @@ def _cost(axes: Sequence[Axis], order: Sequence[int]) -> float:
 def nearest(axis: Axis, innermost: bool, first_pass: bool, device: torch.device) -> Tensor:
     """Return the index of the nearest input pixel for every output pixel.
 
-    Along the innermost axis, DALI multiplies the output index by the scale. Along other axes, it adds the scale
+    Along the innermost axis, DALI multiplies the output index by the scale. Along other axes, DALI adds the scale
     repeatedly, so rounding errors accumulate. This function does the same.
     """
     return _nearest(tuple(axis), innermost, first_pass, device)
@@ -281,7 +281,7 @@ def bags(
 
     Args:
         axis, first_pass, device, window: See `taps`.
-        planes: Number of planes (such as channels) in the input. Each plane has its own copy of the axis.
+        planes: Number of planes (such as channels) that are stored one after the other in the input.
 
     Returns:
         Three 1-D tensors: the input pixels, the start index of each output pixel's input pixels, and the weights.
@@ -349,7 +349,6 @@ def _lookup(name: str, knot: _Floats) -> _Floats:
 
 @cache
 def _table(name: str) -> npt.NDArray[np.float64]:
-    """Compute the table of `filter_table`."""
     knots = range(-RADIUS[name] * _KNOTS, RADIUS[name] * _KNOTS + 1)
     values = np.array([filter_value(name, knot / _KNOTS) for knot in knots], dtype=_f32)
     return np.pad(values.astype(np.float64), 1)

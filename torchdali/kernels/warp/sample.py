@@ -130,9 +130,9 @@ def nearest_index(positions: Sequence[Tensor], lengths: Sequence[int], bordered:
     Args:
         positions: Coordinates, x first.
         lengths: Spatial extents of the image.
-        bordered: For positions outside of the image, True returns the index of a pixel of a border, and False returns
-            the index of the nearest pixel of the image. If True, all indices refer to the image with a border of one
-            pixel.
+        bordered: True to return indices into the image with a border of one pixel; a position outside of the image then
+            gets the index of a border pixel. False to return indices into the image itself; a position outside of the
+            image then gets the index of the nearest pixel.
 
     Returns:
         Indices in the shape of the positions: int32, or int64 for very large images.

@@ -58,7 +58,7 @@ _FLAGS = {"nearest": "INTER_NEAREST", "bilinear": "INTER_LINEAR", "bicubic": "IN
 
 
 def _suitable(x: Tensor, size: Sequence[int]) -> Any:
-    """Return ``cv2`` if it supports the image and the size, else None."""
+    """Return ``cv2`` if OpenCV supports the image and the size, else None."""
     if x.dim() != 3 or x.dtype not in (torch.uint8, torch.float32) or x.shape[-1] > 4:
         return None
     cv2 = opencv_for(x)

@@ -74,7 +74,7 @@ def rows_kernel(
 
 @triton.jit
 def _column(wide, row, filters, y, within, line, mask):
-    """Compute weighted sums of `rows_kernel`'s results for output rows `y`, at the positions `within` a row."""
+    """Compute weighted sums of `rows_kernel`'s results for the output rows `y`. `within` has the indices in a row."""
     source_height = tl.load(row + 1).to(tl.int32)
     first = tl.load(row + 3).to(tl.int32)
     density = number(row, 11)
