@@ -353,7 +353,7 @@ _line: ContextVar[tuple[str, int] | None] = ContextVar("torchdali.line", default
 
 @contextlib.contextmanager
 def warnings_on(file: str, line: int) -> Iterator[None]:
-    """Context manager: within its block, `warn` shows this line of the user's code.
+    """Context manager. Within its block, the warnings of `warn` point to this line of the user's code.
 
     This also applies to copies of the current `contextvars` context, for example in other threads.
     """

@@ -191,7 +191,7 @@ def _extra(extra: str, names: Sequence[str]) -> Finding:
 
 
 def native() -> Iterator[Finding]:
-    """Report whether the native library is used, and test it: a pipeline resizes a small image."""
+    """Report whether the native library is used, and test the library with a pipeline that resizes a small image."""
     status = native_status()
     if status.library is None:
         state = ComponentState.BROKEN if status.broken else ComponentState.MISSING
@@ -217,7 +217,7 @@ def _resize(encoded: Array) -> Any:
 
 
 def gil() -> Finding:
-    """Report whether the GIL is on. If it is on in free-threaded Python, report why."""
+    """Report whether the GIL is on, and for free-threaded Python with the GIL, the reason."""
     name = "threads"
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
         return Finding(name, ComponentState.WORKS, "Python has a GIL")

@@ -140,8 +140,8 @@ def launches(folder: Path, sizes: Sizes) -> Found:
 def streams(folder: Path, sizes: Sizes) -> Found:
     """Check that results are right even if the CUDA stream that uses the results is slow.
 
-    The stream is kept busy while two pipelines run. It later sums the images of each batch, after the program has
-    dropped the batch. The sums are compared with sums that were computed without a busy stream.
+    While two pipelines run, the stream is kept busy, so that the stream sums the images of a batch after the program
+    has dropped the batch. The sums are compared with sums that were computed without a busy stream.
     """
     count = max(2, sizes.batches // 2)
     pipe = pipeline(folder, "mixed", sizes)

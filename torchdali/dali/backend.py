@@ -144,7 +144,7 @@ class Stream:
 
 
 def check_cuda_runtime() -> None:
-    """Do nothing: PyTorch includes a CUDA runtime, and raises an error if the driver is too old."""
+    """Do nothing, because PyTorch includes a CUDA runtime, and raises an error if the driver is too old."""
 
 
 def GetCudaVersion() -> int:

@@ -202,7 +202,7 @@ class DebugRun(Executor):
 
     Args:
         owner: The pipeline; stored as a weak reference.
-        function: The pipeline's function, which returns the output nodes. It is called once per batch.
+        function: The pipeline's function, which returns the output nodes. The function is called once per batch.
         open_reader: Function that opens a reader.
         open_source: Function that opens a source that isn't a reader.
     """

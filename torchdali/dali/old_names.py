@@ -185,7 +185,7 @@ class IteratorOldNames:
     @_counter.setter
     def _counter(self: Any, samples: int) -> None:
         if not hasattr(self, "_epochs"):
-            return  # ignored: the base class's constructor will set the position
+            return  # ignored, because the base class's constructor will set the position
         if samples < self._counter and (self._over or self._epochs.finished):
             self._begin_epoch()  # the program has its own `reset`, which lowers the counter
         self._epochs.position = samples
@@ -225,7 +225,7 @@ class IteratorOldNames:
 
     @_last_batch_padded.setter
     def _last_batch_padded(self: Any, padded: bool) -> None:
-        """Do nothing: the reader determines the padding."""
+        """Do nothing, because the reader determines the padding."""
 
     @_Derived
     def _size_no_pad(self: Any) -> int:

@@ -72,7 +72,7 @@ class IdleEngines:
         Return False if another thread has already removed the entry, or if the engine belongs to the parent process.
         """
         try:
-            self._entries.remove(entry)  # atomic: if another thread has removed the entry, this raises ValueError
+            self._entries.remove(entry)  # raises ValueError if another thread has removed the entry
         except ValueError:
             return False
         return entry.engine.process == os.getpid()  # False in a forked process, which doesn't have the threads

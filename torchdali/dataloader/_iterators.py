@@ -161,7 +161,7 @@ class AcceleratedIterator(CountingIterator):
             try:
                 raise data
             finally:
-                del data  # breaks the cycle: the exception's traceback refers to this frame
+                del data  # breaks a cycle, because the exception's traceback refers to this frame
         return data
 
     def _answer(self, indices: Any, number: int) -> Any:
@@ -219,7 +219,7 @@ class AcceleratedIterator(CountingIterator):
         return max(self._valid, self.progress.batches)
 
     def _fail(self) -> None:
-        """Do nothing: `_next_data` counts failed batches itself."""
+        """Do nothing, because `_next_data` counts failed batches."""
 
     # ------------------------------------------------------------ the end
 

@@ -45,7 +45,7 @@ _CHANGES = {
 
 
 def _replacement(original: Any, change: _Change) -> Callable[..., Any]:
-    """Return a replacement for a torchvision function. It records the change if the image is lazy."""
+    """Return a replacement for a torchvision function. The replacement records the change if the image is lazy."""
     parameter = original.__code__.co_varnames[1]
 
     @functools.wraps(original)

@@ -200,7 +200,7 @@ def _has_image(inputs: tuple[Any, ...]) -> bool:
 
 
 def _replacement(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Wrap a method of `Compose`: the wrapper fuses transforms while `is_active` returns True."""
+    """Wrap a method of `Compose`. The wrapper fuses transforms while `is_active` returns True."""
 
     @functools.wraps(original)
     def forward(self: Any, *inputs: Any, **named: Any) -> Any:

@@ -95,8 +95,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             `StatefulDataLoader`. If you pass this argument, or if the dataset has its own ``state_dict``,
             `StatefulDataLoader` runs this loader's loops, unless the loader is accelerated or torchdata isn't
             installed.
-        cache: Cache decoded images, so that later epochs don't read and decode them again: a size in memory like
-            ``"8GB"``, or a folder. See `fn.cache`.
+        cache: Size of a cache in memory, like ``"8GB"``, or a folder. Decoded images are cached there, so that later
+            epochs don't read and decode the files again. See `fn.cache`.
         bad_samples: ``"error"`` raises an error if a sample's file is damaged or missing. ``"skip"`` omits the sample
             from its batch; a batch without any good sample isn't delivered. A warning names the first bad sample, and
             `stats` lists all bad samples of the last loop.

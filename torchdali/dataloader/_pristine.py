@@ -419,7 +419,7 @@ def _reach(
 def find_dataset_change(dataset: Any) -> str:
     """Return the reason why samples of a dataset don't come from torchvision's own code; "" if they do.
 
-    The transforms of the dataset aren't checked: see `find_transform_change`.
+    The dataset's transforms aren't checked here, but by `find_transform_change`.
     """
     kind = type(dataset)
     try:

@@ -45,7 +45,7 @@ class BatchEngine(Protocol):
         Args:
             number: Index of the batch.
             indices: Indices of the batch's samples in the dataset.
-            seeds: Seeds of the epoch. Together with `number`, they determine the batch's random numbers.
+            seeds: Seeds of the epoch. The seeds and `number` determine the batch's random numbers.
         """
         ...
 
@@ -118,7 +118,7 @@ def bases_of(dataset: Any) -> list[Any]:
 
 
 class TensorRows:
-    """Engine for a `TensorDataset` or a subset of it. A batch is created when it is taken."""
+    """Engine for a `TensorDataset` or a subset of it. `take` creates the batch."""
 
     depth = 1
 
@@ -127,7 +127,7 @@ class TensorRows:
         self._requests: dict[int, Indices] = {}
 
     def renew(self, leaves: Any) -> None:
-        """Do nothing: each batch reads the dataset's current tensors."""
+        """Do nothing, because each batch reads the dataset's current tensors."""
 
     def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
         self._requests[number] = indices
@@ -136,7 +136,7 @@ class TensorRows:
         self._requests.clear()
 
     def close(self) -> None:
-        """Do nothing: this engine has no threads."""
+        """Do nothing, because this engine has no threads."""
 
     def take(self, number: int) -> list[Any]:
         """Return a batch: one tensor with the requested rows for each tensor of the dataset."""

@@ -110,7 +110,7 @@ def skipping(loader: Any) -> dict[str, Any]:
 
 
 class _Unwrapping:
-    """Mixin for iterators. It replaces a `_Partial` by its batch, and skips batches without good samples."""
+    """Mixin for iterators that replaces a `_Partial` by its batch, and skips batches without good samples."""
 
     skipped: Skipped
 
@@ -133,11 +133,11 @@ class _Accelerated(_Unwrapping, AcceleratedIterator):
 
 
 class _SingleProcess(_Unwrapping, SingleProcessIterator):
-    """PyTorch's iterator without workers. It skips bad samples."""
+    """PyTorch's iterator without workers, extended to skip bad samples."""
 
 
 class _CheckedWorkers(_Unwrapping, WorkerIterator):
-    """PyTorch's iterator with workers. It skips bad samples."""
+    """PyTorch's iterator with workers, extended to skip bad samples."""
 
 
 ITERATORS = _Accelerated, _SingleProcess, _CheckedWorkers

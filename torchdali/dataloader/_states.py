@@ -264,7 +264,7 @@ def torchdata() -> Any:
 def has_state(dataset: Any) -> bool:
     """Return True if a dataset has `state_dict` and `load_state_dict` with the signatures that torchdata calls.
 
-    For an `nn.Module`, return False: its state contains weights, not a position.
+    For an `nn.Module`, return False, because a module's state contains weights, not a position.
     """
     if isinstance(dataset, torch.nn.Module):
         return False

@@ -50,7 +50,7 @@ def wrap_fetcher(iterator: Any, wrapper: Callable[[Any], Any]) -> None:
 
 
 class CountingIterator(_BaseDataLoaderIter):
-    """Base class of iterators: counts the batches, and measures the time that a loop waits for batches.
+    """Base class of iterators that count the batches, and measure the time that a loop waits for batches.
 
     Args:
         progress: Position at which the loop begins.
@@ -142,7 +142,7 @@ class CountingIterator(_BaseDataLoaderIter):
         return data
 
     def _fail(self) -> None:
-        """Count a failed batch, so that the loop continues after it."""
+        """Count a failed batch, so that the loop continues with the next batch."""
         self.progress.batches = self._position()
 
     def _position(self) -> int:
@@ -154,7 +154,7 @@ _next = _BaseDataLoaderIter.__next__  # a call through `super()` would take 2% o
 
 
 class SingleProcessIterator(CountingIterator, _SingleProcessDataLoaderIter):
-    """PyTorch's iterator without workers. It also counts batches."""
+    """PyTorch's iterator without workers, extended to count batches."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -165,7 +165,7 @@ class SingleProcessIterator(CountingIterator, _SingleProcessDataLoaderIter):
 
 
 class WorkerIterator(CountingIterator, _MultiProcessingDataLoaderIter):
-    """PyTorch's iterator with workers. It also counts batches."""
+    """PyTorch's iterator with workers, extended to count batches."""
 
     def __init__(self, *arguments: Any) -> None:
         try:

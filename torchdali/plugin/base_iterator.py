@@ -532,7 +532,7 @@ class BaseIterator(IteratorOldNames):
         except StopIteration:
             if isinstance(self._epochs, OpenEpochs):
                 raise
-        # The source has ended before the iterator's epoch, which is counted in samples: the source begins again.
+        # The iterator counts an epoch in samples. The epoch isn't finished, so the source begins again.
         self._restart(pipe)
         return pipe.share_next(number)
 

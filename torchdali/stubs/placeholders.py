@@ -95,4 +95,4 @@ class _LastFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _Placeholder(spec.name)  # the spec says that the module is a package
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Load nothing: attributes are created on access."""
+        """Load nothing, because attributes are created on access."""

@@ -18,8 +18,8 @@ __all__ = ["replace_dataloader"]
 class _TorchFinder(MetaPathFinder):
     """Finder for torch and torchdali, which replaces PyTorch's `DataLoader` after the import of torch.
 
-    It imports torch before torchdali's modules, so that no module of torchdali is only partly imported when torchdali's
-    `DataLoader` is imported.
+    The finder imports torch before any module of torchdali. Otherwise, torchdali's `DataLoader` could be imported while
+    another module of torchdali is only partly imported.
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:

@@ -24,8 +24,8 @@ from torch.utils.data import dataloader
 __all__ = ["has_arrived", "watch_workers"]
 
 _LOOK_EVERY = 0.5  # seconds
-# Number of consecutive checks that must find a worker suspended before it is killed. A single check isn't enough: after
-# Ctrl-Z and fg, a worker may wake up later than the main process.
+# Number of consecutive checks that must find a worker suspended before it is killed. A single check isn't enough,
+# because a worker may wake up later than the main process after Ctrl-Z and fg.
 _STILL = 2
 _PATIENCE = 2.0  # seconds
 
@@ -78,7 +78,7 @@ class _Watch:
 
 class _Watching(_Torchs or object):  # type: ignore[misc]
     def _try_get_data(self, timeout: float = 5.0) -> Any:
-        # No lock is needed: the watching thread acts only if several consecutive checks (_STILL) find True here.
+        # No lock is needed, because the watching thread acts only if several checks in a row (_STILL) find True here.
         self._watch.waits = True
         try:
             return self._got_data(timeout)

@@ -49,7 +49,7 @@ if hasattr(os, "register_at_fork"):  # a forked process must not use its parent'
 
 
 def _block(size: int) -> torch.Tensor:
-    """Return a free block, or a new block if no free block is large enough, and mark it as in use."""
+    """Return a free block, or a new block if no free block is large enough. The block is marked as in use."""
     free = [k for k, block in enumerate(_own) if not block[0]]
     for k in free:
         if len(_own[k]) >= size:

@@ -114,7 +114,7 @@ class _EpochIterator:
         except Exception:
             self._ahead.popleft()
             raise
-        self._ahead.popleft()  # removed last: after an interrupt, the next call finds the batch again
+        self._ahead.popleft()  # removed last, so that the next call finds the batch again after an interrupt
         return data
 
     def _may_go_on(self) -> bool:

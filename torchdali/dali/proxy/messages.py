@@ -219,7 +219,7 @@ def replace(data: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
     """Replace all objects of a class in nested lists, tuples, mappings and dataclasses with converted objects.
 
     Args:
-        data: The nested data. It is not changed.
+        data: The nested data, which is not changed.
         kind: Class of the objects to replace.
         convert: Function that returns the replacement of an object.
     """

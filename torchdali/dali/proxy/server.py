@@ -57,9 +57,9 @@ class DALIServer:
 
     Args:
         pipeline: The pipeline to run; it must have at least one input.
-        deterministic: True if an epoch must be reproducible even after a loop that ended early. The loader then waits
-            for the workers' next batches before it delivers a batch. With False, an epoch is reproducible only if all
-            earlier loops were complete.
+        deterministic: True if an epoch must be reproducible even after a loop that ended early. In this case, the
+            loader waits for the workers' next batches before it delivers a batch. With False, an epoch is reproducible
+            only if all earlier loops were complete.
         input_names: Names of the inputs in the order of the proxy's positional arguments. Default: the order in which
             the pipeline defines its inputs.
 

@@ -92,7 +92,7 @@ class CollateAndPack:
 
 
 class NamedSamples:
-    """Wrapper of a map-style dataset. It adds the index of the failed sample to each error of the dataset."""
+    """Wrapper of a map-style dataset that adds the index of the failed sample to each error of the dataset."""
 
     def __init__(self, dataset: Any) -> None:
         self.__dict__["_dataset"] = dataset

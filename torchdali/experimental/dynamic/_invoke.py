@@ -136,7 +136,7 @@ class _EagerCall:
         return result.edge
 
     def argument(self, declared: Operator, name: str, value: Any) -> Any:
-        """Convert a named argument: constants are returned unchanged, tensors and batches become per-sample values."""
+        """Convert a named argument. Tensors and batches become per-sample values; constants are returned unchanged."""
         if isinstance(value, DType):
             return value.type_id
         if not isinstance(value, (LazyValue, torch.Tensor)):

@@ -15,7 +15,8 @@ from torchdali.tensors import TensorList
 __all__ = ["Operation", "OperationResult", "operation_of"]
 
 _serial = itertools.count()
-# Both references are weak: an operation lives as long as one of its results, or an operation that needs it.
+# Both references are weak, so that an operation lives only as long as one of its results, or an operation that needs a
+# result.
 _of_node: weakref.WeakKeyDictionary[Node, weakref.ref[Operation]] = weakref.WeakKeyDictionary()
 
 
@@ -55,8 +56,8 @@ class Operation:
 
     Attributes:
         asked: Outputs whose values were used.
-        captured: True if the operation is a call in a captured loop, or the loop's data. A `LazyValue` then keeps the
-            reference to the operation's result.
+        captured: True if the operation is a call in a captured loop, or the loop's data. In this case, a `LazyValue`
+            keeps the reference to the operation's result.
         future: The computation that was started, or None.
         needs: Operations whose results this operation needs; empty after it was computed.
         serial: Sequence number of the call.
@@ -105,7 +106,7 @@ class Operation:
 
     def held_outputs(self) -> set[int]:
         """Return the indices of the outputs that are still referenced."""
-        # `valuerefs` copies the references atomically: another thread may drop a result meanwhile.
+        # `valuerefs` copies the references atomically, because another thread may drop a result meanwhile.
         return {result.index for each in self.handles.valuerefs() if (result := each()) is not None}
 
     def finish(self, results: tuple[TensorList | None, ...]) -> None:
@@ -154,7 +155,7 @@ class OperationResult:
         """Compute the operation if necessary, and return the batch."""
         operation = self.operation
         operation.asked.add(self.index)
-        future = operation.future  # read once: several threads may call this method
+        future = operation.future  # read once, because several threads may call this method
         if future is not None:
             try:
                 future.result()

@@ -21,7 +21,7 @@ __all__ = ["Tensor", "as_tensor", "tensor"]
 
 
 class Tensor(LazyValue):
-    """One tensor with a layout. Depending on the `EvalMode`, it is computed only when its value is needed.
+    """One tensor with a layout. Depending on the `EvalMode`, the tensor is computed only when its value is needed.
 
     Arithmetic, comparison and indexing return a `Tensor`. `Tensor.torch`, ``torch.as_tensor``, NumPy and DLPack share
     the tensor's memory.

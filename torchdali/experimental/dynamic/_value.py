@@ -87,7 +87,8 @@ class LazyValue:
 
     def _values(self) -> TensorList:
         """Return the samples; compute them first if needed."""
-        # Each field is read once: several threads may run this, and `_list` is set before `_result` is cleared.
+        # Each field is read once, because several threads may call this method. `_list` is set before `_result` is
+        # cleared.
         result, batch = self._result, self._list
         if batch is None and result is not None:
             batch = self._list = result.values()

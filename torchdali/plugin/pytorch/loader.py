@@ -7,7 +7,8 @@ The classes of this module:
 
 - `_ListIterator` is a DALI-compatible iterator over padded readers, with `LastBatchPolicy.PARTIAL` or ``DROP``.
   It counts epochs, shards and batches, and divides the last batches of an epoch so that no rank has an empty batch.
-- `Loader` builds a `_ListIterator` on first use. In another process or worker, or on another rank, it builds a new one.
+- `Loader` builds a `_ListIterator` on first use, and a new `_ListIterator` if the process, the worker or the rank has
+  changed.
 """
 
 from __future__ import annotations
@@ -361,7 +362,8 @@ class Loader(IterableDataset[Any]):
     - A batch is a tuple with one tensor per output; with ``outputs``, it is a dictionary or a named tuple. Integer
       outputs with one value per sample become labels, ``(N,)`` int64; all other outputs are unchanged.
 
-    A `Loader` is an ``IterableDataset``: frameworks accept it directly, or as ``DataLoader(loader, batch_size=None)``.
+    A `Loader` is an ``IterableDataset``. Frameworks accept a Loader directly, or as ``DataLoader(loader,
+    batch_size=None)``.
     If a Loader is pickled, or its process is forked, the other process builds the pipeline again.
 
     Args:
@@ -477,9 +479,9 @@ class Loader(IterableDataset[Any]):
             seed: Seed of the samples' order and of the random augmentation.
             bad_samples: Reaction to files that can't be read: raise an error, skip the file, or replace it with
                 another; see `Pipeline`.
-            cache: Cache images, so that later epochs don't read and decode them again: a size in memory like ``"8GB"``,
-                or a folder like ``"/fast/disk"``. With ``train=False``, images of the final size are cached; with
-                ``train=True``, whole images. See `fn.cache`.
+            cache: Size of a cache in memory, like ``"8GB"``, or a folder, like ``"/fast/disk"``. Images are cached
+                there, so that later epochs don't read and decode the files again. With ``train=False``, images of the
+                final size are cached; with ``train=True``, whole images. See `fn.cache`.
             classes: Names of all classes, in the order of their labels, for example the training Loader's `classes`.
                 With this argument, every class keeps its label even if the folder of another class is missing. Default:
                 the folders' names in alphabetical order.
@@ -680,7 +682,7 @@ class Loader(IterableDataset[Any]):
             self._starts.go_to(batches.counter.epoch)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the running pipeline. The process that loads them builds a new pipeline."""
+        """Return the attributes without the running pipeline. The process that unpickles them builds a new pipeline."""
         if self._make is None:
             raise TypeError(
                 "this Loader cannot be pickled, since no function under pipeline_def created its pipeline. Pass the "

@@ -1,4 +1,4 @@
-"""`torchdata` nodes that wrap readers and functions of the dynamic mode. They need the extra ``torchdata``."""
+"""`torchdata` nodes that wrap readers and functions of the dynamic mode. The nodes need the extra ``torchdata``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATE, _SOURCE = "reader", "source"
 
 
 class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata has no type annotations
-    """A node that reads data: it yields a dictionary of tensors or batches for each step of an epoch.
+    """A node that reads data, and yields a dictionary of tensors or batches for each step of an epoch.
 
     Args:
         reader_type: A class of `dynamic.readers`.

@@ -28,8 +28,8 @@ __all__ = [
 PaddingMode = Literal["constant", "edge", "reflect", "symmetric"]
 
 
-# torchdali passes some parameters of these operators itself. Without the type Any, type checkers would report them as
-# missing.
+# The type is Any because torchdali itself passes some arguments of these operators. Type checkers would report that
+# these arguments are missing.
 _resize: Any = _vision.vision_resize
 _center_crop: Any = _vision.vision_center_crop
 _pad: Any = _vision.vision_pad

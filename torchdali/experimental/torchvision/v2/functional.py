@@ -1,7 +1,8 @@
 """The transforms as functions of PIL images (L, RGB, RGBA) and tensors ``(..., C, H, W)``.
 
-The functions run eagerly. For a PIL image, a function returns a PIL image. For a tensor, it returns a tensor with the
-same leading axes. With ``device="gpu"``, a function computes on the accelerator, and a returned tensor stays on it.
+The functions run eagerly. For a PIL image, a function returns a PIL image. For a tensor, a function returns a tensor
+with the same leading axes. With ``device="gpu"``, a function computes on the accelerator, and returns a tensor on the
+accelerator.
 """
 
 from __future__ import annotations
