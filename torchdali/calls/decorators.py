@@ -139,10 +139,11 @@ def chunk(
 
     =============  =================================================================================================
     ``"tensor"``   samples of one shape, on any device: inputs and results are tensors ``(N, ...)``
-    ``"ragged"``   small samples of any shapes on the CPU, if the operator has only one input and no per-sample
-                   arguments. The input is a sequence of tensors, or `PackedSamples`. If the function raises an
-                   error, the samples are rerun one by one, to find the sample that fails. The function must not
-                   return its input, because the input's memory may be reused
+    ``"ragged"``   small samples of any shapes on the CPU. The operator must have only one input. If a call passes
+                   arguments per sample, the function isn't called. The input is a sequence of tensors, or
+                   `PackedSamples`. If the function raises an error, the samples are rerun one by one, to find the
+                   sample that fails. The function must not return its input, because the input's memory may be
+                   reused
     ``"device"``   a batch on an accelerator, as a `TensorList`. The function launches the same number of kernels
                    for any number of samples, and doesn't wait for the kernels
     ``"encoded"``  encoded samples of the operator's only input, or paths of files with encoded samples. The

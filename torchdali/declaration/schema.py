@@ -246,7 +246,7 @@ class Schema:
         return least, 999 if self.variadic else len(self.inputs)
 
     def input(self, index: int) -> InputSpec:
-        """Return the declaration of an input. For a higher index, return the declaration of the last input (``*``)."""
+        """Return the declaration of an input. All inputs in ``*inputs`` have the same declaration."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def check_inputs(self, inputs: Sequence[Any]) -> None:

@@ -529,7 +529,9 @@ class Pipeline(PipelineOldNames):
         cuda_stream: Any = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Pass the next batch to an `external_source` that has no callback, or a video to `experimental.inputs.video`.
+        """Pass the next batch to an `external_source` without the argument ``source``.
+
+        The method also passes encoded videos to `experimental.inputs.video`.
 
         Args:
             data_node: The source's node, name or operator.
@@ -541,8 +543,8 @@ class Pipeline(PipelineOldNames):
         Raises:
             KeyError: The graph doesn't contain the source.
             TypeError: `data_node` is neither a node, a name nor an operator.
-            RuntimeError: The source gets its data from a callback, or the data isn't a batch of at most ``batch_size``
-                samples.
+            RuntimeError: The `external_source` has the argument ``source``, or the data isn't a batch of at most
+                ``batch_size`` samples.
         """
         feed(self._running, data_node, data, layout, cuda_stream)
 

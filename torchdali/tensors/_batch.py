@@ -216,7 +216,7 @@ class TensorList:
     def rows(self) -> tuple[torch.Tensor, Sequence[int]] | None:
         """Return a tensor with the rows of all samples, and each sample's number of rows.
 
-        The result is None if the samples aren't stored one directly after the other.
+        Only a packed batch that was created from rows has this tensor. For other batches, the result is None.
         """
         return self._stored.rows
 

@@ -242,8 +242,8 @@ class PackedSamples(SampleStorage):
         flat: The memory as a one-dimensional tensor.
         offsets: Index of each sample's first element in `flat`.
         shapes: Shapes of the samples. All samples are contiguous and have the same number of axes.
-        rows: The memory as rows ``(n, ...)``, and each sample's number of rows. None if the samples aren't one directly
-            after the other.
+        rows: The memory as rows ``(n, ...)``, and each sample's number of rows. None if the samples don't come from
+            `of_rows`.
         turned: True if each sample is the transpose of the matrix of its rows. Then an operator can process the rows of
             all samples in one call. Before the samples become a batch, `straight` converts them.
     """
