@@ -23,11 +23,7 @@ _MOST_CHANNELS = 4  # largest number of channels of common images
 
 
 def check_layout(name: str, takes: Takes, layout: str, index: int) -> None:
-    """Check that an operator accepts a layout.
-
-    Raises:
-        ValueError: The operator doesn't accept the layout.
-    """
+    """Raise ValueError if an operator doesn't accept a layout."""
     if layout and takes.layouts and layout not in takes.layouts:
         raise ValueError(
             f'operator {name!r}: the layout "{layout}" does not match any of the allowed layouts for input '

@@ -37,7 +37,6 @@ def prepare(
     """Bind an operator to the values that are the same for all samples.
 
     Args:
-        declared: The operator.
         constants: Converted arguments.
         layouts: Layouts of the inputs; "" for unset layouts.
         per_frame: Names of arguments that have one value per frame.

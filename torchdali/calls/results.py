@@ -51,14 +51,7 @@ def _collect(column: Any, layout: str) -> TensorList:
 
 
 def check_form(samples: Sequence[torch.Tensor | None]) -> None:
-    """Check that all samples of a batch have the same dtype and number of axes.
-
-    Args:
-        samples: The samples; None for samples that don't exist in a branch.
-
-    Raises:
-        RuntimeError: A sample differs from the first one; the message names the first sample that differs.
-    """
+    """Raise RuntimeError if the samples of a batch have different dtypes or numbers of axes."""
     forms = [(i, s.dtype, s.ndim) for i, s in enumerate(samples) if s is not None]
     for i, dtype, ndim in forms:
         first, its_dtype, its_ndim = forms[0]

@@ -43,8 +43,6 @@ def run_batch(
     This function defines an operator's results. All other code that runs an operator must return the same results.
 
     Args:
-        declared: The operator.
-        inputs: The inputs; None for an omitted optional input.
         constants: Converted arguments that are the same for all samples.
         per_sample: Arguments that are passed per sample.
         rng: Random numbers of the batch; None if the operator isn't random.

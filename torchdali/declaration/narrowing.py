@@ -75,12 +75,7 @@ class Narrowing:
     varies: frozenset[str]
 
     def suits(self, constants: Collection[str], per_sample: Collection[str]) -> bool:
-        """Return whether the operator can edit programs if it is called with these arguments.
-
-        Args:
-            constants: Names of the constants of the call.
-            per_sample: Names of the per-sample arguments of the call.
-        """
+        """Return whether the operator can edit programs if a call passes arguments with these names."""
         return self.takes.issuperset(constants) and self.varies.issuperset(per_sample)
 
 
@@ -89,7 +84,6 @@ class ChainPart:
     """One operator of a `DecodeChain`.
 
     Attributes:
-        operator: Name of the operator.
         constants: Arguments that are the same for all samples.
         per_sample: Maps the name of each per-sample argument to the name that the argument has in the chain.
     """

@@ -105,7 +105,6 @@ class OperatorFunction(Protocol[P, R]):
     A call with tensors or `TensorList`s runs immediately; a call with `DataNode`s is recorded in the graph.
 
     Attributes:
-        operator: The declared operator.
         body: The declared function. It can be called directly, without checks and conversions.
     """
 
@@ -134,7 +133,6 @@ class Operator:
         class_name: Name in `ops`.
         kind: ``sample`` (`body` processes one sample), ``batch`` (`body` processes the whole batch), ``reader`` (`body`
             returns a `datasets.Dataset`) or ``source`` (`body` returns a `BatchSource`).
-        body: The declared function.
         schema: The schema, read from the signature.
         options: The options of the decorator.
         metadata: For a reader, the number of outputs that `datasets.Dataset.metadata` returns. These outputs come after

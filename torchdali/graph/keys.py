@@ -19,7 +19,6 @@ class NodeKey(NamedTuple):
     """Key of a node. Nodes that compute the same values have equal keys.
 
     Attributes:
-        operator: Name of the operator.
         inputs: Keys of the inputs' edges (outputs of other nodes); None for an omitted input.
         per_sample: Pairs of an argument's name and the key of its edge, sorted by name.
         constants: Pairs of an argument's name and the key of its value, sorted by name.
@@ -42,7 +41,6 @@ def key_of(
     """Return the key of a node.
 
     Args:
-        node: The node.
         edge: Function that returns the key of an edge.
         value: Function that returns the key of a constant, from its name and value.
         leave_out: Names of constants to exclude.
@@ -73,7 +71,6 @@ def comparable(value: Any, objects: Callable[[Any], Hashable] = _refuse) -> Hash
     """Return a key for a value. Values have equal keys if they are equal and have the same type.
 
     Args:
-        value: The value.
         objects: Function that returns the key of an object of an unsupported class; by default, it raises TypeError.
     """
     kind = type(value)

@@ -340,7 +340,6 @@ def dot(graph: Graph, *, show_tensors: bool = False, use_colors: bool = False) -
     """Draw a graph in Graphviz's dot language.
 
     Args:
-        graph: The graph.
         show_tensors: True to draw the operators' outputs as separate boxes.
         use_colors: True to color operators by device: CPU blue, GPU green, mixed cyan.
     """

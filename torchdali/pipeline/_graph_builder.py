@@ -103,8 +103,6 @@ def as_output(value: Any, index: int, nodes: Sequence[Node] = ()) -> DataNode:
     """Convert an output to a node. Nodes are returned unchanged, constants are converted.
 
     Args:
-        value: The output.
-        index: Index of the output.
         nodes: Nodes of the pipeline, for the error message.
 
     Raises:

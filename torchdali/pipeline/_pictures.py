@@ -42,14 +42,12 @@ _LONGEST = 70  # characters of a line of code
 
 
 def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, ...], list[str]]:
-    """Return the next batch of a pipeline, or only the batch's first samples, and the class names.
+    """Return the first `count` samples or more of the pipeline's next batch, and the class names.
 
     A copy of the pipeline computes the batch, so the pipeline's own position doesn't change.
 
     Args:
-        pipe: The pipeline.
         graph: The pipeline's graph, or a graph with other outputs of the same nodes.
-        count: Number of samples that the caller needs.
 
     Raises:
         RuntimeError: A source of the pipeline can't return the data of the same batch twice.

@@ -355,11 +355,9 @@ class Pipeline(PipelineOldNames):
                 self._run_once()
 
     def _prefetch(self) -> None:
-        """Start the first batches: as many as the depth of the queue.
+        """Start the first batches: as many as the depth of the queue, and more if there are worker processes.
 
-        If the pipeline has worker processes, more batches are started, so that there is at least one batch for each
-        process. If a source waits for `feed_input`, no more batches are started, because the user passes one batch at a
-        time.
+        If a source waits for `feed_input`, worker processes make no difference.
         """
         ahead = 0 if self.input_names else self._running.placing.processes - 1
         for _ in range(max(self._options.depths) + ahead + (ahead > 0)):

@@ -14,7 +14,7 @@ __all__ = ["read_pipeline", "write_pipeline"]
 
 
 def write_pipeline(options: PipelineOptions, graph: Graph, filename: str | None) -> bytes:
-    """Return options and graph as JSON text; if `filename` is set, also write the text to the file."""
+    """Return the options and the graph as JSON text. If `filename` is set, also write the text to this file."""
     saved = {
         "version": 1,
         "arguments": {k: serialization.encode(v) for k, v in options.saved_arguments().items()},

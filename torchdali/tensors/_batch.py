@@ -174,12 +174,7 @@ class TensorList:
 
     @classmethod
     def from_arrays(cls: type[_Batch], arrays: list[npt.NDArray[Any]], dtype: torch.dtype) -> _Batch:
-        """Build a batch that shares the memory of NumPy arrays, without a copy or a check.
-
-        Args:
-            arrays: One contiguous array per sample, for at least one sample; see `SeparateSamples`.
-            dtype: Dtype of the arrays.
-        """
+        """Build a batch from contiguous NumPy arrays, one per sample, without a copy or a check."""
         return cls._of(SeparateSamples.of_arrays(arrays, dtype), True)
 
     @classmethod

@@ -23,7 +23,6 @@ class Undefined:
     """The value of a variable that was not set, or that was set in only one branch.
 
     Args:
-        name: Name of the variable.
         reason: The error message if only one branch of an ``if`` has set the variable; otherwise "".
     """
 
@@ -130,7 +129,6 @@ def if_else(
     """Run an ``if``. If the condition is a node, run both branches and merge the values; otherwise run one branch.
 
     Args:
-        test: The condition.
         body: The branch for a true condition.
         orelse: The branch for a false condition.
         get: Function that returns the values of the variables, attributes and elements that the branches set.
@@ -187,8 +185,6 @@ def and_(left: Any, right: Callable[[], Any], *variables: Any) -> Any:
     """Compute ``left and right()``.
 
     Args:
-        left: The left operand.
-        right: Function that returns the right operand.
         variables: Getter, setter and names of the variables that `right` sets; empty if `right` sets no variables.
     """
     if not isinstance(left, DataNode):

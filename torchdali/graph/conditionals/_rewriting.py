@@ -23,7 +23,6 @@ def rewrite(definition: ast.FunctionDef, class_name: str = "", unset: frozenset[
     """Rewrite a function in place.
 
     Args:
-        definition: The function.
         class_name: Name of the class around the function, for private names; "" without a class.
         unset: Variables of outer functions that may be undefined.
     """
@@ -412,12 +411,7 @@ class _AssignmentTarget:
         return _loading(self.target)
 
     def store(self, value: ast.expr, class_name: str) -> ast.stmt:
-        """Return a statement that sets the target.
-
-        Args:
-            value: The value.
-            class_name: Name of the class around the code, for private names.
-        """
+        """Return a statement that sets the target. Private names (`__x`) depend on the class around the code."""
         owner = _lambda(_loading(self.target.value))
         if isinstance(self.target, ast.Attribute):
             attribute = ast.Constant(mangle(self.target.attr, class_name))

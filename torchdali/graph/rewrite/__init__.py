@@ -30,7 +30,6 @@ def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None
     """Run all rewriting passes in order. The caller must first run `cut_at_caches`.
 
     Args:
-        graph: The graph.
         exact: True if results must be bit-identical to DALI's results.
         scaled: True to decode large photos at a smaller scale.
         device: The accelerator; None to leave operators on a device unchanged.

@@ -24,7 +24,6 @@ def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
     1.
 
     Args:
-        graph: The graph.
         exact: True to skip operators that add numbers in another order if they are fused. An example is the resize of a
             mirrored image.
         scaled: See `DecodeChain`.
@@ -70,12 +69,12 @@ def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequen
 
 
 def _follow(node: Node, chain: Sequence[Node], before: ImageOptions, exact: bool) -> ImageOptions | None:
-    """Return the options of a chain's image programs after adding an operator; None if the operator can't be added.
+    """Return the options of a chain after adding a node; None if the node can't be added.
 
     Args:
-        node: The operator.
-        chain: The chain without `node`; empty if `node` is the first operator.
-        before: The options without `node`.
+        node: The node.
+        chain: The nodes before `node`.
+        before: The options of these nodes.
         exact: See `fuse_decoding`.
     """
     edit = _edit(node)

@@ -33,7 +33,6 @@ def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) ->
     Only the second node uses the first node's only output, and both nodes run under the same conditions.
 
     Args:
-        graph: The graph.
         first: Name of the first node's operator.
         second: Name of the second node's operator.
         devices: Devices of the first and the second node.
@@ -87,7 +86,6 @@ def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str) -> Graph:
     """Copy a graph, and replace each pair of nodes by one node.
 
     Args:
-        graph: The graph.
         pairs: Maps the second node of each pair to the first; see `pairs_of`.
         name: Name of the operator that does the work of both nodes.
     """
@@ -112,7 +110,6 @@ def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = N
     """Copy a node into a new graph.
 
     Args:
-        node: The node.
         new: Maps edges (nodes' outputs) of the old graph to edges of the new graph. The function adds the node's
             outputs.
         before: A node that is fused with `node`. The copy gets the inputs of `before`, and the per-sample arguments of

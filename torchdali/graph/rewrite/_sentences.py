@@ -32,13 +32,7 @@ def fast_path(graph: Graph) -> list[str]:
 
 
 def _decoder_sentence(node: Node, graph: Graph, together: bool) -> str:
-    """Return the sentence about one decoder.
-
-    Args:
-        node: The decoder, fused or not.
-        graph: The graph.
-        together: True if the decoder processes several samples in one call.
-    """
+    """Return the sentence about one decoder. `together` is true if it processes several samples in one call."""
     engine = node.constants.get("hw_decoder_load", 0.0) > 0
     if node.operator.name not in CHAINS and "encoded" not in node.operator.chunks:
         return f"not used: {_name_operators(node)} doesn't return RGB bytes"
