@@ -194,9 +194,8 @@ def nodes_to_rerun(
 ) -> Sequence[Node] | None:
     """Find the nodes that must run again after samples were dropped from a batch.
 
-    Only operators that permute the samples of a batch, and operators that use their results, must run again. A
-    permutation is a list of sample indices, and may contain the index of a dropped sample. Then a new permutation is
-    drawn, and all values that depend on the old permutation are computed again.
+    Only operators that draw a permutation of the batch's samples, and operators that depend on the permutation, must
+    run again, because the permutation may contain the index of a dropped sample.
 
     Args:
         graph: The graph.
@@ -230,7 +229,7 @@ def nodes_to_rerun(
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
     """Yield the edges (outputs of operators) that a node receives as sample indices."""
-    arguments = node.operator.schema.arguments  # in a fused node, arguments have other names
+    arguments = node.operator.schema.arguments  # if a node combines several operators, its arguments have other names
     return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].of_samples)
 
 

@@ -17,7 +17,7 @@ a *source* is a user's function that returns data. A *replica* is a worker proce
   starts only when the user takes it. Then the functions read the current values. In pipelines with sources, the first
   batch starts immediately.
 - *Interrupts.* An exception from outside (Ctrl-C, an alarm) may end `schedule`, `pop` and `reset` between any two
-  instructions. The next call of the method requests the same batch from the sources again, and the sources return the
+  instructions. The next call of `schedule` requests the same batch from the sources again, and the sources return the
   same data. If `pop` has taken a batch, but the caller didn't receive the batch, `pop` can return it again. A
   synchronous executor computes an interrupted batch again, or raises an error if a source may have lost the batch's
   data.

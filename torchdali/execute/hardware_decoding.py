@@ -58,8 +58,8 @@ class SharedFiles:
         decoding: The engine and its thread.
         size: Number of images of the batch.
         files: Pinned memory for the files.
-        behind: Number of elements that the arena on the device reserves for images that the CPU decodes. They follow
-            the engine's images.
+        behind: Number of elements to reserve in the arena on the device, after the engine's images, for images that the
+            CPU decodes.
     """
 
     def __init__(self, decoding: HardwareDecoding, size: int, files: Arena, behind: int) -> None:

@@ -82,7 +82,7 @@ class SentGraph:
     """A message from which another process rebuilds the graph.
 
     Attributes:
-        modules: Modules to import, because they declare the operators.
+        modules: Names of the modules that declare the operators.
         nodes: The nodes, in order.
         outputs: The outputs.
     """

@@ -1,4 +1,4 @@
-"""Run an operator over a batch, or only over the samples for which its conditions hold."""
+"""Run an operator over a batch. If the operator is in a branch of an if statement, run it over the branch's samples."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run_step(
         moves = node.operator.name == "_to_device"
         if not on_cpu or moves:
             inputs = _move(node, device_stream, inputs)
-        if moves and not node.scope:  # already copied
+        if moves and not node.scope:  # `_move` has done the operator's work
             results = tuple(v for v in inputs if v is not None)
         else:
             arguments = {name: batch.values[e] for name, e in node.per_sample.items()}

@@ -114,7 +114,7 @@ class Replicas:
 
 @dataclass(eq=False)
 class BatchJob:
-    """A batch while a replica computes it.
+    """A batch while a replica computes it. This class implements `WorkerJob`.
 
     Attributes:
         replicas: The replicas of the pipeline.
@@ -142,12 +142,10 @@ class BatchJob:
 
     @property
     def order(self) -> int:
-        """Priority of the job. Jobs with smaller numbers are sent first."""
         return self.draw.index
 
     @property
     def title(self) -> str:
-        """Name of the job in messages."""
         return f"batch {self.draw.index}"
 
     def begin(self) -> bool:
@@ -155,7 +153,6 @@ class BatchJob:
         return True
 
     def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Draw:
-        """Return the message for a replica; see `WorkerJob.message`."""
         tensor, known = self.replicas.buffers.tensor, blocks.__contains__
         values = {k: v.without_blocks(known, tensor) for k, v in self.draw.values.items()}
         return replace(self.draw, number=number, values=values, returned=returned)
@@ -178,7 +175,6 @@ class BatchJob:
             self.error = read_failure(reply.error)
 
     def lose(self, error: Exception) -> None:
-        """Record the error of a batch that can't be computed."""
         self.error = error
 
     def finish(self) -> None:

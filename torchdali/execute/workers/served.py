@@ -64,9 +64,10 @@ class _OthersChild(ABC):
 
     @abstractmethod
     def _exit_code(self, patience: float = 0.0) -> int | None:
-        """Return the exit code, if the server sends it within `patience` seconds.
+        """Return the exit code if the server sends it within `patience` seconds.
 
-        Return `LOST` if the server can't send the exit code any more, and None if it may still send it.
+        Otherwise, return `LOST` if the server can't send the exit code any more, or None if the server may send it
+        later.
         """
 
     @property
@@ -96,11 +97,9 @@ class _OthersChild(ABC):
                 time.sleep(tick)
 
     def terminate(self) -> None:
-        """Send SIGTERM to the process."""
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Send SIGKILL to the process."""
         self._signal(signal.SIGKILL)
 
     def _signal(self, which: signal.Signals) -> None:
