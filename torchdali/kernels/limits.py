@@ -44,8 +44,8 @@ class _ThreadLimits(threading.local):
 
     Attributes:
         pixels: Maximum number of pixels of an image.
-        free: Number of values (height times width times channels) of an image up to which a decoder needn't check
-            other limits.
+        free: Number of values (height times width times channels) up to which an image is below all limits, so that a
+            decoder needn't check the limits.
     """
 
     pixels = MAX_PIXELS

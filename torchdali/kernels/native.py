@@ -198,8 +198,9 @@ class Filters(NamedTuple):
         shrinking: Name of the filter for axes that shrink; a key of `FILTERS`.
         growing: Name of the filter for axes that grow or keep their size.
         antialias: True to widen the filter along axes that shrink.
-        inside: If a filter reaches pixels outside of the resized region, True ignores these pixels and normalizes the
-            weights of the remaining pixels. False uses the nearest pixels at the region's edge instead.
+        inside: Treatment of pixels that a filter reaches, but that the resize may not read (see `AxisRegion.first`).
+            True ignores these pixels and normalizes the weights of the remaining pixels. False uses the nearest pixels
+            that the resize may read.
     """
 
     shrinking: str = "linear"

@@ -140,7 +140,7 @@ def _strided_products(x: Tensor, weights: Tensor, stride: int, steps: int) -> Te
 def _weights(stride: int, phases: int, half: int, dtype: torch.dtype) -> Tensor:
     """Return the weights ``(phases, width)`` of the output samples of one period.
 
-    The first column has the weights of the input sample that is `half` samples before the period.
+    The first column has the weights of the input sample that is `half` samples before the start of the period.
     """
     at = np.arange(phases) * stride
     last = int(at[-1] // phases) + half + 1
