@@ -175,8 +175,6 @@ _TARGET = (
 
 
 class _VersionOption(argparse.Action):
-    """An option that prints torchdali's version and exits."""
-
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         try:
             version = metadata.version("torchdali")

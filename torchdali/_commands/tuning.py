@@ -51,7 +51,6 @@ def run(
 
 
 def _tune_workers(loader: DataLoader[Any], seconds: float, step: float, most: int | None, memory: int | None) -> Any:
-    """Return the rates of a DataLoader with different numbers of workers."""
     if step or memory:
         raise ValueError("--step and --memory need a pipeline; for a DataLoader, pass --seconds or --cores")
     workers = [number for number in (1, 2, 4, 8, 16, 32, 64) if number <= (most or 0)]

@@ -80,7 +80,7 @@ def _hills(
     rough: int,
     near: float,
 ) -> None:
-    """Draw a range of hills; ``near``, from 0 to 1, makes them greener."""
+    """Draw a range of hills. The hills are greener for larger values of ``near``, from 0 to 1."""
     ridge = level - height * _noise(rng, 2, y.shape[1], rough)[0].clip(-1.2, 2.0)
     trees = _noise(rng, y.shape[0], y.shape[1], 9, 1.25)[..., None]
     color = np.array([122.0, 132, 160]) * (1 - near) + np.array([46.0, 92, 48]) * near

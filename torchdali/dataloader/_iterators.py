@@ -56,7 +56,6 @@ class AcceleratedIterator(CountingIterator):
         self._begin()
 
     def _begin(self) -> None:
-        """Begin an epoch: open an engine and request the first batches."""
         number = self.progress.batches
         self._requests.clear()
         self._exhausted, self._interrupted, self._attempts = False, False, 0
@@ -184,7 +183,6 @@ class AcceleratedIterator(CountingIterator):
             return error
 
     def _make(self, indices: Any, number: int) -> Any:
-        """Return a batch, or the error that the engine returned for the batch."""
         assert self._engine is not None
         rows = self._rows[number]
         if rows is None:  # the indices are lists or slices, which PyTorch's fetcher supports

@@ -100,7 +100,6 @@ def _is_image(value: Any) -> bool:
 
 
 def _run(transforms: Sequence[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Call transforms one after the other, as a `Compose` does."""
     several = len(inputs) > 1
     for transform in transforms:
         outputs = transform(*inputs)
@@ -162,7 +161,6 @@ _searches = itertools.count()
 
 
 def _forget_rows() -> None:
-    """Drop all cached results, so that each `Compose` is checked again."""
     global _searches
     _rows.clear()
     _searches = itertools.count()
@@ -191,7 +189,6 @@ def _call(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 
 def _has_image(inputs: tuple[Any, ...]) -> bool:
-    """Return True if an input is an image, or a collection that contains an image."""
     for each in inputs:
         parts = each.values() if isinstance(each, dict) else each if isinstance(each, (tuple, list)) else (each,)
         if any(isinstance(part, Image.Image) for part in parts):

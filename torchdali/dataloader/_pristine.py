@@ -133,7 +133,6 @@ def _constants(module: str) -> dict[str, Any]:
 
 @functools.cache
 def _folders() -> tuple[str, ...]:
-    """Return the folders of the trusted packages."""
     specs = [importlib.util.find_spec(name) for name in ("torch", "torchvision", "PIL", "numpy", "torchdali")]
     folders = [folder for spec in specs if spec is not None for folder in spec.submodule_search_locations or ()]
     return tuple(folder + os.sep for folder in folders)
@@ -237,7 +236,6 @@ class _ReachableFunctions:
                 self._add_method(kind, base, name)
 
     def _add_name(self, name: str) -> None:
-        """Check the methods with this name in all classes."""
         if name in self.names or name in _OF_EVERY_CLASS:
             return
         self.names.add(name)

@@ -114,7 +114,7 @@ def _filter(t: Any, form: str) -> InterpolationMode:
 
 
 def _fill(t: Any, image: ImageForm) -> Any:
-    """Return the fill color of a transform: one number, or a tuple of one value or one value per channel."""
+    """Return the fill color of a transform: a number, or a tuple with one value or with one value per channel."""
     fill = t.fill
     if is_v2(t):
         ((key, fill),) = t._fill.items()
@@ -236,7 +236,6 @@ def _grayscale(t: Any, image: ImageForm) -> Steps:
 
 
 def _factors(t: Any) -> tuple[tuple[float, float] | None, ...]:
-    """Return the ranges of brightness, contrast, saturation and hue."""
     positive = [None if each is None else _range(each, 0) for each in (t.brightness, t.contrast, t.saturation)]
     return (*positive, None if t.hue is None else _range(t.hue, -0.5, 0.5))
 
@@ -342,7 +341,7 @@ def is_v2(t: Any) -> bool:
 
 
 class _Rule(NamedTuple):
-    """The rule for a class of transforms: a function that returns its steps, and the supported forms of the input."""
+    """The rule for a class of transforms: a function that returns the steps, and the supported forms of the input."""
 
     steps: Callable[[Any, ImageForm], Steps]
     forms: tuple[str, ...] = (PIL, BYTES)

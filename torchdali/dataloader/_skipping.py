@@ -124,7 +124,10 @@ class _Unwrapping:
 
 
 class _Accelerated(_Unwrapping, AcceleratedIterator):
-    """The accelerated iterator with skipping. The engine returns each batch with the positions of its bad samples."""
+    """The accelerated iterator, extended to skip bad samples.
+
+    The engine returns each batch with the positions of the bad samples.
+    """
 
     def _collate(self, indices: list[int], values: list[Any]) -> Any:
         images, *bad = values

@@ -94,7 +94,6 @@ class CountingIterator(_BaseDataLoaderIter):
         progress.first, self._is_drawing = states, True
 
     def _indices(self) -> Iterator[Any]:
-        """Return an iterator over the remaining indices of the epoch."""
         if not self._is_drawing:
             self._begin_drawing()
         return bare(self._sampler_iter)
@@ -114,13 +113,11 @@ class CountingIterator(_BaseDataLoaderIter):
         return index
 
     def _create_fetcher(self) -> Any:
-        """Return PyTorch's fetcher, which creates batches from indices."""
         return _DatasetKind.create_fetcher(
             self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
 
     def _pin(self, data: Any) -> Any:
-        """Pin a batch if the loader has ``pin_memory=True``."""
         return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
 
     def __next__(self) -> Any:

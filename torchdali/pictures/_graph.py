@@ -143,7 +143,7 @@ def _layers(boxes: Sequence[Box], edges: Iterable[GraphLine]) -> dict[str, int]:
 
 
 def _path(edge: GraphLine, places: Mapping[str, _Spot]) -> list[_Spot]:
-    """Create and connect the spots of an edge: its boxes, and a bend in each layer between them."""
+    """Create and connect the spots of an edge: the two boxes, and a bend in each layer between the boxes."""
     start, end = places[edge.start], places[edge.end]
     path = [start, *(_Spot(layer) for layer in range(start.layer + 1, end.layer)), end]
     for upper, lower in itertools.pairwise(path):

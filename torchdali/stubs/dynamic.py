@@ -126,7 +126,6 @@ def _one(
         inputs: Parameters of the inputs.
         named: Keyword-only parameters.
         first: Type of the first input; empty for ``Any``.
-        result: Type of the result.
         decorator: Text before the function; None for ``@overload`` if the function has several overloads.
     """
     lines, positional = [], False

@@ -19,8 +19,6 @@ __all__ = [
 
 
 class _DTypeFamily(enum.Enum):
-    """The family of a dtype."""
-
     signed = 1
     unsigned = 2
     float = 3

@@ -40,7 +40,6 @@ def imread(filepaths: Any, *, device: Any = "cpu", **arguments: Any) -> Any:
 
 
 def _signature() -> inspect.Signature:
-    """Return the signature of `imread` with the decoder's arguments."""
     own = list(inspect.signature(imread).parameters.values())[:-1]
     own[0] = own[0].replace(kind=inspect.Parameter.POSITIONAL_ONLY)
     parameters = inspect.signature(_decode).parameters.values()

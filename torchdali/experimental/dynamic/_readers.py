@@ -119,7 +119,6 @@ class Reader:
         return self._outputs(self._cursor.next_batch(size or 1), size, EvalContext.current(), **call)
 
     def _call_of(self, arguments: dict[str, Any], size: int | None) -> dict[str, TensorList]:
-        """Return the arguments of one call as batches."""
         batches: dict[str, TensorList] = {}
         for name, value in arguments.items():
             if value is None:
@@ -164,7 +163,6 @@ class Reader:
         return batches
 
     def _iterate_captured(self, loop: Capture) -> Iterator[Any]:
-        """Run a captured loop, and store its template for the next loop."""
         try:
             yield from loop
         finally:

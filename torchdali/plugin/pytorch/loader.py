@@ -290,7 +290,6 @@ class _ListIterator(BaseIterator):
 
 
 def _join_batches(first: Any, second: Any) -> Any:
-    """Join one output's values of two batches."""
     return first + second if isinstance(first, list) else torch.cat([first, second])
 
 

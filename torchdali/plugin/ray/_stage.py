@@ -74,7 +74,6 @@ class RayStage:
 
 
 def _samples(column: Any) -> Any:
-    """Convert a column of Ray Data to a batch for a pipeline's input."""
     if column.dtype != object:
         return column
     return [np.frombuffer(v, np.uint8) if isinstance(v, bytes) else np.asarray(v) for v in column]
