@@ -186,13 +186,9 @@ def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Ar
 
 
 def _gather(padded: Array, ratio: float, start: int, samples: int, half: int, out: Array) -> None:
-    """Compute output samples with the weights of the nearest positions in `_fine_table`.
+    """Compute output samples, from the index `start` on, with the weights of the nearest positions in `_fine_table`.
 
-    Args:
-        padded: Padded input; sample i of the input is at index ``i + half - 1``.
-        ratio: Input samples per output sample.
-        start: Index of the first output sample.
-        half: Half the width of the window.
+    Sample i of the input is at index ``i + half - 1`` of `padded`.
     """
     fine: Array = np.arange(start, start + len(out)) * ratio
     whole = np.minimum(fine.astype(np.intp), samples - 1)

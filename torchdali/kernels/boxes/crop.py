@@ -441,13 +441,9 @@ Ends = tuple[Array, Array]
 
 
 def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
-    """Return the scores ``(n,)`` of windows ``(d, n)``.
+    """Return the scores ``(n,)`` of windows ``(d, n)``. `owners` has the index of each window's sample.
 
     A score is the window's smallest overlap with a box if `rules.every` is True, else its largest overlap.
-
-    Args:
-        windows: Starts and ends of the windows.
-        owners: Index of each window's sample.
     """
     score: Array = np.ones(len(owners), np.float32)
     if boxes.padded is not None and not rules.trivial:

@@ -179,9 +179,7 @@ def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -
 def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
     """Return a mask of the samples for which DALI resizes along x before y; see `weights.passes`.
 
-    Args:
-        extents: Extents ``(2, N)`` of the regions, in pixels.
-        seen: Number of input pixels ``(2, N)`` that each output pixel reads.
+    `extents` has the regions' extents, and `seen` the number of input pixels that each output pixel reads.
     """
     price = _PRICES * seen + PIXEL
     last = regions.size[0] * regions.size[1]

@@ -115,10 +115,6 @@ def _by_sums(
 
     Axes with the nearest-neighbor filter are first, axes that `resample_bytes` supports are second, and axes that need
     weighted sums are last.
-
-    Args:
-        x, axes, dtype, patch_border, windows: See `resample`.
-        exact: True to compute results that are bit-identical to DALI's.
     """
     first, source = x.dim() - 1 - len(axes), x.dtype
     as_bytes = dtype == torch.uint8 and len(axes) == 2
@@ -203,7 +199,7 @@ def _turn(i: int, axis: Axis) -> tuple[bool, int]:
 
 
 def _select(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Select the pixels at `index` along `dim`."""
+    """Compute `torch.index_select`."""
     if x.dtype == torch.uint16:  # not all PyTorch versions can select from uint16 tensors
         return _select(x.view(torch.int16), dim, index).view(torch.uint16)
     channels = x.shape[-1]
