@@ -213,13 +213,11 @@ _SPELLED = {
 
 
 def _camel(name: str) -> str:
-    """Convert the last part of a dotted name to a class name."""
     words = name.rpartition(".")[2].split("_")
     return "".join(_SPELLED.get(word, word[:1].upper() + word[1:]) for word in words)
 
 
 def _publish(declared: Operator) -> OperatorFunction[..., Any]:
-    """Create the function that users call, and register the operator."""
 
     def function(*inputs: Any, **arguments: Any) -> Any:
         try:

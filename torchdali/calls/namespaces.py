@@ -45,7 +45,6 @@ def put(package: str, name: str, value: Any) -> None:
 
 
 def _module(package: str, space: str) -> types.ModuleType:
-    """Return the module of a namespace; create it and its parents if necessary."""
     if not space:
         return sys.modules[package]
     full = f"{package}.{space}"

@@ -94,7 +94,6 @@ def check_outputs(function: Callable[..., Any], outputs: int) -> Callable[..., A
 
 
 def _check_samples(column: Any) -> None:
-    """Check that a result of an operator over the batch is a list of tensors."""
     if not isinstance(column, (list, tuple)):
         raise TypeError(
             f"the operator must return a TensorList, a list of tensors (one per sample), or one tensor whose first "

@@ -117,12 +117,7 @@ def _numbers(batch: TensorList) -> list[Any]:
 
 
 def _check_batches(declared: Operator, inputs: Sequence[TensorList | None]) -> None:
-    """Check the dtypes and numbers of axes of the inputs of an operator over the batch.
-
-    Raises:
-        RuntimeError: The operator doesn't accept an input's dtype.
-        ValueError: None of the operator's layouts has an input's number of axes.
-    """
+    """Check the dtypes and numbers of axes of the inputs of an operator over the batch."""
     for i, batch in enumerate(inputs):
         takes = declared.schema.input(i).takes
         if batch is None or not (takes.dtypes or takes.layouts):

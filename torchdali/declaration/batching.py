@@ -106,7 +106,7 @@ class Column(Sequence[Any]):
 
         Args:
             axes: Number of axes of the argument's values, see `schema.Argument`.
-            name: Name of the argument, for errors.
+            name: Name of the argument.
 
         Raises:
             RuntimeError: The argument is a number and a value doesn't have exactly one element, or the argument is a
@@ -194,11 +194,6 @@ class Arguments:
 
     The attribute ``out`` is memory for the results, or None. The attribute ``empty`` is a function that allocates
     memory, see `Empty`. The attributes ``layout`` and ``rng`` exist if the operator uses them.
-
-    Args:
-        defaults: Values of the arguments that the call omits.
-        passed: The arguments of the call.
-        others: The attributes ``out``, ``empty``, ``layout`` and ``rng``.
     """
 
     __slots__ = ("_passed", "_values")

@@ -56,7 +56,6 @@ def _item(name: str, text: str) -> str:
 
 
 def _shared_docs(operator: Operator) -> dict[str, str]:
-    """Return the texts of shared arguments (see `schema.shares`), by name."""
     texts: dict[str, str] = {}
     for source in operator.schema.shared:
         texts |= _said_by(source)

@@ -55,8 +55,8 @@ class OperatorOptions:
         devices: The devices that the operator supports: ``"cpu"``, ``"gpu"``, ``"mixed"``.
         only_mixed: Arguments that have an effect only with ``device="mixed"``, and are ignored with other devices.
         preserve: True to run the operator even if no output needs its result, because it has a side effect.
-        pure: True if worker processes may run the user's function. The function's results must depend only on its
-            arguments and on `torchdali.Shared` values. If False, the function runs in the main process.
+        pure: True if worker processes may run a user's operator. The operator's results must then depend only on its
+            inputs, its arguments and `torchdali.Shared` values. If False, the operator runs in the main process.
         check: ``rule(arguments)`` that raises an error for invalid constants when a pipeline is built. The dictionary
             doesn't contain per-sample arguments.
         merges: True if each input is the result of a branch of an ``if``, and a per-sample argument selects the input.
@@ -188,7 +188,6 @@ class Operator:
         return "__".join([*self.name.split(".")[:-1], self.class_name])
 
     def title(self, constants: Mapping[str, Any]) -> str:
-        """Return the name that messages show for the operator."""
         title = self.options.title
         return (title if isinstance(title, str) else title(constants)) or self.name
 
@@ -271,7 +270,6 @@ _expressions: dict[str, Callable[..., Any]] = {}
 
 
 def lookup(name: str) -> OperatorFunction[..., Any]:
-    """Return the function of a registered operator."""
     return registry[name].function
 
 

@@ -42,8 +42,8 @@ def key_of(
 
     Args:
         edge: Function that returns the key of an edge.
-        value: Function that returns the key of a constant, from its name and value.
-        leave_out: Names of constants to exclude.
+        value: Function that returns the key of a constant, from the constant's name and value.
+        leave_out: Names of the constants that don't belong to the key.
     """
     return NodeKey(
         node.operator.name,

@@ -52,8 +52,8 @@ class Chain:
     Attributes:
         nodes: The operators, in order of execution.
         inputs: Edges from steps or earlier chains that are inputs of the operators.
-        values: Uses of edges from steps or earlier chains as conditions or per-sample arguments of the operators. If
-            several uses have the same key, only the first one.
+        values: Uses of edges from steps or earlier chains as conditions or per-sample arguments of the operators. Of
+            several uses with the same key, only the first use is included.
         delivers: Edges that the chain computes for a later stage or for the user.
     """
 
@@ -82,7 +82,7 @@ class Plan:
 
     Attributes:
         stages: The stages, in order.
-        dies: For each stage, the edges that this stage is the last to use. Outputs of the pipeline aren't included.
+        dies: For each stage, the edges that no later stage uses. Outputs of the pipeline aren't included.
         index: Index of each node in ``graph.nodes``.
     """
 
@@ -186,7 +186,6 @@ def _separate(chained: Sequence[Node]) -> set[Node]:
 
 
 def _parents(node: Node) -> list[Node]:
-    """Return the nodes that must run before a node."""
     return [_source(e) for e in edges(node) if not is_metadata(e)]
 
 

@@ -141,7 +141,6 @@ def _watching(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
 
 
 def _describe_function(function: Callable[..., Any]) -> str:
-    """Return the name and line of a function, for messages."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     name = getattr(function, "__name__", repr(function))
     return f'{name!r} (File "{code.co_filename}", line {code.co_firstlineno})' if code else name

@@ -236,12 +236,7 @@ class PipelineOptions:
             self._set("exec_dynamic", True)
 
     def check_complete(self) -> None:
-        """Check that the pipeline can be built.
-
-        Raises:
-            ValueError: ``batch_size`` is missing, or there is less than one thread.
-            TypeError: ``num_threads`` is missing.
-        """
+        """Raise an error if ``batch_size`` or ``num_threads`` is missing, or if there is less than one thread."""
         if self.num_threads is None and self.batch_size is None:
             give_them = _GIVE_IT.replace(" it ", " them ")
             raise TypeError(f"batch_size and num_threads must be set before the pipeline is built{give_them}")
@@ -252,7 +247,6 @@ class PipelineOptions:
         self.check_batch_size()
 
     def check_batch_size(self) -> None:
-        """Raise ValueError if ``batch_size`` is missing."""
         if self.batch_size is None:
             raise ValueError(f"batch_size must be set before the pipeline is built{_GIVE_IT}")
 
@@ -376,7 +370,6 @@ _INTEGERS = (
 
 
 def _integer(name: str, value: Any) -> int | None:
-    """Convert an integer of any type, for example a NumPy integer, to a Python int."""
     try:
         return None if value is None else operator.index(value)
     except TypeError:

@@ -213,7 +213,7 @@ class Pipeline(PipelineOldNames):
         return self._plan is not None or self._executor is not None
 
     def build(self) -> None:
-        """Trace and plan the graph, open the readers and sources, and start the threads.
+        """Trace (record) and plan the graph, open the readers and sources, and start the threads.
 
         If the pipeline is already built, the method does nothing. If a reader has ``lazy_init=True`` and the pipeline
         has no argument ``checkpoint``, the readers are opened and the threads are started when the first batch is
@@ -434,10 +434,7 @@ class Pipeline(PipelineOldNames):
     def collect(self, taken: int) -> tuple[object, tuple[TensorList, ...] | Exception] | None:
         """Wait for the batch with index `taken`. Return its tag, and its outputs or the error that it raised.
 
-        The result is None if no batch is in flight.
-
-        Args:
-            taken: Number of batches that the caller has received so far, as in `share_next`.
+        The result is None if no batch is in flight. `taken` has the same meaning as in `share_next`.
         """
         running = self._running
         before = running.taken

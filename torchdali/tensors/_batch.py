@@ -588,7 +588,6 @@ def _exporting(objects: Sequence[Any]) -> list[Any]:
 
 
 def _sample_index(i: Any) -> int:
-    """Convert an index to an int; raise TypeError if it isn't an integer."""
     if not isinstance(i, int | np.integer):
         raise TypeError(f"the index of a sample must be an int, got a {type(i).__name__}")
     return int(i)

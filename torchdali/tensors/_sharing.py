@@ -29,7 +29,6 @@ def _tensors(batch: TensorList) -> list[torch.Tensor]:
 
 
 def _extent(tensor: torch.Tensor) -> tuple[int, int]:
-    """Return the address of a tensor's first element, and the address after its last."""
     low = tensor.data_ptr()
     last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
     return low, low + (last + 1) * tensor.itemsize

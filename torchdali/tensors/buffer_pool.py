@@ -133,7 +133,6 @@ class BufferPool:
         return None
 
     def _make_block(self, size: int) -> Bytes:
-        """Create a block."""
         return torch.empty(size, dtype=torch.uint8, pin_memory=self._pinned).numpy()
 
     def _drop_block(self, blocks: list[Bytes]) -> None:
@@ -142,7 +141,7 @@ class BufferPool:
     def _collect(self) -> None:
         """Move the blocks of deleted tensors to the free blocks. The caller must hold the lock."""
         while self._returned:
-            # The caller's lock prevents that two threads remove the same block.
+            # The caller holds the lock, so two threads can't remove the same block.
             loan = self._returned.popleft()
             self._free.blocks.append(self._lent.pop(id(loan)).block)
         self._drop(max(0, len(self._free.blocks) - _KEEP))

@@ -141,12 +141,7 @@ def _wraps_own(function: types.FunctionType) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
-    """Rewrite the code of a function; return None if its source isn't available, or if it is already rewritten.
-
-    Args:
-        code: Code of the function.
-        class_name: Name of the class around the function; "" without a class.
-    """
+    """Rewrite the code of a function; return None if its source isn't available, or if it is already rewritten."""
     if RUNTIME in code.co_freevars:
         return None
     try:
@@ -192,7 +187,6 @@ def _class_around(name: str) -> str:
 
 
 def _definition(code: types.CodeType) -> ast.FunctionDef | None:
-    """Return the syntax tree of a function."""
     lines, first = inspect.getsourcelines(code)
     tree = ast.parse(textwrap.dedent("".join(lines)))
     ast.increment_lineno(tree, first - 1)

@@ -20,12 +20,7 @@ _VALUES = f"{RUNTIME}values"  # must differ from the user's names in the same fu
 
 
 def rewrite(definition: ast.FunctionDef, class_name: str = "", unset: frozenset[str] = frozenset()) -> None:
-    """Rewrite a function in place.
-
-    Args:
-        class_name: Name of the class around the function, for private names; "" without a class.
-        unset: Variables of outer functions that may be undefined.
-    """
+    """Rewrite a function in place. `unset` contains variables of outer functions that may be undefined."""
     _Rewriter(class_name, unset).function(definition)
 
 
@@ -355,7 +350,6 @@ _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def _declared_names(statements: Sequence[ast.stmt], *kinds: type[ast.Global | ast.Nonlocal]) -> list[str]:
-    """Return the names that statements declare as global or nonlocal."""
     return [name for n in _own(statements) if isinstance(n, kinds) for name in n.names]
 
 
@@ -373,7 +367,6 @@ def _always_returns(statements: Sequence[ast.stmt]) -> bool:
 
 
 def _targets(statements: Sequence[ast.stmt]) -> list[str]:
-    """Return the names of the variables that statements set, sorted."""
     names = set()
     comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
     local = {

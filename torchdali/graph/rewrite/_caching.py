@@ -67,7 +67,6 @@ def cut_at_caches(graph: Graph, keeping: Keeping) -> Graph:
 
 
 def _replacement(cache: Node, origin: Node, kept: CachedSamples, before: Graph) -> Node:
-    """Create the reader that replaces a cache."""
     metadata = origin.operator.metadata
     name = "_cached_with_labels" if metadata else "_cached"
     constants = {k: v for k, v in origin.constants.items() if k in _OPTIONS}
@@ -121,11 +120,7 @@ def _in_order(nodes: list[Node], kept: Graph, instead: Mapping[Node, Node]) -> l
 
 
 def _reader_of(before: Graph, cache: Node) -> Node:
-    """Return the reader before a cache.
-
-    Raises:
-        RuntimeError: The cache doesn't have exactly one reader, or an operator isn't allowed before a cache.
-    """
+    """Return the only reader before a cache. Raise RuntimeError if an operator isn't allowed before a cache."""
     if cache.scope:
         raise _refuse(cache, cache, "is in a branch of an `if`: move it before the `if`")
     readers = []

@@ -71,11 +71,7 @@ def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequen
 def _follow(node: Node, chain: Sequence[Node], before: ImageOptions, exact: bool) -> ImageOptions | None:
     """Return the options of a chain after adding a node; None if the node can't be added.
 
-    Args:
-        node: The node.
-        chain: The nodes before `node`.
-        before: The options of these nodes.
-        exact: See `fuse_decoding`.
+    `before` has the options before adding the node.
     """
     edit = _edit(node)
     options = None if edit is None or before.output is not None else edit.options(before)
@@ -101,7 +97,6 @@ def _edit(node: Node) -> Edit | None:
 
 
 def _join_chain(chain: Sequence[Node], new: dict[DataNode, DataNode], scaled: bool) -> Node:
-    """Create the node of the new graph that does the work of a chain."""
     first, last = chain[0], chain[-1]
     values: dict[str, DataNode] = {}
     parts = tuple(ChainPart(node.operator.name, dict(node.constants), _add_values(values, node)) for node in chain)
