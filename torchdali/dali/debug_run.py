@@ -286,7 +286,7 @@ class DebugRun(Executor):
             with self.device_stream.context():
                 results = run_step(batch, node, self.device_stream, self._rng(node))
         batch.values.update(zip(node.outputs, results, strict=True))
-        if node.operator.kind != "source":  # `_draw_source` and `Executor._prepare` time the sources
+        if node.operator.kind != "source":  # `_draw_source` and `Executor._prepare` measure sources
             same = self._nodes.setdefault((node.name, node.operator), node)
             self.profile.step(same, started, batch.draw.size, batch.draw.index)
 
@@ -323,7 +323,7 @@ class DebugRun(Executor):
         super()._draw(batch, replicas)
 
     def _draw_reader(self, node: Node, reader: ReaderState) -> None:
-        """Choose the records of a reader's first batch, and start to read them. `_draw` does so for later batches."""
+        """Choose the records of a reader's first batch, and start to read the records."""
         batch, size = self._batch, self.settings.batch_size
         self._check_size(f"Operator {node.title!r}", size)
         label = self._labels[node] = str(len(self._labels))
@@ -338,7 +338,7 @@ class DebugRun(Executor):
             raise _Restart
 
     def _draw_source(self, node: Node, source: BatchSource) -> None:
-        """Get the first batch of a source. `_draw` gets all later batches."""
+        """Get the first batch of a source."""
         batch, size, started = self._batch, self.settings.batch_size, time.perf_counter()
         prepared = source.prepare(size, self._opened)
         others, self._labels[node] = batch.spare, str(len(self._labels))

@@ -91,7 +91,7 @@ class AcceleratedIterator(CountingIterator):
         return self._requests[-1][1] + 1 if self._requests else self.progress.batches
 
     def _draw_ahead(self, number: int) -> None:
-        """Draw indices as far ahead as PyTorch's iterators do when they wait for batch `number`.
+        """Draw the indices that PyTorch's iterators draw before they wait for the batch with this number.
 
         If the program can't observe a difference, draw the indices of all batches that the engine prepares ahead.
         """
@@ -164,10 +164,10 @@ class AcceleratedIterator(CountingIterator):
         return data
 
     def _answer(self, indices: Any, number: int) -> Any:
-        """Return a batch, or the error that the batch itself causes.
+        """Return a batch, or the error that two attempts have raised.
 
-        If the first attempt raises an error, a new engine tries again. If the second attempt has another result, the
-        first error came from outside, for example from a signal handler, and is raised.
+        If the first attempt raises an error, a new engine tries again. If the second attempt succeeds or raises a
+        different error, the first error came from outside, for example from a signal handler, and is raised.
         """
         try:
             return self._make(indices, number)

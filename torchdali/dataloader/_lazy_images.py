@@ -293,7 +293,7 @@ class Deferred:
 
 
 class JpegData:
-    """A JPEG file in memory. Single regions of the image can be decoded.
+    """A JPEG file in memory. A region of the image can be decoded without the rest.
 
     Attributes:
         size: Height and width.

@@ -197,12 +197,12 @@ class EpochCounter:
         self.delivered += 1
 
     def start_of(self, epoch: int) -> State:
-        """Return the position at the start of an epoch, to be merged into a state."""
+        """Return the fields of `state` that describe the position, for the start of an epoch."""
         return {"epoch": epoch, "delivered": 0, "carried": [0] * self.shards.count, "rest": {}}
 
     @property
     def counts(self) -> list[int] | None:
-        """Number of samples to deliver from the last counted batch, one number per pipeline; None for all samples."""
+        """Number of samples to deliver from the last delivered batch, one number per pipeline; None for all samples."""
         return self.counts_of(self.delivered - 1)
 
     def counts_of(self, number: int) -> list[int] | None:
@@ -238,8 +238,8 @@ class EpochCounter:
         """Return the position as a dict that JSON can store.
 
         Args:
-            undelivered: Number of counted batches that the iterator has not delivered yet. The state doesn't include
-                these batches.
+            undelivered: Number of batches that `delivered` counts, but that the user has not received yet. In the
+                state, these batches aren't delivered.
         """
         return {
             "epoch": self.epoch,

@@ -383,7 +383,7 @@ class BaseIterator(IteratorOldNames):
             self._restart(pipe)
         following = copy.copy(self._epochs)
         following.next_epoch()
-        self._epochs, self._over = following, False  # one statement, so that an interrupt can't separate them
+        self._epochs, self._over = following, False  # one statement, so that an interrupt can't change only one
         self._mark_start()
 
     def _drop(self) -> None:

@@ -101,7 +101,7 @@ class OperationEngine:
         return finish
 
     def give_back(self, runners: dict[Any, StructureRunner]) -> None:
-        """Cache runners for the next caller of `begin`; all their batches must be finished."""
+        """Cache runners for the next caller of `begin`. All batches of the runners must be finished."""
         while runners:
             key, runner = runners.popitem()
             self._put((key,), runner)
@@ -195,7 +195,7 @@ def _works(
 def _divide(operations: Sequence[Operation]) -> dict[tuple[int, torch.device | None], list[Operation]]:
     """Group operations by batch size and accelerator.
 
-    CPU operations join the group of an accelerator that has the same batch size.
+    A CPU operation joins the group of an accelerator if both have the same batch size.
     """
     groups: dict[tuple[int, torch.device | None], list[Operation]] = {}
     accelerators = {o.size: to_torch_device(o.device) for o in reversed(operations) if o.device.device_id is not None}

@@ -89,7 +89,7 @@ class CallForm:
         result: Any,
         nodes: Collection[Node],
     ) -> CallForm | None:
-        """Return the form of a call; None if an operand is neither a plain value nor a value of ``nodes``."""
+        """Return the form of a call; None if an operand is neither a plain value nor an output of ``nodes``."""
         values = (*inputs, *arguments.values())
         kinds, operands = tuple(map(type, values)), list[Any]()
         for value, kind in zip(values, kinds, strict=True):

@@ -21,7 +21,7 @@ _of_node: weakref.WeakKeyDictionary[Node, weakref.ref[Operation]] = weakref.Weak
 
 
 def operation_of(node: Node) -> Operation | None:
-    """Return the operation of a node, or None for an auxiliary node of another operation."""
+    """Return the operation of a node, or None for a node without an operation, such as a constant."""
     reference = _of_node.get(node)
     return None if reference is None else reference()
 
@@ -96,7 +96,7 @@ class Operation:
         self.captured = False
         self.future: StartedComputation | None = None
         self.needs = () if results is not None else _before(node)
-        # Results that are still referenced, by identity. An evaluation returns only these results.
+        # Results that are still referenced, by their `id`. An evaluation returns only these results.
         self.handles: weakref.WeakValueDictionary[int, OperationResult] = weakref.WeakValueDictionary()
         self.claim(node)
 

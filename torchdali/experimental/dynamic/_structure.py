@@ -145,7 +145,7 @@ class StructureRunner:
 
         Args:
             tag: An object that identifies the batch; pass it to `finish`.
-            values: Values of the input edges; kernels on the current stream may still be writing them.
+            values: Values of the input edges. Kernels on the current stream may still be writing the values.
             records: The batch's records, for each reader.
             keys: Key of the random numbers, for each random operator.
         """
