@@ -78,8 +78,8 @@ def VarLenFeature(*arguments: Any) -> Feature:
     Args:
         partial_shape: Shape of a single value, for example ``[4]`` for boxes; ``[]`` by default.
         dtype: `int64` or `float32`. `string` is accepted, but a record that has the feature then raises an error.
-        default_value: Must match `dtype`, but has no effect: for records without the feature, the reader returns an
-            empty tensor.
+        default_value: Must match `dtype`. For records without the feature, the output is an empty tensor, or this
+            value if `dtype` is `string`.
 
     Raises:
         TypeError: The number of arguments is wrong, `partial_shape` is not a sequence, or `dtype` is not a feature

@@ -52,7 +52,7 @@ def decode_ffmpeg(encoded: Array, dtype: np.dtype[Any], purpose: str) -> tuple[A
 def _frames(av: Any, container: Any, size: int) -> Iterator[Any]:
     """Yield the decoded frames of a container's main audio stream: at least one, all with the same format.
 
-    If the last packet is truncated, it is skipped, unless the container's index lists it.
+    A truncated last packet is skipped, unless the container's index lists the packet.
 
     Raises:
         Exception: An error of `media_errors`. If the file lacks packets that the container's index lists, this is also

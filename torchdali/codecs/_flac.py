@@ -2,7 +2,7 @@
 
 torchdali uses libsndfile, which is slower, for unusual files, and for all files if PyAV is not installed.
 
-In this module, "block" means a group of samples that is coded together. The standard, RFC 9639, calls it a frame.
+In this module, "block" means a group of samples that is coded together. The standard, RFC 9639, calls a block a frame.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Flac(NamedTuple):
         if self.frames:
             return (self.frames,)
         last = _last_block(self)
-        wholes = () if last is None else (last.begin, last.begin + last.samples)  # without the last block, and with it
+        wholes = () if last is None else (last.begin, last.begin + last.samples)
         return tuple(count for count in wholes if count)
 
 

@@ -2,7 +2,7 @@
 
 Decoders return the pixels of the file, ``(H, W, C)``, in the file's dtype and orientation, before any conversion. Each
 format is decoded by the fastest library whose results match DALI's and that survives damaged data. torchvision's PNG
-decoder is not used, because damaged pixel data makes it crash the process.
+decoder is not used, because the decoder crashes the process on damaged pixel data.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Format(NamedTuple):
         name: Name in `ImageHeader.format` and in error messages.
         endings: File extensions of this format; readers list files with these extensions.
         matches: Function that returns whether a file with these first 12 bytes has this format.
-        header: Function that reads size, channels and depth. For a damaged header, it raises ``ValueError``,
+        header: Function that reads size, channels and depth. For a damaged header, the function raises ``ValueError``,
             ``IndexError`` or ``struct.error``.
         decode: Function ``decode(data, view, header, output_type)`` that returns the pixels of the file. ``data`` is
             the encoded file as a tensor, ``view`` the same memory as a memoryview. For damaged data, any exception may
@@ -236,7 +236,7 @@ def _jpeg2000_samples(view: memoryview, header: ImageHeader, inks: int | None) -
 
 
 def _tiff(data: Tensor, view: memoryview, header: ImageHeader, output_type: str) -> Tensor:
-    from torchdali.codecs._tiff import Directory, decode_tiff  # imported late, because it imports Pillow
+    from torchdali.codecs._tiff import Directory, decode_tiff  # imported late, because the module imports Pillow
 
     return torch.from_numpy(decode_tiff(view, Directory(view)))
 
@@ -314,7 +314,7 @@ def _pillow(
     unpack: str | None = None,
     opaque: bool = False,
 ) -> Tensor:
-    """Decode with a Pillow plugin, called directly: without format detection, and without warnings about the size.
+    """Decode with a Pillow plugin. The direct call skips Pillow's format detection and warnings about the size.
 
     Args:
         header: Header of the file. The image's size in the header must match the size that Pillow reads.

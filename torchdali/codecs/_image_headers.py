@@ -1,7 +1,7 @@
 """Parse the headers of image files: size, channels, depth, orientation.
 
-All functions read a `memoryview` and allocate no memory for the image. So an absurd size in a header does no harm.
-Depths are bits per channel. Sizes refer to the stored image, before it is turned upright.
+All functions read a `memoryview` and allocate no memory for the image. Therefore, an absurd size in a header does
+no harm. Depths are bits per channel. Sizes refer to the stored image, before the image is turned upright.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ _EXIF = b"Exif\0\0"
 def jpeg_frame(view: memoryview) -> tuple[int, int, int, int, bool, int]:
     """Read a JPEG's markers up to the frame header.
 
-    This function runs before every JPEG is decoded; it takes one or two microseconds for a typical file.
+    This function runs before every JPEG is decoded, and takes one or two microseconds for a typical file.
 
     Returns:
         Height, width, number of components, offset of the EXIF block (0 without EXIF), whether there is an Adobe
@@ -405,7 +405,7 @@ def pnm_fields(view: memoryview) -> tuple[int, int, int, int]:
 
 
 def tiff_header(view: memoryview) -> ImageHeader:
-    from torchdali.codecs._tiff import Directory  # imported late, because it imports Pillow
+    from torchdali.codecs._tiff import Directory  # imported late, because the module imports Pillow
 
     directory = Directory(view)
     width, height = directory.tile

@@ -1,6 +1,6 @@
 """Apply the eight EXIF orientations to pixels and to windows (rectangles of an image).
 
-To turn a stored image upright, it is transposed (orientations 5 to 8), and then flipped.
+To turn a stored image upright, this module transposes the image (only orientations 5 to 8), and then flips the image.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Correct MP3 files whose headers do not state the length.
 
-In this module, "block" means a group of samples that is coded together; the standards call it a frame. Libraries
+In this module, "block" means a group of samples that is coded together; the standards call a block a frame. Libraries
 estimate the length of these files from the size of the first block, and decode no more than this length. They also stop
 at tags between or after blocks.
 

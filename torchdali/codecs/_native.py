@@ -58,7 +58,7 @@ _SMALL_ROOM = 1 << 17  # bytes reserved per file if the files are small
 
 
 class _Memory(threading.local):
-    """A thread's buffer for files: the content is valid until the thread reads the next files."""
+    """A thread's buffer for files. The content is valid until the thread reads the next files."""
 
     files = np.empty(0, np.uint8)
     address = 0
@@ -273,7 +273,7 @@ def lots_of(share: float) -> int:
 
 
 class WindowChoice(ctypes.Structure):
-    """The choice of each image's window (the region to decode): the whole image, a passed or a random window.
+    """How the window (the region to decode) of each image is chosen: whole image, passed window or random window.
 
     See `kernels.random_window.random_window` for the fields `attempts`, `area` and `ratio`; `log_ratio` has the
     logarithms of `ratio`.
@@ -412,7 +412,7 @@ def run_programs(
     Args:
         sources: Files or pixels; None for images to skip.
         programs: One program per source, all with the same options object; None for images to skip.
-        out: Memory ``(N, ...)``. An image's result is written to `out` if it has the shape ``(...)``.
+        out: Memory ``(N, ...)``. An image's result is written to `out` if the result has the shape ``(...)``.
         room: Memory for results of other shapes; unused if its item size differs from the results' item size.
 
     Returns:

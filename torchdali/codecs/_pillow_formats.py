@@ -47,7 +47,7 @@ def decode_by_pillow(view: memoryview, header: ImageHeader) -> Array:
     """Decode to ``(H, W)`` or ``(H, W, C)``.
 
     Raises:
-        ValueError: The image differs from its header, or Pillow does not support the format.
+        ValueError: The image contradicts the header, or Pillow does not support the format.
     """
     image = _open(view)
     if image is None:

@@ -110,7 +110,7 @@ _Fields = list[tuple[int, bytes]]  # offset and correct value of each header fie
 def _riff(encoded: Array) -> _Fields:
     """Correct the length of a RIFF file's samples.
 
-    The length is wrong if it is 0 as a placeholder, or reaches beyond the end of the file.
+    The length is wrong if the header has the placeholder 0, or if the samples would reach beyond the end of the file.
     """
     at = _find(encoded, b"data")
     if at is None or (end := _end(encoded, at)) == at + _read_count(encoded, at):

@@ -28,7 +28,7 @@ from torchdali.kernels.memory import Array
 __all__ = ["Directory", "decode_tiff"]
 
 
-# `struct` formats by TIFF field type: bytes, shorts, longs, fractions, signed numbers, 64-bit numbers.
+# `struct` format of each TIFF field type: bytes, shorts, longs, fractions, signed numbers, 64-bit numbers.
 _KINDS = {1: "B", 3: "H", 4: "I", 5: "Q", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q"}
 
 # `_NEEDED`: tags that decoding needs. `_LISTS`: tags with several values. `_SHORTS`: tags whose values are shorts.

@@ -4,9 +4,9 @@ nvImageCodec is used if it is installed (extra ``nvimgcodec``). The environment 
 nvJPEG instead, which the native library calls. With the value ``1``, the nvJPEG library is searched for in the folders
 of torchvision and CUDA; another value must be the library's path.
 
-The pixels of an H100's engine differ from libjpeg's by at most one level. Hybrid decoders, which begin on the CPU, are
-not used: their pixels differ by three levels, and they need as much CPU time as libjpeg. If an engine rejects an image
-or fails, the caller decodes the image on the CPU.
+The pixels of an H100's engine differ from libjpeg's pixels by at most one level. Hybrid decoders, which begin on the
+CPU, are not used, because their pixels differ by three levels, and because hybrid decoders need as much CPU time as
+libjpeg. If an engine rejects an image or fails, the caller decodes the image on the CPU.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class EngineWork(NamedTuple):
         images: Maximum number of images in a batch.
         states: Number of batches that are decoded at the same time.
         fancy: If True, upsample chroma smoothly; if False, repeat chroma samples.
-        threads: Number of CPU threads; the engine may use some of them.
+        threads: Number of CPU threads; the engine may use some of these threads.
         sides: Height and width of the images for which memory is allocated in advance.
     """
 

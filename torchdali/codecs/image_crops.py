@@ -2,7 +2,7 @@
 
 A sequential JPEG is decoded only up to the last row that the window needs. A JPEG can also be decoded at a half, a
 quarter or an eighth of its size, in a fraction of the time. Images are decoded into a buffer that the thread reuses,
-and only the window is copied to new memory: allocating tens of megabytes takes as long as filling them.
+and only the window is copied to new memory, because allocating tens of megabytes takes as long as filling the memory.
 
 simplejpeg (extra ``image``) supports both methods. Pillow supports only reduced sizes. Images of other formats are
 decoded completely.

@@ -1,7 +1,7 @@
 """Decode images from encoded bytes to pixels, with the results of DALI's image decoders.
 
 Encoded images are one-dimensional uint8 tensors on the CPU; pixels are ``(H, W, C)``. All functions are thread-safe.
-For damaged images, they raise `DecodeError` with a message of one line.
+For damaged images, the functions raise `DecodeError` with a message of one line.
 """
 
 from __future__ import annotations

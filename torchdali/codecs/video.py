@@ -173,7 +173,7 @@ class _VideoStream:
     """Decodes a stream from its container's current position.
 
     Attributes:
-        target_time: Skip frames before this time stamp if no other frame refers to them.
+        target_time: Time stamp. Frames before this time are skipped if no other frame refers to these frames.
     """
 
     def __init__(self, av: Any, container: Any, stream: Any) -> None:
@@ -181,7 +181,7 @@ class _VideoStream:
         self.target_time: float = -math.inf
 
     def frames(self) -> Iterator[tuple[Any, bool]]:
-        """Yield each frame, and whether it is intact.
+        """Yield each frame, and whether the frame is intact.
 
         A frame isn't intact if FFmpeg marks it as corrupt, or if it is between damage and the next keyframe.
         """
@@ -242,7 +242,7 @@ def _stream(container: Any, source: str | Tensor) -> Any:
 
 
 class VideoDecoder:
-    """An open video; only one thread at a time may use it.
+    """An open video. Only one thread at a time may use the decoder.
 
     Args:
         source: Path of the file, or its content ``(n,)`` uint8.
@@ -287,7 +287,7 @@ class VideoDecoder:
             check_frame(self._index.width, self._index.height, source)
 
     def _list_frames(self) -> VideoIndex:
-        """Build the index, and keep the file open: opening a file takes as long as decoding several frames."""
+        """Build the index, and keep the file open, because opening takes as long as decoding several frames."""
         self._open()
         index = _index_of_packets(self._av, self._container, self._source)
         return index if index is not None else _index_of_frames(self._av, self._source)

@@ -243,7 +243,7 @@ def _ranges(starts: Sequence[int], count: int) -> list[tuple[int, int, int]]:
 def _plan(source: SampleSource, target: _ShardFolder, options: PackOptions) -> list[int]:
     """Return the first sample of each shard.
 
-    Use an earlier run's plan if there is one; otherwise make a plan and store it.
+    If an earlier run has stored a plan, use this plan. Otherwise, make and store a plan.
     """
     path = target.at(_PLAN)
     form = {"source": _digest(source), "options": asdict(options)}

@@ -51,7 +51,7 @@ class _ImageStatistics(NamedTuple):
 
 @dataclass(frozen=True)
 class Statistics:
-    """Result of `statistics`; `str` formats it as a table.
+    """Result of `statistics`; `str` formats the result as a table.
 
     Attributes:
         root: The folder.

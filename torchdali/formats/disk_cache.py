@@ -19,8 +19,8 @@ from torchdali.formats.shared_folder import FileLock, open_folder, open_own, rea
 __all__ = ["DiskCache"]
 
 _FULL = 0.9  # old entries are removed until this share of the maximum size is in use
-_PATIENCE, _PAUSE = 30.0, 0.01  # seconds: maximum wait for another process's download, and pause between attempts
-_NAME = 64  # number of characters of a file name, which is a digest
+_PATIENCE, _PAUSE = 30.0, 0.01  # seconds that a process waits for another process's download, and between two attempts
+_NAME = 64  # number of characters of a file name (a SHA-256 digest)
 _CHUNK = 1 << 16  # number of bytes that one checksum covers
 _SUM = struct.Struct("<I")
 _TOTAL = struct.Struct("<QI")  # size of all strings in bytes, and a checksum of that number
@@ -38,7 +38,7 @@ class DiskCache:
     folder are not touched.
 
     Args:
-        folder: Path of the folder; created if it does not exist, accessible only to its owner.
+        folder: Path of the folder. A missing folder is created and is accessible only to its owner.
         size: Maximum size of all strings in bytes.
 
     Attributes:
@@ -249,7 +249,7 @@ def _sum(chunk: memoryview, name: str, size: int, number: int) -> bytes:
 
 
 def _verify_checksums(descriptor: int, name: str, start: int, count: int | None) -> bytes | None:
-    """Read a string or a part of it, and verify the checksums; return None if the string is damaged."""
+    """Read and verify a string or a part of a string; return None if the string is damaged."""
     sealed, step = os.fstat(descriptor).st_size, _CHUNK + _SUM.size
     size = sealed - -(-sealed // step) * _SUM.size
     if size < 0 or _sealed_size(size) != sealed:

@@ -25,7 +25,7 @@ Field = tuple[int, int, int, int]
 
 
 def varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
-    """Read a number of variable length; return the number, and the position after it.
+    """Read a number of variable length; return the number, and the position after the number.
 
     Raises:
         ValueError: The number does not end before ``end``, or has too many bytes.

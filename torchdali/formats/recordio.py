@@ -2,8 +2,8 @@
 
 A record is stored in one or several chunks. A chunk consists of a magic number, a 32-bit word with the chunk's position
 in the record (3 bits) and its length (29 bits), and the content, padded to a multiple of four bytes. An image record
-starts with ``flag, label, id, id2``. If ``flag`` is not 0, it is the number of labels that follow, and ``label`` is
-unused. https://mxnet.apache.org/versions/1.9.1/api/architecture/note_data_loading
+starts with ``flag, label, id, id2``. If ``flag`` is not 0, ``flag`` labels follow, and ``label`` is unused.
+https://mxnet.apache.org/versions/1.9.1/api/architecture/note_data_loading
 """
 
 from __future__ import annotations

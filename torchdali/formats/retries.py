@@ -79,7 +79,7 @@ def repeat(
 
 
 class Hedge:
-    """Sends a request again, over another connection, if it takes much longer than usual.
+    """Sends a request again, over another connection, if the request takes much longer than usual.
 
     The first successful response is used.
 

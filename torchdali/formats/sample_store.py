@@ -1,9 +1,9 @@
 """A store that maps keys to tensors, in memory or on disk, shared by threads and processes.
 
 A store has two files. The *data* file has the samples, one after another; a sample is the tensors of one key. The
-*index* file has one entry per sample, with its key, offset, size and checksum. A sample is written before its entry,
-under a lock, and the data ends where the last entry's sample ends. So a process that is killed while it writes leaves
-only unused bytes after the data's end, and the next sample overwrites these bytes.
+*index* file has one entry per sample, with the sample's key, offset, size and checksum. A process that holds the lock
+writes a sample first, and then the sample's entry. Bytes of the data file that no entry refers to are unused. If a
+process is killed while writing a sample, the incomplete sample has no entry, and the next sample overwrites its bytes.
 
 Files are not trusted: a sample counts as missing if its entry refers to bytes after the end of the data file, or if its
 bytes do not represent tensors.
@@ -226,7 +226,7 @@ class SampleStore:
 class MemoryStore(SampleStore):
     """A store in memory that child processes share. The memory is freed when the last of these processes ends.
 
-    Callers must not write to the tensors that `get` returns: they are views of the store's memory.
+    Callers must not write to the tensors that `get` returns, because the tensors are views of the store's memory.
 
     Args:
         limit: Maximum size of the data in bytes.

@@ -14,7 +14,7 @@ from torchdali.formats.shared_folder import FileLock, close_on_error
 __all__ = ["DescriptorPlace", "SharedCounts", "anonymous_descriptor", "open_shared", "share"]
 
 _ROWS = 1024
-_NUMBERS = 8  # numbers per row: the id of a process, then its counts; a row fills a cache line
+_NUMBERS = 8  # numbers per row: the id of a process, and the process's counts; a row fills a cache line
 _SIZE = _ROWS * _NUMBERS * 8
 DescriptorPlace = tuple[str, str]
 """The path of a link in ``/proc`` to an unnamed file, and the target that this link must have.
@@ -82,8 +82,8 @@ class SharedCounts:
 def anonymous_descriptor(size: int) -> int:
     """Create an unnamed file of `size` bytes; return its descriptor.
 
-    The file is in memory if the system supports this; otherwise it is in the folder for temporary files. Pages that are
-    never written use no memory.
+    The file is in memory if the system supports unnamed files in memory; otherwise, the file is in the folder for
+    temporary files. Pages that are never written use no memory.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(f"torchdali-{secrets.token_hex(8)}")

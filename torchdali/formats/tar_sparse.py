@@ -106,7 +106,7 @@ def sparse_of_records(storage: ByteStorage, records: Records, data: int, length:
     """Read the map of a file with a pax header.
 
     The versions 0.0, 0.1 and 1.0 of GNU tar's sparse format are supported. In version 1.0, the map is at the start of
-    the file's content; in the other versions, it is in the pax header.
+    the file's content; in the other versions, the map is in the pax header.
 
     Args:
         data: Offset of the file's content.

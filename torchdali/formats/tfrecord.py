@@ -154,11 +154,11 @@ class FeatureValue:
         return [(b, e) for n, kind, b, e in fields(data, at, end) if n == 1 and kind == BYTES]
 
     def floats(self) -> npt.NDArray[np.float32]:
-        """Return the float32 values; they may be stored packed or one by one."""
+        """Return the float32 values, which may be stored packed or one by one."""
         return read_floats(self._data, self._numbers())
 
     def integers(self) -> list[int]:
-        """Return the int64 values; they may be stored packed or one by one."""
+        """Return the int64 values, which may be stored packed or one by one."""
         return read_integers(self._data, self._numbers())
 
     def _numbers(self) -> list[Field]:

@@ -1,4 +1,4 @@
-"""URLs: tell them from paths, hide their secrets in messages, and limit the size of responses."""
+"""Distinguish URLs from paths, hide the secrets of URLs in messages, and limit the size of responses."""
 
 from __future__ import annotations
 

@@ -214,8 +214,8 @@ class RankShard(NamedTuple):
 
     Attributes:
         records: The records, in order.
-        length: Number of samples that the rank delivers, before its last batch is filled up. With ``pad_last_batch``,
-            the number is the same for all ranks; otherwise it is ``len(records)``.
+        length: Number of samples that the rank delivers, before the last batch is filled up. With ``pad_last_batch``,
+            this number is the same for all ranks. Without ``pad_last_batch``, the number is ``len(records)``.
         filler: Index of the record that padding repeats.
     """
 

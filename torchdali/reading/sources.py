@@ -1,4 +1,4 @@
-"""The interface of sources: objects other than readers that provide batches to a pipeline.
+"""The interface of sources, the objects other than readers that provide batches to a pipeline.
 
 The user's thread calls the pipeline's methods. The scheduler thread, which belongs to the pipeline, starts the batches.
 """
@@ -36,7 +36,7 @@ class SourceWorkers(Protocol):
     seed: int
 
     def submit(self, request: Any) -> Future[WorkResult]:
-        """Queue a request; a worker process calls the source's `work` with it."""
+        """Queue a request. A worker process calls the source's function `work` with the request."""
 
     def close(self) -> None:
         """Stop the processes."""

@@ -68,7 +68,7 @@ class TracedDraws:
         before, others = self._states, self._others
         self.pass_over()
         if self._others != others:
-            return  # other threads ran meanwhile, for example to read a dataset; they may have drawn the numbers
+            return  # other threads ran since the last call, and may have drawn the numbers
         for name, state in self._states.items():
             if state != before[name] and not _is_seeded(name, state, before[name]):
                 warn(

@@ -85,7 +85,7 @@ def _check_iterable(arguments: Mapping[str, Any]) -> None:
             "object, pass that function instead as `source`."
         )
     if is_factory(source):
-        inspect.signature(source).bind()  # TypeError if it needs arguments
+        inspect.signature(source).bind()  # raises TypeError if the source needs arguments
     if arguments["parallel"] and not arguments["batch"]:
         kind = "a generator function" if inspect.isgeneratorfunction(source) else "an iterable"
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Find the videos that a reader's arguments select, and divide them into clips."""
+"""Find the videos that a reader's arguments select, and divide the videos into clips."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ def parse_records(
 ) -> T | list[Any]:
     """Return the records of a container, from its index or from a scan.
 
-    If an index doesn't exist, it is created, unless its path is a URL.
+    If the index doesn't exist, create the index, unless its path is a URL.
 
     Args:
         parse: Function that parses an index. Its arguments are the index's text, the index's path and the container.

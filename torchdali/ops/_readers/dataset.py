@@ -320,7 +320,7 @@ class PythonDataset:
         return len(self._source)
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> list[Read]:
-        """Start to read records; return one function per record, which waits for the record's values."""
+        """Start to read records; return one function per record that waits for the record's values."""
         size, reads = max(1, self._size_of_part(len(records))), list[Read]()
         for start in range(0, len(records), size):
             subset = list(records[start : start + size])
@@ -332,8 +332,8 @@ class PythonDataset:
         together = _reads_several(self._source.users_dataset)
         if self._processes is None:
             return count if together else 1
-        # The first record of a `__getitems__` call determines the seed of the whole call. So the number of records per
-        # call must not depend on the number of workers.
+        # The first record of a `__getitems__` call determines the seed of the whole call. Therefore, the number of
+        # records per call must not depend on the number of workers.
         return _SEVERAL if together else -(-count // (_PARTS * self._workers))
 
     def _submit(self, records: list[int], epochs: list[int]) -> Future[Any]:
@@ -414,8 +414,8 @@ def dataset(
         columns: Keys of the dictionaries to return, in this order; by default, all keys. ``"objects.bbox"`` is the key
             ``bbox`` of the nested dictionary ``objects``.
         layouts: Layouts of the outputs.
-        workers: Number of worker processes that read. ``py_start_method`` determines whether they are forked, or
-            receive the dataset pickled.
+        workers: Number of worker processes that read. ``py_start_method`` determines whether these processes
+            are forked, or receive the pickled dataset.
         pure: True if samples depend only on the index and on `torchdali.Shared` values. Then, the pipeline's worker
             processes may read from copies of the dataset. If False, these processes don't read.
 

@@ -187,7 +187,7 @@ def read_whole(
         direct: If ``mapped`` is False, bypass the system's file cache.
 
     Raises:
-        RuntimeError: The file cannot be read, or it is empty and ``mapped`` is True.
+        RuntimeError: The file cannot be read, or the file is empty and ``mapped`` is True.
     """
     if remote is None or not is_url(path):
         return read_file(path, mapped=mapped, direct=direct)

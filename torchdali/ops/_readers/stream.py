@@ -66,7 +66,7 @@ class IterableStyle:
         return self._begun[0]
 
     def set_epoch(self, number: int) -> None:
-        """Call the stream's `set_epoch`, if it has this method.
+        """Call the stream's method `set_epoch`, if the stream has this method.
 
         Args:
             number: Number of the next pass over the stream, from 0.
@@ -283,8 +283,7 @@ def stream(
     ``set_epoch(n)`` is called before each pass over the stream, with n from 0.
 
     Args:
-        dataset: Iterable of samples: tuples, dictionaries or single values. All must have the structure of the first
-            sample.
+        dataset: Iterable of samples: tuples, dictionaries or single values. All samples must have the same structure.
         columns: Keys of the dictionaries to return, in this order; by default, all keys.
         layouts: Layouts of the outputs.
         epoch_size: Number of samples in an epoch on this rank; set it if all ranks need equally many batches. The

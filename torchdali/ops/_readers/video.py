@@ -151,7 +151,7 @@ def selection(
         labels: Labels, one per file of ``filenames``.
         sequence_length: Number of frames in a sequence.
         step: Number of frames from the start of a sequence to the start of the next sequence. If negative, a sequence
-            starts where the previous one ends.
+            starts where the previous sequence ends.
         stride: Number of frames from one frame of a sequence to the next.
     """
 

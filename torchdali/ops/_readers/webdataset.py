@@ -42,8 +42,8 @@ class WebDataset:
 
     Args:
         files: Index of each sample's archive.
-        places: Offset and size of each output's component, ``(N, outputs, 2)``; an offset of -1 for a missing
-            component.
+        places: Offset and size of each output's component, ``(N, outputs, 2)``. The offset of a missing
+            component is -1.
         names: File names of the components: all outputs of the first sample, then of the second sample, and so on.
     """
 
