@@ -124,8 +124,8 @@ def external_source(
         name: Name of the node, for `Pipeline.feed_input`. Can't be combined with ``num_outputs``.
         device: Device of the output, ``"cpu"`` (the default) or ``"gpu"``.
         layout: Layout of a sample, one letter per axis; or a list with one layout per output. Default: no layout.
-        dtype: Dtype that the data must have, like ``types.FLOAT``; or a list with one dtype per output. By default, any.
-        ndim: Number of axes that each sample must have; or a list with one number per output. By default, any number.
+        dtype: Dtype that the data must have, like ``types.FLOAT``; or a list with one dtype per output. Default: any.
+        ndim: Number of axes that each sample must have; or a list with one number per output. Default: any number.
         cuda_stream: Accepted without effect: the operator always waits for PyTorch's current CUDA stream.
         use_copy_kernel: Accepted without effect.
         blocking: Only without ``source``: True to wait for `Pipeline.feed_input` if no data was fed. By default, a run
