@@ -273,7 +273,7 @@ def lots_of(share: float) -> int:
 
 
 class WindowChoice(ctypes.Structure):
-    """How the window (the region to decode) of each image is chosen: whole image, passed window or random window.
+    """The choice of the window (the region to decode) of each image: whole image, passed window or random window.
 
     See `kernels.random_window.random_window` for the fields `attempts`, `area` and `ratio`; `log_ratio` has the
     logarithms of `ratio`.
