@@ -62,7 +62,7 @@ class Column(Sequence[Any]):
 
     @property
     def _array(self) -> npt.NDArray[Any] | None:
-        source = self._source  # read once, because another thread may replace it
+        source = self._source  # read once, because another thread may replace the attribute
         if isinstance(source, torch.Tensor):  # converted to an array at its first use
             source = self._source = source.detach().numpy()
         return source

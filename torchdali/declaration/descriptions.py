@@ -19,14 +19,14 @@ _WIDTH = 108
 def sections(doc: str) -> dict[str, str]:
     """Split a docstring at ``Args:``, ``Attributes:``, ``Returns:`` and ``Raises:``.
 
-    The text before them has the key ''.
+    In the result, the text before the first of these headings has the key ''.
     """
     first, *rest = re.split(r"^(Args|Attributes|Returns|Raises):\n", doc, flags=re.MULTILINE)
     return {"": first.strip()} | dict(zip(rest[::2], rest[1::2], strict=True))
 
 
 def descriptions(operator: Operator) -> dict[str, str]:
-    """Return a text for each input and argument of an operator, by name."""
+    """Return a dictionary that maps the name of each input and argument of an operator to its description."""
     own = _parse_arguments(sections(inspect.getdoc(operator.body) or "").get("Args", ""))
     seed = {"seed": "Seed of the random numbers; derived from the pipeline's seed by default."}
     return seed | _shared_docs(operator) | own

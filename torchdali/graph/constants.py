@@ -300,7 +300,7 @@ def as_node(value: Any) -> DataNode:
 
 
 def text_as_input(text: str) -> str:
-    """Return the error message for text that was passed as an operator's input. It suggests how to read a file."""
+    """Return the error message for text that was passed as an input. The message suggests how to read a file."""
     tracer = current()
     if tracer is not None and (why := of_a_dictionary(text, tracer.nodes)):
         return f"{text!r} is text, but operators process data{why}"

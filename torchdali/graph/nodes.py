@@ -2,8 +2,8 @@
 
 A node (`Node`) is one use of an operator. The user's function handles `DataNode` objects, which are the edges: the
 outputs of nodes. A `Tracer` collects nodes while a pipeline function runs; operators find the current tracer with
-`current`. Arithmetic on an edge also records a node. This module can't import the arithmetic operators, because
-operators import this module, so it finds them in the registry.
+`current`. Arithmetic on an edge also records a node. The arithmetic operators are in the registry. This module can't
+import the operators' modules, because these import this module.
 """
 
 from __future__ import annotations

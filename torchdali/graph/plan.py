@@ -212,7 +212,7 @@ def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
 def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[Node, tuple[int, StepKind]]:
     """Return a later slot (a pair of level and kind) for each node that copies data to the device.
 
-    If another node uses the copy, the copy gets the level of the first of these nodes. Otherwise it gets the level of
+    A copy that other nodes use gets the level of the first of these nodes. A copy that no node uses gets the level of
     the last step on the device. Without later slots, labels would be copied separately, before images are decoded.
     """
     steps = {n: level for n, (level, kind) in slots.items() if kind is StepKind.STEP}

@@ -1,4 +1,4 @@
-"""Pipelines: trace a function into a graph, plan it, execute it."""
+"""Pipelines: trace a function into a graph, plan the graph, and execute the plan."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def _is_of_unit_range(numbers: Any) -> bool:
 def _way_from_decoder(node: Node) -> list[Node] | None:
     """Return the nodes from the image decoder to a node; None without an image decoder.
 
-    The result is also None if an operator between them changes the range of the values.
+    The result is also None if an operator after the decoder changes the range of the values.
     """
     way: list[Node] = []
     while node.inputs and node.inputs[0] is not None and node.inputs[0].source is not None:

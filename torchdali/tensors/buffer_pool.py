@@ -100,7 +100,7 @@ class BufferPool:
         loan.block = block
         # The pool stores the weak reference, because Python calls the callback only if the reference still exists. The
         # callback runs in the thread that deletes the last tensor. This thread may already hold the pool's lock, so the
-        # callback takes no lock. It only appends to a deque, which is atomic.
+        # callback takes no lock. The callback only appends to a deque, which is atomic.
         self._lent[id(loan)] = loan
         memory = torch.from_numpy(lease)
         return (memory if lease.nbytes == size else memory[:size]).view(dtype).view(shape)

@@ -75,7 +75,7 @@ class _Rewriter(ast.NodeTransformer):
         definition.body[after_docstring:after_docstring] = [*starts, *self._first]
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Rewrite statements. If an ``if`` contains a return, the statements after it are moved into its branches."""
+        """Rewrite statements. If an ``if`` contains a return, its branches get the statements after the ``if``."""
         result: list[ast.stmt] = []
         for i, statement in enumerate(statements):
             if isinstance(statement, ast.If) and _returns([statement]):
@@ -137,7 +137,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def within(self, node: Any, word: str) -> Any:
-        """Rewrite the parts of a compound statement. An ``if`` inside it can't return from a branch."""
+        """Rewrite a compound statement. An ``if`` inside the statement can't return from a branch."""
         outer, self._inside = self._inside, self._inside or word
         self.generic_visit(node)
         self._inside = outer

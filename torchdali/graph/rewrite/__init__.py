@@ -1,8 +1,8 @@
 """Replace several operators of a graph by one equivalent operator.
 
 ================  ============================================================================
-`_decoding`       fuses decoders with the operators after them on the CPU, if the native
-                  library can run all of them in one call
+`_decoding`       fuses decoders with the operators after them on the CPU, if one call of the
+                  native library can run all these operators
 `_on_device`      fuses decoders with operators on a device, and resizes with crops
 `_identical`      merges operators that compute the same values
 `_caching`        replaces the nodes before `fn.cache` by a reader of the cached samples
