@@ -46,7 +46,7 @@ class Transform:
         return images.gpu() if self.device == "gpu" else images.cpu()
 
     def __call__(self, data_input: Any) -> Any:
-        """Raise an error. Use the transform in a `Compose`, or call the equivalent function of `functional`.
+        """Raise an error. Use the transform in a `Compose`; for eager processing, use the functions of `functional`.
 
         Raises:
             RuntimeError: always.
