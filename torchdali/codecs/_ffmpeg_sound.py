@@ -90,12 +90,9 @@ def _form(frame: Any) -> tuple[str, int, int]:
 
 
 def _check_gaps(frames: list[Any]) -> None:
-    """Check that no page of an Ogg file is missing.
+    """Raise ValueError if a page of an Ogg file is missing.
 
-    FFmpeg skips damaged pages; the positions in the other pages show the gap.
-
-    Raises:
-        ValueError: A page is missing.
+    FFmpeg skips damaged pages, but the positions in the other pages show the gap.
     """
     for frame, following in itertools.pairwise(frames):
         if None not in (frame.pts, following.pts) and following.pts > frame.pts + frame.samples:

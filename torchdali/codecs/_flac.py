@@ -178,7 +178,7 @@ _SIZES = {1: 192, **{code: 576 << code - 2 for code in range(2, 6)}, **{code: 25
 def _block(data: bytes, at: int, sound: Flac) -> _MetadataBlock | None:
     """Read the header of a block.
 
-    Return None if the header's checksum is wrong, or if the block's format differs from the format of the first block.
+    Return None if the header's checksum is wrong, or if the block's format differs from the first block's format.
     """
     head = data[at : at + 16].ljust(16, b"\0")
     if (head[2] ^ data[2]) & 0x0F or (head[3] ^ data[3]) & 0x0F:

@@ -224,7 +224,6 @@ def _read_all(
 
 @functools.lru_cache(maxsize=64)
 def _buffer(size: int) -> Any:
-    """Return the ctypes type of a buffer of `size` bytes."""
     return ctypes.c_char * size
 
 

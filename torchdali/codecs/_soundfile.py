@@ -84,7 +84,6 @@ def _read(file: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def _read_blocks(file: Any, dtype: np.dtype[Any], most: int) -> Array:
-    """Read up to `most` frames, in several calls if there are many."""
     blocks: list[Array] = []
     count, at_once = 0, max(_AT_ONCE // file.channels, 1)
     while not blocks or (count < most and len(blocks[-1])):

@@ -142,7 +142,6 @@ def _shorten(view: memoryview, frame: int, height: int, rows: int) -> tuple[memo
 
 
 def _with_height(view: memoryview, frame: int, rows: int) -> memoryview:
-    """Return a copy of a JPEG with another height in its header."""
     copy = memoryview(bytearray(view))
     copy[frame + 5], copy[frame + 6] = rows >> 8, rows & 255
     return copy

@@ -202,7 +202,6 @@ def _bounds(frames: int, rate: int, offset: float, duration: float) -> tuple[int
 def _decode(
     encoded: Array, sample_rate: float, downmix: bool, dtype: torch.dtype, quality: float
 ) -> tuple[Tensor, float]:
-    """Decode a file that is not plain WAV, or that must be mixed or resampled."""
     samples, rate = _finish(functools.partial(_samples, encoded), sample_rate, downmix, dtype, quality)
     return samples, sample_rate or float(rate)
 

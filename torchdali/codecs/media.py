@@ -91,10 +91,9 @@ _COUNTS = re.compile(rb"(?:stsz.{4}.{4}|trun.{4})(.{4})", re.DOTALL)
 
 
 def _check_counts(file: io.FileIO | io.BytesIO) -> None:
-    """Reject an MP4 file that claims more samples than it has bytes. FFmpeg would allocate memory for all samples.
+    """Raise ValueError if an MP4 file claims more samples than it has bytes.
 
-    Raises:
-        ValueError: The file claims too many samples.
+    FFmpeg would allocate memory for all samples.
     """
     size, at = file.seek(0, os.SEEK_END), 0
     while at + 8 <= size:

@@ -139,7 +139,6 @@ def _is_hidden(codec: str, packet: Any) -> bool:
 
 
 def _index_of_frames(av: Any, source: str | Tensor) -> VideoIndex:
-    """Build the index by decoding all frames."""
     with open_media(av, source) as container:
         stream = _stream(container, source)
         frames = [_shown_at(frame) for frame, _ in _VideoStream(av, container, stream).frames()]
@@ -230,7 +229,6 @@ def _turn_of(frame: Any) -> tuple[int, bool]:
 
 
 def _stream(container: Any, source: str | Tensor) -> Any:
-    """Return the stream that FFmpeg selects as the main video stream."""
     stream = container.streams.best("video")
     if stream is None or stream.codec_context is None:
         raise ValueError("the file contains no video stream that can be decoded")
@@ -460,7 +458,6 @@ class VideoDecoder:
         return place if place < len(self._index) and self._index.times[place] == time else None
 
     def _convert(self, frame: Any, place: Tensor) -> None:
-        """Convert the colors of a frame, turn the frame, and write the pixels to `place`."""
         picture = self._reformatter.reformat(
             frame,
             self._index.width,
@@ -504,7 +501,6 @@ def _rows(plane: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _interleave(planes: Sequence[Any], out: Any) -> None:
-    """Join planes to pixels, and write the pixels to `out`."""
     cv2 = opencv()
     if cv2 is not None and out.flags.c_contiguous:
         cv2.merge([np.ascontiguousarray(plane) for plane in planes], dst=out)

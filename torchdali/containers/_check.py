@@ -124,7 +124,6 @@ def _files(path: str) -> Iterator[str]:
 
 
 def _objects(remote: Remote, url: str) -> Iterator[str]:
-    """Yield the URLs of all objects in a store's folder and its subfolders."""
     folders, names = remote.contents(url)
     if not folders and not names:
         raise RuntimeError(f"no object found at {shown(url)}")

@@ -435,11 +435,7 @@ def _check_image(sample: Sample, whole: bool) -> None:
 
 
 def _encode_image(sample: Sample, options: PackOptions) -> tuple[Sample, EncodedImage | None]:
-    """Encode a sample's image according to the options.
-
-    Returns:
-        The sample, and the encoded image; if the image isn't encoded again, the unchanged sample and None.
-    """
+    """Encode a sample's image again; return the unchanged sample and None if the options don't require this."""
     if sample.image is None:
         return sample, None
     image = encode(sample.parts[sample.image][1], options.shorter, options.format, options.quality)

@@ -177,7 +177,6 @@ def _no_json(path: str, error: Exception) -> RuntimeError:
 
 
 def _boxes(listed: list[Any]) -> npt.NDArray[np.float64]:
-    """Return the boxes of annotations, ``(N, 4)``."""
     boxes = [annotation.get("bbox", _NO_BOX) for annotation in listed]
     if None in boxes:
         number = listed[boxes.index(None)].get("id")
@@ -310,13 +309,7 @@ def _file_name(image: Any) -> str:
 
 
 def _make_outlines(segmentations: Iterable[list[Any]], sizes: list[tuple[int, int]] | None) -> Outlines:
-    """Collect the polygons of all images.
-
-    Args:
-        segmentations: For each image, a list with one item per box.
-        sizes: Height and width of each image. The image's vertices are divided by this size. None if the vertices
-            must remain in pixels.
-    """
+    """Collect the polygons of all images. If `sizes` isn't None, divide the vertices of each image by the image's size."""
     rows: list[list[float]] = []
     masks: list[int] = []
     ends: list[int] = []

@@ -155,7 +155,6 @@ class DiskCache:
 
     @contextlib.contextmanager
     def _hold_lock(self) -> Iterator[int]:
-        """Prevent other threads and processes from writing while the block runs."""
         descriptor = open_own("lock", os.O_RDWR | os.O_CREAT, self._folder)
         try:
             with self._lock.hold(descriptor):
@@ -164,10 +163,7 @@ class DiskCache:
             os.close(descriptor)
 
     def _total(self, lock: int) -> int:
-        """Return the size of all strings.
-
-        The lock file stores this size. If the lock file has no valid size, compute the size from the entries.
-        """
+        """Return the size of all strings from the lock file. If the lock file has no valid size, add up the entries."""
         known = os.pread(lock, _TOTAL.size, 0)
         if len(known) == _TOTAL.size:
             total, check = _TOTAL.unpack(known)
@@ -176,9 +172,9 @@ class DiskCache:
         return sum(size for _, size, _ in self._entries())
 
     def _remove_old(self, count: int) -> int:
-        """Remove old entries until `count` more bytes fit, and return the size of the remaining entries.
+        """Remove entries that were last used before this process opened the cache, until `count` more bytes fit.
 
-        Entries that were used since this process opened the cache aren't removed.
+        Return the size of the remaining entries.
         """
         entries = sorted(self._entries())
         total = sum(size for _, size, _ in entries)
@@ -216,7 +212,7 @@ def _reason(error: OSError) -> str:
 
 
 def _name(key: str) -> str:
-    """Return the file name of a key's string. The name also depends on the version of the file format."""
+    """Return a file name that depends on the key and on the version of the file format."""
     return hashlib.sha256(b"form 2\n" + key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -244,7 +240,7 @@ def _add_checksums(name: str, data: bytes) -> Iterator[Any]:
 
 
 def _sum(chunk: memoryview, name: str, size: int, number: int) -> bytes:
-    """Return the checksum of a chunk. It depends on the string's name and size, and on the chunk's number."""
+    """Return the checksum of a chunk, of the string's name and size, and of the chunk's number."""
     return _SUM.pack(zlib.crc32(chunk, zlib.crc32(f"{name} {size} {number}".encode())))
 
 

@@ -160,7 +160,6 @@ class SampleStore:
                 warn(text)
 
     def _give_up(self, error: OSError, size: int) -> None:
-        """Stop storing samples, and warn about the reason."""
         if not self.is_full:
             self.is_full = True
             self._tell(
@@ -174,11 +173,7 @@ class SampleStore:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Prevent other threads and processes from writing.
-
-        Raises:
-            TimeoutError: Another process held the lock for too long.
-        """
+        """Prevent other threads and processes from writing; raise TimeoutError if another process holds the lock."""
         with self._lock, self._file_lock.hold(self._index):
             yield
 
@@ -311,7 +306,6 @@ class DiskStore(SampleStore):
 
 
 def _open_files(folder: str, stem: str) -> tuple[int, int]:
-    """Open or create the data file and the index file."""
     place = open_folder(folder, own=False)
     try:
         data = open_own(f"{stem}.samples", os.O_RDWR | os.O_CREAT, place)
@@ -340,7 +334,6 @@ def disk_store(folder: str, stem: str, limit: int | None) -> DiskStore:
 
 
 def _write(descriptor: int, data: Any, offset: int) -> None:
-    """Write all bytes at an offset, with several calls if needed."""
     left = memoryview(data)
     while len(left):
         count = os.pwrite(descriptor, left, offset)

@@ -209,12 +209,9 @@ def _get_by_obstore(
 
 
 def _check_process() -> None:
-    """Check that this process was not forked from a process that has used obstore.
+    """Raise NotImplementedError if this process was forked from a process that has used obstore.
 
     Obstore's threads don't exist in a forked process, so requests of the forked process would never finish.
-
-    Raises:
-        NotImplementedError: The process was forked from a process that has used obstore.
     """
     global _obstore_process
     if _obstore_process not in (0, os.getpid()):

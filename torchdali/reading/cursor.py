@@ -103,7 +103,6 @@ class RecordOrder:
 
 
 def _join_orders(parts: Sequence[RecordOrder]) -> RecordOrder:
-    """Concatenate several orders."""
     ends = np.cumsum([len(part) for part in parts])
 
     def at(positions: Indices) -> Indices:
@@ -470,11 +469,7 @@ _FAR = 1 << 40  # all epochs and counts are below this limit
 
 
 def _check_form(state: State) -> None:
-    """Check that a saved state has all fields, with valid values.
-
-    Raises:
-        RuntimeError: A field is missing or wrong; the message names the field.
-    """
+    """Raise RuntimeError if a saved state lacks a field, or has an invalid value."""
     for name in _FIELDS:
         if not (_is_seed if name == "seed" else _is_count)(state.get(name)):
             raise RuntimeError(

@@ -126,7 +126,7 @@ def _join_rows(samples: Sequence[Any]) -> TensorList | None:
 def _as_arrays(samples: Sequence[Any], copy: bool) -> TensorList | None:
     """Build a batch from arrays with one dtype and number of axes, or from their copies.
 
-    Return None if the samples are other objects, or differ in dtype or number of axes.
+    Return None for other samples.
     """
     if not samples or set(map(type, samples)) != {np.ndarray}:
         return None

@@ -222,7 +222,6 @@ def open_containers(
 
 
 def _text(path: str, remote: Remote | None) -> str | None:
-    """Read an index; return None if the index doesn't exist."""
     if not path or not (is_url(path) or os.path.exists(path)):
         return None
     with contextlib.suppress(NoSuchObject):

@@ -308,7 +308,6 @@ _ENTRY = re.compile(r"(?P<path>.*\S)\s+(?P<label>\d+)\s*")
 
 
 def _read_list(path: str) -> tuple[list[str], list[int]]:
-    """Read the paths and labels of a ``file_list``."""
     try:
         lines = _lines(path)
     except RuntimeError as error:
@@ -321,7 +320,6 @@ def _read_list(path: str) -> tuple[list[str], list[int]]:
 
 
 def _lines(path: str) -> list[tuple[int, str]]:
-    """Return the non-empty lines of a text file, each with its line number from 1."""
     return [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
 
 

@@ -143,7 +143,6 @@ def mds(
 
 
 def _open_shard(path: str, size: int, count: int, remote: Remote | None) -> tuple[ByteStorage, Offsets]:
-    """Open a shard, and read the offsets of its samples."""
     length = 4 * (count + 2)
     storage: ByteStorage
     if remote is None:

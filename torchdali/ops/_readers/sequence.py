@@ -119,7 +119,6 @@ deprecate(sequence, "external_source, or a video reader")
 
 
 def _folders(root: str) -> list[list[str]]:
-    """Return the paths of the images in each folder."""
     folders: dict[str, list[str]] = {}
     for path in sorted(glob.glob(os.path.join(glob.escape(root), "*", "*"))):
         if path.lower().endswith(ENDINGS):

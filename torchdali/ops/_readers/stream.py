@@ -111,7 +111,6 @@ class IterableStyle:
 
 
 def _length(dataset: Any) -> int:
-    """Return the length of a dataset; 0 if the dataset has no length."""
     try:
         return len(dataset)
     except TypeError:

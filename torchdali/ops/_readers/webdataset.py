@@ -252,7 +252,6 @@ def _checked_dtype(value: Any) -> torch.dtype:
 def _open_archive(
     container: Indexed, groups: Sequence[frozenset[str]], policy: str, fold: Callable[[str], str]
 ) -> tuple[ByteStorage, npt.NDArray[np.int64], list[str]]:
-    """Open an archive; return its storage, and the offsets, sizes and file names that `_places` returns."""
     storage = container.storage
     if not container.path:
         archive = tar.Archive(storage)
