@@ -34,10 +34,8 @@ class Flac(NamedTuple):
 
     Attributes:
         rate: Sample rate in Hz.
-        channels: Number of channels.
         bits: Number of bits per sample.
         frames: Number of samples per channel according to the description; 0 if unknown.
-        description: The bytes of the description.
         data: The encoded samples.
     """
 

@@ -46,7 +46,6 @@ class ImageHeader(NamedTuple):
     """The values in the header of an image file.
 
     Attributes:
-        format: Name of the format.
         height: Height of the stored image.
         width: Width of the stored image.
         channels: Number of channels in the output type ANY_DATA, which keeps all channels of the file. A palette image

@@ -66,9 +66,7 @@ def decode_rows(
     """Decode at least the rows above `bottom`; return None if another library must decode the image.
 
     Args:
-        view: A JPEG of one or three channels.
-        frame: Offset of the frame header; see `jpeg_frame`.
-        bottom: End (exclusive) of the rows.
+        bottom: End (exclusive) of the rows. The other arguments are the same as in `decode_whole`.
     """
     simplejpeg = library()
     if simplejpeg is None or view[frame + 1] not in _USUAL or view[-2:] != _END:
@@ -89,8 +87,6 @@ def decode_scaled(
     """Decode at least the rows above `bottom`, at a half, a quarter or an eighth of the size.
 
     Args:
-        view: A JPEG of one or three channels.
-        frame: Offset of the frame header; see `jpeg_frame`.
         bottom: End (exclusive) of the rows, counted at full size.
         scale: 2, 4 or 8; the result has ``ceil(n / scale)`` rows and columns.
 

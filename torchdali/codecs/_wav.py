@@ -32,8 +32,6 @@ class Wav(NamedTuple):
     """Fields of a WAV header, and the bytes of the samples.
 
     Attributes:
-        rate: Sample rate in Hz.
-        channels: Number of channels.
         bits: Number of bits per sample.
         floating: True for floating-point samples, False for integers.
         data: The bytes of the samples, without an incomplete frame at the end.

@@ -26,9 +26,7 @@ class Problem(NamedTuple):
     """A broken file or record.
 
     Attributes:
-        path: Path of the file.
         offset: Offset of the record in the file; None if the problem concerns the whole file.
-        message: Description of the problem.
     """
 
     path: str

@@ -34,8 +34,6 @@ class EncodedImage(NamedTuple):
     """An image that was encoded again.
 
     Attributes:
-        extension: File extension of the new format.
-        content: The encoded bytes.
         pixels: The pixels that were encoded.
         is_photo: True if the image was encoded with loss.
     """

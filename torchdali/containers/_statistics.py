@@ -29,12 +29,7 @@ class _ImageStatistics(NamedTuple):
     """Statistics of one decoded image.
 
     Attributes:
-        path: Path of the file.
-        size: Size of the file in bytes.
-        format: Format of the image.
         channels: Number of channels in the file.
-        height: Height in pixels.
-        width: Width in pixels.
         mean: Mean of red, green and blue, for pixels from 0 to 1.
         square: Mean of the squares of red, green and blue.
     """

@@ -99,12 +99,9 @@ class Annotations:
     """The concatenated annotations of all images.
 
     Attributes:
-        names: File names of the images.
-        ids: Ids of the images.
         counts: Number of boxes of each image.
         boxes: ``(N, 4)``.
         labels: ``(N,)``.
-        outlines: Polygons.
         sizes: Height and width of each image.
         segmentations: For each image, a list with one item per box: the polygons or the run-length code of the box's
             mask, or None. The outer list is empty if `Form.masks` is False.
@@ -309,7 +306,7 @@ def _file_name(image: Any) -> str:
 
 
 def _make_outlines(segmentations: Iterable[list[Any]], sizes: list[tuple[int, int]] | None) -> Outlines:
-    """Collect the polygons of all images. If `sizes` isn't None, divide the vertices of each image by the image's size."""
+    """Collect the polygons of all images. If `sizes` isn't None, divide the vertices by the image's size."""
     rows: list[list[float]] = []
     masks: list[int] = []
     ends: list[int] = []

@@ -37,7 +37,6 @@ def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArra
     Args:
         size: Height and width of the image.
         segmentations: For each box, its mask: polygons, a run-length code or None.
-        labels: Labels of the boxes.
 
     Raises:
         ValueError: The image is empty or too large, or a mask is invalid or has another size.

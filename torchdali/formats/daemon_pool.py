@@ -27,7 +27,6 @@ class DaemonPool:
 
     Args:
         count: Maximum number of threads. `submit` starts a thread if there are fewer.
-        name: Name of the threads.
     """
 
     def __init__(self, count: int, name: str) -> None:

@@ -28,12 +28,7 @@ _TREES, _TRANSACTION = _PAGE.size + 24, _PAGE.size + 24 + 2 * _TREE.size + 8
 
 
 class LmdbEntry(NamedTuple):
-    """A key, and the position of its value.
-
-    Attributes:
-        offset: Offset of the value in the file.
-        size: Size of the value in bytes.
-    """
+    """A key, and the offset and size of the key's value in the file."""
 
     key: bytes
     offset: int

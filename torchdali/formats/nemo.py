@@ -19,10 +19,8 @@ class Recording(NamedTuple):
     """An audio file, or a part of it.
 
     Attributes:
-        path: Path of the audio file.
         offset: Start of the part in seconds.
         duration: Duration of the part in seconds; -1 if the manifest does not specify it.
-        text: Text of the recording.
         number: Index of the recording, from 0. Skipped recordings aren't counted.
     """
 

@@ -40,8 +40,6 @@ class NpyHeader(NamedTuple):
     """Description of an array.
 
     Attributes:
-        dtype: Dtype of the elements.
-        shape: Shape of the array.
         fortran: True if the array is stored in Fortran order.
         offset: Offset of the elements in the file.
     """
@@ -162,7 +160,6 @@ def slab(what: NpyHeader, axes: Sequence[int], starts: Sequence[int], extents: S
     Return the whole array if the region reaches outside the array.
 
     Args:
-        what: Header of the array.
         axes: Axes on which the region is smaller than the array. The region contains all other axes completely.
         starts: Index of the region's first element on each axis of `axes`.
         extents: Number of the region's elements on each axis of `axes`.

@@ -33,9 +33,7 @@ def parse_index(text: str, path: str, storage: ByteStorage) -> npt.NDArray[np.in
     """Return offset and size of each record, ``(N, 2)``. A record ends where the next record in the file starts.
 
     Args:
-        text: Content of the index.
         path: Path of the index, for error messages.
-        storage: The RecordIO file.
 
     Raises:
         RuntimeError: The index is empty, or has an offset outside of the RecordIO file.

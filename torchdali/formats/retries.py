@@ -145,8 +145,8 @@ def _is_of_client(error: BaseException | None) -> bool:
 def _pause(error: Exception, attempt: int, longest: float) -> float:
     """Return the number of seconds until the next attempt.
 
-    A Retry-After header of the response determines this number. Without the header, the number roughly doubles with each
-    attempt.
+    A Retry-After header of the response determines this number. Without the header, each number is about
+    twice the previous number.
     """
     for each in (error, error.__cause__):
         headers = getattr(each, "headers", None) or _response(each).get("HTTPHeaders") or {}

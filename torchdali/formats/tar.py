@@ -38,7 +38,6 @@ class Member(NamedTuple):
     Attributes:
         name: Path of the file in the archive.
         offset: Offset of the content.
-        size: Size of the content in bytes.
         start: Offset of the file's first header.
     """
 
@@ -341,9 +340,7 @@ def parse_index(text: str, path: str, storage: ByteStorage) -> list[list[Compone
     """Return the samples of an archive from the text of its index, which must have version 1.1 or 1.2.
 
     Args:
-        text: Content of the index.
         path: Path of the index, for error messages.
-        storage: The archive.
 
     Raises:
         RuntimeError: The index is malformed, or does not fit the archive.

@@ -45,7 +45,6 @@ def parse_index(text: str, path: str, storage: ByteStorage | None = None) -> Off
     """Return offset and size of each record, ``(N, 2)``, from the text of an index.
 
     Args:
-        text: Content of the index.
         path: Path of the index, for error messages.
         storage: Unused; the `parse_index` functions of other formats need this argument.
 

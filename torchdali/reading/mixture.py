@@ -59,7 +59,6 @@ def epoch_counts(sizes: Sequence[int], weights: Sequence[Weight], epoch_size: in
 
     Args:
         sizes: Number of records of each dataset.
-        weights: Weight of each dataset.
         epoch_size: Number of samples in an epoch, for proportions; by default the number of all records.
 
     Raises:

@@ -31,8 +31,6 @@ class ListedVideo:
     """A video file, its label, and the range that clips are taken from.
 
     Attributes:
-        path: Path of the file.
-        label: Label of the file.
         start: Start of the range in seconds or frames; None for the start of the file.
         end: End of the range in seconds or frames; None for the end of the file.
     """
@@ -48,8 +46,6 @@ class Clip:
     """A clip of a video.
 
     Attributes:
-        path: Path of the file.
-        label: Label of the file.
         frames: Indices of the frames in the file; -1 for a frame with the fill value.
     """
 

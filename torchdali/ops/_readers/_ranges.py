@@ -51,7 +51,6 @@ class _RangeRun:
     Args:
         parts: The ranges, ordered by container and offset.
         size: Total size of the ranges in bytes.
-        records: Number of records in the run.
 
     Attributes:
         left: Number of the run's records that weren't read yet.
@@ -75,11 +74,8 @@ class Ranges:
     records of the run have been read, or until other runs need the memory.
 
     Args:
-        remote: Connection that reads URLs.
-        storages: The containers.
         files: Index of each record's container.
         places: Offset and size of the components of each record, ``(N, components, 2)``.
-        arguments: Arguments of the reader.
 
     Attributes:
         runs: Size of the runs that an epoch's order must keep together; None if any order is allowed.

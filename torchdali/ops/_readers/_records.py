@@ -38,7 +38,6 @@ class RecordsDataset:
     Each subclass parses the records of one format.
 
     Args:
-        storages: The files.
         offsets: For each file, the offset and the size of its records, ``(N, 2)``.
         arguments: Arguments of the reader.
 
@@ -169,7 +168,6 @@ class Indexed(NamedTuple):
     """A container and its index.
 
     Attributes:
-        storage: The container.
         path: Path of the index or of the manifest; empty if the user passed no index.
         text: Text of the index; None if the container must be scanned.
     """

@@ -94,14 +94,11 @@ class ListedFiles:
 
 
 class FileDataset(ListedFiles):
-    """Files and their labels.
+    """Files and their labels. See `ListedFiles` for the other arguments.
 
     Args:
-        paths: One path per record.
         labels: One label per record.
-        root: Folder that relative paths start from.
         mapped: If True, map large files into memory; if False, read all files with ordinary read calls.
-        remote: Connection that reads URLs; None if all files are local.
         classes: Class names of the labels, from label 0 on; empty if the names are unknown.
         file_list: Path of the text file that lists the paths; empty if the paths come from elsewhere.
 

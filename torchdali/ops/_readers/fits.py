@@ -35,7 +35,6 @@ class FitsDataset(ListedFiles):
     A FITS file is a list of header-data units (HDUs), each with an image or a table.
 
     Args:
-        root: Folder that relative paths start from.
         indices: Numbers of the HDUs to read from each file, from 1.
         dtypes: Output dtypes; empty for the dtypes in the files.
 

@@ -42,17 +42,13 @@ _Parts = tuple[PendingBytes, ...]
 
 
 class NumpyDataset(ListedFiles):
-    """Arrays in files, or a region of each array.
+    """Arrays in files, or a region of each array. See `ListedFiles` for the other arguments.
 
     Args:
-        root: Folder that relative paths start from.
         region: Arguments of the region, named as in `slice_window`; empty for whole arrays.
         axes: Axes of the region; empty for all axes.
         policy: Policy for regions that reach outside the array.
         fill: Value of elements outside the array.
-        mapped: Map large files into memory.
-        direct: Bypass the system's file cache.
-        remote: Connection that reads URLs; None if all files are local.
         from_folder: True if the reader listed the files of a folder.
 
     Raises:

@@ -30,9 +30,7 @@ class VideoDataset:
     """Clips of videos, and their metadata.
 
     Args:
-        clips: Clips of all files.
         fill: Color of the frames that pad a clip after the video's end.
-        files: Open decoders of the files.
         labels: Return the label of the file.
         numbers: Frame numbers to return: ``"scalar"`` for the number of the first frame, ``"sequence"`` for the numbers
             of all frames, or ``"none"``.
