@@ -66,7 +66,7 @@ class Format(NamedTuple):
     Attributes:
         name: Name in `ImageHeader.format` and in error messages.
         endings: File extensions of this format; readers list files with these extensions.
-        matches: Function that returns whether a file with these first 12 bytes has this format.
+        matches: Function that returns whether a file that begins with the passed 12 bytes has this format.
         header: Function that reads size, channels and depth. For a damaged header, the function raises ``ValueError``,
             ``IndexError`` or ``struct.error``.
         decode: Function ``decode(data, view, header, output_type)`` that returns the pixels of the file. ``data`` is

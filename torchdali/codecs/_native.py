@@ -262,10 +262,10 @@ def lots_of(share: float) -> int:
     """Convert the engine's share of the images to a limit for lots.
 
     A lot is a number that is computed from the file's bytes. The engine decodes the files whose lots are below the
-    limit; the CPU decodes the other files. So an image is decoded by the same decoder in every batch.
+    limit; the CPU decodes the other files. Therefore, an image is decoded by the same decoder in every batch.
 
     Only baseline JPEGs with one scan and 8 bits, gray or YCbCr, have a lot: the engine decodes other JPEGs to other
-    colors, or not at all. JPEGs that must be turned have no lot. JPEGs that are truncated or have markers amid their
+    colors, or not at all. JPEGs that must be rotated or mirrored have no lot. JPEGs that are truncated or have markers amid their
     pixels have no lot either, since an engine may not notice the damage.
     """
     return math.ceil(share * (1 << 24))
@@ -289,7 +289,7 @@ class WindowChoice(ctypes.Structure):
 
     @property
     def is_whole(self) -> bool:
-        """True for whole images."""
+        """True if whole images are chosen."""
         return bool(self.kind == 0)
 
     @classmethod
@@ -371,7 +371,7 @@ class Parts:
         Returns:
             The number of images that failed.
         """
-        # The call runs without the GIL. Until it returns, no other thread uses the files and the output memory.
+        # The call runs without the GIL. Until the call returns, no other thread uses the files and the output memory.
         failed: int = self._native.do_parts(
             options.address, self._files.address, self._address, len(self.table), limits.pixels, pixels, copies
         )

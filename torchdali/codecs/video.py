@@ -3,9 +3,9 @@
 Frame k is the k-th frame when the file is decoded from the start. A frame is found in one of two ways:
 
 - By default, the list of frames is built by demuxing only. The decoder seeks to the keyframe before a frame, and
-  decodes up to the frame's time stamp (`VideoIndex.seekable`). This requires that each packet shows one frame, and that
-  all time stamps differ.
-- Otherwise, the list is built by decoding the file once, and frames are counted from the start. This is needed for
+  decodes up to the frame's time stamp (`VideoIndex.seekable`). This method requires that each packet shows one frame,
+  and that all time stamps differ.
+- Otherwise, the list is built by decoding the file once, and frames are counted from the start. Counting is needed for
   missing or equal time stamps, for containers in which a packet and its frame have different time stamps, and for
   streams that don't start with a keyframe.
 
@@ -212,7 +212,7 @@ class _VideoStream:
             yield packet  # not inside `try`: if Python exits here, PyAV may be unloaded, and `except` would need PyAV
 
 
-_QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # for each direction of the x axis: quarter turns
+_QUARTERS = {(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}  # direction of the x axis: counterclockwise quarter turns
 
 
 def _turn_of(frame: Any) -> tuple[int, bool]:
@@ -269,7 +269,7 @@ class VideoDecoder:
         self._stream: Any = None
         self._decoding: _VideoStream | None = None
         self._ahead: Iterator[tuple[Any, bool]] = iter(())
-        self._last: tuple[int, Any] | None = None  # the last decoded frame, after its index
+        self._last: tuple[int, Any] | None = None  # index of the last decoded frame, and the frame
         self._has_decoded = self._is_complete = self._is_damaged = False
         self._count = 0
         self._format = "rgb24" if color == "RGB" else "yuv444p"

@@ -19,7 +19,7 @@ from torchdali.formats.shared_folder import FileLock, open_folder, open_own, rea
 __all__ = ["DiskCache"]
 
 _FULL = 0.9  # old entries are removed until this share of the maximum size is in use
-_PATIENCE, _PAUSE = 30.0, 0.01  # seconds that a process waits for another process's download, and between two attempts
+_PATIENCE, _PAUSE = 30.0, 0.01  # seconds that a process waits for another's download, in total and per attempt
 _NAME = 64  # number of characters of a file name (a SHA-256 digest)
 _CHUNK = 1 << 16  # number of bytes that one checksum covers
 _SUM = struct.Struct("<I")
@@ -29,10 +29,10 @@ _TOTAL = struct.Struct("<QI")  # size of all strings in bytes, and a checksum of
 class DiskCache:
     """A cache of byte strings in a folder of limited size.
 
-    When the folder is full, the cache removes entries that nobody has used since this process opened the cache. If the
-    other entries fill the folder, the cache stores no more strings. If the data is twice as large as the cache, this
-    rule lets each epoch find half of the data in the cache. With least-recently-used replacement, each epoch would
-    find a tenth.
+    When the folder is full, the cache removes strings that nobody has used since this process opened the cache. If the
+    other strings fill the folder, the cache stores no more strings. If the data is twice as large as the cache, each
+    epoch therefore finds half of the data in the cache. With least-recently-used replacement, each epoch would find a
+    tenth.
 
     A string is stored completely or not at all. A damaged string counts as missing. Files of other programs in the
     folder are not touched.

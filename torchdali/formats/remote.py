@@ -55,13 +55,14 @@ class RemoteOptions:
         io_deadline: For URLs: number of seconds after which a failed request raises an error and isn't repeated.
         io_retries: For URLs: maximum number of repetitions of a request; None for any number within the deadline.
         io_timeout: For URLs: a request fails if no byte arrives for this many seconds.
-        io_hedge: For URLs: send a request a second time if it takes three times as long as usual, and use the first
-            response.
+        io_hedge: For URLs: send a request a second time if the response takes three times as long as usual, and use
+            the first response.
         io_ahead: For URLs: number of bytes to request ahead, like ``"256MB"``, in addition to the batches in the
             pipeline's queue. With 0, only the batches in the queue are requested.
         shuffle_window: For containers, with ``random_shuffle``: number of bytes whose records are shuffled together,
-            like ``"256MB"``. Ranges of 4 MB are read in random order, with one request per range, and the records of
-            all ranges in the window are shuffled. None shuffles single records, with one request per record.
+            like ``"256MB"``. Ranges of 4 MB are read in random order, with one request per range. The records of as
+            many ranges as fit into this number of bytes are shuffled together. None shuffles single records, with one
+            request per record.
         cache_dir: For URLs: folder for cached data; several processes of a user may share the folder.
         cache_size: Maximum size of the cache in bytes. A full cache removes data that wasn't used since the reader was
             created. If the cache is still full, no more data is cached.
@@ -93,7 +94,7 @@ class RemoteOptions:
 
     @property
     def limits(self) -> RequestLimits:
-        """The limits on requests that the store packages must respect."""
+        """The limits on requests, for the packages that access the stores."""
         return RequestLimits(self.io_concurrency, self.io_timeout, _bounded_client)
 
 
@@ -138,11 +139,11 @@ class Remote:
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
         self._hedge = Hedge(self.options.io_concurrency) if self.options.io_hedge else None
-        self._bytes, self._count = 1 << 17, 1  # total size and number of all read objects, and of one imaginary object
+        self._bytes, self._count = 1 << 17, 1  # size and number of the objects that were read, from a guess on
         self._requests, self._received, self._repeated = 0, 0, 0
         self._pinned: dict[str, ObjectVersion] = {}
         self._renewed: set[tuple[int, str]] = set()
-        self._coming: dict[tuple[int, str], Future[bytes]] = {}  # keyed by process and cache key
+        self._coming: dict[tuple[int, str], Future[bytes]] = {}  # keys: process id and cache key
 
     @property
     def mean_size(self) -> float:

@@ -190,7 +190,7 @@ def get(
     if count is None and system.async_impl:
         return bytes(call(system, 3 * timeout, "cat_file", path)), ObjectVersion()
     end = urls.MAX_BYTES + 1 if count is None else start + count  # one byte more than allowed, to detect larger objects
-    slow = 3 * timeout + (count or 0) / 1e6  # total time, because these packages don't notice if no bytes arrive
+    slow = 3 * timeout + (count or 0) / 1e6  # limits the total time: these packages don't notice if no bytes arrive
     return bytes(call(system, slow, "cat_file", path, start=start, end=end)), ObjectVersion()
 
 

@@ -79,10 +79,10 @@ class _Before(NamedTuple):
 
 
 class Archive:
-    """A tar archive, as a `ByteStorage` of its files.
+    """A tar archive, as a `ByteStorage` (bytes that are read by ranges).
 
-    Archives store sparse files (files with holes) in pieces. This `ByteStorage` is longer than the archive: after the
-    archive's bytes, it has the complete content of each sparse file.
+    Archives store sparse files (files with holes) in pieces. This `ByteStorage` has the archive's bytes, followed by
+    the complete content of each sparse file.
 
     Args:
         storage: Storage of the archive.
@@ -106,7 +106,7 @@ class Archive:
 
     @property
     def storage(self) -> ByteStorage:
-        """Storage that the offsets of the files refer to: `self` if the archive has sparse files, else the archive."""
+        """Storage that the offsets of the files refer to: `self` if there are sparse files, else the archive's."""
         return self._storage if len(self._starts) == 1 else self
 
     @property
