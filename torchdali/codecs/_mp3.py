@@ -1,8 +1,8 @@
 """Correct MP3 files whose headers do not state the length.
 
 In this module, "block" means a group of samples that is coded together; the standards call a block a frame. Libraries
-estimate the length of these files from the size of the first block, and decode no more than this length. They also stop
-at tags between or after blocks.
+estimate the length of these files from the size of the first block, and decode no more than this length. Libraries also
+stop at tags between or after blocks.
 
 Sources: ISO/IEC 11172-3 and 13818-3; the tag of Xing and LAME.
 """
@@ -32,7 +32,7 @@ _STATED = re.compile(
     re.DOTALL,
 )
 _RATES = (44100, 48000, 32000)  # rates of MPEG-1
-_HALVED = {3: 0, 2: 1, 0: 2}  # how often the rates are halved, by version number
+_HALVED = {3: 0, 2: 1, 0: 2}  # for each version number, how often the rates are halved
 _KBITS = {
     (3, 1): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),  # MPEG-1, layer III
     (3, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),  # layer II

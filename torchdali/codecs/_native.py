@@ -265,8 +265,8 @@ def lots_of(share: float) -> int:
     limit; the CPU decodes the other files. Therefore, an image is decoded by the same decoder in every batch.
 
     Only baseline JPEGs with one scan and 8 bits, gray or YCbCr, have a lot: the engine decodes other JPEGs to other
-    colors, or not at all. JPEGs that must be rotated or mirrored have no lot. JPEGs that are truncated or have markers amid their
-    pixels have no lot either, since an engine may not notice the damage.
+    colors, or not at all. JPEGs that must be rotated or mirrored have no lot. JPEGs that are truncated or have markers
+    amid their pixels have no lot either, because an engine may not notice the damage.
     """
     return math.ceil(share * (1 << 24))
 

@@ -208,7 +208,7 @@ def _is_exact_in_pillow(directory: Directory) -> bool:
 
 
 class _TiffImage(TiffImageFile):
-    """Pillow's TIFF reader, but always with libtiff, and without a size limit, which the caller has already checked."""
+    """Pillow's TIFF reader, but always with libtiff, and without a size limit, because the caller checks the size."""
 
     use_load_libtiff = property(lambda self: True, lambda self, value: None)
 

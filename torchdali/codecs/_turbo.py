@@ -1,8 +1,8 @@
 """Decode JPEGs with simplejpeg (extra ``image``), which is faster than torchvision and returns the same pixels.
 
 simplejpeg contains a newer libjpeg-turbo, which can also decode at a half, a quarter or an eighth of the size. To
-decode only the upper rows of a sequential JPEG, this module reduces the height in the header. This doesn't change the
-rows' pixels.
+decode only the upper rows of a sequential JPEG, this module reduces the height in the header. The pixels of the
+decoded rows don't change.
 
 simplejpeg always runs in strict mode, where libjpeg's warnings are errors. In lenient mode, simplejpeg would also
 ignore fatal errors, and return uninitialized pixels. If libjpeg warns about an image, torchvision must decode the
@@ -114,7 +114,7 @@ def _take_complete_rows(buffer: Pixels, size: tuple[int, int], error: ValueError
     """Return the decoded pixels if the reduced height caused the only error; otherwise None.
 
     The message of the error is libjpeg's first warning, or the failure that ended decoding. If libjpeg already warned
-    about the header, no pixels were decoded; then the end of the buffer still has the mark of `_allocate_marked`.
+    about the header, no pixels were decoded, and the end of the buffer still has the mark of `_allocate_marked`.
     """
     height, width = size
     pixels = buffer[: height * width * 3]

@@ -215,7 +215,7 @@ def _finish(
 ) -> tuple[Tensor, int]:
     """Read, mix and resample samples.
 
-    The samples are read as integers only if they are neither mixed nor resampled.
+    Integers are read only if the samples are neither mixed nor resampled.
     """
     samples, rate = read(dtype)
     resampled = sample_rate > 0 and sample_rate != rate

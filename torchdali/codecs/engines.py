@@ -76,7 +76,7 @@ class JpegEngine(Protocol):
             images: Table of the dtype `ENCODED`. The files' memory must stay valid until the stream has finished. The
                 field `out` is the offset in `into` of an image's pixels ``(H, W, 3)``. The field `code` is set to 0 for
                 each image that the engine accepts.
-            into: Bytes on the device; nothing else may read or write the memory of these images.
+            into: Bytes on the device. No other code may read or write the memory of these images.
             state: Index of the engine's state to use; no other batch may be using this state.
             stream: Handle of the CUDA stream on which the pixels become available; 0 without CUDA.
 

@@ -1,8 +1,7 @@
 """The order of an epoch's records, the epoch's shards, and a reader's position.
 
-All functions and classes of this module except `Cursor` are pure functions of a few integers. A `Cursor` stores only a
-few integers, too, so checkpoints are small, and training can continue at any position, even with another number of
-ranks (`reshard`).
+All orders in this module are pure functions of a few integers. A `Cursor` stores only a few integers, too, so
+checkpoints are small, and training can continue at any position, even with another number of ranks (`reshard`).
 
 **Epochs and shards.** Each epoch has an order: a permutation of the N records. Shard ``k`` of ``n`` consists of the
 positions ``k*N//n`` to ``(k+1)*N//n`` of this order. In epoch ``e``, rank ``k`` reads shard ``(k + e) % n``. With
@@ -188,8 +187,8 @@ class Cut:
     """A change of the number of shards within an epoch.
 
     Attributes:
-        taken: For each old rank, the number of samples of the epoch that it delivered before the change.
-        seeds: For each old rank, the seed of its order.
+        taken: For each old rank, the number of samples of the epoch that the rank delivered before the change.
+        seeds: For each old rank, the seed of the rank's order.
     """
 
     taken: tuple[int, ...]

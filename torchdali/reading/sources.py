@@ -99,8 +99,8 @@ class BatchSource:
 
         Args:
             batch_size: Maximum number of samples in the batch.
-            batch: Object that identifies the batch. If `prepare` is called again with the same object, it must return
-                the same data.
+            batch: Object that identifies the batch. If `prepare` is called again with the same object, `prepare`
+                must return the same data.
         """
         return None
 

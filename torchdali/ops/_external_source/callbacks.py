@@ -111,7 +111,7 @@ class CallableSource:
 
     Args:
         function: The function. Its argument is the index of the batch, a `BatchInfo` or a `SampleInfo`.
-        batch: True if the function returns batches; False if it returns samples and gets a `SampleInfo`.
+        batch: True if the function returns batches; False if the function returns samples and gets a `SampleInfo`.
         batch_info: True if a function that returns batches gets a `BatchInfo` instead of the index.
         outputs: Number and layouts of the outputs.
     """
@@ -190,7 +190,7 @@ class IterableSource:
     """Source that reads batches or samples from an iterable.
 
     A single call of a C function moves an item from the iterator into the batch's list. Therefore, a keyboard interrupt
-    at any point loses no item: if the batch is requested again, it contains the same data.
+    at any point loses no item: if the batch is requested again, the batch contains the same data.
 
     Args:
         source: An iterable; or a factory, which is a generator function or a class that is called for each new
@@ -220,8 +220,8 @@ class IterableSource:
 
         Args:
             samples: Range of the batch's samples.
-            batch: Object that identifies the batch. Another call with the same object returns the same data. None
-                always returns new data.
+            batch: Object that identifies the batch. Another call with the same object returns the same data. If
+                None, every call returns new data.
         """
         if batch is None or self._drawn[0] is not batch:
             self._before, self._drawn = (self._pass, _count_requests(self._pass)), (batch, [])
@@ -299,7 +299,7 @@ class IterableSource:
         """Move to a position: restart the iterable if possible, and skip the items before the position.
 
         Raises:
-            RuntimeError: the iterable is past the position and cannot restart, or it ended before the position.
+            RuntimeError: the iterable is past the position and cannot restart, or ended before the position.
         """
         self._drawn = None, []
         fresh, current = self._fresh(max(position.starts - 1, 0)), self._pass

@@ -118,7 +118,7 @@ class InProcess(_Positioned):
         loader: Loads batches from the user's code.
         expected: Expected dtype and number of axes of each output.
         background: True to call the user's code in the scheduler thread. False to call the code in the user's thread,
-            as DALI does; then the code and the user's loop can share data without a race.
+            as DALI does. Then, the code and the user's loop can share data without a race.
     """
 
     def __init__(self, loader: BatchLoader, expected: Sequence[Expected], *, background: bool = False) -> None:
@@ -166,7 +166,7 @@ class InProcess(_Positioned):
         """Load the next batch without advancing the position."""
         outputs: tuple[TensorList, ...] = ()
         failure: Exception | None = None
-        is_repeated = batch is not None and not self._loader.data.stateful  # only used if the user's function raises
+        is_repeated = batch is not None and not self._loader.data.stateful  # only used if the function raises an error
         after = {"iteration": self._iteration + 1, "sample": self._sample + batch_size}
         try:
             columns = self._loader.data.draw(self._range(batch_size), batch)

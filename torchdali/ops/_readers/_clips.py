@@ -46,7 +46,7 @@ class Clip:
     """A clip of a video.
 
     Attributes:
-        frames: Indices of the frames in the file; -1 for a frame with the fill value.
+        frames: Indices of the frames in the file; -1 for a frame that consists of the fill value.
     """
 
     path: str
@@ -212,7 +212,7 @@ def _frame(value: float, up: bool) -> int:
 def _frame_at(index: VideoIndex) -> Callable[[float, bool], int]:
     """Return a function that finds the frame at a time.
 
-    The function's second argument says whether to round up: to the first frame at or after the time.
+    If the function's second argument is True, the function returns the first frame at or after the time.
     """
     times = [index.seconds(frame) for frame in range(len(index))]
 

@@ -258,7 +258,7 @@ def in_threads(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
     if threads == 1 or len(calls) < 2:
         return [call() for call in calls]
     with ThreadPoolExecutor(min(threads, len(calls))) as pool:
-        contexts = [contextvars.copy_context() for _ in calls]  # with these, warnings name the user's line
+        contexts = [contextvars.copy_context() for _ in calls]  # in these contexts, warnings name the user's line
         return list(pool.map(lambda context, call: context.run(call), contexts, calls))
 
 

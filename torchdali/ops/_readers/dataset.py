@@ -224,7 +224,7 @@ class _Read:
 
         Returns:
             One `TensorList` per value, without the records that raised an exception; and a dictionary with the key
-            ``"errors"``. Its value is a dictionary from positions in the request to the exceptions.
+            ``"errors"``. The value of this key is a dictionary from positions in the request to the exceptions.
         """
         rows = self.rows(*request)
         errors = {i: _picklable(row) for i, row in enumerate(rows) if isinstance(row, Exception)}

@@ -150,7 +150,7 @@ class NumpyDataset(ListedFiles):
         if self._usual is None:
             what = npy.header(content)
             # Set the header's bytes and its fields in a single assignment: another thread must not see the bytes of one
-            # header with the fields of another.
+            # header with the fields of another header.
             self._usual = content[: what.offset].tobytes(), what
         return array
 

@@ -277,9 +277,8 @@ def stream(
     `readers.dataset`. For speed, let the stream return encoded images, and decode the images in the pipeline.
 
     The stream itself shuffles, and divides samples among ranks. If the stream has ``state_dict()`` and
-    ``load_state_dict()``, its position is part of the pipeline's state. Otherwise, the earlier samples are read again
-    when training resumes.
-    ``set_epoch(n)`` is called before each pass over the stream, with n from 0.
+    ``load_state_dict()``, the stream's position is part of the pipeline's state. Otherwise, the earlier samples are
+    read again when training resumes. ``set_epoch(n)`` is called before each pass over the stream, with n from 0.
 
     Args:
         dataset: Iterable of samples: tuples, dictionaries or single values. All samples must have the same structure.

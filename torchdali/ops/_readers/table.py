@@ -30,7 +30,7 @@ from torchdali.reading.groups import GroupOrder
 __all__ = ["LanceDataset", "TableDataset", "table"]
 
 _WINDOW = 256 << 20  # default of `shuffle_window`, the number of bytes whose rows are shuffled together
-_KEPT = 64 << 20  # number of bytes that stay in memory, in addition to two windows and the bytes that are read ahead
+_KEPT = 64 << 20  # number of bytes that stay in memory, in addition to two shuffle windows and bytes read ahead
 _THREADS = 4  # number of threads that read row groups of local files ahead
 
 
@@ -179,7 +179,7 @@ def _tensor(name: str, scalar: Any) -> Tensor:
 
 
 class TableDataset:
-    """Rows of files, which are read row group by row group.
+    """Rows of files. The rows of a row group are read in one call.
 
     Args:
         groups: Row groups of all files, in the files' order.
@@ -318,7 +318,7 @@ def table(
 
     - **Parquet**: pyarrow reads row groups ahead. With ``random_shuffle``, the row groups are shuffled and divided
       among the ranks, and each rank shuffles the rows of several groups together. ``shuffle_window`` is the total size
-      of several groups that are shuffled together, 256 MB by default.
+      of the groups that are shuffled together, 256 MB by default.
     - **Arrow** (``.arrow``, ``.feather``): the files are mapped into memory.
     - **Lance** (a single ``.lance``): pylance reads the rows of a batch with random access.
 
