@@ -68,7 +68,7 @@ def decode(
             the dtype's full scale (1.0 for float32).
         adjust_orientation: Turn the image according to its EXIF block.
         fast: Decode JPEGs to RGB uint8 with a faster, less exact transform if simplejpeg is installed. As in DALI, this
-            has no effect on JPEGs that must be turned.
+            has no effect on JPEGs that `adjust_orientation` turns.
         fancy: If True, upsample the chroma of JPEGs smoothly; if False, repeat chroma samples. False has an effect only
             if the native library or simplejpeg decodes the file. torchvision and Pillow always upsample smoothly.
 

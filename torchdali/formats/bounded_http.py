@@ -18,7 +18,7 @@ from torchdali.formats import urls
 __all__ = ["BoundedResponse", "refuse_other_hosts"]
 
 
-_QUIET = 10.0  # seconds; the read timeout of a session without its own read timeout
+_QUIET = 10.0  # seconds; used if the session has no read timeout
 _SLOWEST = 10_000  # minimum number of bytes per second; the average over each read timeout must not be lower
 
 

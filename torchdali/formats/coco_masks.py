@@ -36,7 +36,7 @@ def draw(size: tuple[int, int], segmentations: Sequence[Any], labels: npt.NDArra
 
     Args:
         size: Height and width of the image.
-        segmentations: For each box, its mask: polygons, a run-length code or None.
+        segmentations: For each box, the mask as polygons or as a run-length code, or None.
 
     Raises:
         ValueError: The image is empty or too large, or a mask is invalid or has another size.

@@ -54,7 +54,7 @@ def header(data: Bytes) -> NpyHeader:
     """Read the header of a file.
 
     Raises:
-        ValueError: The data is not an array, or its dtype does not exist in torch.
+        ValueError: The data is not an array, or the array's dtype does not exist in torch.
     """
     head = data[:12].tobytes()
     if head[:6] != _MAGIC or len(head) < 12:

@@ -33,11 +33,11 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN | _NO_LINK
 
 
 def open_folder(path: str, *, own: bool) -> int:
-    """Open a folder; create it if it doesn't exist, with access only for this user.
+    """Open a folder. If the folder doesn't exist, create the folder with access only for this user.
 
     Args:
-        own: True if torchdali chose the folder's name, not the user. The folder must then belong to this user, and must
-            not be a link.
+        own: True if torchdali, not the user, chose the folder's name. The folder must then belong to this user, and
+            must not be a link.
 
     Returns:
         A descriptor of the folder.

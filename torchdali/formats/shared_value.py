@@ -56,7 +56,7 @@ class Shared:
         Raises:
             RuntimeError: This is a worker process's own copy, which was created when the process imported the module
                 again.
-            TypeError: The new value's dtype does not fit.
+            TypeError: The new value's dtype cannot be cast to the first value's dtype.
             ValueError: The new value has another shape.
         """
         if self._is_copy:

@@ -1,7 +1,7 @@
 """Sparse files in tar archives: read the map of the stored parts, in GNU tar's formats.
 
-A sparse file has large holes of zeros, which are not stored. Its map lists the parts between the holes. Formats:
-https://www.gnu.org/software/tar/manual/html_node/Sparse-Formats.html
+A sparse file has large holes of zeros, which are not stored. The map of the file lists the parts between the holes.
+Formats: https://www.gnu.org/software/tar/manual/html_node/Sparse-Formats.html
 """
 
 from __future__ import annotations

@@ -46,9 +46,8 @@ class Dataset(Protocol):
     ``identity(index) -> bytes | None`` identifies the content of a record in a local file, usually by
     `formats.storage.file_identity` and the record's position in the file. If the file changes, the identity must
     change. If the file does not exist, the method returns None, and `read` raises the error. `fn.cache` needs this
-    method.
-    If the method can also be called without an index, ``identity()`` identifies the list of all records, usually by
-    `file_lists.list_digest`. If a saved position is loaded and this identity has changed, torchdali warns.
+    method. If the method can also be called without an index, ``identity()`` identifies the list of all records,
+    usually by `file_lists.list_digest`. If a saved position is loaded and this identity has changed, torchdali warns.
 
     ``lacks(index, output) -> str`` is needed if `read` may return a substitute for a missing output. If the record
     lacks the output, `lacks` returns a reason, otherwise an empty string. If the samples of a batch have different

@@ -28,7 +28,7 @@ __all__ = ["Mixture", "Weight", "epoch_counts"]
 class Weight(NamedTuple):
     """The share of one dataset in an epoch.
 
-    At most one attribute is set. By default, an epoch takes each record once.
+    At most one attribute may be set. If none is set, an epoch takes each record once.
 
     Attributes:
         proportion: Share of the epoch's samples, relative to the other datasets.

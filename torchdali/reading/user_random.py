@@ -3,7 +3,7 @@
 A function under `pipeline_def` runs only once, to trace (record) the pipeline, so a number that the function draws is
 the same for all samples. `TracedDraws` warns about this.
 
-All forked worker processes have the same copies of the parent's generators, so they would draw the same numbers. In
+All forked worker processes have the same copies of the parent's generators, and would draw the same numbers. In
 worker processes, the three generators are therefore seeded each time before the user's code is called for a sample. The
 seed depends on the pipeline's seed and on the sample, not on the number of processes. In the main process, this module
 doesn't change the generators.
@@ -28,7 +28,7 @@ _seed: int | None = None
 
 
 def seed_worker(seed: int) -> None:
-    """Enable `seed_sample` in this process, with the seed of the user's code that runs next."""
+    """Enable `seed_sample` in this process, with the seed for the user's code."""
     global _seed
     _seed = seed
 
@@ -53,7 +53,7 @@ def seed_sample(*key: int) -> None:
 
 
 class TracedDraws:
-    """Detects random numbers that a function under `pipeline_def` draws while it is traced."""
+    """Detects random numbers that a function under `pipeline_def` draws while the function is traced."""
 
     def __init__(self, function: str) -> None:
         self._function = function

@@ -1,4 +1,4 @@
-"""Convert the data from a user's source to a `TensorList`, and check its dtype, number of axes and layout."""
+"""Convert the data from a user's source to a `TensorList`, and check the dtype, number of axes and layout."""
 
 from __future__ import annotations
 

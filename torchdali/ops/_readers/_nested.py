@@ -20,7 +20,7 @@ class NestedValue(NamedTuple):
 
     Attributes:
         path: Keys of dictionaries, or indices of tuples, from the sample to the value. If a key follows a list of
-            dictionaries, the value is the list of these dictionaries' values.
+            dictionaries, the value is a list with the value of this key in each dictionary.
         empty: Tensor that replaces an empty list, ``(0, ...)``; None if the tensor's dtype or axes are unknown.
         is_declared: True if the dataset declares the dtype of `empty` for all samples.
     """

@@ -212,7 +212,7 @@ def experimental_video(
         file_list_include_end: Accepted without effect: as in DALI, the end of a range is exclusive.
         file_list_rounding: How to round a start and an end that are between two frames: ``"start_down_end_up"``,
             ``"start_up_end_down"``, ``"all_up"`` or ``"all_down"``.
-        fill_value: Value of frames that do not exist: one value, or one value per channel.
+        fill_value: Color of the frames that ``pad_mode="constant"`` adds: one value, or one value per channel.
         pad_mode: How to fill sequences that reach beyond the end of a video; see `decoders.video`. ``"none"`` returns
             only complete sequences.
         uniform_sample: Return one sequence per video, with equally spaced frames from the first to the last frame.
