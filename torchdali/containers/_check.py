@@ -62,7 +62,7 @@ def check(
 
     Args:
         paths: Paths of files, folders and databases, or their URLs. All files in folders are checked.
-        decode: If True, decode all images. If False, check only that image files are not empty.
+        decode: If True, decode all images. If False, an image file passes the check if it is not empty.
         progress: Function that is called with the number of checked bytes and the number of all bytes.
 
     Returns:
