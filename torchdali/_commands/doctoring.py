@@ -217,7 +217,7 @@ def _resize(encoded: Array) -> Any:
 
 
 def gil() -> Finding:
-    """Report whether the GIL is on, and for free-threaded Python with the GIL, the reason."""
+    """Report whether the GIL is on. If free-threaded Python runs with the GIL, also report the reason."""
     name = "threads"
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
         return Finding(name, ComponentState.WORKS, "Python has a GIL")
@@ -250,7 +250,10 @@ for name in sys.argv[1:]:
 
 
 def devices() -> Iterator[Finding]:
-    """Report the CPU, and test every accelerator that torch sees, the GPU kernels, and the decoder for the GPU."""
+    """Report the CPU, and test each GPU.
+
+    If torch sees a GPU, also test the GPU kernels, and decoding with ``device="mixed"``.
+    """
     yield Finding("cpu", ComponentState.WORKS, f"{cores()} cores, {platform.machine()}")
     if not torch.cuda.is_available():
         kinds = {"CUDA": torch.version.cuda, "ROCm": torch.version.hip}
@@ -304,7 +307,7 @@ def _mixed_pipeline(encoded: Array) -> Any:
 
 
 def _kernels() -> Finding:
-    """Resize a small image on the GPU with the kernels for batches."""
+    """Resize a batch of one small image with the Triton kernels."""
     name = "kernels for batches"
     lacking = lacking_for_kernels()
     if lacking is not None:

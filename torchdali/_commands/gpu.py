@@ -28,7 +28,9 @@ __all__ = ["PARTS", "Measurement", "Sizes", "inside", "measure"]
 
 Found = Iterator[tuple[str, Any]]
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
-WHERE = ("mixed", "bytes", "floats")  # copy to the GPU: in the decoder, as uint8 crops, or as float32 results
+# The images are copied to the GPU by the decoder ("mixed"), after the crop as uint8 ("bytes"), or after the
+# normalization as float32 ("floats").
+WHERE = ("mixed", "bytes", "floats")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Sizes:
         threads: Number of threads of a pipeline.
         size: Height and width of a crop.
         copied: Number of bytes in a copy.
-        spin: Number of cycles for which the consumer's stream is kept busy.
+        spin: Number of clock cycles for which `streams` keeps a CUDA stream busy before each batch.
     """
 
     batch: int = 256
@@ -61,7 +63,10 @@ class Measurement:
 
 
 def about(folder: Path, sizes: Sizes) -> Found:
-    """Yield the device's name, versions, and the speed of copies from pinned and pageable memory and on the device."""
+    """Yield the GPU's name, the versions of torch and torchdali, and the speed of copies.
+
+    There are three kinds of copies: from pinned memory to the GPU, from pageable memory to the GPU, and on the GPU.
+    """
     yield "device", torch.cuda.get_device_name(0)
     yield "torch", torch.__version__
     yield "torchdali", torchdali.__version__
@@ -140,8 +145,8 @@ def launches(folder: Path, sizes: Sizes) -> Found:
 def streams(folder: Path, sizes: Sizes) -> Found:
     """Check that results are right even if the CUDA stream that uses the results is slow.
 
-    While two pipelines run, the stream is kept busy, so that the stream sums the images of a batch after the program
-    has dropped the batch. The sums are compared with sums that were computed without a busy stream.
+    The stream first sleeps and then sums the images of a batch. Meanwhile, the program drops the batch, and two
+    pipelines compute further batches. The sums must equal the sums that were computed without sleeping.
     """
     count = max(2, sizes.batches // 2)
     pipe = pipeline(folder, "mixed", sizes)

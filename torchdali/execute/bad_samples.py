@@ -48,8 +48,8 @@ class BadSamples:
     Args:
         policy: ``"raise"`` fails the batch; ``"skip"`` delivers a smaller batch; ``"replace"`` repeats a good sample of
             the same batch.
-        budget: Number of bad samples that are accepted. Each bad sample after these fails its batch. None for no limit.
-            Bad samples are counted in the order of the batches, even if a later batch is computed first.
+        budget: Maximum number of bad samples; None for no limit. A batch fails if the batch has bad samples, and all
+            batches up to this batch together have more bad samples than the maximum.
     """
 
     def __init__(self, policy: Policy = "raise", budget: int | None = None) -> None:
@@ -78,8 +78,7 @@ class BadSamples:
 
         Args:
             batch: The batch.
-            results: Outputs of a chain (operators that process one sample after the other) that aren't in
-                `batch.values` yet.
+            results: The samples of outputs that `batch.values` doesn't contain yet, as one list per output.
             failures: The errors, by the sample's index.
             nodes: The operator that failed (None if it is unknown), by the sample's index.
             error: The error to raise if the policy is "raise", or if no good sample can replace the failed samples.
@@ -111,7 +110,7 @@ class BadSamples:
             for i, failure in sorted(failures.items()):
                 node, sample = nodes[i], batch.draw.original(i)
                 if sample in seen:
-                    continue  # the batch contains the sample twice, because it has replaced another bad sample
+                    continue  # an earlier repair copied this sample to the index of another bad sample
                 seen.add(sample)
                 self.report.append(
                     BadSample(
@@ -138,8 +137,8 @@ class BadSamples:
         Args:
             batch: The batch.
             bad: The bad samples.
-            keep: The original index in the batch for each sample of the worker's result; None if no sample was dropped
-                or replaced.
+            keep: For each sample in the worker's result, the sample's index in this process's batch. None if the
+                worker didn't drop or replace samples.
         """
         with self._lock:
             self.report.extend(bad)
@@ -167,7 +166,7 @@ def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list
 
     Args:
         batch: The batch.
-        results: Outputs of a chain that aren't in `batch.values` yet.
+        results: The samples of outputs that `batch.values` doesn't contain yet, as one list per output.
         keep: Indices of the samples to keep, in order. An index may repeat.
     """
     for edge, values in results.items():
@@ -229,7 +228,8 @@ def nodes_to_rerun(
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
     """Yield the edges (outputs of operators) that a node receives as sample indices."""
-    arguments = node.operator.schema.arguments  # if a node combines several operators, its arguments have other names
+    # A node that combines several operators renames arguments. The schema doesn't contain the new names.
+    arguments = node.operator.schema.arguments
     return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].of_samples)
 
 

@@ -35,11 +35,12 @@ def run_step(
         node: The operator.
         device_stream: The pipeline's device.
         rng: Random numbers of the batch; None if the operator isn't random.
-        bodies: Prepared operators of this node from earlier batches.
+        bodies: Cache of functions that run this operator. The caller passes the same cache for every batch. None
+            for no cache.
 
     Raises:
-        Exception: The error names the operator and the user's line. If the operator can run on single samples, the
-            error also names the sample and its file.
+        Exception: The error names the operator and the line of the user's code that called the operator. If the
+            operator can run on single samples, the error also names the failed sample and the sample's file.
     """
     on_cpu = node.device == "cpu"
     try:
@@ -123,7 +124,8 @@ def run_in_scope(
         rng: Random numbers of the batch; None if the operator isn't random.
         size: Number of samples of the batch.
         conditions: Values of the conditions in ``node.scope``.
-        bodies: Prepared operators of this node from earlier batches.
+        bodies: Cache of functions that run this operator. The caller passes the same cache for every batch. None
+            for no cache.
 
     Returns:
         Batches of `size` samples. If the conditions don't hold for a sample, the sample is None.
@@ -169,9 +171,9 @@ def deliver(
     """Return the pipeline's outputs. The user may write to an output, so different outputs share no memory.
 
     Args:
-        batches: The values of the batch. The keys are outputs of operators.
+        batches: The batch of each operator's output.
         outputs: The pipeline's outputs.
-        may_share: True if some of the values may share memory. Then the function copies these values.
+        may_share: True if some of these batches may share memory. Then the function copies batches that share memory.
     """
     by_edge = {edge: _present(batches, edge) for edge in outputs}
     if may_share:

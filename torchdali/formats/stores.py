@@ -1,8 +1,9 @@
 """Send requests to object stores with fsspec's packages.
 
 For S3, Google Cloud and Azure, obstore is used if it is installed. The packages are configured not to repeat requests,
-because the module `retries` repeats requests. A package reports an error if no byte arrives on a connection for some
-seconds.
+because the module `retries` repeats requests. Obstore, s3fs and fsspec's HTTP client raise an error if a connection
+receives no byte for some seconds. Other asynchronous packages can't detect this, so the total time of their requests is
+limited.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class ObjectVersion(NamedTuple):
     def check(self, now: ObjectVersion) -> None:
         """Check that another version has the same size, and the same ETag or time.
 
-        A value is only compared if both versions have this value.
+        A time is only compared if at least one version has no ETag. A value that either version lacks isn't compared.
 
         Raises:
             Replaced: A value differs.
@@ -84,7 +85,7 @@ class RequestLimits(NamedTuple):
 
     Attributes:
         concurrency: Maximum number of simultaneous requests.
-        timeout: Seconds without any byte after which a request fails.
+        timeout: A request fails if no byte arrives for this number of seconds.
         client: Function that returns further settings of the HTTP client.
     """
 
@@ -170,7 +171,8 @@ def get(
         start: Offset of the range.
         count: Number of bytes; None for the whole object.
         version: The version to read; None for any version.
-        timeout: Seconds without any byte after which the request fails.
+        timeout: The request fails if no byte arrives for this number of seconds. If the package can't detect this, the
+            total time is limited instead.
 
     Returns:
         A buffer, and the version that the store sent.
@@ -190,7 +192,8 @@ def get(
     if count is None and system.async_impl:
         return bytes(call(system, 3 * timeout, "cat_file", path)), ObjectVersion()
     end = urls.MAX_BYTES + 1 if count is None else start + count  # one byte more than allowed, to detect larger objects
-    slow = 3 * timeout + (count or 0) / 1e6  # limits the total time: these packages don't notice if no bytes arrive
+    # A limit on the total time, because fsspec's other packages don't detect that no bytes arrive.
+    slow = 3 * timeout + (count or 0) / 1e6
     return bytes(call(system, slow, "cat_file", path, start=start, end=end)), ObjectVersion()
 
 
@@ -254,7 +257,7 @@ def list_names(system: Any, path: str, timeout: float) -> Names:
     names: Names = set(), set()
     for entry in entries:
         _add(entry, path, names)
-    system.invalidate_cache(path)  # the file system's copy of the names would need as much memory
+    system.invalidate_cache(path)  # to save memory: fsspec caches the whole listing
     return names
 
 

@@ -15,8 +15,8 @@ from torchdali.kernels.torch_threads import on_one_thread
 __all__ = ["extreme", "float_mean", "float_sum", "moments", "resolve_axes", "total", "variance_of"]
 
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
-_UNDIVIDED = 1 << 15  # number of values up to which PyTorch sums on one thread
-_FEW = 1 << 23  # number of 8-bit values up to which int32 can represent their sum
+_UNDIVIDED = 1 << 15  # PyTorch sums up to this number of values on one thread
+_FEW = 1 << 23  # int32 can represent the sum of fewer than this number of 8-bit values
 _CARRIER = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
 
 
@@ -109,7 +109,7 @@ def moments(x: Tensor, axes: tuple[int, ...], keep: bool, *, squared: bool = Fal
 
 
 def variance_of(x: Tensor, mean: Tensor, axes: tuple[int, ...], ddof: int, keep: bool) -> Tensor:
-    """Return the variance, computed with a mean that the caller passes, as float32.
+    """Return the variance as float32. The caller passes the mean.
 
     Args:
         x: Tensor of any shape.

@@ -15,7 +15,7 @@ CHARACTER = 6.6  # average width of a character in a title, in pixels
 SMALL = 5.6  # average width of a character in the lines below the title, in pixels
 LINE, PAD = 15, 8
 BETWEEN, BELOW = 22, 46  # distance between boxes of a layer; distance between layers
-SWEEPS = 12  # number of passes over all layers that order them
+SWEEPS = 12  # number of passes over all layers in `_order_layers`, and again in `_align`
 FILLS = {"cpu": "#e8f0fb", "gpu": "#e6f5e4", "mixed": "#e1f4f5", "output": "#fff3d6"}
 STROKES = {"cpu": "#4a78b5", "gpu": "#4d9a45", "mixed": "#3a9aa0", "output": "#c99a2e"}
 
@@ -89,7 +89,7 @@ class _Spot:
 
 
 def draw_graph(boxes: Sequence[Box], edges: Sequence[GraphLine], title: str = "") -> Svg:
-    """Return a drawing of boxes; each box is below the boxes from which it has edges.
+    """Draw boxes and edges. The box at an edge's end is below the box at the edge's start.
 
     Args:
         boxes: The boxes.

@@ -1,7 +1,8 @@
 """Messages from a worker process to the main process: inputs of the pipeline, and references to its outputs.
 
-A worker calls the proxy with a sample's inputs and gets references in place of the outputs. The worker sends the inputs
-and references to the main process, which runs the pipeline and replaces the references with the outputs.
+A *proxy* is an object that a worker calls in place of the pipeline. The worker calls the proxy with a sample's inputs
+and gets references instead of the outputs. The worker sends the inputs and references to the main process, which
+runs the pipeline and replaces the references with the outputs.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class TargetPipeline:
 
 
 class ProxyCall:
-    """One call of a proxy, with the inputs of a sample. When the call becomes part of a run, the run takes the inputs.
+    """One call of a proxy, with the inputs of a sample. `DALIPipelineRunRef` moves the inputs from the call to a run.
 
     Args:
         inputs: One array or CPU tensor per input, in the order of the pipeline's inputs.
@@ -66,7 +67,7 @@ class DALIPipelineRunRef:
     """The inputs for one run of a pipeline.
 
     Args:
-        calls: One call per sample. The run takes their inputs.
+        calls: One call per sample. The constructor moves the inputs from the calls to the run.
 
     Raises:
         ValueError: there are more samples than the pipeline's batch size.
@@ -112,7 +113,7 @@ class _Reference(torch.Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         if func is torch.stack and len(args) == 1 and not kwargs:
             return collate(args[0])
-        owner: Any = getattr(func, "__self__", None)  # a property, if `func` is its getter
+        owner: Any = getattr(func, "__self__", None)  # if `func` reads a property, `owner` is the property
         _refuse(f"Tensor.{owner.__name__}" if hasattr(owner, "__name__") else f"{func.__name__}()")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -141,7 +142,8 @@ class _Reference(torch.Tensor):
 
 
 def _refuse(what: str) -> NoReturn:
-    raise RuntimeError(  # an arithmetic operator would replace a TypeError by a less helpful error
+    # Not a TypeError, because an arithmetic operator would replace a TypeError with a less helpful error.
+    raise RuntimeError(
         f"{what} is not available on the result of a proxy, which is only a reference: the pipeline runs later, in "
         f"the main process. Move this step into the pipeline, or apply it to the batches of the proxy module's "
         f"DataLoader. With PyTorch's own DataLoader, convert each batch to tensors with server.produce_data(batch) "
@@ -153,13 +155,13 @@ _NOTHING = torch.empty(0)
 
 
 class DALIOutputSampleRef(_Reference):
-    """Reference to one sample of an output. The main process replaces it with a tensor ``(...)``."""
+    """Reference to one sample of an output. The main process replaces the reference with the sample's tensor."""
 
     source: ProxyCall
 
 
 class DALIOutputBatchRef(_Reference):
-    """Reference to one output of a run. The main process replaces it with a tensor ``(batch, ...)``."""
+    """Reference to one output of a run. The main process replaces the reference with a tensor ``(batch, ...)``."""
 
     source: DALIPipelineRunRef
 
@@ -200,7 +202,7 @@ default_collate_fn_map[DALIOutputSampleRef] = collate
 
 
 def gather(data: Any) -> None:
-    """Combine all proxy calls in a worker's batch that don't belong to a run yet into runs of their pipelines."""
+    """Combine the proxy calls in a worker's batch into runs of their pipelines. Skip calls that already have a run."""
     waiting: dict[TargetPipeline, dict[int, ProxyCall]] = {}
 
     def note(ref: DALIOutputSampleRef) -> DALIOutputSampleRef:

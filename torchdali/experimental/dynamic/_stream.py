@@ -1,4 +1,4 @@
-"""CUDA streams of the dynamic mode."""
+"""CUDA streams of the dynamic mode, in which a program calls operators one by one, without a pipeline."""
 
 from __future__ import annotations
 

@@ -35,13 +35,15 @@ def warp_batch(
 
     Args:
         flat, offsets, sides, channels: See `kernels.device.resize.resize_batch`.
-        matrices: Matrices, x before y: affine maps ``(N, 2, 3)`` with pixel centers at one half, or perspective maps
-            ``(N, 3, 3)`` with pixel centers at integers.
+        matrices: One matrix per image, for coordinates in the order (x, y). For affine maps, the shape is
+            ``(N, 2, 3)``, and the center of the first pixel is (0.5, 0.5). For perspective maps, the shape is
+            ``(N, 3, 3)``, and the center of the first pixel is (0, 0).
         sizes: Heights and widths ``(2, N)`` of the outputs.
         mode: One of `MODES`. Affine maps don't support "bicubic".
         border: One of `BORDERS`. Affine maps support only "constant" and "replicate".
         fill: Value outside of the image for the border mode "constant": one value, or one value per channel.
-        dtype: Dtype of the outputs: float32, or uint8, to which values are rounded (halves up) and saturated.
+        dtype: Dtype of the outputs, float32 or uint8. For uint8, values are rounded to the nearest integer (for example
+            2.5 to 3) and saturated.
 
     Returns:
         The concatenated elements of all outputs.
