@@ -385,7 +385,7 @@ def test_arguments_of_a_call(tmp_path: Path) -> None:
     assert read(reader) == [a.tolist() for a in arrays[2:]]
     single = ndd.readers.Numpy(files=paths, roi_start=[1, 0])
     assert single(roi_shape=[1, 3]).torch().tolist() == [[6, 7, 8]]
-    with pytest.raises(ValueError, match="pass 'roi_start' either to the constructor or to the call"):
+    with pytest.raises(ValueError, match="'roi_start' cannot be passed both in the constructor"):
         single(roi_start=[0, 0])
 
 

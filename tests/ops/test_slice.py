@@ -168,7 +168,7 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("slice", {"start": [5], "rel_start": [0.1]}, "mutually exclusive"),
     ("slice", {"end": [5], "shape": [1]}, "mutually exclusive"),
     ("slice", {"start": [1], "axes": [3]}, "out of range"),
-    ("slice", {"start": [1], "axes": [0, -1]}, "must not repeat"),
+    ("slice", {"start": [1], "axes": [0, -1]}, "occurs more than once"),
     ("slice", {"start": [1, 2, 3]}, "but got 3 values"),
     ("pad", {"align": [0]}, "positive"),
     ("pad", {"axes": [0], "axis_names": "W"}, "passed together"),

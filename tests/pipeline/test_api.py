@@ -411,7 +411,7 @@ def test_a_lazy_reader_opens_its_files_with_the_first_batch(tmp_path, lazy: bool
 @pytest.mark.parametrize("wrong", ["a name", 42])
 def test_serialize_takes_a_function(wrong) -> None:
     pipe = Pipeline(1, 1, None)
-    with pytest.raises(TypeError, match=r"define_graph must be a function"):
+    with pytest.raises(TypeError, match=r"define_graph must be callable"):
         pipe.serialize(wrong)
 
 

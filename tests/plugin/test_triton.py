@@ -44,5 +44,5 @@ def test_another_number_of_them_is_an_error(count: int, message: str, tmp_path: 
 
 
 def test_only_pipelines_are_marked() -> None:
-    with pytest.raises(TypeError, match="must decorate a pipeline_def"):
+    with pytest.raises(TypeError, match="only a pipeline_def can be decorated"):
         triton.autoserialize(lambda: None)

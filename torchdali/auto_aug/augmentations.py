@@ -78,7 +78,7 @@ def solarize_add_shift(shift: float) -> np.uint8:
         ValueError: the value is not from 0 to 127.
     """
     if not 0 <= int(shift) < 128:
-        raise ValueError(f"the shift of `solarize_add` must be from 0 to 127, got {shift}")
+        raise ValueError(f"`solarize_add` accepts shifts from 0 to 127, got {shift}")
     return np.uint8(shift)
 
 

@@ -50,7 +50,7 @@ def indices(axes: Sequence[int], ndim: int) -> list[int]:
             raise RuntimeError(f"axis {axis} out of range. Expected range is [{-ndim}, {ndim - 1}] for a {ndim}D input")
     result = [int(axis) % ndim for axis in axes]
     if len(set(result)) < len(result):
-        raise RuntimeError(f"axes must not repeat, got {list(axes)}")
+        raise RuntimeError(f"an axis occurs more than once in axes={list(axes)}")
     return result
 
 

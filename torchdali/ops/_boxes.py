@@ -42,9 +42,7 @@ class _Known:
                 f"{list(means)} and {list(stds)}"
             )
         if not anchors or len(anchors) % 4:
-            raise RuntimeError(
-                f"anchors must have 4 numbers per anchor and at least one anchor, got {len(anchors)} numbers"
-            )
+            raise RuntimeError(f"anchors must be a multiple of 4 numbers, at least 4, got {len(anchors)} numbers")
         self.criteria, self.offset, self.scale = criteria, offset, scale
         corners = torch.tensor(anchors, dtype=torch.float32, device=device).reshape(-1, 4)
         self.anchors, own = Anchors(corners), center_size(corners)

@@ -106,7 +106,7 @@ def nonsilent_region(
             f"reset_interval must be -1 or a multiple of window_length={window_length}, got {reset_interval}"
         )
     if reference_power is not None and reference_power <= 0:
-        raise RuntimeError(f"`reference_power` must be positive, got {reference_power}")
+        raise RuntimeError(f"`reference_power` has to be positive, got {reference_power}")
     begin, length = levels.nonsilent(data, window_length, cutoff_db, reference_power)
     return _scalar(begin, data), _scalar(length, data)
 

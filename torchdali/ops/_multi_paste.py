@@ -213,7 +213,7 @@ def _canvas(sources: Sequence[Tensor], own: Tensor, size: Any, sample: int) -> t
     first = sources[0].shape if sources else own.shape
     if len(size) < 2 or min(size) < 0:
         raise RuntimeError(
-            f"the `output_size` must be a non-negative height and width, got {list(size)} (sample {sample})"
+            f"the `output_size` must be non-negative, height and width, got {list(size)} (sample {sample})"
         )
     check_pixels(size, f"the canvas of sample {sample}")
     if len({s.shape[:-3] for s in sources}) > 1:

@@ -50,8 +50,8 @@ def _layouts(layouts: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[st
     if len(output_layouts) > count:
         raise batch_level(
             RuntimeError(
-                f"`output_layouts` must have at most one layout per output, got {len(output_layouts)} layouts for "
-                f"{count} outputs"
+                f"the length of `output_layouts` must not be greater than the number of outputs, {count}, got "
+                f"{len(output_layouts)}"
             )
         )
     return tuple(layout or "" for layout in output_layouts)
@@ -239,7 +239,7 @@ def _results(function: Callable[..., Any], inputs: Sequence[Any], outputs: int, 
         result = (result,)
     if not isinstance(result, (tuple, list)) or len(result) < outputs or (outputs > 1 and len(result) != outputs):
         count = len(result) if isinstance(result, (tuple, list)) else 1
-        hint = "; the function must return a tuple" if not isinstance(result, tuple) else ""
+        hint = "; the result must be a tuple" if not isinstance(result, tuple) else ""
         raise RuntimeError(f"unexpected number of outputs of {_name(function)}: got {count}, expected {outputs}{hint}")
     if result[0] is None:
         raise RuntimeError(f"{_name(function)} must return {outputs} outputs, got None")

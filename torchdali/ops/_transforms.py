@@ -310,7 +310,7 @@ def shear(
             6.
     """
     if (shear is None) == (angles is None):
-        raise batch_level(RuntimeError("pass exactly one of shear and angles"))
+        raise batch_level(RuntimeError("one and only one of the following arguments is expected: `shear` or `angles`"))
     values = angles if shear is None else shear
     if isinstance(values, Column) and not values.per_frame:
         table = values.rows(np.float64).shape[1:]

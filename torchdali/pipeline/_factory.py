@@ -76,7 +76,7 @@ def pipeline_def(
     def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
         if hasattr(function, "_do_not_convert"):
             raise ValueError(
-                f"pipeline {function.__name__!r}: the function that defines a pipeline must not be marked with "
+                f"pipeline {function.__name__!r}: the function that defines a pipeline cannot be marked with "
                 f"@do_not_convert, which is for the functions that it calls"
             )
         own = inspect.signature(function).parameters

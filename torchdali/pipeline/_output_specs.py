@@ -72,7 +72,7 @@ class OutputSpecs:
 def _check(name: str, value: Any, kind: type, words: str) -> None:
     for item in _values(value):
         if item is not None and not isinstance(item, kind):
-            raise TypeError(f"{name} must be either {words}, a list of these, or None, got {item!r}")
+            raise TypeError(f"{name} must be either {words}, a list of these, or None; found {item!r}")
 
 
 def _values(value: Any) -> Sequence[Any]:

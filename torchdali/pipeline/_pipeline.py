@@ -679,7 +679,7 @@ class Pipeline(PipelineOldNames):
         """
         if define_graph is not None and not callable(define_graph):
             raise TypeError(
-                f"define_graph must be a function that returns the outputs, got {define_graph!r}. Pass the name of a "
+                f"define_graph must be callable and return the outputs, got {define_graph!r}. Pass the name of a "
                 f"file as filename="
             )
         if define_graph is not None and self._builder.function is None:

@@ -26,7 +26,7 @@ def autoserialize(dali_pipeline: F) -> F:
         TypeError: the argument isn't decorated with ``@pipeline_def``.
     """
     if not getattr(dali_pipeline, "_is_pipeline_def", False):
-        raise TypeError("autoserialize must decorate a pipeline_def")
+        raise TypeError("only a pipeline_def can be decorated with autoserialize")
     if dali_pipeline not in _marked:
         _marked.append(dali_pipeline)
     return dali_pipeline

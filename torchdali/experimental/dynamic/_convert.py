@@ -173,7 +173,7 @@ def relabel(values: TensorList, layout: str) -> TensorList:
         ValueError: The layout's length differs from the samples' number of dimensions.
     """
     if layout and len(values) and len(layout) != values.ndim():
-        raise ValueError(f"the layout must have one letter per dimension of the data, {values.ndim()}, got {layout!r}")
+        raise ValueError(f"the layout must have a letter for each of the {values.ndim()} dimensions, got {layout!r}")
     dense = values.dense()
     if dense is not None:
         return TensorList.from_dense(dense, layout)

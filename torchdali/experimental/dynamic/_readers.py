@@ -127,7 +127,7 @@ class Reader:
             if known is None or known.edge is None:
                 raise TypeError(f"__call__() got an unexpected keyword argument {name!r}")
             if self._constants.get(name) is not None:
-                raise ValueError(f"pass {name!r} either to the constructor or to the call, not to both")
+                raise ValueError(f"{name!r} cannot be passed both in the constructor and in the call")
             if isinstance(value, Batch):
                 if value.batch_size != (size or 1):
                     raise ValueError(

@@ -89,7 +89,7 @@ def _check_iterable(arguments: Mapping[str, Any]) -> None:
     if arguments["parallel"] and not arguments["batch"]:
         kind = "a generator function" if inspect.isgeneratorfunction(source) else "an iterable"
         raise TypeError(
-            f"Parallel external source with {kind} must be run in a batch mode: pass batch=True, and yield batches"
+            f"Parallel external source with {kind} must be run in a batch mode: specify batch=True, and yield batches"
         )
 
 

@@ -193,7 +193,7 @@ def coco(
         raise RuntimeError("pixelwise_masks and polygon_masks are mutually exclusive")
     if save_preprocessed_annotations != bool(save_preprocessed_annotations_dir):
         raise RuntimeError(
-            "save_preprocessed_annotations and save_preprocessed_annotations_dir must be passed together"
+            "save_preprocessed_annotations and save_preprocessed_annotations_dir should be provided together"
         )
     local_only(file_root=file_root, annotations_file=annotations_file)
     polygons = polygon_masks or masks
@@ -219,7 +219,7 @@ def _check(root: str | None, annotations: str, saved: str, arguments: Mapping[st
     if root is None:
         raise RuntimeError("file_root, the folder of the images, must be passed")
     if not annotations and not saved:
-        raise RuntimeError("annotations_file or preprocessed_annotations must be passed")
+        raise RuntimeError("either annotations_file or preprocessed_annotations must be provided")
     if saved:
         for name, value in arguments.items():
             if value:
