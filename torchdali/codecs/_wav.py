@@ -108,10 +108,11 @@ def parse_words(files: Sequence[Array]) -> tuple[int, list[int], list[Array]] | 
     """Read the headers of several 16-bit files with equal numbers of channels.
 
     Args:
-        files: ``(n,)`` uint8 each.
+        files: Contents of the files, ``(n,)`` uint8 each.
 
     Returns:
-        The number of channels, and each file's sample rate and bytes of samples; None if a file has another format.
+        The number of channels; and for each file, the sample rate and the bytes with the samples. None if a file
+        isn't a WAV of 16 bits, or if the files have different numbers of channels.
     """
     size = _USUAL.size
     headers = b"".join([file[:size].tobytes() for file in files])

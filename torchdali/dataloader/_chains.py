@@ -84,12 +84,12 @@ class Compiled:
 
 @dataclass
 class _Draft:
-    """The result of compiling the first transforms of a dataset.
+    """The result of compiling a dataset's transforms, up to the transform that is compiled next.
 
     Attributes:
         image: Form and number of channels of the next transform's input.
         steps: Steps on the image.
-        ends: Erasing steps of the float tensor, which run after all other steps.
+        ends: Steps that erase rectangles of the float tensor. They run after all other steps.
         normalization: Mean and standard deviation; (None, None) if there was no `Normalize`.
         multiplies: True if the conversion to floats multiplies by 1/255; False if it divides by 255.
     """
@@ -143,7 +143,7 @@ class _Draft:
 
 
 def compile_transforms(transform: Any, channels: int = 3) -> Compiled:
-    """Compile a dataset's transforms for PIL images with a number of channels."""
+    """Compile a dataset's transforms for PIL images with `channels` channels."""
     t, known, draft = transform, list[str](), _Draft(ImageForm(PIL, channels))
     try:
         dtype = torch.get_default_dtype()
@@ -163,7 +163,7 @@ def augmentations(transform: Any) -> ImageTransforms:
 
     Raises:
         TypeError: a transform isn't supported.
-        ValueError: a transform crops, converts or normalizes the images, because the loader already does so.
+        ValueError: a transform crops, converts or normalizes the images, which the loader already does.
     """
     image, steps = ImageForm(PIL, 3), list[Any]()
     for t in flatten(transform):

@@ -1,6 +1,6 @@
 """Worker threads that share the work of each job.
 
-A job is a function that must be called for each index below a number. An idle worker thread joins the first job of a
+A job calls a function once for each index from 0 to ``count - 1``. An idle worker thread joins the first job of a
 queue, and then claims and runs one index after the other. Therefore the work is balanced even if some indices take
 longer. The worker that finishes the last index calls the job's `callback`, so no thread ever waits for a job.
 """
@@ -30,7 +30,7 @@ class Job:
     """Calls a function for each index below `count`. Threads claim the indices in order, and finish them in any order.
 
     Args:
-        run: The function of an index.
+        run: Function that is called with each index.
         count: Number of indices.
         callback: Function that is called once, after all indices, with the failures ``{index: exception}``.
         order: Jobs with a smaller order run first.
@@ -63,7 +63,7 @@ class Job:
         while not self.dropped and (i := claim()) < count:
             if not self._failures or self._keep_going:
                 try:
-                    # Claims are atomic, so the index and its samples belong to this worker.
+                    # Claims are atomic, so no other worker runs this index.
                     run(i)
                 except BaseException as error:
                     # No lock is needed, because each worker writes only its own keys. Other workers may notice the

@@ -78,7 +78,7 @@ def _of_bytes(node: Node) -> str:
 
 
 def _of_scales(node: Node) -> str:
-    """Return a warning if decoded uint8 images are normalized with numbers for pixels from 0 to 1; otherwise ""."""
+    """Return a warning if the mean and standard deviation of uint8 images are on the scale 0 to 1; otherwise ""."""
     constants, way = node.constants, _way_from_decoder(node)
     if way is None or any("dtype" in each.constants for each in way) or {"scale", "shift"} & constants.keys():
         return ""

@@ -22,7 +22,8 @@ from torchdali.tensors.dtypes import DALIDataType, from_torch_dtype, to_torch_dt
 def no_attribute(holder: object, name: str, way: str) -> AttributeError:
     """Build the error for an object without the attribute `name`.
 
-    If torch tensors have the attribute, the message suggests the code `way`, which converts the object to a tensor.
+    If torch tensors have the attribute, the message suggests to convert the object: `way` is the code for this,
+    for example ``"torch()"``.
     """
     hint = f"; PyTorch tensors have it: .{way}" if hasattr(TorchTensor, name) else ""
     return AttributeError(f"{type(holder).__name__!r} object has no attribute {name!r}{hint}", name=name)
@@ -291,7 +292,7 @@ def checked_layout(layout: str | None, ndim: int | None) -> str:
 
 
 def reinterpret(tensor: TorchTensor, new_type: DALIDataType) -> TorchTensor:
-    """Return a view of the same bytes as another dtype. Raise RuntimeError if the dtypes differ in size."""
+    """Interpret the same bytes as values of another dtype. Raise RuntimeError if the dtypes differ in size."""
     if not isinstance(new_type, DALIDataType):
         raise TypeError(f"a type must be a DALIDataType, got a {type(new_type).__name__}")
     dtype = None if new_type == DALIDataType.NO_TYPE else to_torch_dtype(new_type)

@@ -56,7 +56,7 @@ class SharedBuffers(BufferPool):
 
     @property
     def smallest(self) -> int:
-        """Smallest number of bytes of a batch in shared memory. Smaller batches are sent over the pipe."""
+        """Size in bytes from which a batch is put into shared memory. Smaller batches are sent over the pipe."""
         return max(1, self._smallest)
 
     def place(self, tensor: torch.Tensor) -> BlockOffset | None:
@@ -187,7 +187,7 @@ class Views:
             os.close(descriptor)
 
     def note(self, number: int) -> None:
-        """Write the number of the job that this process begins to the block `LEDGER`.
+        """Write a job's number to the block `LEDGER` when this process begins the job.
 
         If this process dies, the main process reads this number.
         """

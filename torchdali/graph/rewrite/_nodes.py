@@ -30,7 +30,8 @@ def makes_rgb(decoder: Node) -> bool:
 def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> dict[Node, Node]:
     """Find pairs of nodes that can be fused. Return a dictionary that maps the second node of each pair to the first.
 
-    Only the second node uses the first node's only output, and both nodes run under the same conditions.
+    Two nodes are a pair if the first has one output, only the second uses this output, and both run under the same
+    conditions.
 
     Args:
         first: Name of the first node's operator.

@@ -1,9 +1,9 @@
 """Audio resampling with a sinc filter and a Hann window.
 
 The output is ``y[n] = sum over i of x[i] * w(i - n * in_rate / out_rate)``. The weight function is ``w(t) = sinc(t) *
-(1 + cos(pi t / L)) / 2`` for ``|t| < L``, else 0. As in DALI, this function is interpolated linearly in a table with 32
-values per sample. The filter isn't widened if the rate decreases, so frequencies above the new Nyquist frequency aren't
-removed.
+(1 + cos(pi t / L)) / 2`` for ``|t| < L``, else 0; ``L`` is half the window's width. As in DALI, this function is
+interpolated linearly in a table with 32 values per sample. The filter isn't widened if the rate decreases, so
+frequencies above the new Nyquist frequency aren't removed.
 
 The position of an output sample between two input samples determines its weights. If the ratio of the rates is a
 fraction of small integers, the positions and the weights repeat with a period.
@@ -34,7 +34,7 @@ _PHASES = 512  # maximum period in output samples
 _NEAR_PHASES = 64  # maximum period in output samples if the ratio must be rounded to get a period
 _STRIDE = 512  # maximum period in input samples; with longer periods, most of the weights would be 0
 _DRIFT = 2e-4  # maximum error of a position, in samples
-_PLACES = 8192  # positions between two samples if there is no period; for noise, the error is about 1e-4 of the peak
+_PLACES = 8192  # positions between two samples if the weights don't repeat; changes noise by 1e-4 of its peak
 _VECTOR = 8  # for the native library, the number of weights per position is padded to a multiple of 8
 _BLOCK = 4096  # output samples that are computed in one step; the input samples that they read fit into the cache
 
@@ -127,7 +127,7 @@ def _periodic(x: Tensor, stride: int, phases: int, length: int, half: int) -> Te
 
 
 def _strided_products(x: Tensor, weights: Tensor, stride: int, steps: int) -> Tensor:
-    """Return the products ``(..., steps, phases)`` of windows and weights. One window starts every `stride` samples."""
+    """Multiply sections of `x` with the weights, ``(..., steps, phases)``. A section starts every `stride` samples."""
     phases, width = weights.shape
     if phases <= 4 and x.numel() > 1 << 16:
         lines = x.reshape(-1, 1, x.shape[-1])
@@ -244,7 +244,7 @@ def _phase_table(half: int, dtype: torch.dtype) -> Tensor:
 
 
 def _window_at(offsets: npt.NDArray[np.float64], half: int) -> npt.NDArray[np.float32]:
-    """Return the values of the weight function at distances in samples, interpolated in its table."""
+    """Return the weights of input samples, by their distances from the output's position (in samples)."""
     table = _window(half)
     at = np.clip(offsets * _STEPS + half * _STEPS, 0, len(table) - 1)
     low = np.minimum(at.astype(np.int64), len(table) - 2)

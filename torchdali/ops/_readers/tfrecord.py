@@ -99,15 +99,15 @@ def tfrecord(
         verify: Verify the checksums of each record with google-crc32c (extra ``checksums``).
 
     Returns:
-        For each feature, its value. A string is ``(n,)`` uint8. Numbers are int64 or float32: a ``FixedLenFeature`` has
-        its shape, and missing numbers at the end are filled with the default; a ``VarLenFeature`` is ``(n,
-        *partial_shape)``. If a record lacks the feature, a string is the default's bytes, a ``FixedLenFeature`` is the
-        default as a scalar, and a ``VarLenFeature`` is empty.
+        For each feature, its value. A string is ``(n,)`` uint8. Numbers are int64 or float32. The output of a
+        ``FixedLenFeature`` has the feature's shape; missing numbers at the end are filled with the default. The output
+        of a ``VarLenFeature`` has the shape ``(n, *partial_shape)``. If a record lacks the feature, a string is the
+        default's bytes, a ``FixedLenFeature`` is the default as a scalar, and a ``VarLenFeature`` is empty.
 
     Raises:
         MissingExtraError: google-crc32c is not installed.
-        RuntimeError: A file or index cannot be read. While the pipeline runs: a record is damaged; or a feature has
-            another dtype than requested, more values than its shape, or several strings.
+        RuntimeError: A file or index cannot be read. Also raised while the pipeline runs, if a record is damaged, or if
+            a feature has another dtype than requested, too many values for its shape, or several strings.
     """
     if verify:
         format.masked_crc32c(b"")  # if the package is missing, raise the error here instead of for each record
