@@ -294,7 +294,7 @@ def test_boxes_move_with_their_image():
         (lambda x: fn.coord_transform(x, M=[1.0, 2.0]), RuntimeError, "matrix"),
         (lambda x: fn.coord_transform(x, M=2.0, MT=2.0), RuntimeError, "MT"),
         (lambda x: fn.transforms.shear(torch.eye(2, 3), shear=[1.0] * 3), RuntimeError, "2 or 6"),
-        (lambda x: fn.transforms.shear(torch.eye(2, 3)), RuntimeError, "exactly one"),
+        (lambda x: fn.transforms.shear(torch.eye(2, 3)), RuntimeError, "one and only one"),
         (lambda x: fn.transforms.rotation(torch.eye(3), angle=1.0), RuntimeError, "n \\+ 1"),
         (lambda x: fn.bbox_rotate(torch.zeros(1, 4), angle=1.0, input_shape=[3]), RuntimeError, "shape_layout"),
         (lambda x: fn.bbox_rotate(torch.zeros(1, 4), angle=1.0, input_shape=[3, 4], mode="x"), RuntimeError, "mode"),
