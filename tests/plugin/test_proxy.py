@@ -427,7 +427,7 @@ def test_references_print_and_copy() -> None:
 FAILURES: dict[str, tuple[Any, Any, type[Exception], str, int]] = {
     "dataset": (data.fails_at_5, doubled, ZeroDivisionError, "the dataset cannot", 1),
     "decoder": (data.bad_bytes_at_5, decoded, RuntimeError, "sample 5 of the dataset", 0),
-    "some only": (data.some_only, doubled, TypeError, "sample 0 .* and sample 1", 0),
+    "some only": (data.some_only, doubled, TypeError, "sample 0 did, but sample 1", 0),
     "types": (data.other_type_at_2, doubled, TypeError, "int32.*|sample 2", 0),
 }
 
@@ -467,7 +467,7 @@ def test_a_failed_batch_leaves_the_others() -> None:
 
 @pytest.mark.slow
 def test_too_large_a_batch() -> None:
-    with pytest.raises(ValueError, match="batch_size=5"):
+    with pytest.raises(ValueError, match=r"a batch must have at most .* samples, the batch_size"):
         served(data.plain, batch_size=5, num_workers=1)
 
 
@@ -485,7 +485,7 @@ def test_a_pipeline_without_inputs() -> None:
 def test_a_server_that_is_gone() -> None:
     reference = proxy.DALIServer(doubled()).proxy(data.vector(1))
     gc.collect()
-    with pytest.raises(RuntimeError, match="is gone"), proxy.DALIServer(doubled()) as other:
+    with pytest.raises(RuntimeError, match="no longer exists"), proxy.DALIServer(doubled()) as other:
         other.produce_data(reference)
 
 

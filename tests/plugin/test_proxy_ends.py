@@ -170,11 +170,11 @@ with server:
     for batch in batches:
         pass
 """,
-        r"DataLoader worker \(pid\(s\) \d+\) was stopped .* and was killed",
+        r"DataLoader worker \(pid\(s\) \d+\) was suspended .* and was killed",
     ),
     "a worker is stopped, by a loop in a thread that is patient": (
         IN_A_THREAD.format(options="timeout=60").replace("dies_at_6", "stops_at_6"),
-        r"DataLoader worker \(pid\(s\) \d+\) was stopped .* and was killed",
+        r"DataLoader worker \(pid\(s\) \d+\) was suspended .* and was killed",
     ),
     "the script ends with a worker that is stopped": (
         """
