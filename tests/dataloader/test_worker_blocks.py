@@ -71,7 +71,7 @@ def test_batches_are_torchs(name: str, options: dict[str, Any]) -> None:
     sample = SAMPLES[name]
     arguments: dict[str, Any] = {"batch_size": 4, "num_workers": 2, **options}
     theirs, ours = torch.utils.data.DataLoader(Large(sample), **arguments), DataLoader(Large(sample), **arguments)
-    for _ in range(2 if "persistent_workers" in options else 1):
+    for _ in range(2):
         for batch, expected in zip(ours, theirs, strict=True):
             check_equal(batch, expected)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import platform
 import re
@@ -12,11 +13,13 @@ import sysconfig
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
 import torch
+from torchvision import models
 
 import torchdali
 from torchdali import cli, fn
@@ -310,6 +313,21 @@ def test_bench_knows_a_busy_machine(
     assert ("A training step of" in printed) != busy
 
 
+def test_a_bar_is_drawn_ten_times_a_second_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, stream = [0.0], io.StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", stream)
+    bar = benching.Bar("images")
+    for done in range(1, 5):
+        now[0] += 0.05
+        bar(done, 4)
+    bar.close()
+    drawn = stream.getvalue()
+    assert drawn.count("\r") == 2 and drawn.endswith("\n")
+    assert "100%  4 of 4 images, 20/s" in drawn and f"[{'#' * 15:30}]  50%" in drawn
+
+
 def test_bench_measures_what_its_pipeline_used(images: Path) -> None:
     pipeline = benching.build(benching.find(images), batch=4, threads=2, size=32)
     benching.measure(pipeline, 2)
@@ -337,10 +355,24 @@ def test_bench_trains_and_gives_a_verdict(images: Path, capsys: pytest.CaptureFi
     assert "is the bottleneck" in printed or "compete" in printed
 
 
-def test_bench_trains_networks_of_torchvision(images: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_trains_networks_of_torchvision(
+    images: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, create = [], models.get_model
+
+    def keep(*names: str, **options: Any) -> Any:
+        model = create(*names, **options)
+        made.append((model, [parameter.detach().clone() for parameter in model.parameters()]))
+        return model
+
+    monkeypatch.setattr(models, "get_model", keep)
     small = ["--batch-size=8", "--batches=2", "--size=32", "--threads=1"]
     assert cli.main(["bench", str(images), *small, "--train", "--model=resnet18", "--device=cpu"]) == 0
     assert "Training a network (resnet18) on cpu" in capsys.readouterr().out
+    assert made
+    for model, before in made:
+        assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 2)  # two folders of classes
+        assert any(bool((a != b).any()) for a, b in zip(before, model.parameters(), strict=True))
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,15 @@ def test_nearest_between_two_pixels() -> None:
             assert np.array_equal(out, exact), (length, size, along)
 
 
+def test_nearest_and_another_filter() -> None:
+    """One filter where the image shrinks, nearest neighbour where it grows, and the reverse."""
+    x = np.random.default_rng(5).random((31, 17, 2), dtype=np.float32)
+    for mn, mg in (("nn", "linear"), ("linear", "nn"), ("nn", "cubic"), ("lanczos3", "nn")):
+        for size in ((12, 40), (60, 9)):
+            (exact,) = real([x], "HWC", size=size, mn=mn, mg=mg)
+            assert far(ours(x, size, mn, mg), exact, 1.0) < 1e-5
+
+
 @pytest.mark.parametrize("name", FILTERS)
 def test_one_dimension(name: str) -> None:
     x = np.random.default_rng(2).random(50, dtype=np.float32)
