@@ -171,8 +171,8 @@ def get(
         start: Offset of the range.
         count: Number of bytes; None for the whole object.
         version: The version to read; None for any version.
-        timeout: The request fails if no byte arrives for this number of seconds. If the package can't detect this, the
-            total time is limited instead.
+        timeout: The request fails if no byte arrives for this number of seconds. If an asynchronous package can't
+            detect this, the total time is limited instead. File systems that aren't asynchronous have no limit.
 
     Returns:
         A buffer, and the version that the store sent.

@@ -91,10 +91,10 @@ def decoder_hints(
             decoded on the GPU.
         jpeg_fancy_upsampling: With ``device="mixed"``, True interpolates the chroma of JPEGs, and False repeats each
             chroma value. With ``device="cpu"``, chroma is always interpolated.
-        preallocate_height_hint: Image height in pixels for which the GPU's JPEG decoder reserves memory. Default: 0,
-            which means 1,024.
-        preallocate_width_hint: Image width in pixels for which the GPU's JPEG decoder reserves memory. Default: 0,
-            which means 1,024.
+        preallocate_height_hint: Image height in pixels for which nvJPEG reserves memory, if ``TORCHDALI_NVJPEG`` is
+            set; nvImageCodec ignores it. Default: 0, which means 1,024.
+        preallocate_width_hint: Image width in pixels for which nvJPEG reserves memory, if ``TORCHDALI_NVJPEG`` is set;
+            nvImageCodec ignores it. Default: 0, which means 1,024.
     """
 
 

@@ -853,8 +853,8 @@ class Pipeline(PipelineOldNames):
         The measures have DALI's names. ``real_memory_size`` and ``reserved_memory_size`` are the bytes of an output in
         the last batch; ``max_real_memory_size`` and ``max_reserved_memory_size`` are the bytes of the largest sample.
         If the next operator processes an output sample by sample, the output is never stored for the whole batch, and
-        its measures are 0. The keys ``CPU_output_0``, ``CPU_output_1`` and so on refer to the pipeline's outputs.
-        Without ``enable_memory_stats``, the result is empty.
+        its measures are 0. The keys ``CPU_output_0``, ``CPU_output_1`` and so on refer to the pipeline's outputs;
+        ``GPU_output_0`` to an output on the GPU. Without ``enable_memory_stats``, the result is empty.
         """
         planned = self._planned
         return planned.memory.summary(planned.plan.graph)

@@ -41,7 +41,8 @@ def debayer(mosaic: Tensor, first: tuple[int, int], algorithm: str, out: Tensor)
             Cheung and Pang, "Color filter array recovery using a threshold-based variable number of gradients", 1999).
             ``gray`` computes the luma of the result of ``bilinear``, and weights the first color as red.
         out: ``(..., H, W, 3)``, or ``(..., H, W, 1)`` for ``gray``, to which the result is written. The outermost
-            pixels are copies of their neighbors, except with ``vng``. Images with a height or width of 2 become 0.
+            pixels are copies of their neighbors, except with ``vng`` on images of at least 8 x 8 pixels. Images with a
+            height or width of 2 become 0.
     """
     run = _by_torch if opencv_for(mosaic) is None else _by_opencv
     if mosaic.dim() == 2:
