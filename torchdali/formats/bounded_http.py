@@ -19,7 +19,7 @@ __all__ = ["BoundedResponse", "refuse_other_hosts"]
 
 
 _QUIET = 10.0  # seconds; used if the session has no read timeout
-_SLOWEST = 10_000  # minimum number of bytes per second; the average over each read timeout must not be lower
+_SLOWEST = 10_000  # the average over each read timeout must not be lower
 
 
 class Body(bytes):
@@ -86,7 +86,6 @@ async def _check_redirect(
     same = to.host == about.url.host and (to.port == about.url.port or upgraded)
     if not same and to.host not in allowed and "*" not in allowed:
         raise PermissionError(
-            f"the server must not redirect to another host, got {to.host}:{to.port}. If you trust this host, read "
-            f"its URL, or set "
-            f"TORCHDALI_REDIRECT_HOSTS={to.host} in the environment"
+            f"the server must not redirect to another host, got {to.host}:{to.port}. "
+            f"If you trust this host, read its URL, or set TORCHDALI_REDIRECT_HOSTS={to.host} in the environment"
         )

@@ -54,7 +54,8 @@ class DiskCache:
         self._path, self._size = os.path.join(os.path.abspath(folder), "torchdali"), size
         self._lock = FileLock(os.path.join(self._path, "lock"), by_opening=True)
         self._warned = self.is_full = False
-        self._since = time.time_ns() - 1_000_000_000  # a second earlier, because file times have a coarse resolution
+        # A second earlier, because file times have a coarse resolution.
+        self._since = time.time_ns() - 1_000_000_000
         try:
             self._folder = open_folder(self._path, own=True)
             self._downloads = open_own("downloads", os.O_RDWR | os.O_CREAT, self._folder)
@@ -202,8 +203,8 @@ class DiskCache:
         if not self._warned:
             self._warned = True
             warn(
-                f"cache_dir: cannot store {size:,} bytes in {self._path}: {_reason(error)}{room(error, self._path)}; "
-                f"data that isn't cached is read from its URL each time"
+                f"cache_dir: cannot store {size:,} bytes in {self._path}: {_reason(error)}"
+                f"{room(error, self._path)}; data that isn't cached is read from its URL each time"
             )
 
 

@@ -86,8 +86,8 @@ def _walk(storage: ByteStorage, size: int, number: int, depth: int, unread: Iter
 
     Args:
         number: Number of the subtree's root page.
-        unread: Iterator with one item per page of the file. Each visited page consumes an item; if none remains, the
-            pages form a cycle.
+        unread: Iterator with one item per page of the file. Each visited page consumes an item; if none
+            remains, the pages form a cycle.
     """
     if not 0 < depth <= _DEEPEST:
         raise ValueError(f"the depth of a tree must be 1 to {_DEEPEST}, got {depth}")

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "BYTES", "FIXED32", "FIXED64", "VARINT", "Field", "fields", "read_floats", "read_integers", "tag", "varint",
-    "write_bytes", "write_varint",
+    "BYTES", "FIXED32", "FIXED64", "VARINT", "Field", "fields", "read_floats", "read_integers", "tag",
+    "varint", "write_bytes", "write_varint",
 ]  # fmt: skip
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5

@@ -36,7 +36,8 @@ Bytes = npt.NDArray[np.uint8]
 
 _EARLY = SizeOrNone(256_000_000)  # default of `RemoteOptions.io_ahead`
 _PRICE = 0.4  # dollars per million GET requests: Amazon's list price for S3 Standard
-_UNEXPLAINED = (400, 403)  # the response to a HEAD request with one of these HTTP statuses doesn't explain the error
+# HTTP statuses after which the response to a HEAD request doesn't explain the error.
+_UNEXPLAINED = (400, 403)
 _LONGEST_PAUSE = 4.0  # seconds between two attempts
 # For small sequential reads: bytes per block, blocks per request, and files read at the same time.
 _BLOCK, _TOGETHER, _FILES = 1 << 20, 4, 8
@@ -139,7 +140,8 @@ class Remote:
         if self.options.cache_dir is not None:
             self._cache = DiskCache(self.options.cache_dir, self.options.cache_size)
         self._hedge = Hedge(self.options.io_concurrency) if self.options.io_hedge else None
-        self._bytes, self._count = 1 << 17, 1  # size and number of the objects that were read, from a guess on
+        # Total size and number of the objects that were read. They start with a guess.
+        self._bytes, self._count = 1 << 17, 1
         self._requests, self._received, self._repeated = 0, 0, 0
         self._pinned: dict[str, ObjectVersion] = {}
         self._renewed: set[tuple[int, str]] = set()
@@ -361,8 +363,8 @@ class Remote:
         each = self._requests / max(1, samples)
         return (
             f"stores: {self._requests:,} requests, {self._repeated:,} of them again, "
-            f"{self._received / 2**20:,.1f} MiB; "
-            f"a million samples cost {each * _PRICE:,.2f} dollars at {_PRICE} dollars for a million requests"
+            f"{self._received / 2**20:,.1f} MiB; a million samples cost {each * _PRICE:,.2f} dollars "
+            f"at {_PRICE} dollars for a million requests"
         )
 
     def contents(self, url: str) -> tuple[list[str], list[str]]:
@@ -485,7 +487,8 @@ class RemoteFile:
             raise RuntimeError(f"cannot read {self.path} by ranges: the store does not report its size")
         self.size = self.version.size
         self._blocks: OrderedDict[int, PendingBytes] = OrderedDict()
-        self._ahead, self._latest = max(_TOGETHER, remote.options.io_ahead // _FILES // _BLOCK), -1
+        self._ahead = max(_TOGETHER, remote.options.io_ahead // _FILES // _BLOCK)
+        self._latest = -1
         self._process = os.getpid()
         self._lock = ForkSafeLock()
 

@@ -26,9 +26,8 @@ _REFUSALS = (
 _PASSING = (408, 425, 429)  # the HTTP statuses from 400 to 499 after which a repetition may succeed
 _EXPIRED = re.compile(r"\b(ExpiredToken\w*|RequestExpired|TokenRefreshRequired|RequestTimeTooSkewed)\b").search
 _STATUS = re.compile(r"status code: (\d{3})\b").search  # how obstore's messages state the HTTP status
-# `_FIRST_GUESS`: estimated seconds per request, before the first request. `_PATIENCE`: a request is slow if it takes
-# this many times as long as usual.
-_FIRST_GUESS, _PATIENCE = 0.1, 3
+_FIRST_GUESS = 0.1  # estimated seconds per request, before the first request
+_PATIENCE = 3  # a request is slow if it takes this many times as long as the mean
 _PAUSE = 0.05  # seconds before the first repetition
 _RANDOM = random.Random()  # separate, so that the user's random state doesn't change
 

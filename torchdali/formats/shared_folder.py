@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 from torchdali.errors import warn
 
 __all__ = [
-    "FileLock", "close_on_error", "new_file", "open_folder", "open_named", "open_own", "read_into", "room",
-    "write_whole",
+    "FileLock", "close_on_error", "new_file", "open_folder", "open_named", "open_own", "read_into",
+    "room", "write_whole",
 ]  # fmt: skip
 
 _ROOT = 0  # files of root are trusted, since root can change all files anyway
@@ -126,7 +126,8 @@ def open_named(path: str) -> BinaryIO:
     Raises:
         OSError: The file cannot be opened, or is a named pipe.
     """
-    is_of_a_shell = path.startswith(("/dev/", "/proc/"))  # the shell replaces `<(command)` by a pipe in these folders
+    # The shell replaces `<(command)` by a pipe in one of these folders.
+    is_of_a_shell = path.startswith(("/dev/", "/proc/"))
     if stat.S_ISFIFO(os.stat(path).st_mode) and not is_of_a_shell:
         raise OSError(errno.EINVAL, "must not be a pipe", path)
     return open(path, "rb")

@@ -113,7 +113,8 @@ def _place(status: os.stat_result) -> tuple[int, int]:
 
 def _identity(path: str, status: os.stat_result) -> bytes:
     times = status.st_mtime_ns, status.st_ctime_ns  # tar, rsync and cp can set mtime, but not ctime
-    return os.fsencode(os.path.abspath(path)) + b"\0%d %d %d %d %d" % (*_place(status), status.st_size, *times)
+    numbers = *_place(status), status.st_size, *times
+    return os.fsencode(os.path.abspath(path)) + b"\0%d %d %d %d %d" % numbers
 
 
 def file_identity(path: str) -> bytes | None:

@@ -22,8 +22,8 @@ from torchdali.formats.tar_sparse import BLOCK, Records, Sparse, header_number, 
 from torchdali.formats.urls import shown
 
 __all__ = [
-    "BLOCK", "Archive", "Component", "Member", "group", "index_text", "indexed_samples", "located_samples",
-    "parse_index", "samples", "split_name", "write_end", "write_member",
+    "BLOCK", "Archive", "Component", "Member", "group", "index_text", "indexed_samples",
+    "located_samples", "parse_index", "samples", "split_name", "write_end", "write_member",
 ]  # fmt: skip
 
 _LONGEST_NAME = 1 << 20
@@ -202,7 +202,8 @@ class Archive:
 
     def _other(self, header: bytes, at: int, before: _Before) -> Iterator[Member]:
         """Yield the file that a hard link refers to. Append an entry that is not a file to `left_out`."""
-        kind, name, target = header[156:157], before.name or _name(header), before.link or _decode_name(header[157:257])
+        kind, name = header[156:157], before.name or _name(header)
+        target = before.link or _decode_name(header[157:257])
         file = self._files.get(posixpath.normpath(target)) if kind == _LINK else None
         if file is not None:
             yield self._check_type(file._replace(name=name))

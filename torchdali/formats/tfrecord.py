@@ -221,7 +221,8 @@ def _find_in(data: memoryview, at: int, end: int, names: Mapping[bytes, int], va
         if stop > end:
             raise ValueError(f"an entry of {length} bytes at {at} reaches beyond its message, which ends at {end}")
         size = data[at + 1] if length > 1 else 0
-        if size < 128 and data[at] == _STRING and at + 2 + size <= stop:  # the common case: a short key comes first
+        # In most entries, a short key comes first.
+        if size < 128 and data[at] == _STRING and at + 2 + size <= stop:
             place = names.get(bytes(data[at + 2 : at + 2 + size]))
             if place is not None:
                 values[place] = _feature(data, at + 2 + size, stop)
