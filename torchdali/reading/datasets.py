@@ -49,9 +49,9 @@ class Dataset(Protocol):
     method. If the method can also be called without an index, ``identity()`` identifies the list of all records,
     usually by `file_lists.list_digest`. If a saved position is loaded and this identity has changed, torchdali warns.
 
-    ``lacks(index, output) -> str`` is needed if `read` may return a substitute for a missing output. If the record
-    lacks the output, `lacks` returns a reason, otherwise an empty string. If the samples of a batch have different
-    shapes, the error contains this reason.
+    ``lacks(index, output) -> str`` is needed if `read` may return a substitute for a missing output.
+    If the record lacks the output, `lacks` returns a reason, otherwise an empty string. If the samples of a batch
+    have different shapes, the error contains this reason.
 
     If a reader is declared with ``writes``, `read` accepts the argument ``out``: memory for the first output, or None.
     If `read` writes the output to ``out``, `read` must return ``out`` itself.

@@ -1,8 +1,8 @@
 """Sources that get data from the user's code, which is a callable or an iterable.
 
 `CallableSource` passes the position of the requested data to a callable. `IterableSource` reads the next items of an
-iterable. In both classes, the method `draw` returns the data for a `SampleRange`. A `BatchLoader` converts this data to
-batches, in the main process or in a worker process.
+iterable. In both classes, the method `draw` returns the data for a `SampleRange`. A `BatchLoader` converts this data
+to batches, in the main process or in a worker process.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The sources of batches that implement `external_source` while a pipeline runs.
 
-`InProcess` calls the user's code in the main process, by default in the user's thread. `InWorkers` requests batches
-from worker processes in advance. `FedByUser` delivers the data that the user passes to `Pipeline.feed_input`. Each
-source can return its position and continue at a saved position. The scheduler thread, which belongs to the pipeline,
-starts the batches.
+`InProcess` calls the user's code in the main process, by default in the user's thread. `InWorkers` requests
+batches from worker processes in advance. `FedByUser` delivers the data that the user passes to
+`Pipeline.feed_input`. Each source can return its position and continue at a saved position. The scheduler thread,
+which belongs to the pipeline, starts the batches.
 """
 
 from __future__ import annotations

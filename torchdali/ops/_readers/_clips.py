@@ -65,8 +65,8 @@ def find_videos(
         listed: Path of a list of files.
 
     Raises:
-        RuntimeError: Not exactly one of `names`, `root` and `listed` is passed, no files were found, or the numbers of
-            names and labels differ.
+        RuntimeError: Not exactly one of `names`, `root` and `listed` is passed, no files were found, or the numbers
+            of names and labels differ.
     """
     if sum(map(bool, (names, root, listed))) != 1:
         raise RuntimeError("pass exactly one of filenames, file_root and file_list")

@@ -24,8 +24,8 @@ from torchdali.reading.datasets import Indices, Read
 from torchdali.reading.file_lists import list_digest
 
 __all__ = [
-    "Indexed", "Names", "Offsets", "RecordsDataset", "in_threads", "local_only", "open_containers", "open_remote",
-    "over_containers", "parse_records", "ranges_of", "record_offsets",
+    "Indexed", "Names", "Offsets", "RecordsDataset", "in_threads", "local_only",
+    "open_containers", "open_remote", "over_containers", "parse_records", "ranges_of", "record_offsets",
 ]  # fmt: skip
 
 T = TypeVar("T")

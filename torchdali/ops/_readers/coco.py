@@ -43,7 +43,8 @@ class COCODataset:
     """
 
     def __init__(
-        self, annotations: format.Annotations, root: str, masks: str, image_ids: bool, mapped: bool, files: bytes
+        self, annotations: format.Annotations, root: str, masks: str, image_ids: bool, mapped: bool,
+        files: bytes,
     ) -> None:  # fmt: skip
         if not annotations.names:
             raise RuntimeError("no files found: the annotations name no images")
@@ -64,7 +65,8 @@ class COCODataset:
         if index is None:
             return list_digest(self._annotations.names)
         identity = file_identity(self.info(index))
-        return None if identity is None else identity + self._files + b" %d" % index  # a file may be listed twice
+        # A file may be listed twice.
+        return None if identity is None else identity + self._files + b" %d" % index
 
     def read(self, index: int) -> tuple[Tensor, ...]:
         """Return the outputs of an image.

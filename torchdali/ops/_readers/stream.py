@@ -151,8 +151,9 @@ class SampleStream(BatchSource):
         return remotes
 
     def _start_at(self, epoch: int, sample: int, passes: int, taken: int, place: Any) -> None:
-        self._epoch, self._sample, self._passes, self._taken, self._place = epoch, sample, passes, taken, place
-        self._since, self._ended = 0, False  # `_since` is the number of samples from the current iterator
+        self._epoch, self._sample, self._ended = epoch, sample, False
+        self._passes, self._taken, self._place = passes, taken, place
+        self._since = 0  # number of samples from the current iterator
         self._position = passes, taken, place  # the position before the samples in `_drawn`
 
     def next(self, batch_size: int, prepared: SourceBatch | None) -> tuple[TensorList, ...]:
@@ -211,12 +212,13 @@ class SampleStream(BatchSource):
             return
         self._begun, self._epoch, self._sample = epoch, self._epoch + 1, 0
         if self._epoch_size is None:
-            self._drawn = []
-            self._iterator, self._passes, self._taken, self._place, self._ended = None, self._epoch, 0, 0, False
+            self._drawn, self._ended = [], False
+            self._iterator, self._passes, self._taken, self._place = None, self._epoch, 0, 0
 
     def state(self) -> dict[str, Any]:
         """Return the position after the last batch, including the stream's own state if the stream has one."""
-        passes, taken, place = self._position if self._drawn else (self._passes, self._taken, self._place)
+        position = self._passes, self._taken, self._place
+        passes, taken, place = self._position if self._drawn else position
         return {
             "epoch": self._epoch, "sample": self._sample, "passes": passes, "taken": taken,
             "ended": int(self._ended and not self._drawn), "place": copy.deepcopy(place),

@@ -285,7 +285,8 @@ class LanceDataset:
         """Start to read rows with a single call; return one function per row that returns the row's values."""
         unique = sorted(set(records))
         take = partial(self._data.take, unique, columns=self._columns)
-        rows, places = _PendingRows(self._pool.submit(take), self._columns), {each: i for i, each in enumerate(unique)}
+        rows = _PendingRows(self._pool.submit(take), self._columns)
+        places = {each: i for i, each in enumerate(unique)}
         return [partial(rows.row, places[record]) for record in records]
 
     def read(self, index: int) -> tuple[Tensor, ...]:
