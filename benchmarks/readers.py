@@ -102,7 +102,8 @@ KINDS: dict[str, Define] = {
         path=f"{at}/a.tfrecord", index_path=f"{at}/a.tfrecord.idx", features={
             "image": features.FixedLenFeature((), features.string, ""),
             "label": features.FixedLenFeature([1], features.int64, 0)}).values()),
-    "mxnet": lambda fn, features, at, source: fn.readers.mxnet(path=[f"{at}/a.rec"], index_path=[f"{at}/a.rec.idx"]),
+    "mxnet": lambda fn, features, at, source: fn.readers.mxnet(
+        path=[f"{at}/a.rec"], index_path=[f"{at}/a.rec.idx"]),
     "webdataset": lambda fn, features, at, source: fn.readers.webdataset(
         paths=[f"{at}/a.tar"], index_paths=[f"{at}/a.tar.idx"], ext=["jpg", "cls"]),
     "lmdb": lambda fn, features, at, source: fn.readers.caffe(path=f"{at}/lmdb"),

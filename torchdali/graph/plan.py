@@ -18,8 +18,8 @@ from typing import NamedTuple
 from torchdali.graph.nodes import DataNode, Graph, Node
 
 __all__ = [
-    "Chain", "HostValue", "Plan", "Stage", "StepKind", "edges", "encoded_operator", "is_metadata", "kinds", "may_share",
-    "nodes_of", "plan", "value_of",
+    "Chain", "HostValue", "Plan", "Stage", "StepKind", "edges", "encoded_operator", "is_metadata", "kinds",
+    "may_share", "nodes_of", "plan", "value_of",
 ]  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def _takes_tensors(node: Node) -> bool:
 
 
 def _separate(chained: Sequence[Node]) -> set[Node]:
-    """Return those operators of a level (see `_levels`) that get a chain of their own, before the other operators.
+    """Return the operators of a level (see `_levels`) that get their own chain, before the other operators.
 
     These operators can process several samples in one call, stacked in one tensor, and exchange no data with the other
     operators. Operators that exchange data stay in one chain, because the sample is then still in the CPU's cache.

@@ -244,7 +244,7 @@ def _reading(where: str) -> Iterator[None]:
 
 
 def _node(saved: Json, before: list[Node]) -> Node:
-    """Read a node. The node's inputs must be outputs of the nodes in `before`."""
+    """Read a node. The node's inputs must be outputs of the earlier nodes in `before`."""
     if _is(saved, dict).keys() != _KEYS:
         raise ValueError(f"expected the fields {', '.join(sorted(_KEYS))}, got {', '.join(saved)}")
     operator = _operator(_is(saved["operator"], str))

@@ -66,7 +66,8 @@ class _Rewriter(ast.NodeTransformer):
         } | set(unset)
         branched |= {name for node in _own(definition.body) for name in _late_targets(node)}
         if any(isinstance(n, ast.If) and not _obstacle([n]) and _returns([n]) for n in _own(definition.body)):
-            branched |= set(_targets(definition.body))  # the statements after this `if` move into its branches
+            # The statements after this `if` move into its branches.
+            branched |= set(_targets(definition.body))
         unset_here = branched - parameters - declared
         self._unset = self._unset - parameters - set(_targets(definition.body)) | unset_here
         definition.body = self.block(definition.body)

@@ -106,7 +106,7 @@ def _without_readers(nodes: list[Node], outputs: list[DataNode], origins: Mappin
 
 
 def _in_order(nodes: list[Node], kept: Graph, instead: Mapping[Node, Node]) -> list[Node]:
-    """Return the kept nodes in order. Each new reader is at the position of the reader that it replaces."""
+    """Return the needed nodes in order. Each new reader is at the position of the reader that it replaces."""
     replacing, ordered = set(instead.values()), []
     for node in nodes:
         if node in instead:

@@ -113,7 +113,7 @@ def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = N
     Args:
         new: Maps edges (nodes' outputs) of the old graph to edges of the new graph. The function adds the node's
             outputs.
-        before: A node that is fused with `node`. The copy gets the inputs of `before`, and the per-sample arguments of
+        before: A node that is fused with `node`. The copy gets this node's inputs, and the per-sample arguments of
             both.
     """
     inputs = (before or node).inputs
