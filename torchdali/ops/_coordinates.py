@@ -114,7 +114,7 @@ def _transform(
 
 
 def _map_points(points: Tensor, matrix: Tensor, moved: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return ``points @ matrix + moved``. Matrices and translations are broadcast over the leading axes of the points.
+    """Return ``points @ matrix + translation``. Matrices and translations are broadcast over the points' leading axes.
 
     The product is computed by `torch.bmm`, even for a single sample. `torch.mm` may round differently, and a sample's
     result would then depend on the number of samples in the call.

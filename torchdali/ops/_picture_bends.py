@@ -63,8 +63,8 @@ def affine(size: Size, each: AffineParams, center: Point | None, bent: Bent) -> 
 def apply_affine(image: Image.Image, each: AffineParams, center: Point | None, bent: Bent) -> Image.Image:
     function = v2.functional.affine if bent.is_v2 else F.affine
     moved: Image.Image = function(
-        image, each.angle, list(each.translate), each.scale, list(each.shear), bent.interpolation, bent.fill,
-        None if center is None else list(center),
+        image, each.angle, list(each.translate), each.scale, list(each.shear),
+        bent.interpolation, bent.fill, None if center is None else list(center),
     )  # fmt: skip
     return moved
 

@@ -26,8 +26,8 @@ from torchdali.codecs.program import ImageProgram
 from torchdali.rng import Rng
 
 __all__ = [
-    "CenterCropStep", "FlipStep", "Lattice", "OfPixels", "PadStep", "RandomCropStep", "RandomWindow", "ResizeStep",
-    "Size", "Steps", "levels",
+    "CenterCropStep", "FlipStep", "Lattice", "OfPixels", "PadStep", "RandomCropStep", "RandomWindow",
+    "ResizeStep", "Size", "Steps", "levels",
 ]  # fmt: skip
 
 Size = tuple[int, int]

@@ -222,7 +222,7 @@ def _declare_batch(function: OperatorFunction[..., Any]) -> None:
     """Declare the implementation of a reduction for a batch of samples of the same shape."""
 
     @chunk(function, only_on_devices=True)
-    def body(data: Tensor, a: Arguments) -> Any:
+    def reduce_batch(data: Tensor, a: Arguments) -> Any:
         return function.body(data, layout="", **a.of(function.body), **_shift_axes(data, a))
 
 
@@ -230,7 +230,7 @@ def _declare_batch_around_means(function: OperatorFunction[..., Any]) -> None:
     """Declare the same implementation as `_declare_batch`, for a reduction with the input ``mean``."""
 
     @chunk(function, only_on_devices=True)
-    def body(data: Tensor, mean: Tensor, a: Arguments) -> Any:
+    def reduce_batch(data: Tensor, mean: Tensor, a: Arguments) -> Any:
         where = _shift_axes(data, a)
         if mean[0].numel() == 1:
             kept = [1 if i in where["axes"] else extent for i, extent in enumerate(data.shape)]

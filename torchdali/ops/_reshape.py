@@ -150,8 +150,8 @@ def _fill_extent(new: list[int], old: Sequence[int], volume: int) -> list[int]:
     if free:
         if not known:
             raise RuntimeError(
-                f"dimension {free[0]} cannot be inferred, because the others have no elements: the input has the shape "
-                f"{list(old)}"
+                f"dimension {free[0]} cannot be inferred, because the others have no elements: the input has "
+                f"the shape {list(old)}"
             )
         new = [*new]
         new[free[0]] = volume // known

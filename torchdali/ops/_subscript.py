@@ -33,13 +33,13 @@ Position: TypeAlias = "int | str | None"
 """Position in an axis: a number, the name of a per-sample argument such as "n0", or None for an omitted bound."""
 
 
-class At(NamedTuple):
+class ElementItem(NamedTuple):
     """Index of one element of an axis; the axis is removed."""
 
     place: Position
 
 
-class Range(NamedTuple):
+class RangeItem(NamedTuple):
     """Range of an axis; negative positions count from the axis's end."""
 
     start: Position
@@ -47,18 +47,18 @@ class Range(NamedTuple):
     step: Position
 
 
-class New(NamedTuple):
+class NewAxisItem(NamedTuple):
     """A new axis of extent 1; the name is "" for an unnamed axis."""
 
     name: str
 
 
-class Rest(NamedTuple):
+class EllipsisItem(NamedTuple):
     """All elements of all remaining axes: ``...``."""
 
 
-Item: TypeAlias = "At | Range | New | Rest"
-_WHOLE = Range(None, None, None)
+Item: TypeAlias = "ElementItem | RangeItem | NewAxisItem | EllipsisItem"
+_WHOLE = RangeItem(None, None, None)
 
 
 # ---------------------------------------------------------------- recording
@@ -77,10 +77,10 @@ def _record(data: Any, index: Any) -> Any:
     positions: dict[str, Any] = {}
     parts = index if isinstance(index, tuple) else (index,)
     items = [_item(part, positions) for part in parts]
-    names = [item.name for item in items if isinstance(item, New)]
+    names = [item.name for item in items if isinstance(item, NewAxisItem)]
     if any(names) and not all(names):
         raise ValueError("pass a name for all new axes or for none")
-    if sum(isinstance(item, Rest) for item in items) > 1:
+    if sum(isinstance(item, EllipsisItem) for item in items) > 1:
         raise IndexError("an index can have only one `...`")
     if not items:
         return data
@@ -89,14 +89,14 @@ def _record(data: Any, index: Any) -> Any:
 
 def _item(part: Any, positions: dict[str, Any]) -> Item:
     if isinstance(part, NewAxis):
-        return New(_axis_name(part.name))
+        return NewAxisItem(_axis_name(part.name))
     if part is Ellipsis:
-        return Rest()
+        return EllipsisItem()
     if part is None:
         return _WHOLE
     if isinstance(part, slice):
-        return Range(*[_position(p, int, positions) for p in (part.start, part.stop, part.step)])
-    return At(_position(part, op.index, positions))
+        return RangeItem(*[_position(p, int, positions) for p in (part.start, part.stop, part.step)])
+    return ElementItem(_position(part, op.index, positions))
 
 
 def _axis_name(name: str | None) -> str:
@@ -131,11 +131,11 @@ def _write(items: Sequence[Item]) -> str:
 
 
 def _write_item(item: Item) -> str:
-    if isinstance(item, Rest):
+    if isinstance(item, EllipsisItem):
         return "..."
-    if isinstance(item, New):
+    if isinstance(item, NewAxisItem):
         return f"+{item.name}"
-    if isinstance(item, At):
+    if isinstance(item, ElementItem):
         return str(item.place)
     start, stop, step = ("" if p is None else str(p) for p in item)
     return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
@@ -148,13 +148,13 @@ def _read(index: str) -> tuple[Item, ...]:
 
 def _read_item(text: str) -> Item:
     if text == "...":
-        return Rest()
+        return EllipsisItem()
     if text.startswith("+"):
-        return New(text[1:])
+        return NewAxisItem(text[1:])
     if ":" not in text:
-        return At(_read_position(text))
+        return ElementItem(_read_position(text))
     positions = [_read_position(p) for p in text.split(":")]
-    return Range(*positions, *[None] * (3 - len(positions)))
+    return RangeItem(*positions, *[None] * (3 - len(positions)))
 
 
 def _read_position(text: str) -> Position:
@@ -172,25 +172,25 @@ def _spread(index: str, ndim: int) -> list[Item]:
         RuntimeError: there are more indices than axes.
     """
     items = _read(index)
-    used = sum(isinstance(item, (At, Range)) for item in items)
+    used = sum(isinstance(item, (ElementItem, RangeItem)) for item in items)
     if used > ndim:
         raise batch_level(RuntimeError(f"too many indices: {used} indices, not enough dimensions ({ndim})"))
     spread: list[Item] = []
     for item in items:
-        spread += [_WHOLE] * (ndim - used) if isinstance(item, Rest) else [item]
+        spread += [_WHOLE] * (ndim - used) if isinstance(item, EllipsisItem) else [item]
     return spread
 
 
 def _layout(layouts: tuple[str, ...], arguments: Any) -> str:
     layout, index = layouts[0], arguments["index"]
-    names = [item.name for item in _read(index) if isinstance(item, New)]
+    names = [item.name for item in _read(index) if isinstance(item, NewAxisItem)]
     if not layout or not all(names):
         return "".join(names)
     axes = iter(layout)
     result = ""
     for item in _spread(index, len(layout)):
-        name = item.name if isinstance(item, New) else next(axes)
-        result += "" if isinstance(item, At) else name
+        name = item.name if isinstance(item, NewAxisItem) else next(axes)
+        result += "" if isinstance(item, ElementItem) else name
     return result + "".join(axes)
 
 
@@ -226,13 +226,13 @@ def _subscript(data: Tensor, index: str, positions: dict[str, Any], layout: str,
     """Apply an index to the data's axes, starting with axis `first`."""
     axis = first
     for item in _spread(index, data.ndim - first):
-        if isinstance(item, At):
+        if isinstance(item, ElementItem):
             data = _element(data, axis, _number(item.place, positions))
-        elif isinstance(item, New):
+        elif isinstance(item, NewAxisItem):
             if item.name and not layout and data.ndim > axis:
                 raise batch_level(RuntimeError("to name new axes, the data must have a layout"))
             data, axis = data.unsqueeze(axis), axis + 1
-        elif isinstance(item, Range):
+        elif isinstance(item, RangeItem):
             if item != _WHOLE:
                 data = _range(data, axis, *[_number(p, positions) for p in item])
             axis += 1

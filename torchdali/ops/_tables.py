@@ -223,7 +223,7 @@ def _table(
     dtype: torch.dtype,
     device: torch.device,
 ) -> Tensor:
-    """Return the table as a tensor of values for the numbers below `_KEYS`. The last value is for all other numbers.
+    """Return the table as a tensor: the values for the numbers below `_KEYS`, and one value for all other numbers.
 
     The tensor's dtype is signed if PyTorch can't index the unsigned dtype.
     """
