@@ -21,8 +21,8 @@ from torch.utils.data import (
 )
 
 __all__ = [
-    "Snapshot", "decode_states", "draws_early", "encode_states", "generators_of", "is_of_torch", "is_shared", "restore",
-    "snapshot",
+    "Snapshot", "decode_states", "draws_early", "encode_states",
+    "generators_of", "is_of_torch", "is_shared", "restore", "snapshot",
 ]  # fmt: skip
 
 Snapshot = Mapping[str, Any]

@@ -42,7 +42,8 @@ class AcceleratedIterator(CountingIterator):
 
     def _prime(self, loader: Any) -> None:
         sampler = self._index_sampler
-        self._is_rebuildable, self._draws_early = is_of_torch(sampler), draws_early(sampler) and not self._num_workers
+        self._is_rebuildable = is_of_torch(sampler)
+        self._draws_early = draws_early(sampler) and not self._num_workers
         self._window = (loader.prefetch_factor or 2) * self._num_workers
         self._fetcher = self._create_fetcher()
         if self._num_workers:

@@ -86,7 +86,9 @@ class LazyImage(Image.Image):
 
     def copy(self) -> Any:
         lazy = self._defer()
-        return self._decode().copy() if lazy is None else self._record(lazy, lazy.program, methodcaller("copy"))
+        if lazy is None:
+            return self._decode().copy()
+        return self._record(lazy, lazy.program, methodcaller("copy"))
 
     __copy__ = copy
 
@@ -134,10 +136,10 @@ class LazyImage(Image.Image):
             keeps_info: True if the changed image has the same ``info`` dictionary as this image.
         """
         lazy = self._defer()
-        image = (
-            None if lazy is None else self._record(lazy, lazy.program.change_pixels(steps, lazy.program.size), change)
-        )
-        if image is not None and not keeps_info:
+        if lazy is None:
+            return None
+        image = self._record(lazy, lazy.program.change_pixels(steps, lazy.program.size), change)
+        if not keeps_info:
             image.info = {}
         return image
 

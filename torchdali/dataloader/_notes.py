@@ -13,10 +13,13 @@ from torchdali.errors import note
 from torchdali.kernels.native import status as native_status
 
 __all__ = [
-    "GUIDE", "LAZY", "NotSupportedError", "Notes", "accelerated_names", "accelerated_note", "add_cure", "breaks_rule",
-    "different_transforms", "empty", "fast_path", "has_no_batches", "has_no_tensors", "has_small_batches", "is_changed",
-    "is_fast_path", "is_iterable", "is_not_accelerated", "is_own_dataset", "is_own_function", "is_own_transform",
-    "is_switched_off", "is_unsupported", "name_of", "not_accelerated", "raised_reason", "short",
+    "GUIDE", "LAZY", "NotSupportedError", "Notes", "accelerated_names",
+    "accelerated_note", "add_cure", "breaks_rule", "different_transforms",
+    "empty", "fast_path", "has_no_batches", "has_no_tensors",
+    "has_small_batches", "is_changed", "is_fast_path", "is_iterable",
+    "is_not_accelerated", "is_own_dataset", "is_own_function",
+    "is_own_transform", "is_switched_off", "is_unsupported", "name_of",
+    "not_accelerated", "raised_reason", "short",
 ]  # fmt: skip
 
 GUIDE = "https://torchdali.github.io/torchdali/latest/dataloader/"

@@ -59,8 +59,8 @@ def _accelerate(loader: Any, leaves: Leaves, compiled: Compiled, transforms: Ima
     )
 
 
-# Without workers, images in memory are accelerated from this batch size on. `FEW_MOVED` applies to transforms that only
-# move pixels, such as crops and flips.
+# Without workers, images in memory are accelerated from this batch size on.
+# `FEW_MOVED` applies to transforms that only move pixels, such as crops and flips.
 FEW, FEW_MOVED = 16, 8
 
 

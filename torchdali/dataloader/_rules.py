@@ -32,8 +32,9 @@ from torchdali.ops._picture_steps import CenterCropStep, FlipStep, PadStep, Rand
 from torchdali.ops._pictures import RandomSteps
 
 __all__ = [
-    "BYTES", "NORMALIZED", "PIL", "UNIT", "ImageForm", "Steps", "channels_after", "erasing_of", "flatten", "is_own",
-    "is_v2", "require", "steps_of",
+    "BYTES", "NORMALIZED", "PIL", "UNIT", "ImageForm", "Steps",
+    "channels_after", "erasing_of", "flatten", "is_own", "is_v2", "require",
+    "steps_of",
 ]  # fmt: skip
 
 PIL, BYTES, UNIT, NORMALIZED = "a PIL image", "a uint8 tensor", "a tensor from 0 to 1", "a normalized tensor"
@@ -182,7 +183,8 @@ def _random_crop(t: Any, image: ImageForm) -> Steps:
     elif t.padding is not None:
         padding = _borders(t.padding)
     pad = _pad_of(t, padding, image)
-    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")  # padding twice isn't the same as padding once
+    # In these cases, padding twice isn't the same as padding once.
+    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")
     if t.pad_if_needed and twice and not is_v2(t):
         return [pad, RandomCropStep(size, replace(pad, padding=(0, 0, 0, 0)), True)]
     return [RandomCropStep(size, pad, bool(t.pad_if_needed))]

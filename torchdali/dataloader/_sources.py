@@ -98,7 +98,7 @@ _FILES: dict[str, Callable[[Any], Sample]] = {
     "GTSRB": _gtsrb,
     "OxfordIIITPet": _pets,
 }  # fmt: skip
-"""Functions that return a dataset's `Sample`, by the name of the class that defines `__getitem__`.
+"""Functions that return the function that reads a dataset's samples, by the name of the class with `__getitem__`.
 
 `ImageFolder`, `ImageNet` and other classes inherit `__getitem__` from `DatasetFolder`.
 """
