@@ -11,7 +11,7 @@ import torch
 
 from tests.helpers.inside import graph_of
 from torchdali import Pipeline, fn, pipeline_def, types
-from torchdali.graph.plan import StepKind, kinds, plan
+from torchdali.graph.plan import StepKind, choose_kinds, plan
 
 SETTINGS = [
     {},
@@ -52,7 +52,7 @@ def feeds_back(data: Any) -> Any:
 
 def of_kind(pipe: Pipeline, kind: StepKind) -> list[str]:
     """Return the operators of a kind, in their order."""
-    return [node.operator.name for node, each in kinds(graph_of(pipe)).items() if each is kind]
+    return [node.operator.name for node, each in choose_kinds(graph_of(pipe)).items() if each is kind]
 
 
 def stages(pipe: Pipeline) -> list[tuple[list[str], list[str]]]:

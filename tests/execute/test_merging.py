@@ -12,7 +12,7 @@ import torch
 
 from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.experimental.dynamic._structure import frozen
-from torchdali.graph.keys import comparable
+from torchdali.graph.keys import value_key
 
 
 def run(function: Callable[[], Any], runs: int = 1) -> list[Any]:
@@ -113,13 +113,13 @@ class _Options:
     ],
 )
 def test_keys_of_values(one: Any, other: Any, equal: bool) -> None:
-    assert (comparable(one) == comparable(other)) == equal == (frozen(one) == frozen(other))
+    assert (value_key(one) == value_key(other)) == equal == (frozen(one) == frozen(other))
 
 
 def test_keys_of_objects() -> None:
     first, second = set[int](), set[int]()
     with pytest.raises(TypeError, match="set objects are not compared"):
-        comparable([1, {"a": first}])
+        value_key([1, {"a": first}])
     assert frozen([first]) == frozen([first]) != frozen([second])
     assert frozen(same) == frozen(same) != frozen(draw)
 

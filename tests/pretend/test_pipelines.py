@@ -140,7 +140,7 @@ def test_what_a_crop_sees_is_decoded_alone(folder: Path, name: str, monkeypatch:
             return torch.cat(found), gpu.report.bytes["upload pinned"]
 
     seen, fewer = run()
-    monkeypatch.setattr("torchdali.graph.rewrite._on_device._decode_seen", lambda graph: graph)
+    monkeypatch.setattr("torchdali.graph.rewrite._on_device._decode_cropped", lambda graph: graph)
     whole, more = run()
     assert fewer < 0.9 * more
     assert (seen - whole).abs().max() <= 1 and (seen != whole).float().mean() < 0.01

@@ -17,7 +17,7 @@ from torchdali.declaration.schema import STATE, Schema
 from torchdali.errors import warn
 from torchdali.formats.urls import represent
 from torchdali.graph import nodes
-from torchdali.graph.constants import ScalarConstant, as_node, text_as_input
+from torchdali.graph.constants import ScalarConstant, as_node, explain_text_input
 from torchdali.graph.nodes import DataNode
 from torchdali.kernels.memory import is_traced
 from torchdali.rng import BatchRng, mix
@@ -324,7 +324,7 @@ def _as_batch(value: Any) -> TensorList:
     if hasattr(value, "torch"):
         value = value.torch()
     if isinstance(value, str):
-        raise TypeError(text_as_input(value))
+        raise TypeError(explain_text_input(value))
     tensor = value if isinstance(value, torch.Tensor) else _from_array(np.asarray(value))
     return TensorList.from_samples([tensor], layout=layout)
 

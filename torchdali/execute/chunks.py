@@ -26,7 +26,7 @@ from torchdali.declaration.batching import MOST_BYTES, Column, EncodedBody, trut
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.process_state import has_gil
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Chain, HostValue, encoded_operator, is_shared, value_of
+from torchdali.graph.plan import Chain, HostValue, create_host_value, find_encoded_operator, is_shared
 from torchdali.kernels.memory import SMALL_SAMPLE
 from torchdali.reading.datasets import Read, WholeFiles, read_row
 from torchdali.tensors import TensorList
@@ -343,14 +343,14 @@ def _read_alone(read: Read) -> Any:
 
 def fuse(chain: Chain) -> Fused | None:
     """Build the fast path of a chain; None if the chain can't run in one call."""
-    node = encoded_operator(chain)
+    node = find_encoded_operator(chain)
     if node is None:
         return None
     (edge,) = node.inputs
     assert edge is not None and edge.source is not None
     data: Node | DataNode = edge.source if len(chain.nodes) > 1 else edge
     body = node.operator.chunks["encoded"]({k: v for k, v in node.constants.items() if k != "seed"})
-    values = {name: value_of(argument, node, name) for name, argument in node.per_sample.items()}
+    values = {name: create_host_value(argument, node, name) for name, argument in node.per_sample.items()}
     known = {value.key for value in chain.values}
     if body is None or any(value.axes is not None or value.key not in known for value in values.values()):
         return None

@@ -43,7 +43,7 @@ from torchdali.execute.chunks import (
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph.nodes import Condition, DataNode, Node
-from torchdali.graph.plan import Chain, HostValue, edges, is_metadata, value_of
+from torchdali.graph.plan import Chain, HostValue, create_host_value, edges, is_metadata
 from torchdali.kernels.memory import SMALL_SAMPLE, Empty
 from torchdali.reading.datasets import Dataset, Read
 from torchdali.tensors import TensorList
@@ -216,7 +216,9 @@ class BoundChain:
         node, reads = self.chain.nodes[k], self.chain.nodes[k].operator.kind == "reader"
         function = self.functions[k] if together else self.functions[k].one_by_one
         inputs = [_part_of(columns.reads[node])] if reads else [_data(edge, columns) for edge in node.inputs]
-        arguments = {name: self._values(k, value_of(e, node, name), columns) for name, e in node.per_sample.items()}
+        arguments = {
+            name: self._values(k, create_host_value(e, node, name), columns) for name, e in node.per_sample.items()
+        }
         if node in columns.rngs:
             arguments["rng"] = _part_of(columns.rngs[node])
         outputs = [edge for edge in node.outputs if not is_metadata(edge)]
@@ -251,7 +253,7 @@ class BoundChain:
         """Build the function that finds the samples of a chunk for which an operator's conditions hold."""
         *outer, last = scope
         before = self._places(k, outer, columns) if outer else None
-        take = self._values(k, value_of(last.edge, self.chain.nodes[k]), columns)
+        take = self._values(k, create_host_value(last.edge, self.chain.nodes[k]), columns)
         by_truth = isinstance(last.value, bool)
         key = (*((id(each.edge), each.value) for each in outer), id(last.edge), by_truth)
 
@@ -403,12 +405,12 @@ class CompiledChain:
 
     def _outputs_to_copy(self, reader: Node) -> frozenset[int]:
         """Return the indices of the outputs that the user receives and that may be views of the dataset's memory."""
-        delivered = {edge.index for edge in self.chain.delivers if edge.source is reader}
+        delivered = {edge.index for edge in self.chain.outputs if edge.source is reader}
         return frozenset(delivered if reader.operator.has("view") else ())
 
     def _is_passing(self, reader: Node) -> bool:
         """Return whether a reader's data is unused once the next operators, for example decoders, have run."""
-        own, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.delivers))
+        own, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.outputs))
         takers = [n for n in self.chain.nodes if not own.isdisjoint(map(id, edges(n)))]
         return own.isdisjoint(delivered) and all(node.operator.allocates for node in takers)
 

@@ -70,7 +70,7 @@ from torchdali.execute.workers.pool import WorkerPool
 from torchdali.execute.workers.starting import Starter
 from torchdali.execute.workers.worker import NotStarted, Worker
 from torchdali.graph.nodes import Node
-from torchdali.graph.plan import Plan, nodes_of
+from torchdali.graph.plan import Plan, list_nodes
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.reading.cursor import Keys
 from torchdali.reading.datasets import Indices, RecordNames
@@ -116,7 +116,7 @@ class Executor:
             raise MemoryError("cannot allocate memory for the pipeline's threads; check `ulimit -v` (RLIMIT_AS)")
         self.placing = Placing(1) if placing is None else placing
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
-        self._sees_changes = any(map(may_see_changes, nodes_of(plan.stages)))
+        self._sees_changes = any(map(may_see_changes, list_nodes(plan.stages)))
         # Start the processes before any thread, because the processes may be forked.
         starter, processes = self._start_processes(start, plan, settings, readers)
         self._labels = labels(plan.graph)

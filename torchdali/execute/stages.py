@@ -85,7 +85,7 @@ class StageRunner:
         self.buffers = BufferPool(pinned=self.device_stream.pins) if buffers is None else buffers
         self.profile, self.memory = Profile(), MemoryStats()
         self.threads = ThreadPool(settings.num_threads, start)
-        delivered = [edge for s in plan.stages if s.chain for edge in s.chain.delivers]
+        delivered = [edge for s in plan.stages if s.chain for edge in s.chain.outputs]
         self._decoder = HardwareDecoding(
             self.device_stream, self.buffers, settings.batch_size, settings.num_threads, delivered
         )
@@ -273,7 +273,7 @@ class StageRunner:
         compiled = self._chains[batch.stage]
         if compiled is None or batch.draw.size == 0:
             if compiled is not None:
-                batch.values.update({e: TensorList.from_samples([]) for e in compiled.chain.delivers})
+                batch.values.update({e: TensorList.from_samples([]) for e in compiled.chain.outputs})
             self._next_stage(batch)
             return
         if self._bad_samples.keeps_going and (wrong := compiled.misshapen(batch.values)):
@@ -286,11 +286,11 @@ class StageRunner:
         # Several threads may run this method at the same time, for different batches. They share only `compiled` and
         # the output buffers, which are thread-safe.
         bound = compiled.bound(batch.values)
-        result = max((self._buffers[e].sample for e in compiled.chain.delivers), default=0)
+        result = max((self._buffers[e].sample for e in compiled.chain.outputs), default=0)
         timed = self.profile.wants(batch.draw.index)
         division = bound.divide(batch.values, batch.draw.size, self.threads.count, result, timed)
         in_tensors = division.chunk if division.way is Way.TENSORS else 0
-        opened = {e: self._buffers[e].open(batch.draw.size, in_tensors) for e in compiled.chain.delivers}
+        opened = {e: self._buffers[e].open(batch.draw.size, in_tensors) for e in compiled.chain.outputs}
         shared = [edge for edge, results in opened.items() if self._decoder.accepts(edge, results)]
         timings, keep_going = ChainTimings() if timed else None, self._bad_samples.keeps_going
         run = ChainRun(
@@ -470,7 +470,7 @@ class StageRunner:
         if self.settings.memory_stats:
             self.memory.record(batch.values)
         # The batch belongs to this thread, which finished the chain or ran the steps.
-        for edge in self.plan.dies[batch.stage]:
+        for edge in self.plan.last_used[batch.stage]:
             batch.values.pop(edge, None)
         batch.stage += 1
         self._enter(batch)

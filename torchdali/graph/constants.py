@@ -13,7 +13,7 @@ import torch
 
 from torchdali.declaration.registry import lookup
 from torchdali.graph.nodes import DataNode, current
-from torchdali.graph.unpacking import of_a_dictionary
+from torchdali.graph.unpacking import explain_output_name
 from torchdali.tensors import TensorList
 from torchdali.tensors.dtypes import (
     BOOL,
@@ -34,7 +34,7 @@ from torchdali.tensors.dtypes import (
     to_numpy_type,
 )  # fmt: skip
 
-__all__ = ["Constant", "ConstantNode", "ScalarConstant", "as_node", "is_other_array", "plain", "text_as_input"]
+__all__ = ["Constant", "ConstantNode", "ScalarConstant", "as_node", "is_other_array", "to_native", "explain_text_input"]
 
 _INT_TYPES = frozenset({BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64})
 _FLOAT_TYPES = frozenset({FLOAT16, FLOAT, FLOAT64})
@@ -56,7 +56,7 @@ class ScalarConstant:
     __array_ufunc__ = None  # so that ``ndarray + constant`` raises an error instead of creating an object array
 
     def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:
-        number = _number(value)
+        number = _to_number(value)
         self.shape: list[int] = []
         chosen = _dtype_of_number(value) if dtype is None else dtype
         if chosen not in _INT_TYPES | _FLOAT_TYPES:
@@ -146,11 +146,11 @@ _ARRAYS = (np.ndarray, np.generic, torch.Tensor)
 
 def is_other_array(value: Any) -> bool:
     """Return whether a value is an array that isn't from NumPy, torch or torchdali, but that NumPy can convert."""
-    ours = (DataNode, TensorList, np.ndarray, np.generic, torch.Tensor)
-    return hasattr(value, "__array__") and not isinstance(value, ours) and not hasattr(value, "torch")
+    known_classes = (DataNode, TensorList, np.ndarray, np.generic, torch.Tensor)
+    return hasattr(value, "__array__") and not isinstance(value, known_classes) and not hasattr(value, "torch")
 
 
-def plain(value: Any) -> Any:
+def to_native(value: Any) -> Any:
     """Convert arrays to the machine's byte order, and bfloat16 tensors to float32. Return other values unchanged."""
     if isinstance(value, torch.Tensor):
         return value.detach().float() if value.dtype == torch.bfloat16 else value.detach()
@@ -160,7 +160,7 @@ def plain(value: Any) -> Any:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _number(value: Any) -> bool | int | float:
+def _to_number(value: Any) -> bool | int | float:
     number = value.item() if isinstance(value, _ARRAYS) else value
     if not isinstance(number, bool | int | float) or isinstance(number, Enum):
         raise TypeError(f"a constant must be a bool, an int or a float, got {type(value).__name__}")
@@ -200,9 +200,9 @@ def Constant(
     Raises TypeError for values other than numbers, ValueError for a shape that does not fit an array, and OverflowError
     for NumPy integers that need more than 32 bits if `dtype` isn't passed.
     """
-    value = plain(value)
-    asks_for_node = device is not None or layout is not None or bool(kwargs)
-    if asks_for_node or not _is_scalar(value) or _lengths(shape) not in ([], [1]):
+    value = to_native(value)
+    needs_node = device is not None or layout is not None or bool(kwargs)
+    if needs_node or not _is_scalar(value) or _to_extents(shape) not in ([], [1]):
         return ConstantNode(device, value, dtype, shape, layout, **kwargs)
     return ScalarConstant(value, dtype)
 
@@ -213,7 +213,7 @@ def _is_scalar(value: Any) -> bool:
     return not isinstance(value, list | tuple | Enum)
 
 
-def _lengths(shape: Sequence[int] | int | None) -> list[int]:
+def _to_extents(shape: Sequence[int] | int | None) -> list[int]:
     if shape is None:
         return []
     return [shape] if isinstance(shape, int) else list(shape)
@@ -230,21 +230,21 @@ def ConstantNode(
     """Record `fn.constant` with the elements of a number, list or array; see `Constant`."""
     if isinstance(value, _ARRAYS):
         array = np.asarray(value)
-        array = array if shape is None else array.reshape(_lengths(shape))
+        array = array if shape is None else array.reshape(_to_extents(shape))
         dtype = _dtype_of_array(value) if dtype is None else dtype
         shape, value = array.shape, array.ravel().tolist()
     elif isinstance(value, list | tuple):
-        value = [_element(plain(each)) for each in value]
+        value = [_to_element(to_native(each)) for each in value]
         dtype = _dtype_of_list(value) if dtype is None else dtype
     else:
-        value, shape = [_element(value)], _lengths(shape)
+        value, shape = [_to_element(value)], _to_extents(shape)
         dtype = _dtype_of_number(value[0]) if dtype is None else dtype
     data = {"fdata" if _has_float(value) else "idata": value, "dtype": DALIDataType(dtype)}
     return _record(**data, device=device, shape=shape, layout=layout, **kwargs)
 
 
-def _element(value: Any) -> bool | int | float:
-    return int(value) if isinstance(value, NamedInt) else _number(value)
+def _to_element(value: Any) -> bool | int | float:
+    return int(value) if isinstance(value, NamedInt) else _to_number(value)
 
 
 def _has_float(numbers: list[Any]) -> bool:
@@ -285,7 +285,7 @@ def as_node(value: Any) -> DataNode:
     if isinstance(value, TensorList):
         raise TypeError("a TensorList cannot be an input while a pipeline is defined; use external_source")
     if isinstance(value, (str, os.PathLike)):
-        raise TypeError(text_as_input(os.fspath(value)))
+        raise TypeError(explain_text_input(os.fspath(value)))
     dtype = None
     if isinstance(value, ScalarConstant):
         value, dtype = value.value, value.dtype
@@ -299,11 +299,11 @@ def as_node(value: Any) -> DataNode:
     return constant
 
 
-def text_as_input(text: str) -> str:
+def explain_text_input(text: str) -> str:
     """Return the error message for text that was passed as an input. The message suggests how to read a file."""
     tracer = current()
-    if tracer is not None and (why := of_a_dictionary(text, tracer.nodes)):
-        return f"{text!r} is text, but operators process data{why}"
+    if tracer is not None and (advice := explain_output_name(text, tracer.nodes)):
+        return f"{text!r} is text, but operators process data{advice}"
     return (
         f"{text[:60]!r} is text, but operators process data. Read files with fn.readers.file(files=[...]) in a "
         f"pipeline, or one file with np.fromfile(path, np.uint8)"

@@ -12,7 +12,7 @@ import torch
 
 from torchdali.graph.nodes import DataNode, Node
 
-__all__ = ["NodeKey", "comparable", "edge_numbering", "key_of"]
+__all__ = ["NodeKey", "value_key", "edge_numbering", "key_of"]
 
 
 class NodeKey(NamedTuple):
@@ -35,21 +35,21 @@ class NodeKey(NamedTuple):
 def key_of(
     node: Node,
     edge: Callable[[DataNode], Any],
-    value: Callable[[str, Any], Any] = lambda name, value: comparable(value),
-    leave_out: Collection[str] = (),
+    value: Callable[[str, Any], Any] = lambda name, value: value_key(value),
+    ignored: Collection[str] = (),
 ) -> NodeKey:
     """Return the key of a node.
 
     Args:
         edge: Function that returns the key of an edge.
         value: Function that returns the key of a constant, from the constant's name and value.
-        leave_out: Names of the constants that don't belong to the key.
+        ignored: Names of the constants that don't belong to the key.
     """
     return NodeKey(
         node.operator.name,
         tuple(None if e is None else edge(e) for e in node.inputs),
         tuple((name, edge(e)) for name, e in sorted(node.per_sample.items())),
-        tuple((name, value(name, v)) for name, v in sorted(node.constants.items()) if name not in leave_out),
+        tuple((name, value(name, v)) for name, v in sorted(node.constants.items()) if name not in ignored),
         tuple((edge(c.edge), c.value) for c in node.scope),
     )
 
@@ -59,15 +59,15 @@ def edge_numbering(nodes: Collection[Node]) -> Callable[[DataNode], tuple[int, i
 
     For an edge without a node, the function returns None.
     """
-    number = {node: i for i, node in enumerate(nodes)}
-    return lambda edge: None if edge.source is None else (number[edge.source], edge.index)
+    position = {node: i for i, node in enumerate(nodes)}
+    return lambda edge: None if edge.source is None else (position[edge.source], edge.index)
 
 
 def _refuse(value: object) -> NoReturn:
     raise TypeError(f"{type(value).__name__} objects are not compared")
 
 
-def comparable(value: Any, objects: Callable[[Any], Hashable] = _refuse) -> Hashable:
+def value_key(value: Any, objects: Callable[[Any], Hashable] = _refuse) -> Hashable:
     """Return a key for a value. Values have equal keys if they are equal and have the same type.
 
     Args:
@@ -79,13 +79,13 @@ def comparable(value: Any, objects: Callable[[Any], Hashable] = _refuse) -> Hash
     if isinstance(value, float):
         return kind, value.hex()  # -0.0 and 0.0 have different keys
     if isinstance(value, (list, tuple)):
-        return kind, tuple(comparable(each, objects) for each in value)
+        return kind, tuple(value_key(each, objects) for each in value)
     if isinstance(value, Mapping):
-        return kind, tuple((comparable(k, objects), comparable(v, objects)) for k, v in value.items())
+        return kind, tuple((value_key(k, objects), value_key(v, objects)) for k, v in value.items())
     if isinstance(value, torch.Tensor):
         value = value.numpy(force=True)
     if isinstance(value, (np.ndarray, np.generic)):
         return kind, str(value.dtype), value.shape, value.tobytes()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return kind, tuple(comparable(getattr(value, each.name), objects) for each in dataclasses.fields(value))
+        return kind, tuple(value_key(getattr(value, each.name), objects) for each in dataclasses.fields(value))
     return objects(value)

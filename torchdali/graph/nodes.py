@@ -92,8 +92,8 @@ class Condition:
 
     def is_same(self, other: Condition) -> bool:
         """Return whether another condition requires the same value of the same edge."""
-        mine, others = (self.edge.source, self.edge.index), (other.edge.source, other.edge.index)
-        return mine == others and self.value == other.value
+        output, other_output = (self.edge.source, self.edge.index), (other.edge.source, other.edge.index)
+        return output == other_output and self.value == other.value
 
 
 @dataclass(eq=False)
@@ -155,7 +155,7 @@ class Node:
 
     def __str__(self) -> str:
         inputs = [str(i) for i in self.inputs if i is not None]
-        constants = [f"{k}={_short(v)}" for k, v in self.constants.items()]
+        constants = [f"{k}={_abbreviate(v)}" for k, v in self.constants.items()]
         per_sample = [f"{k}={v}" for k, v in self.per_sample.items()]
         results = ", ".join(map(str, self.outputs))
         condition = "".join(f" if {c.edge} is {c.value}" for c in self.scope)
@@ -163,7 +163,7 @@ class Node:
         return f"{results or self.name} = {call}  [{self.device}]{condition}"
 
 
-def _short(value: Any) -> str:
+def _abbreviate(value: Any) -> str:
     text = represent(value)
     return text if len(text) <= 40 else text[:37] + "..."
 
@@ -251,23 +251,23 @@ class DataNode:
     if not TYPE_CHECKING:  # type checkers must not see this method, so that they report unknown attributes
 
         def __getattr__(self, name: str) -> Any:
-            instead = _INSTEAD.get(name, _FUNCTIONS)
+            replacement = _REPLACEMENTS.get(name, _OPERATOR_ADVICE)
             raise AttributeError(
                 f"a DataNode has no attribute {name!r}: it represents a batch while the graph is built"
-                + (f": use {instead}" if not name.startswith("_") or name in _INSTEAD else "")
+                + (f": use {replacement}" if not name.startswith("_") or name in _REPLACEMENTS else "")
             )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"{self} represents a batch and has no values while the graph is built: use {_FUNCTIONS}")
+        raise TypeError(f"{self} represents a batch and has no values while the graph is built: use {_OPERATOR_ADVICE}")
 
     def __array_function__(self, function: Any, *_: Any) -> Any:
         raise TypeError(
-            f"NumPy's {function.__name__} does not accept {self}, which represents a batch: use {_FUNCTIONS}"
+            f"NumPy's {function.__name__} does not accept {self}, which represents a batch: use {_OPERATOR_ADVICE}"
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         """Record ``scalar + node``. NumPy calls this method if the left operand is a NumPy scalar."""
-        name = _OF_UFUNC.get(ufunc.__name__)
+        name = _UFUNC_OPERATORS.get(ufunc.__name__)
         arrays = [o for o in operands if not isinstance(o, DataNode)]
         if name is None or method != "__call__" or any(getattr(a, "ndim", 0) for a in arrays):
             raise TypeError(
@@ -282,9 +282,9 @@ class DataNode:
         name = getattr(func, "__name__", str(func)).strip("_")
         swapped = name.startswith("r") and name[1:] in _OPERATORS
         if name in _OPERATORS or swapped:
-            name = _OF_UFUNC.get(name, name)
+            name = _UFUNC_OPERATORS.get(name, name)
             return apply(name[1:], *reversed(operands)) if swapped else apply(name, *operands)
-        raise TypeError(f"torch's {name} does not accept a DataNode, which represents a batch: use {_ON_TENSORS}")
+        raise TypeError(f"torch's {name} does not accept a DataNode, which represents a batch: use {_TORCH_ADVICE}")
 
     if TYPE_CHECKING:  # in debug mode, nodes have this method
 
@@ -364,21 +364,21 @@ _NOT_REWRITTEN = (
     "source Python finds. It doesn't rewrite properties, methods of signs such as `+`, generators, cases of `match`, "
     "installed packages and functions with do_not_convert. Move the `if` into a function, and call the function"
 )
-_FUNCTIONS = "the operators of fn and math, or fn.python_function for your own function"
-_LATER = f"{_FUNCTIONS}; run() returns the values"
-_ON_TENSORS = (
+_OPERATOR_ADVICE = "the operators of fn and math, or fn.python_function for your own function"
+_RUN_ADVICE = f"{_OPERATOR_ADVICE}; run() returns the values"
+_TORCH_ADVICE = (
     "the operators of fn and math, or fn.torch_python_function(node, function=..., batch_processing=False) for torch "
     "functions and transforms"
 )
-_INSTEAD = {
+_REPLACEMENTS = {
     **dict.fromkeys(("to", "type", "astype"), "fn.cast(node, dtype=...), node.gpu() or node.cpu()"),
     **dict.fromkeys(("permute", "transpose", "T"), "fn.transpose(node, perm=[...])"),
     **dict.fromkeys(("view", "reshape", "flatten"), "fn.reshape(node, shape=[...])"),
     **dict.fromkeys(("clamp", "clip"), "math.clamp(node, low, high)"),
-    **dict.fromkeys(("numpy", "item", "tolist", "detach", "data"), _LATER),
+    **dict.fromkeys(("numpy", "item", "tolist", "detach", "data"), _RUN_ADVICE),
     **{name: f"fn.reductions.{name}(node)" for name in ("sum", "mean", "min", "max")},
     **{name: f"math.{name}(node)" for name in ("sqrt", "exp", "log")},
-    "__array_interface__": _FUNCTIONS,  # Pillow reads this attribute
+    "__array_interface__": _OPERATOR_ADVICE,  # Pillow reads this attribute
     "float": "fn.cast(node, dtype=types.FLOAT)",
     "half": "fn.cast(node, dtype=types.FLOAT16)",
     "int": "fn.cast(node, dtype=types.INT32)",
@@ -410,7 +410,7 @@ BINARY = (
 COMPARISON = ("eq", "ne", "lt", "le", "gt", "ge")
 UNARY = ("neg", "pos", "abs", "invert")
 Operand: TypeAlias = Any  # DataNode, number, ScalarConstant, array or tensor
-_OF_UFUNC = {
+_UFUNC_OPERATORS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv",
     "floor_divide": "floordiv", "remainder": "mod", "power": "pow", "bitwise_and": "and", "bitwise_or": "or",
     "bitwise_xor": "xor", "left_shift": "lshift", "right_shift": "rshift", "equal": "eq", "not_equal": "ne",
@@ -418,7 +418,7 @@ _OF_UFUNC = {
 }  # fmt: skip
 
 
-_OPERATORS = frozenset((*_OF_UFUNC, *BINARY, *COMPARISON))
+_OPERATORS = frozenset((*_UFUNC_OPERATORS, *BINARY, *COMPARISON))
 
 
 def _install_arithmetic() -> None:
@@ -442,7 +442,9 @@ def _refuse_flattening(node: DataNode) -> Any:
 
     Otherwise, torchvision's v2 transforms would treat a node as an unknown object, and return it unchanged.
     """
-    raise TypeError(f"{node} represents a batch while the graph is built, and torch cannot read it: use {_ON_TENSORS}")
+    raise TypeError(
+        f"{node} represents a batch while the graph is built, and torch cannot read it: use {_TORCH_ADVICE}"
+    )
 
 
 pytree.register_pytree_node(DataNode, _refuse_flattening, lambda values, context: values)
@@ -470,34 +472,34 @@ class Graph:
     outputs: tuple[DataNode, ...]
 
     @classmethod
-    def of(cls, outputs: Sequence[DataNode], others: Sequence[Node] = ()) -> Graph:
+    def of(cls, outputs: Sequence[DataNode], recorded: Sequence[Node] = ()) -> Graph:
         """Build the graph of the nodes that the outputs need, and of the nodes with ``preserve``.
 
         Args:
-            others: All recorded nodes, in the order in which they were recorded.
+            recorded: All recorded nodes, in the order in which they were recorded.
 
         Raises:
             RuntimeError: Several nodes have the same name.
         """
-        kept = [edge.source for edge in outputs if edge.source is not None]
-        kept += [node for node in others if node.preserve]
+        roots = [edge.source for edge in outputs if edge.source is not None]
+        roots += [node for node in recorded if node.preserve]
         ancestors: dict[Node, None] = {}
-        for node in kept:
+        for node in roots:
             _visit(node, ancestors)
-        order = {node: i for i, node in enumerate(others)}
+        order = {node: i for i, node in enumerate(recorded)}
         # Each node was recorded after the nodes that it needs, so the order of recording is a valid order.
         nodes = sorted(ancestors, key=order.__getitem__) if ancestors.keys() <= order.keys() else list(ancestors)
         counts = Counter(node.name for node in nodes)
         for name, count in counts.items():
             if count > 1:
-                named = [node for node in nodes if node.name == name]
-                places = "".join(f"\n  {node.operator.name}: {node.where}" for node in named)
+                duplicates = [node for node in nodes if node.name == name]
+                locations = "".join(f"\n  {node.operator.name}: {node.where}" for node in duplicates)
                 cure = "pass a different name= to each"
-                if not order.keys() >= set(named):
+                if not order.keys() >= set(duplicates):
                     cure = "one was created outside this pipeline's function; create it inside"
                 raise RuntimeError(
                     "The pipeline is invalid because it contains operators with non-unique names: "
-                    f"{count} operators are called {name!r}: {cure}{places}"
+                    f"{count} operators are called {name!r}: {cure}{locations}"
                 )
         return cls(tuple(nodes), tuple(outputs))
 
@@ -565,11 +567,11 @@ class Tracer:
             _stack().remove(self)
 
     def add(self, node: Node) -> None:
-        node.scope = self._scope_of(node)
-        self.number(node)
+        node.scope = self._find_scope(node)
+        self.assign_stream(node)
         self.nodes.append(node)
 
-    def _scope_of(self, node: Node) -> tuple[Condition, ...]:
+    def _find_scope(self, node: Node) -> tuple[Condition, ...]:
         """Return the conditions under which a node runs: the conditions of the current branch and of the inputs.
 
         The conditions of a nested branch begin with the conditions of the outer branch, so the longest list is
@@ -580,7 +582,7 @@ class Tracer:
         """
         scope = self.scope
         for edge in (*node.inputs, *node.per_sample.values()):
-            other = _without_last(node, edge) if node.operator.options.merges else scope_of(edge)
+            other = _drop_last_condition(node, edge) if node.operator.options.merges else scope_of(edge)
             longer, shorter = (other, scope) if len(other) > len(scope) else (scope, other)
             if any(not a.is_same(b) for a, b in zip(longer, shorter, strict=False)):
                 raise RuntimeError(
@@ -590,7 +592,7 @@ class Tracer:
             scope = longer
         return scope
 
-    def number(self, node: Node) -> None:
+    def assign_stream(self, node: Node) -> None:
         """Assign the next stream of random numbers to a node, if its operator is random."""
         if node.operator.schema.random:
             node.stream, self._random = self._random, self._random + 1
@@ -601,7 +603,7 @@ def scope_of(edge: DataNode | None) -> tuple[Condition, ...]:
     return () if edge is None or edge.source is None else edge.source.scope
 
 
-def _without_last(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
+def _drop_last_condition(node: Node, edge: DataNode | None) -> tuple[Condition, ...]:
     """Return the conditions of an input of a node that merges branches.
 
     If the node merges the two branches of the input's last condition, this condition is omitted.
@@ -653,8 +655,8 @@ def add_node(
     # A node that is created outside of a pipeline, usually a constant, gets a name that can't occur inside a pipeline.
     name = name or (f"__{title}_{len(tracer.nodes)}" if tracer else f"__outside_{title}_{next(_serial)}")
     node = Node(operator, name, device, tuple(inputs), constants, per_sample, user_line(), preserve=preserve)
-    where = "cpu" if device == "cpu" else "gpu"
-    node.outputs = tuple(DataNode(name, where, node, i) for i in range(outputs))
+    side = "cpu" if device == "cpu" else "gpu"
+    node.outputs = tuple(DataNode(name, side, node, i) for i in range(outputs))
     if tracer is not None:
         tracer.add(node)
     return node

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from torchdali.graph.nodes import DataNode, Graph, Node
 
 __all__ = [
-    "Chain", "HostValue", "Plan", "Stage", "StepKind", "edges", "encoded_operator", "is_metadata", "kinds",
-    "may_share", "nodes_of", "plan", "value_of",
+    "Chain", "HostValue", "Plan", "Stage", "StepKind", "edges", "find_encoded_operator", "is_metadata", "choose_kinds",
+    "may_share", "list_nodes", "plan", "create_host_value",
 ]  # fmt: skip
 
 
@@ -54,18 +54,18 @@ class Chain:
         inputs: Edges from steps or earlier chains that are inputs of the operators.
         values: Uses of edges from steps or earlier chains as conditions or per-sample arguments of the operators. Of
             several uses with the same key, only the first use is included.
-        delivers: Edges that the chain computes for a later stage or for the user.
+        outputs: Edges that the chain computes for a later stage or for the user.
     """
 
     nodes: tuple[Node, ...]
     inputs: tuple[DataNode, ...]
     values: tuple[HostValue, ...]
-    delivers: tuple[DataNode, ...]
+    outputs: tuple[DataNode, ...]
 
     @property
     def takes_tensors(self) -> bool:
         """True if each operator can process several samples in one call, stacked in one tensor."""
-        return all(map(_takes_tensors, self.nodes))
+        return all(map(_accepts_tensors, self.nodes))
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ class Plan:
 
     Attributes:
         stages: The stages, in order.
-        dies: For each stage, the edges that no later stage uses. Outputs of the pipeline aren't included.
+        last_used: For each stage, the edges that no later stage uses. Outputs of the pipeline aren't included.
         index: Index of each node in ``graph.nodes``.
     """
 
     graph: Graph
     stages: tuple[Stage, ...]
-    dies: tuple[tuple[DataNode, ...], ...]
+    last_used: tuple[tuple[DataNode, ...], ...]
     index: dict[Node, int] = field(repr=False)
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class Plan:
         return "\n".join(parts)
 
 
-def nodes_of(stages: Iterable[Stage]) -> list[Node]:
+def list_nodes(stages: Iterable[Stage]) -> list[Node]:
     """Return all steps and all nodes of chains in the passed stages."""
     return [node for s in stages for node in (*s.steps, *(s.chain.nodes if s.chain else ()))]
 
@@ -122,30 +122,32 @@ class StepKind(IntEnum):
 def plan(graph: Graph) -> Plan:
     """Divide a graph into as few stages as possible."""
     index = {node: i for i, node in enumerate(graph.nodes)}
-    of_kind = kinds(graph)
-    slots = {node: (level, of_kind[node]) for node, level in _levels(graph, of_kind).items()}
-    slots.update(_late_copies(graph, slots))
+    kind_of = choose_kinds(graph)
+    slots = {node: (level, kind_of[node]) for node, level in _assign_levels(graph, kind_of).items()}
+    slots.update(_defer_copies(graph, slots))
     count = 1 + max((level for level, _ in slots.values()), default=-1)
     divided: list[tuple[list[Node], list[Node]]] = []
     for level in range(count):
         steps, chained = ([n for n in graph.nodes if slots[n] == (level, kind)] for kind in StepKind)
-        separate = _separate(chained)
+        separate = _choose_separate(chained)
         if separate:
             divided.append((steps, [n for n in chained if n in separate]))
             steps, chained = [], [n for n in chained if n not in separate]
         if steps or chained:
             divided.append((steps, chained))
     stage_of = {n: i for i, (steps, chained) in enumerate(divided) for n in (*steps, *chained)}
-    outputs, needed = set(graph.outputs), _last_uses(graph, stage_of)
+    outputs, last_uses = set(graph.outputs), _find_last_uses(graph, stage_of)
     stages = []
     for i, (steps, chained) in enumerate(divided):
-        later = {e for e, last in needed.items() if last > i} | outputs
-        stages.append(Stage(tuple(steps), _chain(chained, later) if chained else None))
-    dies = tuple(tuple(e for e, last in needed.items() if last == i and e not in outputs) for i in range(len(divided)))
-    return Plan(graph, tuple(stages), dies, index)
+        needed_later = {e for e, last in last_uses.items() if last > i} | outputs
+        stages.append(Stage(tuple(steps), _build_chain(chained, needed_later) if chained else None))
+    last_used = tuple(
+        tuple(e for e, last in last_uses.items() if last == i and e not in outputs) for i in range(len(divided))
+    )
+    return Plan(graph, tuple(stages), last_used, index)
 
 
-def kinds(graph: Graph) -> dict[Node, StepKind]:
+def choose_kinds(graph: Graph) -> dict[Node, StepKind]:
     """Choose for each node whether it is a step or runs in a chain.
 
     Per-sample operators on the CPU run in chains, with one exception: an operator on small values that don't depend on
@@ -155,27 +157,27 @@ def kinds(graph: Graph) -> dict[Node, StepKind]:
     kind_of: dict[Node, StepKind] = {}
     data: set[Node] = set()  # nodes that depend on a reader or source
     for node in graph.nodes:
-        declared, before = node.operator, _parents(node)
+        declared, parents = node.operator, _parents(node)
         inputs = [_source(e) for e in node.inputs if e is not None and not is_metadata(e)]
         if declared.kind in ("reader", "source") or not data.isdisjoint(inputs):
             data.add(node)
-        is_parameter = node not in data and _takes_tensors(node) and all(kind_of[p] is StepKind.STEP for p in before)
+        is_parameter = node not in data and _accepts_tensors(node) and all(kind_of[p] is StepKind.STEP for p in parents)
         is_step = is_parameter or declared.kind not in ("sample", "reader") or node.device == "gpu"
         kind_of[node] = StepKind.STEP if is_step else StepKind.SAMPLE
     return kind_of
 
 
-def _takes_tensors(node: Node) -> bool:
+def _accepts_tensors(node: Node) -> bool:
     return node.operator.takes_tensors and not (node.scope or node.operator.schema.random)
 
 
-def _separate(chained: Sequence[Node]) -> set[Node]:
-    """Return the operators of a level (see `_levels`) that get their own chain, before the other operators.
+def _choose_separate(chained: Sequence[Node]) -> set[Node]:
+    """Return the operators of a level (see `_assign_levels`) that get their own chain, before the other operators.
 
     These operators can process several samples in one call, stacked in one tensor, and exchange no data with the other
     operators. Operators that exchange data stay in one chain, because the sample is then still in the CPU's cache.
     """
-    separate = {node for node in chained if _takes_tensors(node)}
+    separate = {node for node in chained if _accepts_tensors(node)}
     while True:
         others = set(chained) - separate
         joining = {node for node in separate if not others.isdisjoint(_parents(node))}
@@ -189,7 +191,7 @@ def _parents(node: Node) -> list[Node]:
     return [_source(e) for e in edges(node) if not is_metadata(e)]
 
 
-def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
+def _assign_levels(graph: Graph, kind_of: dict[Node, StepKind]) -> dict[Node, int]:
     """Return the level of each node. The nodes of a level form one or two stages.
 
     A step that needs the result of a chain begins a new level. Steps run as early as possible, and nodes of chains as
@@ -197,19 +199,19 @@ def _levels(graph: Graph, of_kind: dict[Node, StepKind]) -> dict[Node, int]:
     """
     levels: dict[Node, int] = {}
     for node in graph.nodes:
-        after = [levels[p] + (of_kind[p] > of_kind[node]) for p in _parents(node)]
-        levels[node] = max(after, default=0)
-    last = {kind: max((levels[n] for n in levels if of_kind[n] is kind), default=0) for kind in StepKind}
-    latest = {n: last[of_kind[n]] for n in graph.nodes if of_kind[n] is not StepKind.STEP}
+        earliest = [levels[p] + (kind_of[p] > kind_of[node]) for p in _parents(node)]
+        levels[node] = max(earliest, default=0)
+    last = {kind: max((levels[n] for n in levels if kind_of[n] is kind), default=0) for kind in StepKind}
+    latest = {n: last[kind_of[n]] for n in graph.nodes if kind_of[n] is not StepKind.STEP}
     for node in reversed(graph.nodes):
         levels[node] = latest.get(node, levels[node])
         for p in _parents(node):
             if p in latest:
-                latest[p] = min(latest[p], levels[node] - (of_kind[p] > of_kind[node]))
+                latest[p] = min(latest[p], levels[node] - (kind_of[p] > kind_of[node]))
     return levels
 
 
-def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[Node, tuple[int, StepKind]]:
+def _defer_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[Node, tuple[int, StepKind]]:
     """Return a later slot (a pair of level and kind) for each node that copies data to the device.
 
     A copy that other nodes use gets the level of the first of these nodes. A copy that no node uses gets the level of
@@ -225,7 +227,7 @@ def _late_copies(graph: Graph, slots: dict[Node, tuple[int, StepKind]]) -> dict[
     return {n: (max(level, steps[n]), StepKind.STEP) for n, level in levels.items()}
 
 
-def _last_uses(graph: Graph, stage_of: dict[Node, int]) -> dict[DataNode, int]:
+def _find_last_uses(graph: Graph, stage_of: dict[Node, int]) -> dict[DataNode, int]:
     """Return for each edge the index of the last stage that uses the edge."""
     last: dict[DataNode, int] = {}
     for node in graph.nodes:
@@ -240,7 +242,7 @@ def edges(node: Node) -> Iterable[DataNode]:
     return [*inputs, *node.per_sample.values(), *(c.edge for c in node.scope)]
 
 
-def value_of(edge: DataNode, node: Node, name: str = "") -> HostValue:
+def create_host_value(edge: DataNode, node: Node, name: str = "") -> HostValue:
     """Return the use of an edge as the node's argument `name`. If `name` is empty, return the use as a condition."""
     argument = node.operator.schema.arguments.get(name)
     axes = None if argument is None else node.operator.axes_of(name)
@@ -249,17 +251,17 @@ def value_of(edge: DataNode, node: Node, name: str = "") -> HostValue:
 
 def may_share(outputs: Iterable[DataNode]) -> bool:
     """Return whether two outputs may be views of the same memory, because they depend on the same edge."""
-    known: set[DataNode] = set()
+    seen: set[DataNode] = set()
     for output in set(outputs):
-        own, rest = set[DataNode](), [output]
-        while rest:
-            edge = rest.pop()
-            if edge not in own:
-                own.add(edge)
-                rest += [each for each in _source(edge).inputs if each is not None]
-        if not known.isdisjoint(own):
+        ancestors, stack = set[DataNode](), [output]
+        while stack:
+            edge = stack.pop()
+            if edge not in ancestors:
+                ancestors.add(edge)
+                stack += [each for each in _source(edge).inputs if each is not None]
+        if not seen.isdisjoint(ancestors):
             return True
-        known |= own
+        seen |= ancestors
     return False
 
 
@@ -282,32 +284,34 @@ def is_shared(edge: DataNode) -> bool:
     return bool(node.constants.get("hw_decoder_load", 0) > 0)
 
 
-def encoded_operator(chain: Chain) -> Node | None:
+def find_encoded_operator(chain: Chain) -> Node | None:
     """Return a chain's only operator if it processes several encoded samples in one call; otherwise None.
 
     The chain may also contain the reader of the encoded samples, but no other operators.
     """
-    *before, node = chain.nodes
+    *readers, node = chain.nodes
     edge = node.inputs[0] if len(node.inputs) == 1 else None
     if edge is None or is_metadata(edge) or node.scope or "encoded" not in node.operator.chunks:
         return None
-    reads = all(n is edge.source and n.operator.kind == "reader" and not (n.per_sample or n.scope) for n in before)
-    delivers_all = list(map(id, chain.delivers)) == list(map(id, node.outputs))
-    return node if reads and delivers_all else None
+    are_readers = all(
+        n is edge.source and n.operator.kind == "reader" and not (n.per_sample or n.scope) for n in readers
+    )
+    delivers_outputs = list(map(id, chain.outputs)) == list(map(id, node.outputs))
+    return node if are_readers and delivers_outputs else None
 
 
-def _chain(nodes: Sequence[Node], later: set[DataNode]) -> Chain:
+def _build_chain(nodes: Sequence[Node], needed_later: set[DataNode]) -> Chain:
     computed = {o for n in nodes for o in n.outputs if not is_metadata(o)}
     inputs, values = dict[DataNode, None](), dict[object, HostValue]()
     for node in nodes:
         inputs.update((e, None) for e in node.inputs if e is not None and e not in computed)
-        arguments = [value_of(c.edge, node) for c in node.scope]
-        arguments += [value_of(e, node, name) for name, e in node.per_sample.items()]
+        arguments = [create_host_value(c.edge, node) for c in node.scope]
+        arguments += [create_host_value(e, node, name) for name, e in node.per_sample.items()]
         for value in arguments:
             if value.edge not in computed:
                 values.setdefault(value.key, value)
-    delivers = [o for n in nodes for o in n.outputs if o in later and not is_metadata(o)]
-    return Chain(tuple(nodes), tuple(inputs), tuple(values.values()), tuple(delivers))
+    outputs = [o for n in nodes for o in n.outputs if o in needed_later and not is_metadata(o)]
+    return Chain(tuple(nodes), tuple(inputs), tuple(values.values()), tuple(outputs))
 
 
 def _where(node: Node) -> str:

@@ -77,63 +77,63 @@ def decode(data: Json) -> Any:
     if not isinstance(data, dict):
         return data
     if len(data) != 1 or not data.keys() <= _DECODERS.keys():
-        raise ValueError(f"not a saved value: {_shown(data)}")
+        raise ValueError(f"not a saved value: {_abbreviate(data)}")
     ((kind, content),) = data.items()
     try:
         return _DECODERS[kind](content)
     except (TypeError, AttributeError, KeyError, OverflowError) as error:
-        raise ValueError(f"not a saved {kind}: {_shown(content)} ({error})") from None
+        raise ValueError(f"not a saved {kind}: {_abbreviate(content)} ({error})") from None
 
 
-def _shown(data: Json) -> str:
+def _abbreviate(data: Json) -> str:
     text = repr(data)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _decode_array(content: Json) -> np.ndarray[Any, Any]:
     name, shape, data = content
-    dtype = np.dtype(_is(name, str))
+    dtype = np.dtype(_expect(name, str))
     if dtype.kind not in "biufcSU" or dtype.itemsize < 1:
         raise ValueError(f"an array must contain numbers or text, got dtype {name!r}")
-    extents = [_count(extent) for extent in _is(shape, list)]
+    extents = [_expect_count(extent) for extent in _expect(shape, list)]
     return np.frombuffer(_decode_bytes(data), dtype).reshape(extents).copy()
 
 
 def _decode_bytes(content: Json) -> bytes:
-    return base64.b64decode(_is(content, str), validate=True)
+    return base64.b64decode(_expect(content, str), validate=True)
 
 
 def _decode_tensor(content: Json) -> torch.Tensor:
-    return torch.from_numpy(_is(decode(content), np.ndarray))
+    return torch.from_numpy(_expect(decode(content), np.ndarray))
 
 
 def _decode_enum(content: Json) -> Any:
     name, member = content
-    return _ENUMS[name][_is(member, str)]
+    return _ENUMS[name][_expect(member, str)]
 
 
 def _decode_float(content: Json) -> float:
     if content not in ("inf", "-inf", "nan"):
-        raise ValueError(f"not a saved float: {_shown(content)}")
+        raise ValueError(f"not a saved float: {_abbreviate(content)}")
     return float(content)
 
 
 def _decode_dtype(content: Json) -> torch.dtype:
-    dtype = getattr(torch, _is(content, str), None)
+    dtype = getattr(torch, _expect(content, str), None)
     if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"unknown torch dtype: {_shown(content)}")
+        raise ValueError(f"unknown torch dtype: {_abbreviate(content)}")
     return dtypes.to_torch_dtype(dtype)
 
 
-def _is(value: Any, kind: type[T]) -> T:
+def _expect(value: Any, kind: type[T]) -> T:
     """Check that a value has exactly this type, and return it."""
     if type(value) is not kind:
-        raise ValueError(f"expected a value of type {kind.__name__}, got {_shown(value)}")
+        raise ValueError(f"expected a value of type {kind.__name__}, got {_abbreviate(value)}")
     return value
 
 
-def _count(value: Any) -> int:
-    if _is(value, int) < 0:
+def _expect_count(value: Any) -> int:
+    if _expect(value, int) < 0:
         raise ValueError(f"a count must not be negative, got {value}")
     return int(value)
 
@@ -153,7 +153,7 @@ _DECODERS: dict[str, Callable[[Json], Any]] = {
     "bytes": _decode_bytes,
     "tensor": _decode_tensor,
     "array": _decode_array,
-    "dict": lambda content: {_is(k, str): decode(v) for k, v in content.items()},
+    "dict": lambda content: {_expect(k, str): decode(v) for k, v in content.items()},
 }
 
 
@@ -166,10 +166,10 @@ def graph_to_json(graph: Graph) -> Json:
     Raises:
         RuntimeError: An argument can't be saved; the message names the operator, the argument and the user's line.
     """
-    number = {node: i for i, node in enumerate(graph.nodes)}
+    position = {node: i for i, node in enumerate(graph.nodes)}
 
     def edge(e: DataNode | None) -> Json:
-        return None if e is None or e.source is None else [number[e.source], e.index]
+        return None if e is None or e.source is None else [position[e.source], e.index]
 
     def node_to_json(node: Node) -> Json:
         return {
@@ -221,53 +221,56 @@ def graph_from_json(data: Json) -> Graph:
         RuntimeError: The data isn't a graph, or uses an operator that isn't declared.
     """
     nodes: list[Node] = []
-    with _reading("its form"):
-        if _is(data, dict).keys() != {"nodes", "outputs"}:
+    with _locate_errors("its form"):
+        if _expect(data, dict).keys() != {"nodes", "outputs"}:
             raise ValueError("expected a dictionary of nodes and outputs")
-        saved_nodes, outputs = _is(data["nodes"], list), _is(data["outputs"], list)
+        saved_nodes, outputs = _expect(data["nodes"], list), _expect(data["outputs"], list)
     for i, saved in enumerate(saved_nodes):
         title = saved.get("name") if isinstance(saved, dict) else None
-        with _reading(f"node {i} ({_shown(title)})"):
-            nodes.append(_node(saved, nodes))
+        with _locate_errors(f"node {i} ({_abbreviate(title)})"):
+            nodes.append(_read_node(saved, nodes))
             if nodes[-1].name in {node.name for node in nodes[:-1]}:
                 raise ValueError("another node has the same name")
-    with _reading("its outputs"):
-        return Graph(tuple(nodes), tuple(_edge(at, nodes) for at in outputs))
+    with _locate_errors("its outputs"):
+        return Graph(tuple(nodes), tuple(_read_edge(saved_edge, nodes) for saved_edge in outputs))
 
 
 @contextlib.contextmanager
-def _reading(where: str) -> Iterator[None]:
+def _locate_errors(part: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise RuntimeError(f"the saved graph cannot be read, {where}: {error}") from None
+        raise RuntimeError(f"the saved graph cannot be read, {part}: {error}") from None
 
 
-def _node(saved: Json, before: list[Node]) -> Node:
-    """Read a node. The node's inputs must be outputs of the earlier nodes in `before`."""
-    if _is(saved, dict).keys() != _KEYS:
+def _read_node(saved: Json, nodes: list[Node]) -> Node:
+    """Read a node. The node's inputs must be outputs of the earlier nodes in `nodes`."""
+    if _expect(saved, dict).keys() != _KEYS:
         raise ValueError(f"expected the fields {', '.join(sorted(_KEYS))}, got {', '.join(saved)}")
-    operator = _operator(_is(saved["operator"], str))
-    constants = {k: _constant(operator, k, v) for k, v in _is(saved["constants"], dict).items()}
-    inputs = _inputs(operator, _is(saved["inputs"], list), before)
+    operator = _find_operator(_expect(saved["operator"], str))
+    constants = {k: _read_constant(operator, k, v) for k, v in _expect(saved["constants"], dict).items()}
+    inputs = _read_inputs(operator, _expect(saved["inputs"], list), nodes)
     node = Node(
         operator,
-        _is(saved["name"], str),
-        _device(operator, saved["device"]),
+        _expect(saved["name"], str),
+        _check_device(operator, saved["device"]),
         inputs,
         constants,
-        {k: _per_sample(operator, k, at, before) for k, at in _is(saved["edges"], dict).items()},
-        tuple(_source_line(line) for line in _is(saved["lines"], list)),
-        tuple(_condition(each, before) for each in _is(saved["scope"], list)),
-        _is(saved["preserve"], bool),
-        _count(saved["stream"]),
+        {
+            k: _read_per_sample(operator, k, saved_edge, nodes)
+            for k, saved_edge in _expect(saved["edges"], dict).items()
+        },
+        tuple(_read_line(line) for line in _expect(saved["lines"], list)),
+        tuple(_read_condition(each, nodes) for each in _expect(saved["scope"], list)),
+        _expect(saved["preserve"], bool),
+        _expect_count(saved["stream"]),
     )
     operator.schema.check_names({**constants, **node.per_sample})
     count = operator.count_outputs(constants, len(inputs))
-    if _count(saved["outputs"]) != count:
+    if _expect_count(saved["outputs"]) != count:
         raise ValueError(f"operator {operator.name!r} has {count} outputs, got {saved['outputs']}")
-    where = "cpu" if node.device == "cpu" else "gpu"
-    node.outputs = tuple(DataNode(node.name, where, node, i) for i in range(count))
+    side = "cpu" if node.device == "cpu" else "gpu"
+    node.outputs = tuple(DataNode(node.name, side, node, i) for i in range(count))
     return node
 
 
@@ -276,25 +279,25 @@ _KEYS = frozenset((
 ))  # fmt: skip
 
 
-def _inputs(operator: Operator, saved: list[Json], nodes: list[Node]) -> tuple[DataNode | None, ...]:
+def _read_inputs(operator: Operator, saved: list[Json], nodes: list[Node]) -> tuple[DataNode | None, ...]:
     operator.schema.check_inputs(saved)
-    return tuple(None if at is None else _edge(at, nodes) for at in saved)
+    return tuple(None if saved_edge is None else _read_edge(saved_edge, nodes) for saved_edge in saved)
 
 
-def _edge(at: Json, nodes: list[Node]) -> DataNode:
-    node, output = map(_count, _is(at, list))
+def _read_edge(saved_edge: Json, nodes: list[Node]) -> DataNode:
+    node, output = map(_expect_count, _expect(saved_edge, list))
     if node >= len(nodes) or output >= len(nodes[node].outputs):
         raise ValueError(f"an input must be an output of an earlier node, got output {output} of node {node}")
     return nodes[node].outputs[output]
 
 
-def _device(operator: Operator, device: Json) -> str:
+def _check_device(operator: Operator, device: Json) -> str:
     if device not in operator.options.devices:
-        raise ValueError(f"operator {operator.name!r} does not run on {_shown(device)}")
+        raise ValueError(f"operator {operator.name!r} does not run on {_abbreviate(device)}")
     return str(device)
 
 
-def _constant(operator: Operator, name: str, data: Json) -> Any:
+def _read_constant(operator: Operator, name: str, data: Json) -> Any:
     value = decode(data)
     operator.schema.check_known([name])
     argument = operator.schema.arguments.get(name)
@@ -302,30 +305,30 @@ def _constant(operator: Operator, name: str, data: Json) -> Any:
         return value
     converted = argument.convert(value)
     if encode(converted) != data:
-        raise ValueError(f"argument {name!r} of operator {operator.name!r} cannot be {_shown(data)}")
+        raise ValueError(f"argument {name!r} of operator {operator.name!r} cannot be {_abbreviate(data)}")
     return converted
 
 
-def _per_sample(operator: Operator, name: str, at: Json, nodes: list[Node]) -> DataNode:
+def _read_per_sample(operator: Operator, name: str, saved_edge: Json, nodes: list[Node]) -> DataNode:
     argument = operator.schema.arguments.get(name)
     if argument is None or argument.edge is None:
-        raise ValueError(f"operator {operator.name!r} does not accept the argument {_shown(name)} per sample")
-    return _edge(at, nodes)
+        raise ValueError(f"operator {operator.name!r} does not accept the argument {_abbreviate(name)} per sample")
+    return _read_edge(saved_edge, nodes)
 
 
-def _source_line(line: Json) -> SourceLine:
-    file, number, function = _is(line, list)
-    return SourceLine(_is(file, str), _count(number), _is(function, str))
+def _read_line(line: Json) -> SourceLine:
+    file, number, function = _expect(line, list)
+    return SourceLine(_expect(file, str), _expect_count(number), _expect(function, str))
 
 
-def _condition(saved: Json, nodes: list[Node]) -> Condition:
-    at, value = _is(saved, list)
+def _read_condition(saved: Json, nodes: list[Node]) -> Condition:
+    saved_edge, value = _expect(saved, list)
     if type(value) not in (bool, int):
-        raise ValueError(f"a condition must compare with a bool or an int, got {_shown(value)}")
-    return Condition(_edge(at, nodes), value)
+        raise ValueError(f"a condition must compare with a bool or an int, got {_abbreviate(value)}")
+    return Condition(_read_edge(saved_edge, nodes), value)
 
 
-def _operator(name: str) -> Operator:
+def _find_operator(name: str) -> Operator:
     if name not in registry:
         raise RuntimeError(
             f"the saved graph uses the operator {name!r}, which is not declared: import the module that declares it"
@@ -348,12 +351,12 @@ def dot(graph: Graph, *, show_tensors: bool = False, use_colors: bool = False) -
         color = f', color="{_COLORS[node.device]}"' if use_colors else ""
         lines.append(f"  {_quote(node.name)} [label={_quote(node.name, node.operator.name)}{color}];")
         for edge in node.outputs if show_tensors else ():
-            lines.append(f"  {_box(edge)} [shape=box];")
-            lines.append(f'  {_quote(node.name)} -> {_box(edge)} [label="{edge.index}"];')
+            lines.append(f"  {_quote_output(edge)} [shape=box];")
+            lines.append(f'  {_quote(node.name)} -> {_quote_output(edge)} [label="{edge.index}"];')
     for node in graph.nodes:
         for edge, label in _label_edges(node):
             assert edge.source is not None
-            start = _box(edge) if show_tensors else _quote(edge.source.name)
+            start = _quote_output(edge) if show_tensors else _quote(edge.source.name)
             lines.append(f"  {start} -> {_quote(node.name)}{label};")
     return "\n".join([*lines, "}", ""])
 
@@ -361,7 +364,7 @@ def dot(graph: Graph, *, show_tensors: bool = False, use_colors: bool = False) -
 _COLORS = {"cpu": "blue", "gpu": "green", "mixed": "cyan"}
 
 
-def _box(edge: DataNode) -> str:
+def _quote_output(edge: DataNode) -> str:
     return _quote(f"{edge.name}:{edge.index}")
 
 

@@ -7,10 +7,14 @@ from typing import Any
 
 from torchdali.graph.nodes import Node
 
-__all__ = ["explain_unpacking", "of_a_dictionary"]
+__all__ = ["explain_unpacking", "explain_output_name"]
 
-_NUMBER = "to get several outputs, pass num_outputs="
-_OF_OPERATORS = {"python_function": _NUMBER, "torch_python_function": _NUMBER, "external_source": _NUMBER}
+_PASS_NUM_OUTPUTS = "to get several outputs, pass num_outputs="
+_OPERATOR_ADVICE = {
+    "python_function": _PASS_NUM_OUTPUTS,
+    "torch_python_function": _PASS_NUM_OUTPUTS,
+    "external_source": _PASS_NUM_OUTPUTS,
+}
 
 
 def explain_unpacking(error: BaseException | None, nodes: Sequence[Node]) -> None:
@@ -19,15 +23,17 @@ def explain_unpacking(error: BaseException | None, nodes: Sequence[Node]) -> Non
         return
     last = nodes[-1]
     name = last.operator.name
-    why = _OF_OPERATORS.get(name) or (_of_samples(last.constants["dataset"]) if name == "readers.dataset" else "")
+    advice = _OPERATOR_ADVICE.get(name) or (
+        _explain_samples(last.constants["dataset"]) if name == "readers.dataset" else ""
+    )
     error.args = (
         f"{error}, which is one output and represents a batch. The last operator before, {last.title!r}, has "
         f"{len(last.outputs)}, as in {', '.join('abcdefgh'[: len(last.outputs)])} = fn.{name}(...)"
-        + (f"; {why}" if why else ""),
+        + (f"; {advice}" if advice else ""),
     )
 
 
-def _of_samples(dataset: Any) -> str:
+def _explain_samples(dataset: Any) -> str:
     kind = type(dataset.first).__name__
     if kind == "list":
         return "a list is one output: return a tuple to get one output per element"
@@ -37,7 +43,7 @@ def _of_samples(dataset: Any) -> str:
     )
 
 
-def of_a_dictionary(text: Any, nodes: Sequence[Node]) -> str:
+def explain_output_name(text: Any, nodes: Sequence[Node]) -> str:
     """Return advice for text that is the name of a reader's output, and "" for other values.
 
     A program that unpacks a dictionary of outputs gets the dictionary's keys, and passes these keys to operators.

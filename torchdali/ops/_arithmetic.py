@@ -25,7 +25,7 @@ from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.registry import define_expression, lookup
 from torchdali.declaration.schema import Arguments, Data, Out
 from torchdali.graph import nodes
-from torchdali.graph.constants import plain
+from torchdali.graph.constants import to_native
 from torchdali.graph.nodes import DataNode
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number
@@ -144,7 +144,7 @@ def _record(name: str, operands: tuple[Any, ...]) -> Any:
     for i, operand in enumerate(operands):
         _check_nesting(name, i, operand)
     if recorded:
-        operands = tuple(map(plain, operands))
+        operands = tuple(map(to_native, operands))
     parts = tuple(_number(operand, recorded) for operand in operands)
     inputs = [_input(o, recorded) for o, p in zip(operands, parts, strict=True) if p is None]
     if not inputs:

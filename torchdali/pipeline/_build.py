@@ -22,7 +22,7 @@ from torchdali.execute.process_pool import open_processes, open_sources
 from torchdali.execute.workers.placing import place, place_elsewhere
 from torchdali.graph.nodes import Graph, Node
 from torchdali.graph.plan import Plan, plan
-from torchdali.graph.rewrite import cut_at_caches, is_fast, rewrite
+from torchdali.graph.rewrite import cut_at_caches, rewrite, uses_fast_path
 from torchdali.kernels.native import library
 from torchdali.pipeline._options import PipelineOptions
 from torchdali.pipeline._warnings import warn_of_likely_mistakes
@@ -160,7 +160,7 @@ def build(
         placing = place_elsewhere(planned, readers, elsewhere.count)
         return Executor(planned, settings, readers, sources, bad_samples, placing, elsewhere.start)
     placing = place(
-        planned, readers, options.num_processes, settings, options.py_start_method, is_fast(planned.graph)
+        planned, readers, options.num_processes, settings, options.py_start_method, uses_fast_path(planned.graph)
     )  # fmt: skip
     return Executor(planned, settings, readers, sources, bad_samples, placing)
 

@@ -11,7 +11,7 @@ import torch
 from torchdali.errors import warn, warnings_on
 from torchdali.graph.constants import as_node, is_other_array
 from torchdali.graph.nodes import DataNode, Graph, Node, Tracer, scope_of
-from torchdali.graph.unpacking import explain_unpacking, of_a_dictionary
+from torchdali.graph.unpacking import explain_output_name, explain_unpacking
 from torchdali.types import ScalarConstant
 
 __all__ = ["GraphBuilder", "as_output"]
@@ -78,7 +78,7 @@ class GraphBuilder:
             self.graph = Graph.of(self._outputs, self.tracer.nodes)
             for node in self.graph.nodes:
                 if node not in self.tracer.nodes:  # the node was created outside of the pipeline
-                    self.tracer.number(node)
+                    self.tracer.assign_stream(node)
         return self.graph
 
 
@@ -128,5 +128,5 @@ def as_output(value: Any, index: int, nodes: Sequence[Node] = ()) -> DataNode:
         )
     raise TypeError(
         f"illegal output type: output {index} is {value!r} of type {type(value).__name__}. An output must be a "
-        f"DataNode, a number, an array or a list of numbers{of_a_dictionary(value, nodes)}"
+        f"DataNode, a number, an array or a list of numbers{explain_output_name(value, nodes)}"
     )

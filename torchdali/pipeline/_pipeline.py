@@ -25,7 +25,7 @@ from torchdali.formats.shared_folder import write_whole
 from torchdali.graph import nodes, serialization
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import Plan
-from torchdali.graph.rewrite import fast_path
+from torchdali.graph.rewrite import explain_fast_path
 from torchdali.graph.unpacking import explain_unpacking
 from torchdali.pipeline._api_check import ApiCheck
 from torchdali.pipeline._build import Elsewhere, build, has_lazy_readers, open_graph
@@ -872,9 +872,9 @@ class Pipeline(PipelineOldNames):
         """
         executor = self._planned
         plan, placing = executor.plan, executor.placing
-        lines = [str(plan.graph), "", str(plan), *fast_path(plan.graph)]
+        lines = [str(plan.graph), "", str(plan), *explain_fast_path(plan.graph)]
         for kept in executor.caches:
-            lines += [*kept.explain_store(), *(f"  {line}" for line in fast_path(kept.graph))]
+            lines += [*kept.explain_store(), *(f"  {line}" for line in explain_fast_path(kept.graph))]
         if placing.stages or placing.reason:
             lines += [str(placing), *executor.exits]
         lines += map(str, executor.profile.fallbacks())

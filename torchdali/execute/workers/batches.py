@@ -14,7 +14,7 @@ from torchdali.execute.workers.blocks import SharedBuffers, Views
 from torchdali.execute.workers.messages import Draw, Made, SentBatch, read_failure, receive, send
 from torchdali.execute.workers.pool import WorkerPool
 from torchdali.graph.nodes import DataNode, Node
-from torchdali.graph.plan import Plan, edges, is_metadata, nodes_of
+from torchdali.graph.plan import Plan, edges, is_metadata, list_nodes
 from torchdali.reading.datasets import RecordNames, source_namer
 from torchdali.tensors import TensorList
 
@@ -23,7 +23,7 @@ __all__ = ["BatchJob", "Replicas", "needed_after"]
 
 def needed_after(plan: Plan, stages: int) -> set[DataNode]:
     """Return the edges (outputs of operators) that the main process needs after the first `stages` stages."""
-    return {*plan.graph.outputs, *(edge for node in nodes_of(plan.stages[stages:]) for edge in edges(node))}
+    return {*plan.graph.outputs, *(edge for node in list_nodes(plan.stages[stages:]) for edge in edges(node))}
 
 
 class Replicas:
@@ -40,7 +40,7 @@ class Replicas:
         self.plan, self.stages, self.pool, self._readers = plan, stages, pool, readers
         self.buffers = SharedBuffers(pool.announce, pool.forget)
         pool.joined = self.buffers.renew
-        nodes = nodes_of(plan.stages[:stages])
+        nodes = list_nodes(plan.stages[:stages])
         inputs = {edge for node in nodes for edge in edges(node)}
         self._sources = [
             (plan.index[node], edge)

@@ -16,14 +16,14 @@ from torchdali.execute.sent_graph import SentGraph
 from torchdali.execute.workers.replica import ReplicaTask
 from torchdali.execute.workers.server import ForkRequest
 from torchdali.graph.nodes import Node
-from torchdali.graph.plan import Plan, nodes_of, plan
+from torchdali.graph.plan import Plan, list_nodes, plan
 
 __all__ = ["SentPlan", "new_task", "readers_of"]
 
 
 def readers_of(planned: Plan, stages: int) -> list[Node]:
     """Return the readers in the first `stages` stages."""
-    return [node for node in nodes_of(planned.stages[:stages]) if node.operator.kind == "reader"]
+    return [node for node in list_nodes(planned.stages[:stages]) if node.operator.kind == "reader"]
 
 
 def new_task(
@@ -65,7 +65,7 @@ class SentPlan:
 
     @classmethod
     def of(cls, planned: Plan, stages: int, settings: Settings, bad_samples: BadSamples) -> SentPlan:
-        needed = {node for node in nodes_of(planned.stages[:stages]) if node.operator.kind != "source"}
+        needed = {node for node in list_nodes(planned.stages[:stages]) if node.operator.kind != "source"}
         return cls(SentGraph.of(planned.graph, needed), stages, settings, bad_samples)
 
     def task(self, order: ForkRequest) -> ReplicaTask:

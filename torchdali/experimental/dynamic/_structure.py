@@ -14,7 +14,7 @@ from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import ReaderState, Settings
 from torchdali.execute.executor import Executor
 from torchdali.experimental.dynamic._given import GIVEN, GivenValue
-from torchdali.graph.keys import comparable, key_of
+from torchdali.graph.keys import key_of, value_key
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import plan
 from torchdali.graph.rewrite import copy_node, rewrite
@@ -68,7 +68,7 @@ _READ = ("_dataset",)
 
 def frozen(value: Any) -> Hashable:
     """Convert a constant to a hashable key; an object that isn't hashable is represented by its identity."""
-    return comparable(value, lambda each: (type(each), each) if isinstance(each, Hashable) else id(each))
+    return value_key(value, lambda each: (type(each), each) if isinstance(each, Hashable) else id(each))
 
 
 def _value(name: str, value: Any) -> Hashable:

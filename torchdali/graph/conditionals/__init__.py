@@ -67,18 +67,18 @@ def convert(function: Callable[..., Any], *, always: bool = False) -> Callable[.
     if isinstance(function, functools.partial):
         return functools.partial(convert(function.func), *function.args, **function.keywords)
     if isinstance(function, types.FunctionType):
-        return _rewritten(function) if always or _convertible(function) else function
-    return _converted_object(function)
+        return _rewrite_function(function) if always or _is_convertible(function) else function
+    return _convert_object(function)
 
 
-def _converted_object(value: Callable[..., Any]) -> Callable[..., Any]:
+def _convert_object(value: Callable[..., Any]) -> Callable[..., Any]:
     """Return the rewritten callable for an object that isn't a Python function or method."""
     if isinstance(value, torch.nn.Module):
         return functools.partial(_call_module, value)
     if isinstance(value, functools._lru_cache_wrapper):
         return functools.partial(_call_cached, value)
     if any(value is each for each in _CALLERS):
-        return functools.partial(_call_with_converted, value)
+        return functools.partial(_call_converting, value)
     if isinstance(value, type) or not callable(value):
         return value
     call: Any = type(value).__call__
@@ -92,7 +92,7 @@ _CALLERS = (map, filter, functools.reduce)
 """Functions that call their first argument. They are written in C, so they can't be rewritten."""
 
 
-def _call_with_converted(caller: Callable[..., Any], function: Any, *arguments: Any) -> Any:
+def _call_converting(caller: Callable[..., Any], function: Any, *arguments: Any) -> Any:
     return caller(convert(function), *arguments)
 
 
@@ -112,40 +112,40 @@ def _has_node(values: tuple[Any, ...]) -> bool:
 
 def _call_module(module: torch.nn.Module, *arguments: Any, **named: Any) -> Any:
     """Call a torch module after rewriting its `forward` method and the methods of its submodules."""
-    inside = [each for each in module.modules() if "forward" not in vars(each)]
-    for each in inside:
+    modules = [each for each in module.modules() if "forward" not in vars(each)]
+    for each in modules:
         vars(each)["forward"] = convert(each.forward)
     try:
         return module(*arguments, **named)
     finally:
-        for each in inside:
+        for each in modules:
             del vars(each)["forward"]
 
 
-def _convertible(function: types.FunctionType) -> bool:
+def _is_convertible(function: types.FunctionType) -> bool:
     return not (
         hasattr(function, "_do_not_convert")
         or hasattr(function, "operator")
         or is_ours(function)
-        or (is_installed(function.__code__.co_filename) and not _wraps_own(function))
+        or (is_installed(function.__code__.co_filename) and not _wraps_user_function(function))
         or inspect.isgeneratorfunction(function)
         or inspect.iscoroutinefunction(function)
     )
 
 
-def _wraps_own(function: types.FunctionType) -> bool:
+def _wraps_user_function(function: types.FunctionType) -> bool:
     """Return whether a function is an installed decorator's wrapper around the user's function."""
     inner = inspect.unwrap(function)
-    return inner is not function and isinstance(inner, types.FunctionType) and _convertible(inner)
+    return inner is not function and isinstance(inner, types.FunctionType) and _is_convertible(inner)
 
 
 @functools.lru_cache(maxsize=256)
-def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
+def _rewrite_code(code: types.CodeType, class_name: str) -> types.CodeType | None:
     """Rewrite the code of a function; return None if its source isn't available, or if it is already rewritten."""
     if RUNTIME in code.co_freevars:
         return None
     try:
-        definition = _lambda(code) if code.co_name == "<lambda>" else _definition(code)
+        definition = _parse_lambda(code) if code.co_name == "<lambda>" else _parse_definition(code)
     except (OSError, TypeError, SyntaxError):
         return None
     if definition is None:
@@ -155,30 +155,32 @@ def _code(code: types.CodeType, class_name: str) -> types.CodeType | None:
     # The rewritten function gets another name, so that a recursive function finds the global function under its own
     # name.
     definition.name = "__function__"
-    _leave_out_type_parameters(definition)
+    _clear_type_parameters(definition)
     # The function's free variables must stay free variables. Therefore they become parameters of a function around it.
     free = (*code.co_freevars, RUNTIME)
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
-    around: list[ast.stmt] = [definition]
+    enclosed: list[ast.stmt] = [definition]
     if class_name:  # the compiler changes private names (`__x`) by the name of the class around them
-        around = [] if class_name in free else [ast.Global([class_name])]
-        around.append(ast.ClassDef(class_name, [], [], [definition], []))
-    factory = ast.FunctionDef("__factory__", arguments, around, [])
-    for each in (around[-1], factory):
-        _leave_out_type_parameters(each)
+        enclosed = [] if class_name in free else [ast.Global([class_name])]
+        enclosed.append(ast.ClassDef(class_name, [], [], [definition], []))
+    factory = ast.FunctionDef("__factory__", arguments, enclosed, [])
+    for each in (enclosed[-1], factory):
+        _clear_type_parameters(each)
     module = ast.fix_missing_locations(ast.Module([factory], []))
     compiled = compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE)
-    outer = _inner(compiled, "__factory__")
-    return _inner(_inner(outer, class_name) if class_name else outer, definition.name).replace(co_name=code.co_name)
+    outer = _find_inner_code(compiled, "__factory__")
+    return _find_inner_code(_find_inner_code(outer, class_name) if class_name else outer, definition.name).replace(
+        co_name=code.co_name
+    )
 
 
-def _leave_out_type_parameters(definition: ast.stmt) -> None:
+def _clear_type_parameters(definition: ast.stmt) -> None:
     if "type_params" in definition._fields:
         # The type parameters are free variables of the function, so they needn't be defined again.
         vars(definition)["type_params"] = []
 
 
-def _class_around(name: str) -> str:
+def _find_enclosing_class(name: str) -> str:
     """Return the name of the innermost class around a function, from its qualified name; "" without a class."""
     *outer, _ = name.split(".")
     while outer and outer[-1] == "<locals>":
@@ -186,7 +188,7 @@ def _class_around(name: str) -> str:
     return outer[-1] if outer else ""
 
 
-def _definition(code: types.CodeType) -> ast.FunctionDef | None:
+def _parse_definition(code: types.CodeType) -> ast.FunctionDef | None:
     lines, first = inspect.getsourcelines(code)
     tree = ast.parse(textwrap.dedent("".join(lines)))
     ast.increment_lineno(tree, first - 1)
@@ -194,7 +196,7 @@ def _definition(code: types.CodeType) -> ast.FunctionDef | None:
     return definition if isinstance(definition, ast.FunctionDef) else None
 
 
-def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
+def _parse_lambda(code: types.CodeType) -> ast.FunctionDef | None:
     """Return a lambda's syntax tree, as a function; None if its line has several lambdas with equal parameters."""
     tree = ast.parse("".join(inspect.findsource(code)[0]))
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -209,19 +211,19 @@ def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
         return None
     body = ast.copy_location(ast.Return(lambdas[0].body), lambdas[0])
     function = ast.FunctionDef("__lambda__", lambdas[0].args, [body], [])
-    _leave_out_type_parameters(function)
+    _clear_type_parameters(function)
     return ast.copy_location(function, lambdas[0])
 
 
 _FUTURE = __import__("__future__").annotations.compiler_flag
 
 
-def _inner(code: types.CodeType, name: str) -> types.CodeType:
+def _find_inner_code(code: types.CodeType, name: str) -> types.CodeType:
     return next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name)
 
 
-def _rewritten(function: types.FunctionType) -> Callable[..., Any]:
-    code = _code(function.__code__, _class_around(_qualified_name(function)))
+def _rewrite_function(function: types.FunctionType) -> Callable[..., Any]:
+    code = _rewrite_code(function.__code__, _find_enclosing_class(_qualified_name(function)))
     if code is None:
         return function
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
@@ -237,8 +239,8 @@ def _qualified_name(function: types.FunctionType) -> str:
 
     In Python 3.10, code has no qualified name, and the function's own qualified name is returned.
     """
-    of_function = function.__name__ if hasattr(function, "__wrapped__") else function.__qualname__
-    name: str = getattr(function.__code__, "co_qualname", of_function)
+    fallback = function.__name__ if hasattr(function, "__wrapped__") else function.__qualname__
+    name: str = getattr(function.__code__, "co_qualname", fallback)
     return name
 
 

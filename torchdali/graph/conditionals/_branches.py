@@ -84,7 +84,7 @@ def _is_unset(value: Any) -> bool:
 
 
 _LOOP = "put the rest of the loop into its own `if` instead"
-_PLAIN = {
+_UNSUPPORTED = {
     "expression": "a conditional expression; write an `if` statement that sets a variable in both branches",
     "while": "a `while`: samples would need different numbers of iterations; write a `for` over a Python range with "
     "an `if` in it",
@@ -114,7 +114,7 @@ def python_only(test: Any, construct: str, inside: str = "") -> Any:
     kind = RuntimeError if construct == "return" else TypeError
     raise kind(
         f"{test} represents a batch, and each sample has its own truth value, so it cannot be the condition of "
-        + _PLAIN[construct].format(inside)
+        + _UNSUPPORTED[construct].format(inside)
     )
 
 
@@ -138,13 +138,13 @@ def if_else(
     if not isinstance(test, DataNode):
         (body if test else orelse)()
         return
-    before = get()
+    initial = get()
     _trace_branch(test, True, body)
     on_true = get()
-    put(before)
+    put(initial)
     _trace_branch(test, False, orelse)
     on_false = get()
-    put(tuple(_merge_variable(test, *v) for v in zip(names, before, on_true, on_false, strict=True)))
+    put(tuple(_merge_variable(test, *v) for v in zip(names, initial, on_true, on_false, strict=True)))
 
 
 def if_return(
@@ -161,16 +161,16 @@ def if_return(
     """
     if not isinstance(test, DataNode):
         return (body if test else orelse)()
-    before = get()
+    initial = get()
     on_true = _trace_branch(test, True, body)
     after_true = get()
-    put(before)
+    put(initial)
     on_false = _trace_branch(test, False, orelse)
     after_false = get()
     put(
         tuple(
             start if name.isidentifier() else _merge_variable(test, name, start, one, other)
-            for name, start, one, other in zip(names, before, after_true, after_false, strict=True)
+            for name, start, one, other in zip(names, initial, after_true, after_false, strict=True)
         )
     )
     if (on_true is None) != (on_false is None):
@@ -213,15 +213,15 @@ def _shortcut(
     names: tuple[str, ...] = (),
 ) -> Any:
     left = lookup("_logical")(left, expression=word, side="left")
-    before = get()
+    initial = get()
     other = _trace_branch(
         left,
         word == "and",
         lambda: lookup("_logical")(as_node(right()), expression=word, side="right"),
     )
     after = get()
-    ways = (after, before) if word == "and" else (before, after)
-    put(tuple(_merge_variable(left, *each) for each in zip(names, before, *ways, strict=True)))
+    branches = (after, initial) if word == "and" else (initial, after)
+    put(tuple(_merge_variable(left, *each) for each in zip(names, initial, *branches, strict=True)))
     on_true, on_false = (other, left) if word == "and" else (left, other)
     return _merge(left, on_true, on_false, f"the result of `{word}`")
 
@@ -254,7 +254,7 @@ _INCONSISTENT = (
 )
 
 
-def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_false: Any) -> Any:
+def _merge_variable(test: DataNode, name: str, initial: Any, on_true: Any, on_false: Any) -> Any:
     """Merge the values of a variable after both branches.
 
     If one branch hasn't set the variable, return `Undefined` with the reason.
@@ -262,35 +262,35 @@ def _merge_variable(test: DataNode, name: str, before: Any, on_true: Any, on_fal
     for value, branch in ((on_true, "if"), (on_false, "else")):
         if isinstance(value, Undefined):
             if on_true is on_false:
-                return before
+                return initial
             if value.name != name:
                 return value  # the branch assigned another variable, which is undefined, to this variable
-            must = f"Variable {name!r} must also be initialized in the `{branch}` branch. The condition is {test}."
-            return Undefined(name, f"{_INCONSISTENT} {must}")
+            rule = f"Variable {name!r} must also be initialized in the `{branch}` branch. The condition is {test}."
+            return Undefined(name, f"{_INCONSISTENT} {rule}")
     return _merge(test, on_true, on_false, f"the variable {name!r}")
 
 
-def _merge(test: DataNode, on_true: Any, on_false: Any, what: str) -> Any:
+def _merge(test: DataNode, on_true: Any, on_false: Any, name: str) -> Any:
     """Merge the values of two branches. Lists, tuples and dicts are merged element by element."""
     if on_true is on_false:
         return on_true
     for kind in (list, tuple):
         if isinstance(on_true, kind) and isinstance(on_false, kind) and len(on_true) == len(on_false):
             pairs = zip(on_true, on_false, strict=True)
-            return kind(_merge(test, a, b, f"{what}[{i}]") for i, (a, b) in enumerate(pairs))
+            return kind(_merge(test, a, b, f"{name}[{i}]") for i, (a, b) in enumerate(pairs))
     if isinstance(on_true, dict) and isinstance(on_false, dict) and on_true.keys() == on_false.keys():
-        return {k: _merge(test, on_true[k], on_false[k], f"{what}[{k!r}]") for k in on_true}
+        return {k: _merge(test, on_true[k], on_false[k], f"{name}[{k!r}]") for k in on_true}
     if isinstance(on_true, (list, tuple, dict)) and isinstance(on_false, (list, tuple, dict)):
         raise ValueError(
-            f"{what} must have the same structure in both branches of an `if` on {test}, got {on_true} and {on_false}"
+            f"{name} must have the same structure in both branches of an `if` on {test}, got {on_true} and {on_false}"
         )
     number = (DataNode, bool, int, float, np.generic, np.ndarray)
     if not isinstance(on_true, number) or not isinstance(on_false, number):
         raise TypeError(
-            f"{what} must be a node, a number, an array, or a list or dict of these in both branches of an `if` on "
+            f"{name} must be a node, a number, an array, or a list or dict of these in both branches of an `if` on "
             f"{test}, got {_kind(on_true)} and {_kind(on_false)}"
         )
-    return lookup("_merge")(as_node(on_true), as_node(on_false), condition=test, what=what)
+    return lookup("_merge")(as_node(on_true), as_node(on_false), condition=test, what=name)
 
 
 def _kind(value: Any) -> str:

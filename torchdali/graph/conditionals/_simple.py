@@ -17,9 +17,9 @@ def simplify(definition: ast.FunctionDef) -> list[str]:
         Variables that have only an annotation, and no value.
     """
     first = [*definition.args.posonlyargs, *definition.args.args][:1]
-    written = _Simple(first[0].arg if first else "")
-    definition.body = [written.visit(statement) for statement in definition.body]
-    return written.unset
+    simplifier = _Simple(first[0].arg if first else "")
+    definition.body = [simplifier.visit(statement) for statement in definition.body]
+    return simplifier.unset
 
 
 class _Simple(ast.NodeTransformer):

@@ -21,9 +21,9 @@ from torchdali.graph.rewrite._decoding import fuse_decoding
 from torchdali.graph.rewrite._identical import merge_identical
 from torchdali.graph.rewrite._nodes import copy_node
 from torchdali.graph.rewrite._on_device import decode_windows, fuse_resizing, set_shares, share_decoding
-from torchdali.graph.rewrite._sentences import fast_path, is_fast
+from torchdali.graph.rewrite._sentences import explain_fast_path, uses_fast_path
 
-__all__ = ["copy_node", "cut_at_caches", "fast_path", "is_fast", "rewrite"]
+__all__ = ["copy_node", "cut_at_caches", "explain_fast_path", "uses_fast_path", "rewrite"]
 
 
 def rewrite(graph: Graph, exact: bool, scaled: bool, device: torch.device | None) -> Graph:

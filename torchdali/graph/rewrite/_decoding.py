@@ -9,7 +9,7 @@ from torchdali.declaration.narrowing import ChainPart, DecodeChain, Edit, Narrow
 from torchdali.declaration.registry import registry
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import edges
-from torchdali.graph.rewrite._nodes import FIRST, arguments_of, copy_node, parts_of, scope_of
+from torchdali.graph.rewrite._nodes import FIRST, arguments_of, copy_node, parts_of, scope_key
 from torchdali.kernels.native import ImageOptions, library
 
 __all__ = ["fuse_decoding"]
@@ -28,20 +28,20 @@ def fuse_decoding(graph: Graph, exact: bool, scaled: bool) -> Graph:
             mirrored image.
         scaled: See `DecodeChain`.
     """
-    users = _sole_users(graph)
-    chains = [_chain(node, users, exact) for node in graph.nodes if node.operator.name in FIRST]
-    by_last = {chain[-1]: chain for chain in chains if chain}
-    dropped = {node for chain in by_last.values() for node in chain[:-1]}
+    users = _find_sole_users(graph)
+    chains = [_find_chain(node, users, exact) for node in graph.nodes if node.operator.name in FIRST]
+    chain_of = {chain[-1]: chain for chain in chains if chain}
+    dropped = {node for chain in chain_of.values() for node in chain[:-1]}
     new: dict[DataNode, DataNode] = {}
     nodes = [
-        _join_chain(by_last[node], new, scaled) if node in by_last else copy_node(node, new)
+        _join_chain(chain_of[node], new, scaled) if node in chain_of else copy_node(node, new)
         for node in graph.nodes
         if node not in dropped
     ]
-    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs)) if by_last else graph
+    return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs)) if chain_of else graph
 
 
-def _sole_users(graph: Graph) -> dict[DataNode, Node]:
+def _find_sole_users(graph: Graph) -> dict[DataNode, Node]:
     """Return the only user of each edge (output of a node).
 
     The result doesn't contain edges that have several users, or that aren't the first input of the user.
@@ -52,14 +52,14 @@ def _sole_users(graph: Graph) -> dict[DataNode, Node]:
     return {edge: node for edge, node in first if edge is not None and uses[edge] == 1}
 
 
-def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequence[Node]:
+def _find_chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequence[Node]:
     """Return a decoder and the operators that can be fused with it; empty if the fused operator isn't faster."""
     chain: list[Node] = []
     node: Node | None = decoder
     options = ImageOptions()
-    while node is not None and (after := _follow(node, chain, options, exact)) is not None:
+    while node is not None and (following := _add_to_chain(node, chain, options, exact)) is not None:
         chain.append(node)
-        node, options = users.get(node.outputs[0]), after
+        node, options = users.get(node.outputs[0]), following
     if library() is not None:
         return chain
     for count in (3, 2):
@@ -68,22 +68,22 @@ def _chain(decoder: Node, users: Mapping[DataNode, Node], exact: bool) -> Sequen
     return ()
 
 
-def _follow(node: Node, chain: Sequence[Node], before: ImageOptions, exact: bool) -> ImageOptions | None:
+def _add_to_chain(node: Node, chain: Sequence[Node], previous: ImageOptions, exact: bool) -> ImageOptions | None:
     """Return the options of a chain after adding a node; None if the node can't be added.
 
-    `before` has the options before adding the node.
+    `previous` has the options before adding the node.
     """
-    edit = _edit(node)
-    options = None if edit is None or before.output is not None else edit.options(before)
+    edit = _find_edit(node)
+    options = None if edit is None or previous.output is not None else edit.options(previous)
     if options is None or (node.operator.name in FIRST) is bool(chain):
         return None
-    resizes_mirrored = options.mirrors and options.filters is not before.filters
+    resizes_mirrored = options.mirrors and options.filters is not previous.filters
     draws_twice = node.operator.schema.random and any(each.operator.schema.random for each in chain)
-    is_apart = chain and (len(node.inputs) != 1 or scope_of(node) != scope_of(chain[0]))
-    return None if draws_twice or is_apart or (exact and resizes_mirrored) else options
+    is_separate = chain and (len(node.inputs) != 1 or scope_key(node) != scope_key(chain[0]))
+    return None if draws_twice or is_separate or (exact and resizes_mirrored) else options
 
 
-def _edit(node: Node) -> Edit | None:
+def _find_edit(node: Node) -> Edit | None:
     """Return an operator's edit of image programs; None if the operator needs pixels."""
     narrowing: Narrowing | None = node.operator.narrowing
     if narrowing is None or node.device == "gpu" or len(node.outputs) != 1 or node.preserve:

@@ -18,21 +18,21 @@ def merge_identical(graph: Graph) -> Graph:
     sources, nodes that the user named, operators with side effects or state, calls of Python functions, and random
     operators without their own seed.
     """
-    known: dict[Hashable, Node] = {}
+    representatives: dict[Hashable, Node] = {}
     new: dict[DataNode, DataNode] = {}
     nodes = []
     for node in graph.nodes:
-        value = _only_value(node, new)
+        value = _find_only_value(node, new)
         if value is not None:
             new[node.outputs[0]] = value
             continue
-        key = _key(node, new)
-        same = None if key is None else known.get(key)
+        key = _merge_key(node, new)
+        same = None if key is None else representatives.get(key)
         if same is None:
             copy = copy_node(node, new)
             nodes.append(copy)
             if key is not None:
-                known[key] = copy
+                representatives[key] = copy
         else:
             new.update(zip(node.outputs, same.outputs, strict=True))
     if len(nodes) == len(graph.nodes):
@@ -40,18 +40,18 @@ def merge_identical(graph: Graph) -> Graph:
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
-def _only_value(node: Node, new: Mapping[DataNode, DataNode]) -> DataNode | None:
+def _find_only_value(node: Node, new: Mapping[DataNode, DataNode]) -> DataNode | None:
     """If a node merges two branches of an ``if`` with the same value, return this value; otherwise None."""
     values = {id(new[e]): new[e] for e in node.inputs if e is not None}
     is_end = node.operator.name == "_merge" and len(node.inputs) == 2
     return next(iter(values.values())) if is_end and len(values) == 1 else None
 
 
-def _key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
+def _merge_key(node: Node, new: Mapping[DataNode, DataNode]) -> Hashable | None:
     """Return a key that is equal for nodes that can be merged; None for a node that can't be merged."""
     declared = node.operator
-    named_by_user = not node.name.startswith("__")
-    if declared.kind not in ("sample", "batch") or declared.options.make or node.preserve or named_by_user:
+    has_user_name = not node.name.startswith("__")
+    if declared.kind not in ("sample", "batch") or declared.options.make or node.preserve or has_user_name:
         return None
     if declared.schema.random and node.constants.get("seed", -1) == -1:
         return None

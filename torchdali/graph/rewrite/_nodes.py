@@ -12,22 +12,22 @@ from torchdali.graph.plan import edges
 from torchdali.tensors.dtypes import DALIImageType
 
 __all__ = [
-    "CHAINS", "DECODERS", "FIRST", "arguments_of", "constants_of", "copy_node", "makes_rgb", "pairs_of", "parts_of",
-    "rebuild", "scope_of",
+    "CHAINS", "DECODERS", "FIRST", "arguments_of", "constants_of", "copy_node", "returns_rgb", "find_pairs", "parts_of",
+    "rebuild", "scope_key",
 ]  # fmt: skip
 
 DECODERS = {"decoders.image", "decoders.image_crop", "decoders.image_random_crop", "decoders.image_slice"}
 FIRST = {*DECODERS, "_picture"}  # operators with which a chain of fused operators may begin
 CHAINS = {"_decode_chain", "_random_decode_chain"}
-OWN = {"dtype", "save_attrs"}  # arguments that prevent fusing, because a fused operator can't express them
+FUSION_BLOCKERS = {"dtype", "save_attrs"}  # arguments that prevent fusing, because a fused operator can't express them
 
 
-def makes_rgb(decoder: Node) -> bool:
+def returns_rgb(decoder: Node) -> bool:
     """Return whether a decoder returns RGB images."""
     return bool(decoder.constants.get("output_type", DALIImageType.RGB) == DALIImageType.RGB)
 
 
-def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> dict[Node, Node]:
+def find_pairs(graph: Graph, first: str, second: str, devices: tuple[str, str]) -> dict[Node, Node]:
     """Find pairs of nodes that can be fused. Return a dictionary that maps the second node of each pair to the first.
 
     Two nodes are a pair if the first has one output, only the second uses this output, and both run under the same
@@ -41,15 +41,15 @@ def pairs_of(graph: Graph, first: str, second: str, devices: tuple[str, str]) ->
     uses = Counter(edge for node in graph.nodes for edge in edges(node))
     uses.update(graph.outputs)
     return {
-        node: before
+        node: producer
         for node in graph.nodes
         if node.operator.name == second
-        and (before := _input_of(node, first, devices)) is not None
-        and uses[before.outputs[0]] == 1
-        and len(before.outputs) == 1
-        and scope_of(before) == scope_of(node)
-        and not arguments_of(before) & (arguments_of(node) | OWN)
-        and not (second == "resize" and arguments_of(node) & OWN)
+        and (producer := _find_producer(node, first, devices)) is not None
+        and uses[producer.outputs[0]] == 1
+        and len(producer.outputs) == 1
+        and scope_key(producer) == scope_key(node)
+        and not arguments_of(producer) & (arguments_of(node) | FUSION_BLOCKERS)
+        and not (second == "resize" and arguments_of(node) & FUSION_BLOCKERS)
     }
 
 
@@ -58,16 +58,16 @@ def arguments_of(node: Node) -> set[str]:
     return {*node.constants, *node.per_sample}
 
 
-def _input_of(node: Node, name: str, devices: tuple[str, str]) -> Node | None:
+def _find_producer(node: Node, name: str, devices: tuple[str, str]) -> Node | None:
     """Return the source of a node's first input if the source's operator and both devices match, else None."""
     edge = node.inputs[0]
-    before = edge.source if edge is not None else None
-    if before is None or before.operator.name != name:
+    producer = edge.source if edge is not None else None
+    if producer is None or producer.operator.name != name:
         return None
-    return before if (before.device, node.device) == devices else None
+    return producer if (producer.device, node.device) == devices else None
 
 
-def scope_of(node: Node) -> tuple[tuple[int, bool | int], ...]:
+def scope_key(node: Node) -> tuple[tuple[int, bool | int], ...]:
     """Return the conditions of a node in a form that can be compared with another node's conditions."""
     return tuple((id(condition.edge), condition.value) for condition in node.scope)
 
@@ -87,7 +87,7 @@ def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str) -> Graph:
     """Copy a graph, and replace each pair of nodes by one node.
 
     Args:
-        pairs: Maps the second node of each pair to the first; see `pairs_of`.
+        pairs: Maps the second node of each pair to the first; see `find_pairs`.
         name: Name of the operator that does the work of both nodes.
     """
     dropped = set(pairs.values())
@@ -96,28 +96,28 @@ def rebuild(graph: Graph, pairs: Mapping[Node, Node], name: str) -> Graph:
     for node in graph.nodes:
         if node in dropped:
             continue
-        before = pairs.get(node)
-        copy = copy_node(node, new, before)
-        if before:
+        producer = pairs.get(node)
+        copy = copy_node(node, new, producer)
+        if producer:
             copy.operator = registry[name]
-            copy.constants = {**constants_of(before), **constants_of(node)}
-            copy.parts = (*parts_of(before), *parts_of(node))
-            copy.stream = before.stream if before.operator.schema.random else node.stream
+            copy.constants = {**constants_of(producer), **constants_of(node)}
+            copy.parts = (*parts_of(producer), *parts_of(node))
+            copy.stream = producer.stream if producer.operator.schema.random else node.stream
         nodes.append(copy)
     return Graph(tuple(nodes), tuple(new[e] for e in graph.outputs))
 
 
-def copy_node(node: Node, new: dict[DataNode, DataNode], before: Node | None = None) -> Node:
+def copy_node(node: Node, new: dict[DataNode, DataNode], producer: Node | None = None) -> Node:
     """Copy a node into a new graph.
 
     Args:
         new: Maps edges (nodes' outputs) of the old graph to edges of the new graph. The function adds the node's
             outputs.
-        before: A node that is fused with `node`. The copy gets this node's inputs, and the per-sample arguments of
+        producer: A node that is fused with `node`. The copy gets this node's inputs, and the per-sample arguments of
             both.
     """
-    inputs = (before or node).inputs
-    per_sample = {**(before.per_sample if before else {}), **node.per_sample}
+    inputs = (producer or node).inputs
+    per_sample = {**(producer.per_sample if producer else {}), **node.per_sample}
     copy = Node(
         node.operator,
         node.name,

@@ -18,10 +18,10 @@ from torchdali.graph.rewrite._nodes import (
     DECODERS,
     constants_of,
     copy_node,
-    makes_rgb,
-    pairs_of,
+    find_pairs,
     parts_of,
     rebuild,
+    returns_rgb,
 )
 from torchdali.kernels.device.tables import has_kernels
 from torchdali.tensors.dtypes import DALIInterpType
@@ -39,13 +39,13 @@ def set_shares(graph: Graph, device: torch.device | None) -> Graph:
     mixed = [node for node in graph.nodes if node.operator.name in _SHAREABLE and node.device == "mixed"]
     if not mixed:
         return graph
-    usual = DEFAULT_SHARE if device is not None and available(device) else 0.0
+    default = DEFAULT_SHARE if device is not None and available(device) else 0.0
     new: dict[DataNode, DataNode] = {}
     nodes, fancy = [], None
     for node in graph.nodes:
         copy = copy_node(node, new)
         if node in mixed:
-            share = float(node.constants.get("hw_decoder_load", usual)) if usual and _makes_bytes(node) else 0.0
+            share = float(node.constants.get("hw_decoder_load", default)) if default and _returns_bytes(node) else 0.0
             upsampling = node.constants.get("jpeg_fancy_upsampling", True)
             fancy = upsampling if fancy is None and share else fancy
             share = share if upsampling == fancy else 0.0
@@ -58,7 +58,7 @@ def set_shares(graph: Graph, device: torch.device | None) -> Graph:
 _SHAREABLE = ("decoders.image", "decoders.image_random_crop")
 
 
-def _makes_bytes(node: Node) -> bool:
+def _returns_bytes(node: Node) -> bool:
     """Return whether a decoder returns uint8 RGB images, and has no per-sample arguments."""
     arguments = node.operator.arguments(node.constants)
     return arguments["dtype"] is torch.uint8 and arguments["output_type"].name == "RGB" and not node.per_sample
@@ -67,7 +67,7 @@ def _makes_bytes(node: Node) -> bool:
 def share_decoding(graph: Graph) -> Graph:
     """Replace decoders by operators that use the hardware decoder, if `set_shares` has set a fraction above 0."""
     shared = [node for node in graph.nodes if node.operator.name == "decoders.image" and _is_shared(node)]
-    return _with_shares(graph, {node: _ShareDecoder("_decode_share", (node,)) for node in shared})
+    return _replace_decoders(graph, {node: _ShareDecoder("_decode_share", (node,)) for node in shared})
 
 
 class _ShareDecoder(NamedTuple):
@@ -78,16 +78,16 @@ class _ShareDecoder(NamedTuple):
         originals: The nodes whose constants the operator uses.
         resize: A node that resizes the decoded images, if the new operator computes per-sample arguments for this node;
             otherwise None.
-        numbers: Names of the per-sample arguments for `resize`.
+        resize_arguments: Names of the per-sample arguments for `resize`.
     """
 
     operator: str
     originals: tuple[Node, ...]
     resize: Node | None = None
-    numbers: tuple[str, ...] = ()
+    resize_arguments: tuple[str, ...] = ()
 
 
-def _with_shares(graph: Graph, shares: Mapping[Node, _ShareDecoder]) -> Graph:
+def _replace_decoders(graph: Graph, shares: Mapping[Node, _ShareDecoder]) -> Graph:
     """Replace decoders, and pass the per-sample arguments that the new operators compute to the resizes after them."""
     if not shares:
         return graph
@@ -99,17 +99,19 @@ def _with_shares(graph: Graph, shares: Mapping[Node, _ShareDecoder]) -> Graph:
         if node in shares:
             share = shares[node]
             copy.operator = registry[share.operator]
-            takes = copy.operator.schema.arguments
+            accepted = copy.operator.schema.arguments
             constants = {k: v for each in share.originals for k, v in constants_of(each).items()}
-            copy.constants = {k: v for k, v in constants.items() if k in takes}
+            copy.constants = {k: v for k, v in constants.items() if k in accepted}
             copy.parts = tuple(part for each in share.originals for part in parts_of(each))
-            numbers = [DataNode(f"{copy.name}_{name}", "cpu", copy, i) for i, name in enumerate(share.numbers, 1)]
-            copy.outputs = (*copy.outputs, *numbers)
+            resize_arguments = [
+                DataNode(f"{copy.name}_{name}", "cpu", copy, i) for i, name in enumerate(share.resize_arguments, 1)
+            ]
+            copy.outputs = (*copy.outputs, *resize_arguments)
             if share.resize is not None:
-                regions[share.resize] = dict(zip(share.numbers, numbers, strict=True))
+                regions[share.resize] = dict(zip(share.resize_arguments, resize_arguments, strict=True))
         elif node in regions:
             if "size" in regions[node]:
-                copy.constants = {k: v for k, v in node.constants.items() if k in _OF_THE_RESIZE}
+                copy.constants = {k: v for k, v in node.constants.items() if k in _RESIZE_ARGUMENTS}
             copy.per_sample = regions[node]
             copy.parts = parts_of(node)
         nodes.append(copy)
@@ -124,7 +126,7 @@ def decode_windows(graph: Graph, device: torch.device | None) -> Graph:
     """Decode on the CPU only the region of an image that a resize or random crop on the device uses."""
     graph = _decode_regions(_decode_random_windows(graph))
     # On the CPU, one kernel resizes whole images and another one resizes regions, and their results differ.
-    return graph if device is None or device.type == "cpu" else _decode_seen(graph)
+    return graph if device is None or device.type == "cpu" else _decode_cropped(graph)
 
 
 def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
@@ -133,36 +135,36 @@ def fuse_resizing(graph: Graph, device: torch.device | None) -> Graph:
     On the CPU, the pixels stay the same. On an accelerator, only resizes of decoded images are fused, and the pixels
     stay the same up to rounding.
     """
-    pairs = pairs_of(graph, "resize", "crop_mirror_normalize", ("cpu", "cpu"))
+    pairs = find_pairs(graph, "resize", "crop_mirror_normalize", ("cpu", "cpu"))
     if device is not None and has_kernels(device):
-        device_pairs = pairs_of(graph, "resize", "crop_mirror_normalize", ("gpu", "gpu"))
-        pairs |= {n: r for n, r in device_pairs.items() if _resizes_to_one_size(r) and _normalizes_alike(n)}
+        device_pairs = find_pairs(graph, "resize", "crop_mirror_normalize", ("gpu", "gpu"))
+        pairs |= {n: r for n, r in device_pairs.items() if _can_fuse_resize(r) and _can_fuse_normalize(n)}
     return rebuild(graph, pairs, "_resize_crop_mirror_normalize") if pairs else graph
 
 
-def _resizes_to_one_size(resize: Node) -> bool:
+def _can_fuse_resize(resize: Node) -> bool:
     """Return whether the device's kernels can run a resize.
 
     The inputs must be decoded uint8 images, all outputs must have one size, and the kernels must support the filters.
     """
     edge = resize.inputs[0]
-    before = edge.source if edge is not None else None
+    producer = edge.source if edge is not None else None
     filters = {resize.constants.get(name) for name in ("interp_type", "mag_filter", "min_filter")}
-    if before is None or before.device != "mixed" or DALIInterpType.INTERP_NN in filters:
+    if producer is None or producer.device != "mixed" or DALIInterpType.INTERP_NN in filters:
         return False
-    if before.operator.has("shared") and "size" in resize.per_sample:  # `_decode_seen` has changed this resize
+    if producer.operator.has("shared") and "size" in resize.per_sample:  # `_decode_cropped` has changed this resize
         return True
     size = resize.constants.get("size", [0.0])
     return (
-        (before.operator.name in DECODERS | CHAINS or before.operator.has("shared"))
-        and before.constants.get("dtype") in (None, torch.uint8)
-        and not (resize.per_sample.keys() - {*_REGIONS} or {"dtype", "output_type"} & before.per_sample.keys())
+        (producer.operator.name in DECODERS | CHAINS or producer.operator.has("shared"))
+        and producer.constants.get("dtype") in (None, torch.uint8)
+        and not (resize.per_sample.keys() - {*_REGIONS} or {"dtype", "output_type"} & producer.per_sample.keys())
         and min(size) > 0
         and not {"max_size", "mode", "subpixel_scale"} & resize.constants.keys()
     )
 
 
-def _normalizes_alike(last: Node) -> bool:
+def _can_fuse_normalize(last: Node) -> bool:
     """Return whether a `crop_mirror_normalize` returns floats, and crops the same region of all images."""
     arguments = last.operator.arguments(last.constants)
     return (
@@ -174,39 +176,39 @@ def _normalizes_alike(last: Node) -> bool:
     )
 
 
-def _decode_seen(graph: Graph) -> Graph:
+def _decode_cropped(graph: Graph) -> Graph:
     """Decode and resize only the region that the following crop keeps.
 
     The pixels are the same up to rounding.
     """
-    decoders = pairs_of(graph, "decoders.image", "resize", ("mixed", "gpu"))
+    decoders = find_pairs(graph, "decoders.image", "resize", ("mixed", "gpu"))
     crops = {
         resize: crop
         for name in ("crop", "crop_mirror_normalize")
-        for crop, resize in pairs_of(graph, "resize", name, ("gpu", "gpu")).items()
-        if resize in decoders and _sees_a_part(decoders[resize], resize, crop)
+        for crop, resize in find_pairs(graph, "resize", name, ("gpu", "gpu")).items()
+        if resize in decoders and _has_constant_sizes(decoders[resize], resize, crop)
     }
-    return _with_shares(graph, {
+    return _replace_decoders(graph, {
         decoders[resize]: _ShareDecoder("_decode_share", (decoders[resize], resize, crop), resize, ("size", *_REGIONS))
         for resize, crop in crops.items()
     })  # fmt: skip
 
 
-_SIZES = {
+_RESIZE_SIZES = {
     "max_size", "mode", "resize_longer", "resize_shorter", "resize_x", "resize_y", "size", "subpixel_scale",
 }  # fmt: skip
-_WINDOWS = {"crop", "crop_h", "crop_w"}
-_PLACES = {"crop_d", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding"}
+_CROP_SIZES = {"crop", "crop_h", "crop_w"}
+_CROP_POSITIONS = {"crop_d", "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding"}
 
 
-def _sees_a_part(decoder: Node, resize: Node, crop: Node) -> bool:
+def _has_constant_sizes(decoder: Node, resize: Node, crop: Node) -> bool:
     """Return whether a crop of constant size follows a linear resize of RGB images to a constant size."""
     return (
-        makes_rgb(decoder)
+        returns_rgb(decoder)
         and not (decoder.per_sample or resize.per_sample or decoder.scope)
-        and resize.constants.keys() <= _SIZES | {"antialias"}
-        and not _WINDOWS.isdisjoint(crop.constants)
-        and crop.per_sample.keys().isdisjoint(_WINDOWS | _PLACES)
+        and resize.constants.keys() <= _RESIZE_SIZES | {"antialias"}
+        and not _CROP_SIZES.isdisjoint(crop.constants)
+        and crop.per_sample.keys().isdisjoint(_CROP_SIZES | _CROP_POSITIONS)
     )
 
 
@@ -217,8 +219,8 @@ def _decode_random_windows(graph: Graph) -> Graph:
     The pixels stay the same except in the outermost rows and columns, where `resize` is more exact than
     `random_resized_crop`. A crop that may read pixels outside its region isn't replaced.
     """
-    pairs = pairs_of(graph, "decoders.image", "random_resized_crop", ("mixed", "gpu"))
-    pairs = {crop: decoder for crop, decoder in pairs.items() if _takes_the_window(crop, decoder)}
+    pairs = find_pairs(graph, "decoders.image", "random_resized_crop", ("mixed", "gpu"))
+    pairs = {crop: decoder for crop, decoder in pairs.items() if _can_crop_in_decoder(crop, decoder)}
     if not pairs:
         return graph
     crops = {decoder: crop for crop, decoder in pairs.items()}
@@ -229,13 +231,13 @@ def _decode_random_windows(graph: Graph) -> Graph:
         if node in crops:
             crop = crops[node]
             copy.operator = registry["decoders.image_random_crop"]
-            window = {k: v for k, v in constants_of(crop).items() if k in _OF_THE_WINDOW}
-            takes = copy.operator.schema.arguments
-            copy.constants = {k: v for k, v in {**constants_of(node), **window}.items() if k in takes}
+            window = {k: v for k, v in constants_of(crop).items() if k in _CROP_ARGUMENTS}
+            accepted = copy.operator.schema.arguments
+            copy.constants = {k: v for k, v in {**constants_of(node), **window}.items() if k in accepted}
             copy.stream = crop.stream
         elif node in pairs:
             copy.operator = registry["resize"]
-            constants = {k: v for k, v in constants_of(node).items() if k in _OF_THE_RESIZE}
+            constants = {k: v for k, v in constants_of(node).items() if k in _RESIZE_ARGUMENTS}
             height, width = node.constants["size"] * (3 - len(node.constants["size"]))
             copy.constants = {**constants, "size": [float(height), float(width)]}
         copy.parts = parts_of(node)
@@ -245,39 +247,39 @@ def _decode_random_windows(graph: Graph) -> Graph:
 
 def _decode_regions(graph: Graph) -> Graph:
     """Let the hardware decoder decode whole images, and let the resize after the decoder crop the random region."""
-    pairs = pairs_of(graph, "decoders.image_random_crop", "resize", ("mixed", "gpu"))
+    pairs = find_pairs(graph, "decoders.image_random_crop", "resize", ("mixed", "gpu"))
     shares = {
         decoder: _ShareDecoder("_decode_random_share", (decoder,), resize, _REGIONS)
         for resize, decoder in pairs.items()
-        if _is_shared(decoder) and _resizes_to(resize)
+        if _is_shared(decoder) and _has_constant_size(resize)
     }
-    return _with_shares(graph, shares)
+    return _replace_decoders(graph, shares)
 
 
-def _resizes_to(resize: Node) -> bool:
+def _has_constant_size(resize: Node) -> bool:
     """Return whether a linear resize returns uint8 images of one constant size."""
     size = resize.constants.get("size", [0.0])
     return resize.constants.keys() <= {"size", "antialias"} and not resize.per_sample and min(size) > 0
 
 
 _REGIONS = ("roi_start", "roi_end")
-_OF_THE_RESIZE = {"antialias", "dtype"}
-_RANGES = "random_area", "random_aspect_ratio"
-_OF_THE_WINDOW = {"num_attempts", *_RANGES, "seed", "size"}
-_LEAST = 32  # pixels per side; for smaller sizes, `random_resized_crop` reads pixels outside the cropped region
+_RESIZE_ARGUMENTS = {"antialias", "dtype"}
+_RANGE_ARGUMENTS = "random_area", "random_aspect_ratio"
+_CROP_ARGUMENTS = {"num_attempts", *_RANGE_ARGUMENTS, "seed", "size"}
+_MIN_SIDE = 32  # pixels per side; for smaller sizes, `random_resized_crop` reads pixels outside the cropped region
 
 
-def _takes_the_window(crop: Node, decoder: Node) -> bool:
+def _can_crop_in_decoder(crop: Node, decoder: Node) -> bool:
     """Return whether a random crop of RGB images resizes linearly and reads only pixels of the cropped region."""
     size = crop.constants.get("size", ())
     return (
-        makes_rgb(decoder)
+        returns_rgb(decoder)
         and not (crop.per_sample or decoder.per_sample)
-        and crop.constants.keys() <= _OF_THE_RESIZE | _OF_THE_WINDOW
+        and crop.constants.keys() <= _RESIZE_ARGUMENTS | _CROP_ARGUMENTS
         and 1 <= len(size) <= 2
-        and min(size) >= _LEAST
+        and min(size) >= _MIN_SIDE
         and crop.constants.get("dtype") in (None, torch.uint8)
-        and all(map(_is_range, (crop.constants.get(name) for name in _RANGES)))
+        and all(map(_is_range, (crop.constants.get(name) for name in _RANGE_ARGUMENTS)))
     )
 
 

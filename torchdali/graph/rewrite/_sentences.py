@@ -5,51 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdali.graph.nodes import Graph, Node
-from torchdali.graph.plan import edges, encoded_operator, plan
+from torchdali.graph.plan import edges, find_encoded_operator, plan
 from torchdali.graph.rewrite._nodes import CHAINS, DECODERS, parts_of
 from torchdali.kernels import native
 
-__all__ = ["fast_path", "is_fast"]
+__all__ = ["explain_fast_path", "uses_fast_path"]
 
 
-def is_fast(graph: Graph) -> bool:
+def uses_fast_path(graph: Graph) -> bool:
     """Return whether the fast path runs all per-sample operators of a graph, from the file to the batch."""
     chains = [stage.chain for stage in plan(graph).stages if stage.chain is not None and not stage.chain.takes_tensors]
-    of_samples = [node for chain in chains for node in chain.nodes if node.operator.kind != "reader"]
-    are_chains = all(node.operator.name in CHAINS and node.device == "cpu" for node in of_samples)
-    return native.library() is not None and bool(of_samples) and are_chains
+    per_sample = [node for chain in chains for node in chain.nodes if node.operator.kind != "reader"]
+    are_chains = all(node.operator.name in CHAINS and node.device == "cpu" for node in per_sample)
+    return native.library() is not None and bool(per_sample) and are_chains
 
 
-def fast_path(graph: Graph) -> list[str]:
+def explain_fast_path(graph: Graph) -> list[str]:
     """Return one sentence per image decoder, which says whether it uses the fast path, and if not, why."""
     decoders = [node for node in graph.nodes if parts_of(node)[0].operator.name in DECODERS]
     if not decoders:
         return []
     if native.library() is None:
         return [f"fast path: not used: {native.status().text}"]
-    together = [encoded_operator(stage.chain) for stage in plan(graph).stages if stage.chain is not None]
-    return [f"fast path: {_decoder_sentence(node, graph, node in together)}" for node in decoders]
+    batched = [find_encoded_operator(stage.chain) for stage in plan(graph).stages if stage.chain is not None]
+    return [f"fast path: {_describe_decoder(node, graph, node in batched)}" for node in decoders]
 
 
-def _decoder_sentence(node: Node, graph: Graph, together: bool) -> str:
-    """Return the sentence about one decoder. `together` is true if it processes several samples in one call."""
+def _describe_decoder(node: Node, graph: Graph, is_batched: bool) -> str:
+    """Return the sentence about one decoder. `is_batched` is true if it processes several samples in one call."""
     engine = node.constants.get("hw_decoder_load", 0.0) > 0
     if node.operator.name not in CHAINS and "encoded" not in node.operator.chunks:
         return f"not used: {_name_operators(node)} doesn't return RGB bytes"
-    if node.operator.name not in CHAINS and not together:
+    if node.operator.name not in CHAINS and not is_batched:
         names = _name_operators(node)
         return f"not used: {names} is in a branch or a chain with other operators, and the device decodes images"
     sentence = f"{_name_operators(node)} in one call"
     if engine:
         sentence += ", except for images that the device decodes"
-    after = list(_users(node, graph))
-    if not after:
+    users = list(_users(node, graph))
+    if not users:
         return f"{sentence}, up to the output"
-    if len(after) > 1:
-        return f"{sentence}; {len(after)} operators use its result: {', '.join(map(_name_operators, after))}"
-    if after[0].device == "gpu":
-        return f"{sentence}; {_name_operators(after[0])} runs on the device"
-    return f"{sentence}; {_name_operators(after[0])} doesn't join"
+    if len(users) > 1:
+        return f"{sentence}; {len(users)} operators use its result: {', '.join(map(_name_operators, users))}"
+    if users[0].device == "gpu":
+        return f"{sentence}; {_name_operators(users[0])} runs on the device"
+    return f"{sentence}; {_name_operators(users[0])} doesn't join"
 
 
 def _users(node: Node, graph: Graph) -> Iterator[Node]:
