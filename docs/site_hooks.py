@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 import torchdali.ops  # noqa: F401  declares the operators
@@ -35,6 +36,8 @@ BOOSTS = {
 """Weights of pages in the search, by the start of their path: guides come before the reference."""
 
 _CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_SHOWN_AS_CODE = re.compile(r"<pre>.*?</pre>", re.DOTALL)
+_TAG = re.compile(r"<[^>]+>")
 _LINK = re.compile(r"(?<=\]\()(?!\w+:)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 
 _OPERATORS = re.compile(r"https://torchdali\.github\.io/torchdali/latest/operators/(?:(\w+)/)?")
@@ -83,3 +86,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
     parts = _CODE.split(_OPERATORS.sub(operators, markdown))
     return "".join(part if part.startswith("```") else _LINK.sub(target, part) for part in parts)
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> None:
+    """Check that no paragraph is indented so far that it is shown as code.
+
+    Raises:
+        PluginError: A block of code has a Markdown link.
+    """
+    for block in _SHOWN_AS_CODE.findall(html):
+        if link := re.search(r"\]\([^)\s]+\.md[)#]", _TAG.sub("", block)):
+            raise PluginError(
+                f"{page.file.src_uri} shows a paragraph as code, indent it by 4 spaces at most: {link[0]}"
+            )
