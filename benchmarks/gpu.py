@@ -30,7 +30,7 @@ from torchdali._commands import benching
 from torchdali._commands.gpu import PARTS, Found, Measurement, Sizes, inside, measure, pipeline, seconds
 from torchdali.codecs._native import decode_together, examine
 from torchdali.codecs.engines import EngineWork, NvJpeg
-from torchdali.kernels.device.tables import lacking_for_kernels
+from torchdali.kernels.device.tables import missing_kernel_requirement
 from torchdali.kernels.native import ImageOptions
 
 __all__ = ["ALL", "main"]
@@ -92,7 +92,7 @@ def _free_memory() -> float:
 def path(folder: Path, sizes: Sizes) -> Found:
     """Tell if nvJPEG decodes, if its pixels are right, what it holds, and what only a real GPU shows."""
     os.environ.setdefault("TORCHDALI_NVJPEG", "1")
-    yield "kernels lack", lacking_for_kernels() or "nothing"
+    yield "kernels lack", missing_kernel_requirement() or "nothing"
     files = [torch.from_numpy(np.fromfile(name, np.uint8)) for name in benching.find(folder)[:_FILES]]
     yield "files", len(files)
     lots = examine(files, ImageOptions(upright=False)).rows["lot"]

@@ -19,7 +19,7 @@ from torchdali import fn
 from torchdali.codecs import media
 from torchdali.codecs.video import VideoDecoder, index_video
 from torchdali.errors import DecodeError, PipelineError
-from torchdali.kernels.limits import max_pixels_of
+from torchdali.kernels.limits import limit_pixels
 
 av = pytest.importorskip("av", reason="the extra `video` is not installed")
 PACKAGE = Path(torchdali.__file__).parent
@@ -220,9 +220,9 @@ def test_fragments_of_more_samples_than_bytes_are_refused(folder):
 
 def test_max_pixels_is_for_videos_too(folder):
     path = str(folder / "h264.mp4")
-    with max_pixels_of(96 * 64 - 1), pytest.raises(DecodeError, match=r"h264.*96 x 64.*max_pixels"):
+    with limit_pixels(96 * 64 - 1), pytest.raises(DecodeError, match=r"h264.*96 x 64.*max_pixels"):
         VideoDecoder(path)
-    with max_pixels_of(96 * 64):
+    with limit_pixels(96 * 64):
         assert VideoDecoder(path).read([0]).shape == (1, 64, 96, 3)
 
 

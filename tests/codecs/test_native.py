@@ -23,7 +23,7 @@ from torchdali.codecs.program import ImageProgram
 from torchdali.installation import rebuild_command
 from torchdali.kernels import native
 from torchdali.kernels.exactness import exactly
-from torchdali.kernels.limits import max_pixels_of
+from torchdali.kernels.limits import limit_pixels
 from torchdali.kernels.memory import IN_PLACE
 from torchdali.kernels.native import MIRROR, AxisRegion, Filters, ImageOptions, Output, run
 from torchdali.kernels.resample import exact
@@ -178,7 +178,7 @@ def test_other_pixels_are_left_to_python() -> None:
     assert run(options, pixels, *lines, False) is not None
     for other in (pixels[..., :1].clone(), pixels.float(), pixels.flip(1)[:, ::2], pixels[:4], pixels[:, :4].clone()):
         assert run(options, other, *lines, False) is None
-    with max_pixels_of(63):
+    with limit_pixels(63):
         assert run(options, pixels, *lines, False) is None
 
 
@@ -412,11 +412,11 @@ def test_without_it_nothing_is_made() -> None:
 @needs_native
 def test_images_beyond_the_limit_of_pixels_are_refused() -> None:
     lines = whole(HEIGHT), whole(WIDTH)
-    with max_pixels_of(HEIGHT * WIDTH):
+    with limit_pixels(HEIGHT * WIDTH):
         assert run(ImageOptions(), tensor(PLAIN), *lines, False) is not None
         larger = lines[0]._replace(size=WIDTH, extent=WIDTH), lines[1]
         assert run(ImageOptions(), tensor(PLAIN), *larger, False) is None
-    with max_pixels_of(HEIGHT * WIDTH - 1):
+    with limit_pixels(HEIGHT * WIDTH - 1):
         assert run(ImageOptions(), tensor(PLAIN), whole(8), whole(8), False) is None
 
 
@@ -424,9 +424,9 @@ def test_images_beyond_the_limit_of_pixels_are_refused() -> None:
 def test_more_scans_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data, lines = tensor(PICTURES["4:2:0, progressive"]), (whole(HEIGHT), whole(WIDTH))
     scans = PICTURES["4:2:0, progressive"].count(b"\xff\xda")
-    monkeypatch.setattr(native, "MOST_SCANS", scans)
+    monkeypatch.setattr(native, "MAX_SCANS", scans)
     assert run(ImageOptions(), data, *lines, False) is not None
-    monkeypatch.setattr(native, "MOST_SCANS", scans - 1)
+    monkeypatch.setattr(native, "MAX_SCANS", scans - 1)
     assert run(ImageOptions(), data, *lines, False) is None
 
 
@@ -482,7 +482,7 @@ def test_each_of_several_has_a_result_of_its_own() -> None:
     assert results[1] is None
     for i in (0, 2):
         assert torch.equal(results[i], decode(data[i]))
-    with max_pixels_of(100):
+    with limit_pixels(100):
         assert _native.run_programs(found, programs) == [None] * 3
 
 

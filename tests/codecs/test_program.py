@@ -23,8 +23,8 @@ from torchdali.kernels.native import Filters, ImageOptions, Output
 
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 SIZES = [(1, 1), (1, 7), (9, 1), (2, 3), (17, 31), (33, 20), (100, 75), (64, 64), (203, 117)]
-BYTES = ImageOptions(upright=False, of_pillow=True)
-PLANES = ImageOptions(upright=False, output=Output.from_table(torch.arange(256.0).expand(3, 256), True), of_pillow=True)
+BYTES = ImageOptions(upright=False, match_pillow=True)
+PLANES = ImageOptions(upright=False, output=Output.from_table(torch.arange(256.0).expand(3, 256), True), match_pillow=True)
 
 pytestmark = needs_native
 

@@ -15,7 +15,7 @@ from tests.helpers.inside import fused_calls
 from tests.helpers.native import switched_off
 from torchdali import fn, pipeline_def
 from torchdali.execute.output_buffer import Arena
-from torchdali.kernels.memory import Placed
+from torchdali.kernels.memory import BufferedResult
 from torchdali.kernels.native import library
 
 pytestmark = pytest.mark.skipif(library() is None, reason="needs the library in C")
@@ -97,7 +97,7 @@ def test_several_images_in_one_call(
     calls: list[tuple[int, int, bool]] = []
 
     def note(tasks: Any, results: Any, out: Any = None, room: Any = None) -> None:
-        calls.append((len(tasks), sum(isinstance(r, Placed) for r in results), room is not None))
+        calls.append((len(tasks), sum(isinstance(r, BufferedResult) for r in results), room is not None))
 
     fused_calls(monkeypatch, note)
     found = decoded(folder, name, "cpu", from_files, fancy=fancy)
@@ -111,13 +111,13 @@ def test_several_images_in_one_call(
 def test_what_has_no_place_is_delivered_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a batch that is larger than the one before, the rest takes a copy more."""
     expected = decoded(folder, "whole", None, True)
-    take, taken = Arena.take, []
+    reserve, taken = Arena.reserve, []
 
     def small(arena: Arena, count: int) -> int:
         taken.append(count)
-        return -1 if len(taken) % 3 else take(arena, count)
+        return -1 if len(taken) % 3 else reserve(arena, count)
 
-    monkeypatch.setattr(Arena, "take", small)
+    monkeypatch.setattr(Arena, "reserve", small)
     found = decoded(folder, "whole", "cpu", True)
     assert taken and all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
 

@@ -16,7 +16,7 @@ from tests.helpers.device_images import (
     regions,
 )
 from torchdali.kernels.device.normalize import normalize_batch
-from torchdali.kernels.device.resize import COLUMNS, Regions, resize_batch, table_of
+from torchdali.kernels.device.resize import COLUMNS, Regions, build_table, resize_batch
 from torchdali.kernels.device.resize_normalize import Finish, resize_normalize_batch
 from torchdali.kernels.device.tables import table
 from torchdali.kernels.device.warp import BORDERS as WARP_BORDERS
@@ -63,13 +63,13 @@ def test_rows_that_are_looked_up_are_those_computed(filters: tuple[str, str], an
         whole = Regions(None, None, size, filters, antialias)
         computed = whole._replace(low=np.zeros((2, 9)), high=sides.astype(float))
         offsets, channels = rng.integers(0, 9999, 9), int(rng.integers(1, 5))
-        found, expected = (table_of(offsets, sides, channels, each) for each in (whole, computed))
+        found, expected = (build_table(offsets, sides, channels, each) for each in (whole, computed))
         assert found is not None and expected is not None
         assert (found.table == expected.table).all() and found[1:] == expected[1:]
 
 
 def test_the_table_names_what_the_kernels_load() -> None:
-    assert [COLUMNS.index(name) for name in ("rows", "place", "result", "out_height", "out_width", "origin_y", "filter_y", "origin_x", "filter_x")] == [4, 5, 6, 7, 8, 9, 14, 15, 20]
+    assert [COLUMNS.index(name) for name in ("rows", "intermediate", "result", "out_height", "out_width", "origin_y", "filter_y", "origin_x", "filter_x")] == [4, 5, 6, 7, 8, 9, 14, 15, 20]
     assert len(COLUMNS) == 21
     for names in (WARP_COLUMNS, WINDOW_COLUMNS):
         assert [names.index(name) for name in ("height", "width", "result", "out_height", "out_width")] == [1, 2, 3, 4, 5]
@@ -110,11 +110,11 @@ def test_warps(linear: bool, fill: float | None) -> None:
     floats = warp_batch(flat * 1.5, offsets, sides, 3, matrices, sizes, *how, torch.float32)
     starts = np.concatenate(([0], np.cumsum(sizes.prod(0) * 3)))
     for i, image in enumerate(made):
-        expected = warp_affine(image, matrices[i].tolist(), sizes[:, i].tolist(), linear=linear, fill=fill, usual=False)
+        expected = warp_affine(image, matrices[i].tolist(), sizes[:, i].tolist(), linear=linear, fill=fill, use_opencv=False)
         ours = found[starts[i] : starts[i + 1]].view(expected.shape).int()
         off = (ours - expected.int()).abs()
         assert (off > (1 if linear else 0)).float().mean() < 0.005
-        expected = warp_affine(image * 1.5, matrices[i].tolist(), sizes[:, i].tolist(), linear=linear, fill=fill, usual=False)
+        expected = warp_affine(image * 1.5, matrices[i].tolist(), sizes[:, i].tolist(), linear=linear, fill=fill, use_opencv=False)
         off = (floats[starts[i] : starts[i + 1]].view(expected.shape) - expected).abs()
         assert (off > 0.1).float().mean() < 0.005
 

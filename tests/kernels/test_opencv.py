@@ -162,7 +162,7 @@ WRITERS: dict[str, Callable[[Tensor, Tensor], Tensor | None]] = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_results_are_written_where_the_batch_lies(name: str) -> None:
-    if name == "warp" and sample_opencv._suitable(image(), (40, 52)) is None:
+    if name == "warp" and sample_opencv._opencv_if_supported(image(), (40, 52)) is None:
         pytest.skip("OpenCV before 5 rounds positions and is not asked to warp")
     write, x = WRITERS[name], image()
     slot, unfit = torch.zeros_like(x), torch.zeros(3, dtype=UINT8)

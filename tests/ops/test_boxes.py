@@ -346,7 +346,7 @@ def test_a_warning_when_nothing_will_do() -> None:
 def test_a_search_without_a_result_ends(
     arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(box_crop, "MOST", 2000)
+    monkeypatch.setattr(box_crop, "MAX_ATTEMPTS", 2000)
     with pytest.raises(RuntimeError, match="total_num_attempts"):
         crop(THREE, 2, **arguments)
 

@@ -133,7 +133,7 @@ RUNNING: dict[Callable[[], Any], tuple[list[str], list[list[str]]]] = {
     source_of_samples: ([*RUN, f"{THIS}by_sample", f"{THIS}helper"], []),
     source_of_batches: ([*RUN, f"{THIS}by_batch", f"{THIS}helper"], []),
     source_in_parallel: (RUN, [[]]),
-    branch: (RUN, [["window.meet"]]),
+    branch: (RUN, [["window.intersect"]]),
 }  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def test_frames_of_a_definition(function: Callable[[], Any]) -> None:
 
 def test_frames_of_calls_at_once_and_of_classes() -> None:
     at_once = _failure(lambda: fn.crop(torch.zeros(4, 5, 3), crop=(10, 10)))
-    assert _frames(at_once)[2:] == ["decorators.function", "window.meet"]
+    assert _frames(at_once)[2:] == ["decorators.function", "window.intersect"]
     of_class = _failure(lambda: ops.Crop(cropp=(1, 1)))
     assert _frames(of_class)[2:] == ["__init__.__init__", "schema.check_known"]
 

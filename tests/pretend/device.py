@@ -180,7 +180,7 @@ def _noting(read: Any) -> Any:
 
 def _arenas() -> Iterator[tuple[Any, str, Any]]:
     """Note what is written to arenas, by NumPy and C, once a place is taken."""
-    take = Arena.take
+    take = Arena.reserve
 
     def taken(arena: Arena, count: int) -> int:
         place = take(arena, count)
@@ -190,7 +190,7 @@ def _arenas() -> Iterator[tuple[Any, str, Any]]:
             memory.used(low, low + count * arena.flat.itemsize, True)
         return place
 
-    yield Arena, "take", taken
+    yield Arena, "reserve", taken
 
 
 def _constructors(own: State) -> Iterator[tuple[Any, str, Any]]:

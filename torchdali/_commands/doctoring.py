@@ -30,7 +30,7 @@ from torchdali import fn, types
 from torchdali.cores import cores
 from torchdali.errors import MissingExtraError
 from torchdali.installation import extra_command, rebuild_command
-from torchdali.pipeline import lacking_for_kernels, native_status, pipeline_def
+from torchdali.pipeline import missing_kernel_requirement, native_status, pipeline_def
 from torchdali.tensors import TensorListGPU
 
 __all__ = ["run"]
@@ -309,7 +309,7 @@ def _mixed_pipeline(encoded: Array) -> Any:
 def _kernels() -> Finding:
     """Resize a batch of one small image with the Triton kernels."""
     name = "kernels for batches"
-    lacking = lacking_for_kernels()
+    lacking = missing_kernel_requirement()
     if lacking is not None:
         how = "pip install triton" if lacking == "Triton" else "for example apt install gcc python3-dev"
         text = f"not used: they need {lacking} ({how}); GPU operators process samples one by one, which is slow"

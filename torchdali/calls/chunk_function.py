@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import torch
 
 from torchdali.declaration.batching import MOST_BYTES
-from torchdali.kernels.memory import SMALL_SAMPLE, Empty, fresh, is_array
+from torchdali.kernels.memory import SMALL_SAMPLE, Allocator, allocate, is_array
 from torchdali.kernels.rearrange import copy_to, dense
 from torchdali.tensors._storage import PackedSamples, arrays_of
 
@@ -77,7 +77,7 @@ class ChunkFunction:
     tensor: Body | None = None
     ragged: Body | None = None
     dtypes: frozenset[torch.dtype] = frozenset()
-    empty: Empty | None = None
+    empty: Allocator | None = None
     stacks: bool = False
     on_device: Body | None = None
 
@@ -101,7 +101,7 @@ class ChunkFunction:
             result = self._of_tensors(self.tensor, inputs, out, arguments)
         elif self.ragged is not None and not arguments and inputs[0] is not None and self._fit(inputs[0]):
             try:
-                result = self.ragged(inputs[0], empty=self.empty or fresh)
+                result = self.ragged(inputs[0], empty=self.empty or allocate)
             except Exception as error:  # the loop below raises the error again, with the sample's index
                 failure = error
         if result is NotImplemented:

@@ -20,7 +20,7 @@ from torchdali.declaration.batching import Arguments
 from torchdali.declaration.registry import Operator
 from torchdali.declaration.schema import Schema, Takes
 from torchdali.errors import batch_level
-from torchdali.kernels.memory import Empty, fresh
+from torchdali.kernels.memory import Allocator, allocate
 from torchdali.tensors import TensorList
 
 __all__ = ["each_frame_value", "prepare", "unsupported_dtype"]
@@ -113,7 +113,7 @@ def _chunk_body(declared: Operator, form: str, constants: Mapping[str, Any], lay
 
     takes, no_gain = declared.takes.get(form, _NO_NAMES), declared.only_on_devices and form == "tensor"
 
-    def run(*inputs: Any, out: Any = None, empty: Empty = fresh, rng: Any = None, **columns: Any) -> Any:
+    def run(*inputs: Any, out: Any = None, empty: Allocator = allocate, rng: Any = None, **columns: Any) -> Any:
         if not takes.issuperset(columns) or (no_gain and inputs[0].is_cpu):
             return NotImplemented
         others = {"out": out, "empty": empty, "rng": rng, **known}

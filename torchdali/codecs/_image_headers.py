@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from torchdali.errors import DecodeError
-from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
+from torchdali.kernels.limits import FREE_VALUES, MAX_SCANS, MAX_VALUES_PER_BYTE, limits
 
 __all__ = [
     "ImageHeader",
@@ -111,7 +111,7 @@ def check_size(height: int, width: int, channels: int, format: str, view: memory
     values = height * width * channels
     if height <= 0 or width <= 0 or channels <= 0:
         raise failure(f"the image has no pixels ({width} x {height})", format, view)
-    if values <= limits.free:
+    if values <= limits.unchecked_values:
         return
     claim = f"the header claims {width} x {height} pixels of {channels} channels, too many"
     if height * width > limits.pixels or values > 4 * limits.pixels:
@@ -177,15 +177,15 @@ def _check_scans(view: memoryview) -> None:
         DecodeError: The JPEG has more scans than the environment variable ``DALI_MAX_JPEG_SCANS`` allows, 256 by
             default.
     """
-    if len(view) <= MOST_SCANS * _SCAN_BYTES:
+    if len(view) <= MAX_SCANS * _SCAN_BYTES:
         return
     # Compressed data doesn't contain the bytes FF DA: in compressed data, only 00 or the code of a restart marker
     # follows FF.
-    count = sum(1 for _ in itertools.islice(_SCAN.finditer(view), MOST_SCANS + 1))
-    if count > MOST_SCANS:
+    count = sum(1 for _ in itertools.islice(_SCAN.finditer(view), MAX_SCANS + 1))
+    if count > MAX_SCANS:
         raise failure(
             f"Error in CPU decoding: The number of scans ({count}) during progressive decoding is over the limit of "
-            f"{MOST_SCANS}, which the environment variable DALI_MAX_JPEG_SCANS sets",
+            f"{MAX_SCANS}, which the environment variable DALI_MAX_JPEG_SCANS sets",
             "JPEG",
             view,
         )

@@ -26,7 +26,7 @@ from torch import Tensor
 from torchdali.codecs._pillow import is_refused
 from torchdali.codecs.program import ImageProgram
 from torchdali.kernels.limits import limits
-from torchdali.kernels.memory import IN_PLACE, Array, Bytes, Placed, Room
+from torchdali.kernels.memory import IN_PLACE, Array, BufferedResult, Bytes, SharedBuffer
 from torchdali.kernels.native import (
     CODE,
     ENCODED,
@@ -35,10 +35,10 @@ from torchdali.kernels.native import (
     STEP,
     ImageOptions,
     NativeLibrary,
+    accepts_bytes,
+    accepts_pixels,
     library,
     new_tuple,
-    takes_bytes,
-    takes_pixels,
 )
 from torchdali.kernels.random_window import window_ranges
 
@@ -114,14 +114,14 @@ class JpegSource(NamedTuple):
         return (self.width, self.height) if turned else (self.height, self.width)
 
 
-def read_headers(sources: Sequence[Tensor | str | None], of_pillow: bool = False) -> list[JpegSource | None]:
+def read_headers(sources: Sequence[Tensor | str | None], match_pillow: bool = False) -> list[JpegSource | None]:
     """Read the headers of several samples; the result is None for samples that need the common path.
 
     Files are read into a buffer of this thread, whose content is valid until the thread reads the next files.
 
     Args:
         sources: Encoded bytes, or paths of files; None for samples to skip.
-        of_pillow: Accept only images that the library decodes to the same pixels as Pillow; see `ImageOptions`. If
+        match_pillow: Accept only images that the library decodes to the same pixels as Pillow; see `ImageOptions`. If
             True, sources may also be pixels ``(H, W, C)`` with 1 or 3 channels.
     """
     native = library()
@@ -132,11 +132,11 @@ def read_headers(sources: Sequence[Tensor | str | None], of_pillow: bool = False
     located = [
         next(files) if isinstance(source, str)
         else None if source is None
-        else _locate(source) if of_pillow and source.dim() == 3
+        else _locate(source) if match_pillow and source.dim() == 3
         else _peek(native, source)
         for source in sources
     ]  # fmt: skip
-    return [None if each is None or _is_unlike_pillows(each) else each for each in located] if of_pillow else located
+    return [None if each is None or _is_unlike_pillows(each) else each for each in located] if match_pillow else located
 
 
 def _is_unlike_pillows(data: JpegSource) -> bool:
@@ -145,7 +145,7 @@ def _is_unlike_pillows(data: JpegSource) -> bool:
 
 
 def _peek(native: NativeLibrary, data: Tensor) -> JpegSource | None:
-    if not takes_bytes(data):
+    if not accepts_bytes(data):
         return None
     header = _Header()
     address, length = data.data_ptr(), data.numel()
@@ -159,7 +159,7 @@ def _locate(data: Tensor) -> JpegSource | None:
     """Return the address and size of pixels; None if the library does not support the pixels."""
     if data.shape[2] == 1:  # use the gray channel three times: every step changes equal channels equally
         data = data.expand(-1, -1, 3).contiguous()
-    if not takes_pixels(data):
+    if not accepts_pixels(data):
         return None
     height, width, _ = data.shape
     return JpegSource(data.data_ptr(), data.numel(), height, width, row=width, pixels=data)
@@ -248,7 +248,7 @@ def examine(sources: Sequence[Tensor | str | None], options: ImageOptions | None
         return read
     table = Table.of(len(sources), ENCODED)
     files = table.rows
-    tensors = {i: each for i, each in enumerate(sources) if isinstance(each, Tensor) and takes_bytes(each)}
+    tensors = {i: each for i, each in enumerate(sources) if isinstance(each, Tensor) and accepts_bytes(each)}
     known = list(tensors)
     files["data"][known] = [each.data_ptr() for each in tensors.values()]
     files["length"][known] = [each.numel() for each in tensors.values()]
@@ -395,7 +395,7 @@ def render(program: ImageProgram, data: Tensor, out: Tensor | None = None) -> Te
 
     If the result has the shape and dtype of `out`, it is written to `out`.
     """
-    (source,) = read_headers([data], program.options.of_pillow)
+    (source,) = read_headers([data], program.options.match_pillow)
     (pixels,) = run_programs([source], [program], None if out is None else out[None])
     return out if pixels is IN_PLACE else pixels
 
@@ -404,7 +404,7 @@ def run_programs(
     sources: Sequence[JpegSource | None],
     programs: Sequence[ImageProgram | None],
     out: Tensor | None = None,
-    room: Room | None = None,
+    room: SharedBuffer | None = None,
 ) -> list[Any]:
     """Run the programs of several images in one call of the library.
 
@@ -415,8 +415,8 @@ def run_programs(
         room: Memory for results of other shapes; unused if its item size differs from the results' item size.
 
     Returns:
-        For each sample: `IN_PLACE` (the result is in `out`), `Placed` (the result is in `room`), a tensor, or None (the
-        sample needs the common path).
+        For each sample: `IN_PLACE` (the result is in `out`), `BufferedResult` (the result is in `room`), a tensor, or
+        None (the sample needs the common path).
     """
     native, most = library(), limits.pixels
     results: list[Any] = [None] * len(programs)
@@ -448,8 +448,8 @@ def run_programs(
             continue
         if shape == form:
             results[i], to = IN_PLACE, first + i * pitch
-        elif room is not None and (place := room.take(shape[0] * shape[1] * shape[2])) >= 0:
-            results[i], to = new_tuple(Placed, (place, shape)), room.address + place * room.itemsize
+        elif room is not None and (place := room.reserve(shape[0] * shape[1] * shape[2])) >= 0:
+            results[i], to = new_tuple(BufferedResult, (place, shape)), room.address + place * room.itemsize
         else:
             results[i] = torch.empty(shape, dtype=dtype)
             to = results[i].data_ptr()

@@ -23,7 +23,7 @@ from torchdali.codecs._wav import Array, Wav, parse, parse_words, write_words
 from torchdali.errors import DecodeError
 from torchdali.kernels.audio.resample import resample, resampled_length
 from torchdali.kernels.audio.samples import from_unit
-from torchdali.kernels.memory import Empty
+from torchdali.kernels.memory import Allocator
 
 __all__ = ["decode", "decode_part", "decode_several"]
 
@@ -75,7 +75,7 @@ def decode(
 
 
 def decode_several(
-    buffers: Sequence[Tensor] | Sequence[Array], downmix: bool, dtype: torch.dtype, empty: Empty
+    buffers: Sequence[Tensor] | Sequence[Array], downmix: bool, dtype: torch.dtype, empty: Allocator
 ) -> tuple[Tensor, list[int], list[int]] | None:
     """Decode several WAV and FLAC files with equal numbers of channels in one call; see `decode`.
 
@@ -101,7 +101,7 @@ def decode_several(
 
 
 def _decode_words(
-    words: tuple[int, list[int], list[Array]], downmix: bool, dtype: torch.dtype, empty: Empty
+    words: tuple[int, list[int], list[Array]], downmix: bool, dtype: torch.dtype, empty: Allocator
 ) -> tuple[Tensor, list[int], list[int]]:
     """Convert the 16-bit samples of several files; short files are converted together in one call."""
     channels, rates, parts = words
@@ -133,7 +133,7 @@ def _parse_headers(files: Sequence[Array]) -> list[Wav | Flac] | None:
 
 
 def _decode_each(
-    sounds: Sequence[Wav | Flac], downmix: bool, dtype: torch.dtype, empty: Empty
+    sounds: Sequence[Wav | Flac], downmix: bool, dtype: torch.dtype, empty: Allocator
 ) -> tuple[Tensor, list[int], list[int]]:
     counts, channels = [sound.frames for sound in sounds], sounds[0].channels
     samples = empty((sum(counts), 1 if downmix else channels), dtype)

@@ -96,7 +96,7 @@ def decode(
     decoder = _decode_jpeg or _load_decoder()
     if channels == 4 or decoder is None:
         return _decode_any(data, output_type, dtype, adjust_orientation, fancy)
-    if not 0 < height * width * channels <= limits.free:
+    if not 0 < height * width * channels <= limits.unchecked_values:
         check_size(height, width, channels, "JPEG", view)
     orientation = jpeg_orientation(view, exif) if exif and adjust_orientation else 1
     pixels = _decode_colors(data, view, frame, fast and orientation == 1, fancy) if mode == 3 else None

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchdali.kernels.memory import Room
+from torchdali.kernels.memory import SharedBuffer
 
 __all__ = [
     "MOST_BYTES",
@@ -193,7 +193,7 @@ class Arguments:
     defaults.
 
     The attribute ``out`` is memory for the results, or None. The attribute ``empty`` is a function that allocates
-    memory, see `Empty`. The attributes ``layout`` and ``rng`` exist if the operator uses them.
+    memory, see `Allocator`. The attributes ``layout`` and ``rng`` exist if the operator uses them.
     """
 
     __slots__ = ("_passed", "_values")
@@ -242,7 +242,7 @@ class EncodedBody(Protocol):
         out: torch.Tensor | None,
         rngs: Sequence[Any] | None,
         values: Mapping[str, Sequence[Any]],
-        room: Room | None = None,
+        room: SharedBuffer | None = None,
     ) -> ChunkResults:
         """Decode several samples.
 

@@ -14,7 +14,7 @@ import torch
 from torchdali.execute.output_buffer import DeviceImages
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.kernels.exactness import exactly, use_exactness
-from torchdali.kernels.limits import max_pixels_of, use_max_pixels
+from torchdali.kernels.limits import limit_pixels, use_max_pixels
 from torchdali.reading.cursor import Cursor, Keys
 from torchdali.reading.datasets import Dataset, Indices, Read, start_reads
 from torchdali.reading.look_ahead import LookAhead
@@ -98,7 +98,7 @@ class Settings:
     @contextlib.contextmanager
     def here(self) -> Iterator[None]:
         """Apply this pipeline's `max_pixels` and `exact` to the calling thread during a `with` block."""
-        with max_pixels_of(self.max_pixels), exactly(self.exact):
+        with limit_pixels(self.max_pixels), exactly(self.exact):
             yield
 
     def starter(self) -> ThreadStart:

@@ -44,7 +44,7 @@ from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph.nodes import Condition, DataNode, Node
 from torchdali.graph.plan import Chain, HostValue, create_host_value, edges, is_metadata
-from torchdali.kernels.memory import SMALL_SAMPLE, Empty
+from torchdali.kernels.memory import SMALL_SAMPLE, Allocator
 from torchdali.reading.datasets import Dataset, Read
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import arrays_of
@@ -326,7 +326,7 @@ class CompiledChain:
         chain: Chain,
         datasets: Mapping[Node, Dataset],
         fell_back: Callable[[Node, Exception], None],
-        empty: Empty | None = None,
+        empty: Allocator | None = None,
     ) -> None:
         self.chain, self._datasets, self._empty = chain, datasets, empty
         self._fell_back = fell_back

@@ -195,7 +195,7 @@ class DeviceStream:
             The copied elements, and the batches that became part of the copy (see `upload_together`).
         """
         small, size = _together(batches) if arena.flat.dtype == torch.uint8 else ([], 0)
-        place = arena.take(size + _ALIGNED) if small else -1
+        place = arena.reserve(size + _ALIGNED) if small else -1
         if place < 0:
             small = []
         behind = -(-place // _ALIGNED) * _ALIGNED

@@ -34,7 +34,7 @@ from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.output_buffer import Arena, OpenBuffer
 from torchdali.graph.nodes import DataNode
 from torchdali.graph.plan import is_shared
-from torchdali.kernels.memory import Array, ChunkImages, Placed
+from torchdali.kernels.memory import Array, BufferedResult, ChunkImages
 from torchdali.kernels.native import PARTS
 from torchdali.tensors import TensorList
 from torchdali.tensors._foreign import on_stream
@@ -74,7 +74,7 @@ class SharedFiles:
         self._future: Future[Decoded | None] | None = None
 
     @property
-    def takes(self) -> bool:
+    def is_accepting(self) -> bool:
         """True while the engine can be used."""
         return not self._decoding.lost
 
@@ -90,7 +90,7 @@ class SharedFiles:
 
     def reserve(self, size: int) -> int:
         """Reserve `size` bytes for copies of files, and return the address of the first byte."""
-        place = self._files.take(size)
+        place = self._files.reserve(size)
         if place >= 0:
             return self._files.address + place
         memory = torch.empty(size, dtype=torch.uint8, pin_memory=self._files.flat.is_pinned())
@@ -110,7 +110,7 @@ class SharedFiles:
             self._tables.append((files, parts))
             return first
 
-    def keep(self, data: Tensor) -> Tensor:
+    def add_file(self, data: Tensor) -> Tensor:
         """Copy one file into pinned memory and add it to the share.
 
         Returns:
@@ -122,9 +122,9 @@ class SharedFiles:
         files["out"] = address = self.reserve(-(-data.numel() // _FILE_ALIGNED) * _FILE_ALIGNED)
         memmove(address, data.data_ptr(), data.numel())
         index = self.add(files, np.zeros(1, PARTS), 1)
-        return data if index < 0 else self.data_of(index)
+        return data if index < 0 else self.file_data(index)
 
-    def data_of(self, index: int) -> Tensor:
+    def file_data(self, index: int) -> Tensor:
         """Return the bytes of a file of the share. Repeated calls return the same tensor."""
         with self._lock:
             if index not in self._views:
@@ -148,7 +148,7 @@ class SharedFiles:
         raise IndexError(index)
 
     def index_of(self, data: Any) -> int:
-        """Return the index for which `data_of` returned the tensor `data`; -1 for other tensors."""
+        """Return the index for which `file_data` returned the tensor `data`; -1 for other tensors."""
         return next((index for index, view in self._views.items() if view is data), -1)
 
     def table(self) -> Files:
@@ -244,10 +244,10 @@ class Decoded:
             part = slice(samples.start, samples.stop)
             if isinstance(stored, ChunkImages):
                 indices[part], shapes[part] = _indices(stored), stored.parts["shape"]
-                starts[part] = stored.parts["place"] + stored.place
+                starts[part] = stored.parts["place"] + stored.start
                 continue
             for i, each in zip(samples, stored, strict=True):
-                if isinstance(each, Placed):
+                if isinstance(each, BufferedResult):
                     starts[i], shapes[i] = each
                 elif _is_file(each):
                     assert self._share is not None

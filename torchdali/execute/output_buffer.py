@@ -19,7 +19,7 @@ from torchdali.calls.chunk_function import put
 from torchdali.calls.layouts import fitting
 from torchdali.calls.results import check_form
 from torchdali.forks import cached_property
-from torchdali.kernels.memory import IN_PLACE, SMALL_SAMPLE, ChunkImages, DeviceShare, Placed
+from torchdali.kernels.memory import IN_PLACE, SMALL_SAMPLE, BufferedResult, ChunkImages, DeviceShare
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import Dense, PackedSamples, SampleStorage
 from torchdali.tensors.buffer_pool import BufferPool
@@ -49,7 +49,7 @@ class Arena:
         """Number of elements in use."""
         return min(self._used, self._size)
 
-    def take(self, count: int) -> int:
+    def reserve(self, count: int) -> int:
         """Reserve `count` consecutive elements, and return the first element's offset; -1 if they don't fit."""
         # The calling thread may write to the reserved elements without the lock.
         with self._lock:
@@ -65,25 +65,25 @@ class Arena:
         Returns:
             Offset and shape of the sample in the arena. If the sample doesn't fit, has another dtype than the arena or
             isn't on the CPU, the sample itself. If the sample is an encoded image for the hardware decoder, the result
-            of `DeviceShare.keep`.
+            of `DeviceShare.add_file`.
         """
         if self.share is not None and isinstance(sample, _Tensor) and sample.ndim == 1:
-            return self.share.keep(sample)
+            return self.share.add_file(sample)
         if not isinstance(sample, _Tensor) or sample.dtype != self.flat.dtype or not sample.is_cpu:
             return sample
         place = (sample.data_ptr() - self.address) // self.itemsize
         if not 0 <= place < self._size:
             elements = sample.contiguous()
-            place = self.take(elements.numel())
+            place = self.reserve(elements.numel())
             if place < 0:
                 return sample
             # For a small image, torch's `copy_` would take three times as long.
             memmove(self.address + place * self.itemsize, elements.data_ptr(), elements.nbytes)
-        return Placed(place, tuple(sample.shape))
+        return BufferedResult(place, tuple(sample.shape))
 
     def sample(self, stored: Any) -> Any:
         """Return the sample that `put` has stored; `stored` is the result of `put`."""
-        if not isinstance(stored, Placed):
+        if not isinstance(stored, BufferedResult):
             return stored
         place, shape = stored
         return self.flat[place : place + math.prod(shape)].view(shape)
@@ -100,7 +100,7 @@ class Arena:
             The batch. None if some samples aren't in the arena, if all samples have the same shape, or if the samples
             have different numbers of axes.
         """
-        if set(map(type, stored)) != {Placed}:
+        if set(map(type, stored)) != {BufferedResult}:
             return None
         places, shapes = map(list, zip(*stored, strict=True))
         if shapes.count(shapes[0]) == len(shapes) or len(set(map(len, shapes))) > 1:

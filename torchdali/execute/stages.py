@@ -37,7 +37,7 @@ from torchdali.execute.timings import ChainTimings, Profile
 from torchdali.execute.transfers import device_last, is_sent, uploads
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Plan, edges, may_share
-from torchdali.kernels.memory import Empty
+from torchdali.kernels.memory import Allocator
 from torchdali.reading.datasets import Dataset, RecordNames, missing_output, source_namer
 from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
@@ -109,7 +109,7 @@ class StageRunner:
         self.threads.close()
         self.device_stream.close()
 
-    def _empty(self) -> Empty | None:
+    def _empty(self) -> Allocator | None:
         """Return the function that allocates memory for results; None if operators allocate the memory themselves."""
         return None if self.device_stream.pins else self.buffers.empty
 

@@ -59,12 +59,12 @@ FUNCTIONS: dict[str, Function] = {
     "asin": torch.asin,
     "acos": torch.acos,
     "atan": torch.atan,
-    "sinh": lambda x: _widely(torch.sinh, x),
-    "cosh": lambda x: _widely(torch.cosh, x),
+    "sinh": lambda x: _compute_in_float64(torch.sinh, x),
+    "cosh": lambda x: _compute_in_float64(torch.cosh, x),
     "tanh": torch.tanh,
     "asinh": torch.asinh,
     "acosh": torch.acosh,
-    "atanh": lambda x: _widely(torch.atanh, x),
+    "atanh": lambda x: _compute_in_float64(torch.atanh, x),
 }
 """Mathematical functions of one operand; integers are converted to float32."""
 
@@ -123,15 +123,15 @@ def result_type(name: str, *dtypes: torch.dtype) -> torch.dtype:
 
 
 def _check_types(name: str, common: torch.dtype) -> None:
-    what = SYMBOLS.get(name, name)
+    symbol = SYMBOLS.get(name, name)
     if name in BITWISE:
         if common.is_floating_point:
             raise RuntimeError(
-                f"inputs to bitwise operator `{what}` must be of integral type or booleans, not {_name(common)}"
+                f"inputs to bitwise operator `{symbol}` must be of integral type or booleans, not {_name(common)}"
             )
     elif common == torch.bool and name not in COMPARISONS and name not in ("mul", "pos"):
         raise RuntimeError(
-            f"inputs to arithmetic operator `{what}` cannot be booleans. Consider using bitwise operators "
+            f"inputs to arithmetic operator `{symbol}` cannot be booleans. Consider using bitwise operators "
             "(`|`, `&`, `^`, `~`), or convert one to a number."
         )
 
@@ -159,8 +159,8 @@ def function(name: str, *operands: Operand) -> Function:
     """
     dtypes = [o.dtype if isinstance(o, Number) else o for o in operands]
     result = result_type(name, *dtypes)
-    built = _build(name, operands, dtypes, result)
-    return _not_on_cpu(built) if torch.float16 in dtypes and name != "pos" else built
+    compute = _build(name, operands, dtypes, result)
+    return _reject_cpu(compute) if torch.float16 in dtypes and name != "pos" else compute
 
 
 def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
@@ -185,29 +185,29 @@ def function_into(name: str, *operands: Operand) -> Callable[..., bool] | None:
     core = _core(name, result, result, operands[-1])
     numbers = [_constant(o, result) if isinstance(o, Number) else None for o in operands]
 
-    def one(out: Tensor, x: Tensor) -> bool:
+    def compute_unary(out: Tensor, x: Tensor) -> bool:
         if out.dtype != result or out.shape != x.shape or x.requires_grad:
             return False
-        own = x if x.dtype == result else out.copy_(x)
+        operand = x if x.dtype == result else out.copy_(x)
         left, right = numbers
-        core(own if left is None else left, own if right is None else right, out=out)
+        core(operand if left is None else left, operand if right is None else right, out=out)
         return True
 
-    def two(out: Tensor, x: Tensor, y: Tensor) -> bool:
+    def compute_binary(out: Tensor, x: Tensor, y: Tensor) -> bool:
         fits = out.dtype == x.dtype == y.dtype == result and out.shape == x.shape == y.shape
         if not fits or x.requires_grad or y.requires_grad:
             return False
         core(x, y, out=out)
         return True
 
-    return two if numbers == [None, None] else one
+    return compute_binary if numbers == [None, None] else compute_unary
 
 
-def _not_on_cpu(built: Function) -> Function:
+def _reject_cpu(compute: Function) -> Function:
     def run(*tensors: Tensor) -> Tensor:
         if all(t.device.type == "cpu" for t in tensors):
             raise RuntimeError("unsupported type: float16; arithmetic on the CPU doesn't support float16")
-        return built(*tensors)
+        return compute(*tensors)
 
     return run
 
@@ -215,12 +215,12 @@ def _not_on_cpu(built: Function) -> Function:
 def _build(name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype], result: torch.dtype) -> Function:
     if name in COMPARISONS and _mixes_uint64(dtypes):
         compare = functools.partial(unsigned.compare_mixed, name, dtypes[0] == torch.uint64)
-        return _bound(compare, operands, torch.int64, None)
-    common = _common(name, operands, dtypes, result)
+        return _bind(compare, operands, torch.int64, None)
+    common = _common_dtype(name, operands, dtypes, result)
     carrier = _carrier(name, common, dtypes)
     core = _core(name, common, carrier, operands[-1])
-    back = None if name in COMPARISONS or carrier == common else common
-    return _bound(core, operands, carrier, back)
+    out_dtype = None if name in COMPARISONS or carrier == common else common
+    return _bind(core, operands, carrier, out_dtype)
 
 
 def _mixes_uint64(dtypes: list[torch.dtype]) -> bool:
@@ -228,17 +228,19 @@ def _mixes_uint64(dtypes: list[torch.dtype]) -> bool:
     return signed and torch.uint64 in dtypes
 
 
-def _common(name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype], result: torch.dtype) -> torch.dtype:
+def _common_dtype(
+    name: str, operands: tuple[Operand, ...], dtypes: list[torch.dtype], result: torch.dtype
+) -> torch.dtype:
     """Return the dtype to which the operands are converted before the function is computed."""
     if name not in COMPARISONS:
         return result
     for operand, other in zip(operands, reversed(dtypes), strict=True):
-        if isinstance(operand, Number) and _holds(other, operand):
+        if isinstance(operand, Number) and _can_represent(other, operand):
             return other  # the tensor needn't be converted
     return promote(*dtypes)
 
 
-def _holds(dtype: torch.dtype, number: Number) -> bool:
+def _can_represent(dtype: torch.dtype, number: Number) -> bool:
     integers = not (dtype.is_floating_point or number.dtype.is_floating_point)
     if not integers or torch.bool in (dtype, number.dtype):
         return False
@@ -253,39 +255,43 @@ def _carrier(name: str, common: torch.dtype, dtypes: list[torch.dtype]) -> torch
     return (_SIGNED if name in _SAME_BITS else _WIDER).get(common, common)
 
 
-def _bound(core: Function, operands: tuple[Operand, ...], carrier: torch.dtype, back: torch.dtype | None) -> Function:
+def _bind(
+    core: Function, operands: tuple[Operand, ...], carrier: torch.dtype, out_dtype: torch.dtype | None
+) -> Function:
     """Build a function that converts the tensors to `carrier`, calls `core` with all operands, and converts the result.
 
-    The result is converted to the dtype `back`, unless `back` is None.
+    The result is converted to the dtype `out_dtype`, unless `out_dtype` is None.
     """
-    places = [i for i, o in enumerate(operands) if not isinstance(o, Number)]
-    fixed = [_constant(o, carrier) if isinstance(o, Number) else None for o in operands]
+    positions = [i for i, o in enumerate(operands) if not isinstance(o, Number)]
+    constants = [_constant(o, carrier) if isinstance(o, Number) else None for o in operands]
     casts = [_cast(o, carrier) for o in operands if not isinstance(o, Number)]
-    if len(places) == len(operands):
+    if len(positions) == len(operands):
         inner = core
     elif len(operands) == 2:
-        number = fixed[1 - places[0]]
-        inner = (lambda x: core(x, number)) if places == [0] else (lambda x: core(number, x))
+        number = constants[1 - positions[0]]
+        inner = (lambda x: core(x, number)) if positions == [0] else (lambda x: core(number, x))
     else:
-        inner = functools.partial(_fill, core, fixed, places)
-    return _converting(inner, casts, back)
+        inner = functools.partial(_call_with_constants, core, constants, positions)
+    return _add_casts(inner, casts, out_dtype)
 
 
-def _fill(core: Function, fixed: list[Any], places: list[int], *tensors: Tensor) -> Tensor:
-    operands = list(fixed)
-    for place, tensor in zip(places, tensors, strict=True):
-        operands[place] = tensor
+def _call_with_constants(core: Function, constants: list[Any], positions: list[int], *tensors: Tensor) -> Tensor:
+    operands = list(constants)
+    for position, tensor in zip(positions, tensors, strict=True):
+        operands[position] = tensor
     return core(*operands)
 
 
-def _converting(inner: Function, casts: list[Callable[[Tensor], Tensor] | None], back: torch.dtype | None) -> Function:
-    if back is not None:
-        return lambda *tensors: _return(_converting(inner, casts, None)(*tensors), back)
+def _add_casts(
+    inner: Function, casts: list[Callable[[Tensor], Tensor] | None], out_dtype: torch.dtype | None
+) -> Function:
+    if out_dtype is not None:
+        return lambda *tensors: _cast_result(_add_casts(inner, casts, None)(*tensors), out_dtype)
     if not any(casts):
         return inner
-    only = casts[0]
-    if len(casts) == 1 and only is not None:
-        return lambda x: inner(only(x))
+    first_cast = casts[0]
+    if len(casts) == 1 and first_cast is not None:
+        return lambda x: inner(first_cast(x))
     return lambda *tensors: inner(*[t if cast is None else cast(t) for cast, t in zip(casts, tensors, strict=True)])
 
 
@@ -298,21 +304,21 @@ def _cast(dtype: Operand, carrier: torch.dtype) -> Callable[[Tensor], Tensor] | 
     return lambda x: x.to(carrier)
 
 
-def _return(x: Tensor, dtype: torch.dtype) -> Tensor:
+def _cast_result(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x.view(dtype) if x.dtype.itemsize == dtype.itemsize else x.to(dtype)
 
 
 def _constant(number: Number, carrier: torch.dtype) -> Tensor:
     """Convert a constant to a 0-D tensor, which PyTorch processes faster than a Python number."""
-    own = number.value
+    value = number.value
     if number.dtype.is_floating_point:
         with np.errstate(over="ignore"):
-            own = float(np.float32(own)) if number.dtype.itemsize < 8 else own
+            value = float(np.float32(value)) if number.dtype.itemsize < 8 else value
     elif not carrier.is_floating_point and carrier != torch.bool:
         bits = 8 * carrier.itemsize
-        wraps = carrier.is_signed and own >= 1 << (bits - 1)  # keep the bits of an unsigned number
-        own = int(own) - (1 << bits) if wraps else own
-    return torch.tensor(own, dtype=carrier)
+        wraps = carrier.is_signed and value >= 1 << (bits - 1)  # keep the bits of an unsigned number
+        value = int(value) - (1 << bits) if wraps else value
+    return torch.tensor(value, dtype=carrier)
 
 
 # ---------------------------------------------------------------- the functions
@@ -335,12 +341,12 @@ def _core(name: str, common: torch.dtype, carrier: torch.dtype, last: Operand) -
         return _integer_division(name, common, last)
     if name in ("pow", "fpow"):
         return _power(common, last)
-    if common.is_floating_point and name in _OF_FLOATS:
-        return _OF_FLOATS[name]
-    return _PLAIN[name]
+    if common.is_floating_point and name in _FLOAT_FUNCTIONS:
+        return _FLOAT_FUNCTIONS[name]
+    return _DEFAULT_FUNCTIONS[name]
 
 
-def _widely(function: Function, x: Tensor) -> Tensor:
+def _compute_in_float64(function: Function, x: Tensor) -> Tensor:
     """Compute a function in float64 on the CPU.
 
     In float32, PyTorch before 2.15 overflows early (`sinh` and `cosh` from 88.7 on), and `atanh` of a single element
@@ -365,12 +371,12 @@ def _smaller_or_nan(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(x > y, y, x)
 
 
-_OF_FLOATS: dict[str, Function] = {
+_FLOAT_FUNCTIONS: dict[str, Function] = {
     "floordiv": torch.div,
     "min": _smaller,  # unlike torch.minimum, _smaller and _greater return the second operand if either is NaN
     "max": _greater,
 }
-_PLAIN: dict[str, Function] = {
+_DEFAULT_FUNCTIONS: dict[str, Function] = {
     "add": torch.add,
     "sub": torch.sub,
     "mul": torch.mul,
@@ -402,32 +408,32 @@ def _cube_root(x: Tensor) -> Tensor:
 
 def _shift(name: str, common: torch.dtype, carrier: torch.dtype) -> Function:
     """Return a shift function that uses only the lowest 5 bits of the distance, or 6 bits for 64-bit integers."""
-    distances = torch.tensor(63 if common.itemsize == 8 else 31).to(carrier)
+    mask = torch.tensor(63 if common.itemsize == 8 else 31).to(carrier)
     shift = torch.bitwise_left_shift if name == "lshift" else torch.bitwise_right_shift
     if common == torch.bool:
         return lambda x, n: shift(x.to(torch.uint8), n.to(torch.uint8)).to(torch.bool)
-    return lambda x, n: shift(x, n & distances)
+    return lambda x, n: shift(x, n & mask)
 
 
 def _integer_division(name: str, common: torch.dtype, divisor: Operand) -> Function:
     """Return the function for `floordiv` (rounded toward zero) or `mod` (with the sign of the dividend)."""
     if name == "mod":
-        return _refusing_zero(torch.fmod)
-    truncating = functools.partial(torch.div, rounding_mode="trunc")
+        return _reject_zero_divisor(torch.fmod)
+    trunc_divide = functools.partial(torch.div, rounding_mode="trunc")
     if isinstance(divisor, Number) and common.is_signed and _constant(divisor, common) == -1:
         return lambda x, _: -x
     if not common.is_signed or common.itemsize < 4 or isinstance(divisor, Number):
-        return _refusing_zero(truncating)
+        return _reject_zero_divisor(trunc_divide)
 
     def divide(x: Tensor, y: Tensor) -> Tensor:
         # Dividing the smallest integer by -1 would crash the process, so a division by -1 is replaced by a negation.
-        flips = y == -1
-        return torch.where(flips, -x, truncating(x, y.masked_fill(flips, 1)))
+        is_minus_one = y == -1
+        return torch.where(is_minus_one, -x, trunc_divide(x, y.masked_fill(is_minus_one, 1)))
 
-    return _refusing_zero(divide)
+    return _reject_zero_divisor(divide)
 
 
-def _refusing_zero(divide: Function) -> Function:
+def _reject_zero_divisor(divide: Function) -> Function:
     def run(x: Tensor, y: Tensor) -> Tensor:
         try:
             return divide(x, y)

@@ -48,9 +48,9 @@ def beta(draws: Array, gammas: Gammas) -> Array:
         ``(batch, n)``, in [0, 1]. A number is NaN if no attempt was accepted, which happens about once in 20,000
         numbers.
     """
-    turned = draws.reshape(*draws.shape[:2], 2, DRAWS // 2).transpose(3, 2, 1, 0)
+    transposed = draws.reshape(*draws.shape[:2], 2, DRAWS // 2).transpose(3, 2, 1, 0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        first, second = _log_gammas(np.ascontiguousarray(turned), gammas)
+        first, second = _log_gammas(np.ascontiguousarray(transposed), gammas)
         values: Array = 1 / (1 + np.exp(second - first))
     return values.T
 

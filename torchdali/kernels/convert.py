@@ -57,10 +57,10 @@ def round_half_away(x: Tensor) -> Tensor:
     """
     if x.dtype not in _BELOW_HALF:
         return round_half_away(x.float()).to(x.dtype)
-    return _pushed_away(x).trunc_()
+    return _add_half(x).trunc_()
 
 
-def _pushed_away(x: Tensor) -> Tensor:
+def _add_half(x: Tensor) -> Tensor:
     """Add almost one half to positive numbers, and subtract it from negative numbers, so that truncation rounds."""
     half = torch.full((), _BELOW_HALF[x.dtype], dtype=x.dtype, device=x.device)
     return half.copysign(x).add_(x)
@@ -134,8 +134,8 @@ def _integer_to_integer(x: Tensor, dtype: torch.dtype) -> Tensor:
     new_low, new_high = integer_limits(dtype)
     if new_low <= low and high <= new_high:
         return x.to(dtype)
-    carried = x.to(_CARRIER.get(x.dtype, x.dtype))
-    return carried.clamp(max(low, new_low), min(high, new_high)).to(dtype)
+    widened = x.to(_CARRIER.get(x.dtype, x.dtype))
+    return widened.clamp(max(low, new_low), min(high, new_high)).to(dtype)
 
 
 def _from_uint64(x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -149,7 +149,7 @@ def _float_to_small(x: Tensor, dtype: torch.dtype, rounding: str) -> Tensor:
     low, high = integer_limits(dtype)
     if rounding == "round":
         # For unsigned dtypes, the sign does not matter, since negative values become 0.
-        x = x.add(_BELOW_HALF[x.dtype]) if low == 0 else _pushed_away(x)
+        x = x.add(_BELOW_HALF[x.dtype]) if low == 0 else _add_half(x)
         x = x.clamp_(low, high)
     else:
         x = x.clamp(low, high)
@@ -176,15 +176,15 @@ def to_bytes(x: Tensor, *, saturate: bool = True) -> Tensor:
 
 def _float_to_wide(x: Tensor, dtype: torch.dtype, rounding: str) -> Tensor:
     if rounding == "round":
-        x = _pushed_away(x)
+        x = _add_half(x)
     low, high = integer_limits(dtype)
     end = float(high + 1)  # the first value that does not fit; the last value that fits depends on x's dtype
     carrier = torch.int64 if dtype == torch.uint32 else dtype
     if dtype == torch.uint64:  # values from 2**63 on are computed as negative int64
         carrier, high = torch.int64, -1
-        inside = torch.where(x >= 2.0**63, x - 2.0**64, x.clamp(min=0)).to(carrier)
+        clamped = torch.where(x >= 2.0**63, x - 2.0**64, x.clamp(min=0)).to(carrier)
     else:
         last = torch.nextafter(torch.full((), end, dtype=x.dtype), torch.zeros((), dtype=x.dtype))
-        inside = x.clamp(low, last.item()).to(carrier)
-    inside.masked_fill_(x >= end, high).masked_fill_(x.isnan(), _NAN[dtype])
-    return inside.view(dtype) if dtype == torch.uint64 else inside.to(dtype)
+        clamped = x.clamp(low, last.item()).to(carrier)
+    clamped.masked_fill_(x >= end, high).masked_fill_(x.isnan(), _NAN[dtype])
+    return clamped.view(dtype) if dtype == torch.uint64 else clamped.to(dtype)

@@ -33,9 +33,9 @@ def use_exactness(on: bool) -> None:
 @contextlib.contextmanager
 def exactly(on: bool = True) -> Iterator[None]:
     """Set the option in the calling thread inside a ``with`` block."""
-    before = exactness.on
+    previous = exactness.on
     exactness.on = on
     try:
         yield
     finally:
-        exactness.on = before
+        exactness.on = previous

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from torchdali.environment import read_number
 
 __all__ = [
-    "FREE_VALUES", "MAX_PIXELS", "MAX_TAPS", "MAX_VALUES_PER_BYTE", "MAX_WINDOW", "MOST_SCANS",
-    "check_not_empty", "check_pixels", "check_window", "limits", "max_pixels_of", "use_max_pixels",
+    "FREE_VALUES", "MAX_PIXELS", "MAX_SCANS", "MAX_TAPS", "MAX_VALUES_PER_BYTE", "MAX_WINDOW",
+    "check_not_empty", "check_pixels", "check_window", "limit_pixels", "limits", "use_max_pixels",
 ]  # fmt: skip
 
 MAX_PIXELS = read_number("TORCHDALI_MAX_PIXELS", 1 << 30, 1)
@@ -35,7 +35,7 @@ MAX_VALUES_PER_BYTE = 3 << 10
 """Maximum number of decoded values per byte of a file. A file that claims to contain more values is rejected, because
 it could be a decompression bomb."""
 
-MOST_SCANS = read_number("DALI_MAX_JPEG_SCANS", 256, 1)
+MAX_SCANS = read_number("DALI_MAX_JPEG_SCANS", 256, 1)
 """Maximum number of scans of a progressive JPEG."""
 
 
@@ -44,12 +44,12 @@ class _ThreadLimits(threading.local):
 
     Attributes:
         pixels: Maximum number of pixels of an image.
-        free: Number of values (height times width times channels) up to which an image is below all limits, so that a
-            decoder needn't check the limits.
+        unchecked_values: Number of values (height times width times channels) up to which an image is below all limits,
+            so that a decoder needn't check the limits.
     """
 
     pixels = MAX_PIXELS
-    free = min(FREE_VALUES, MAX_PIXELS)
+    unchecked_values = min(FREE_VALUES, MAX_PIXELS)
 
 
 limits = _ThreadLimits()
@@ -58,22 +58,22 @@ limits = _ThreadLimits()
 def use_max_pixels(pixels: int | None) -> None:
     """Set the maximum number of pixels for the calling thread; None sets `MAX_PIXELS`."""
     limits.pixels = MAX_PIXELS if pixels is None else pixels
-    limits.free = min(FREE_VALUES, limits.pixels)
+    limits.unchecked_values = min(FREE_VALUES, limits.pixels)
 
 
 @contextlib.contextmanager
-def max_pixels_of(pixels: int | None) -> Iterator[None]:
+def limit_pixels(pixels: int | None) -> Iterator[None]:
     """Set the calling thread's maximum number of pixels inside a ``with`` block. None keeps the present limit."""
-    before = limits.pixels
+    previous = limits.pixels
     if pixels is not None:
         use_max_pixels(pixels)
     try:
         yield
     finally:
-        use_max_pixels(before)
+        use_max_pixels(previous)
 
 
-def check_pixels(extents: Sequence[float], what: str) -> None:
+def check_pixels(extents: Sequence[float], description: str) -> None:
     """Check that an image doesn't have more pixels than allowed.
 
     Raises:
@@ -81,10 +81,10 @@ def check_pixels(extents: Sequence[float], what: str) -> None:
     """
     pixels = math.prod(extents)
     if not pixels <= limits.pixels:  # also true for NaN
-        shown = " x ".join(f"{extent:g}" for extent in extents)
+        size = " x ".join(f"{extent:g}" for extent in extents)
         raise RuntimeError(
-            f"{what} must have at most {limits.pixels} pixels (max_pixels of the pipeline, or TORCHDALI_MAX_PIXELS), "
-            f"got {shown}"
+            f"{description} must have at most {limits.pixels} pixels (max_pixels of the pipeline, or "
+            f"TORCHDALI_MAX_PIXELS), got {size}"
         )
 
 

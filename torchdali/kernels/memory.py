@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "IN_PLACE", "SMALL_SAMPLE", "Array", "Bytes", "ChunkImages", "DeviceShare", "Empty", "Floats", "Placed", "Room",
-    "byte_planes", "copy_windows", "fresh", "in_transform", "inside", "is_array", "is_plain", "is_traced",
-    "keep_freed_memory", "narrow", "place", "place_result",
+    "IN_PLACE", "SMALL_SAMPLE", "Allocator", "Array", "BufferedResult", "Bytes", "ChunkImages", "DeviceShare", "Floats",
+    "SharedBuffer", "allocate", "byte_planes", "copy_to_out", "copy_windows", "cut_windows", "in_transform", "is_array",
+    "is_plain", "is_traced", "keep_freed_memory", "narrow", "prepare_out",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- reused buffers
@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float32]
 Array = npt.NDArray[Any]
 
 SMALL_SAMPLE = 1 << 14  # in bytes; copying a smaller sample takes less time than a function call
-_KEPT = 1 << 22  # in elements; a thread doesn't reuse larger buffers
+_MAX_REUSED = 1 << 22  # in elements; a thread doesn't reuse larger buffers
 _LARGE = 30 << 20  # in bytes; glibc ignores blocks of more than 32 MB, see `keep_freed_memory`
 _LINE, _SHIFT = 64, 16  # size of a cache line, and offset of a plane from the start of a cache line, in bytes
 
@@ -69,7 +69,7 @@ def byte_planes(channels: int, height: int, width: int) -> list[Bytes]:
         first = -memory.ctypes.data % _LINE + _SHIFT
         starts = range(first, first + channels * pitch, pitch)
         planes = [memory[start : start + count].reshape(height, width) for start in starts]
-        if len(memory) > _KEPT:
+        if len(memory) > _MAX_REUSED:
             return planes
         _memory.shape, _memory.planes = shape, planes
     return _memory.planes
@@ -119,7 +119,7 @@ def is_plain(x: Tensor) -> bool:
 
 # ---------------------------------------------------------------- outputs
 
-Empty = Callable[[tuple[int, ...], torch.dtype], Tensor]
+Allocator = Callable[[tuple[int, ...], torch.dtype], Tensor]
 """Function of shape and dtype that returns memory for a batch. When the user has released the batch, the memory can be
 returned again for another batch."""
 
@@ -128,7 +128,7 @@ class DeviceShare(Protocol):
     """The share of a batch's images that a decoder on the device decodes."""
 
     @property
-    def takes(self) -> bool:
+    def is_accepting(self) -> bool:
         """True while the device's decoder accepts images. If False, the CPU should decode all images."""
 
     def reserve(self, size: int) -> int:
@@ -137,17 +137,17 @@ class DeviceShare(Protocol):
     def add(self, files: Array, parts: Array, count: int) -> int:
         """Add `count` copied files to the share, and return the index of the first added file."""
 
-    def keep(self, data: Tensor) -> Tensor:
-        """Add the bytes of one file to the share, and return the tensor that `data_of` returns for this file."""
+    def add_file(self, data: Tensor) -> Tensor:
+        """Add the bytes of one file to the share, and return the tensor that `file_data` returns for this file."""
 
-    def data_of(self, index: int) -> Tensor:
+    def file_data(self, index: int) -> Tensor:
         """Return the bytes of a file of the share, as the same tensor on each call."""
 
     def count_examined(self, count: int) -> None:
         """Record that callers decided for `count` more images of the batch whether to add them to the share."""
 
 
-class Room(Protocol):
+class SharedBuffer(Protocol):
     """A buffer to which several threads write results of any shapes. The results are later copied from this buffer.
 
     Attributes:
@@ -160,7 +160,7 @@ class Room(Protocol):
     def address(self) -> int: ...
     @property
     def itemsize(self) -> int: ...
-    def take(self, count: int) -> int:
+    def reserve(self, count: int) -> int:
         """Reserve `count` elements and return their offset, or -1 if they do not fit."""
 
 
@@ -168,54 +168,54 @@ IN_PLACE = object()
 """Returned instead of a tensor if the result was written to the caller's memory. Creating a tensor takes longer."""
 
 
-class Placed(NamedTuple):
-    """A result in a `Room`: its offset in elements, and its shape."""
+class BufferedResult(NamedTuple):
+    """A result in a `SharedBuffer`: its offset in elements, and its shape."""
 
-    place: int
+    offset: int
     shape: tuple[int, ...]
 
 
 class ChunkImages(Sequence[Any]):
     """The images of a chunk (some samples of a batch), which the CPU has decoded or the device is going to decode.
 
-    The item for an image that the CPU decoded is a `Placed`. For an image of a `DeviceShare`, the item is a tensor with
-    the file's bytes.
+    The item for an image that the CPU decoded is a `BufferedResult`. For an image of a `DeviceShare`, the item is a
+    tensor with the file's bytes.
 
     Attributes:
-        parts: ``(N,)`` of the dtype `kernels.native.PARTS`: an image's position in the `Room` if the CPU decoded the
-            image, else its index in the share.
-        place: Offset in the `Room` that is added to all positions.
+        parts: ``(N,)`` of the dtype `kernels.native.PARTS`: an image's position in the `SharedBuffer` if the CPU
+            decoded the image, else its index in the share.
+        start: Offset in the `SharedBuffer` that is added to all positions.
         first: Index in the share that is added to all indices.
     """
 
-    __slots__ = ("_share", "first", "parts", "place")
+    __slots__ = ("_share", "first", "parts", "start")
 
-    def __init__(self, parts: Array, place: int, first: int, share: DeviceShare | None) -> None:
-        self.parts, self.place, self.first, self._share = parts, place, first, share
+    def __init__(self, parts: Array, start: int, first: int, share: DeviceShare | None) -> None:
+        self.parts, self.start, self.first, self._share = parts, start, first, share
 
     def __len__(self) -> int:
         return len(self.parts)
 
-    def __getitem__(self, number: Any) -> Any:
-        _, shape, place, index = self.parts[number].item()
+    def __getitem__(self, i: Any) -> Any:
+        _, shape, offset, index = self.parts[i].item()
         if index >= 0 and self._share is not None:
-            return self._share.data_of(self.first + index)
-        return Placed(self.place + place, tuple(shape.tolist()))
+            return self._share.file_data(self.first + index)
+        return BufferedResult(self.start + offset, tuple(shape.tolist()))
 
 
-def fresh(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Return newly allocated memory. This function is an `Empty` that never reuses memory."""
+def allocate(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """Return newly allocated memory. This function is an `Allocator` that never reuses memory."""
     return torch.empty(shape, dtype=dtype)
 
 
-def place(out: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
+def prepare_out(out: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return `out` if it is contiguous and has the result's shape and dtype, otherwise an uninitialized tensor."""
     if out is not None and out.shape == shape and out.dtype == dtype and out.is_contiguous():
         return out
     return torch.empty(tuple(shape), dtype=dtype, device=device)
 
 
-def place_result(x: Tensor, out: Tensor | None) -> Tensor:
+def copy_to_out(x: Tensor, out: Tensor | None) -> Tensor:
     """Copy a result to `out`, and return `out`.
 
     If `out` has another shape or dtype, or the result needs a gradient, return the result itself.
@@ -233,7 +233,7 @@ def is_array(x: Tensor) -> bool:
     return is_plain(x) and x.dtype not in (torch.bfloat16, torch.complex32)
 
 
-def inside(
+def cut_windows(
     arrays: Array, axes: Sequence[int], starts: Sequence[Sequence[int]], extents: Sequence[int]
 ) -> Array | list[Array] | None:
     """Return one window of each of several arrays. All windows have the same extents.
@@ -250,23 +250,23 @@ def inside(
         array.
     """
     shape = arrays.shape[1:]
-    for axis, extent, places in zip(axes, extents, zip(*starts, strict=True), strict=True):
-        if extent < 0 or min(places) < 0 or max(places) + extent > shape[axis]:
+    for axis, extent, axis_starts in zip(axes, extents, zip(*starts, strict=True), strict=True):
+        if extent < 0 or min(axis_starts) < 0 or max(axis_starts) + extent > shape[axis]:
             return None
     if len(starts) == 1:
-        part = _part(axes, starts[0], extents, len(shape))
+        part = _window_slices(axes, starts[0], extents, len(shape))
         windows: Array = arrays[(slice(None), *part)]
         return windows
     if sorted(axes) == [0, 1]:
         i, j = axes.index(0), axes.index(1)
         h, w = extents[i], extents[j]
         pairs = zip(arrays, starts, strict=True)
-        return [array[at[i] : at[i] + h, at[j] : at[j] + w] for array, at in pairs]
-    parts = [_part(axes, at, extents, len(shape)) for at in starts]
+        return [array[start[i] : start[i] + h, start[j] : start[j] + w] for array, start in pairs]
+    parts = [_window_slices(axes, start, extents, len(shape)) for start in starts]
     return [array[part] for array, part in zip(arrays, parts, strict=True)]
 
 
-def _part(axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], ndim: int) -> tuple[slice, ...]:
+def _window_slices(axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], ndim: int) -> tuple[slice, ...]:
     part = [slice(None)] * ndim
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         part[axis] = slice(start, start + extent)
@@ -276,7 +276,7 @@ def _part(axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], nd
 def copy_windows(windows: Array | list[Array], dtype: torch.dtype, out: Tensor | None) -> Tensor:
     """Copy windows of equal shape to one tensor: `out` if it fits, else a new tensor."""
     shape = (len(windows), *windows[0].shape)
-    tensor = place(out, shape, dtype, torch.device("cpu"))
+    tensor = prepare_out(out, shape, dtype, torch.device("cpu"))
     result = tensor.numpy()
     if isinstance(windows, np.ndarray):
         result[...] = windows

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device.tables import factors
-from torchdali.kernels.memory import SMALL_SAMPLE, is_array, place
+from torchdali.kernels.memory import SMALL_SAMPLE, is_array, prepare_out
 from torchdali.kernels.rearrange import select
 
 __all__ = ["mirror", "mirror_each"]
@@ -28,7 +28,7 @@ def mirror_each(x: Tensor, axes: Sequence[Sequence[int]], out: Tensor | None = N
         return torch.stack([mirror(each, some) for each, some in zip(x, axes, strict=True)])
     if not x.is_cpu:
         return _mirrored_where(x, axes)
-    result = place(out, x.shape, x.dtype, x.device)
+    result = prepare_out(out, x.shape, x.dtype, x.device)
     if is_array(x) and 0 < x.nbytes <= SMALL_SAMPLE * len(x):
         _mirror_small(x, axes, result)
         return result

@@ -28,12 +28,12 @@ from torch import Tensor
 
 from torchdali.environment import read_number
 from torchdali.installation import PACKAGE, rebuild_command, tools
-from torchdali.kernels.limits import FREE_VALUES, MAX_VALUES_PER_BYTE, MOST_SCANS, limits
+from torchdali.kernels.limits import FREE_VALUES, MAX_SCANS, MAX_VALUES_PER_BYTE, limits
 
 __all__ = [
     "COARSE", "CODE", "ENCODED", "FILE", "FILTERS", "MIRROR", "PARTS", "PILLOW", "ROWS_FIRST", "SAMPLE", "STEP",
     "UPSIDE_DOWN", "AxisRegion", "Filters", "ImageOptions", "NativeLibrary", "Output", "Status", "library", "new_tuple",
-    "run", "status", "takes_bytes", "takes_pixels",
+    "run", "status", "accepts_bytes", "accepts_pixels",
 ]  # fmt: skip
 
 FILE = PACKAGE / ("libtorchdali.dll" if sys.platform == "win32" else "libtorchdali.so")
@@ -53,7 +53,7 @@ bits, as PyTorch does."""
 MIRROR, UPSIDE_DOWN = 1, 2
 """Flags of a result: MIRROR reverses each row, and UPSIDE_DOWN reverses the order of the rows."""
 
-_BEST = 99
+_MAX_LEVEL = 99
 
 
 class _LibraryOptions(ctypes.Structure):
@@ -133,9 +133,9 @@ def status() -> Status:
     if os.environ.get("TORCHDALI_NATIVE", "1").strip().lower() in ("0", "off", "false", "no"):
         return Status(None, "turned off by TORCHDALI_NATIVE")
     if not FILE.is_file():
-        needs = f"a C compiler and libjpeg-turbo's headers ({tools()})"
-        return Status(None, f"not built. Building needs {needs}; then run: {rebuild_command()}")
-    level = read_number("TORCHDALI_NATIVE_LEVEL", _BEST, 0)
+        requirements = f"a C compiler and libjpeg-turbo's headers ({tools()})"
+        return Status(None, f"not built. Building needs {requirements}; then run: {rebuild_command()}")
+    level = read_number("TORCHDALI_NATIVE_LEVEL", _MAX_LEVEL, 0)
     try:
         native = _load(str(FILE), level)
     except (OSError, AttributeError, ValueError) as error:
@@ -149,19 +149,19 @@ def library() -> NativeLibrary | None:
 
 
 def _load(file: str, level: int) -> NativeLibrary:
-    loaded = ctypes.CDLL(file)
-    if (abi := loaded.tdn_abi()) != ABI:
+    cdll = ctypes.CDLL(file)
+    if (abi := cdll.tdn_abi()) != ABI:
         raise ValueError(f"{file} must have interface version {ABI}, got {abi}")
     # Functions of `PyDLL` keep the GIL. Reading a header takes less time than releasing the GIL.
-    held = ctypes.PyDLL(file)
-    run, read, peek, resample = loaded.tdn_run, loaded.tdn_read, held.tdn_peek, loaded.tdn_resample
+    pydll = ctypes.PyDLL(file)
+    run, read, peek, resample = cdll.tdn_run, cdll.tdn_read, pydll.tdn_peek, cdll.tdn_resample
     run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
     peek.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
     read.argtypes = [
         ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p,
         ctypes.c_uint64,
     ]  # fmt: skip
-    divide, do_parts = held.tdn_divide, loaded.tdn_do_parts
+    divide, do_parts = pydll.tdn_divide, cdll.tdn_do_parts
     divide.argtypes = [
         ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
         ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
@@ -174,7 +174,7 @@ def _load(file: str, level: int) -> NativeLibrary:
     resample.argtypes = [
         ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
     ]  # fmt: skip
-    draw, engine_open, engine_decode = loaded.tdn_draw, loaded.tdn_engine_open, loaded.tdn_engine_decode
+    draw, engine_open, engine_decode = cdll.tdn_draw, cdll.tdn_engine_open, cdll.tdn_engine_decode
     draw.argtypes, draw.restype = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_int], None
     engine_open.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
     engine_open.restype = ctypes.c_void_p
@@ -182,12 +182,12 @@ def _load(file: str, level: int) -> NativeLibrary:
         ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int,
         ctypes.c_void_p,
     ]  # fmt: skip
-    engine_close = loaded.tdn_engine_close
+    engine_close = cdll.tdn_engine_close
     engine_close.argtypes, engine_close.restype = [ctypes.c_void_p], None
-    level = loaded.tdn_level(level)
+    level = cdll.tdn_level(level)
     return NativeLibrary(
         file, run, divide, do_parts, peek, read, resample, draw, engine_open, engine_decode, engine_close, level,
-        loaded.tdn_libjpeg(),
+        cdll.tdn_libjpeg(),
     )  # fmt: skip
 
 
@@ -259,7 +259,7 @@ class ImageOptions:
         filters: Filters of DALI's resize; None if the programs don't resize.
         mirrors: True if programs may reverse the order of rows or columns.
         output: Dtype, layout and values of the result; None for uint8 ``(H, W, 3)``.
-        of_pillow: True to produce the same results as Pillow. The library then refuses JPEGs with four channels,
+        match_pillow: True to produce the same results as Pillow. The library then refuses JPEGs with four channels,
             because Pillow rounds them differently, and JPEGs with so many pixels that Pillow warns or raises an error.
     """
 
@@ -269,7 +269,7 @@ class ImageOptions:
     filters: Filters | None = None
     mirrors: bool = False
     output: Output | None = None
-    of_pillow: bool = False
+    match_pillow: bool = False
 
     def mirror(self) -> ImageOptions:
         """Return these options for a program that may mirror the image."""
@@ -317,7 +317,7 @@ class _NativeOptions:
         self.structure = _LibraryOptions(
             ABI, native.level if native else 0, options.upright, options.fast, options.fancy, FILTERS[shrinking],
             FILTERS[growing], antialias, inside, output.planar, output.dtype.itemsize, output.channels,
-            output.scaling is not None, (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MOST_SCANS,
+            output.scaling is not None, (ctypes.c_float * 3)(*factor), (ctypes.c_float * 3)(*offset), MAX_SCANS,
             None if self._table is None else self._table.data_ptr(), FREE_VALUES, MAX_VALUES_PER_BYTE,
         )  # fmt: skip
 
@@ -356,13 +356,13 @@ class AxisRegion(NamedTuple):
             resized: True if this region is resized. To compute the kept rows or columns, the resize then still reads
                 all the pixels that its filter needs.
         """
-        low, high, size, before, _, first, last = self
+        low, high, size, offset, _, first, last = self
         if resized:
-            return new_tuple(AxisRegion, (low, high, size, before + start, extent, first, last))
+            return new_tuple(AxisRegion, (low, high, size, offset + start, extent, first, last))
         first += start
         return new_tuple(AxisRegion, (first, first + extent, extent, 0, extent, first, first + extent))
 
-    def resize(self, low: float, high: float, size: int, mirrored: bool, alone: bool = False) -> AxisRegion:
+    def resize(self, low: float, high: float, size: int, mirrored: bool, isolated: bool = False) -> AxisRegion:
         """Return the region that resizes ``low : high`` of this region, which isn't resized yet.
 
         Args:
@@ -370,14 +370,14 @@ class AxisRegion(NamedTuple):
             high: End of the pixels to resize, relative to the start of this region.
             size: Number of rows or columns to which the pixels are resized.
             mirrored: True if the axis is mirrored.
-            alone: True to read no pixels outside of ``low : high``; `low` and `high` must then be integers.
+            isolated: True to read no pixels outside of ``low : high``; `low` and `high` must then be integers.
         """
         first, last = self[5:]
         if mirrored:
             low, high = last - low, last - high
         else:
             low, high = first + low, first + high
-        if alone:
+        if isolated:
             first, last = (low, high) if low < high else (high, low)  # type: ignore[assignment]
         return new_tuple(AxisRegion, (low, high, size, 0, size, first, last))
 
@@ -402,7 +402,7 @@ def run(
         image.
     """
     native = library()
-    if native is None or not (takes_bytes(data) or takes_pixels(data)):
+    if native is None or not (accepts_bytes(data) or accepts_pixels(data)):
         return None
     y, y_end, h, top, height, first, last = rows
     x, x_end, w, left, width, begin, end = columns
@@ -418,12 +418,12 @@ def run(
     return None if native.run(options.address, _Sample.from_buffer(sample), 1) else out
 
 
-def takes_bytes(data: Tensor) -> bool:
+def accepts_bytes(data: Tensor) -> bool:
     """Return whether the library can read a tensor as encoded bytes: one-dimensional uint8 on the CPU."""
     return data.dim() == 1 and _has_bytes(data)
 
 
-def takes_pixels(data: Tensor) -> bool:
+def accepts_pixels(data: Tensor) -> bool:
     """Return whether the library can read a tensor as pixels: ``(H, W, 3)`` uint8 on the CPU."""
     return data.dim() == 3 and data.shape[2] == 3 and _has_bytes(data)
 

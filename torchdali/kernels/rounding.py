@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import in_transform, place
+from torchdali.kernels.memory import in_transform, prepare_out
 from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["HALF_UP", "to_bytes"]
@@ -20,7 +20,7 @@ def to_bytes(x: Tensor, out: Tensor | None = None) -> Tensor:
         x: Contiguous float32 tensor, which is overwritten.
         out: Tensor to which the result is written if it fits.
     """
-    result = place(out, x.shape, torch.uint8, x.device)
+    result = prepare_out(out, x.shape, torch.uint8, x.device)
     if (cv2 := opencv_for(x)) is not None:
         x.clamp_(0.0, 255.0)
         cv2.convertScaleAbs(x.view(1, -1).numpy(), result.view(1, -1).numpy(), 1.0, HALF_UP)

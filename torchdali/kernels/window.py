@@ -17,15 +17,15 @@ from torchdali.kernels.limits import check_pixels
 from torchdali.kernels.memory import narrow
 
 __all__ = [
-    "anchor", "anchors", "check_fill", "check_rounding", "cut", "fill_into", "fill_number", "fill_tensor", "meet",
-    "out_of_bounds", "round_half_away_number", "single",
+    "anchor", "anchors", "check_fill", "check_rounding", "cut", "fill_into", "fill_number", "fill_tensor", "intersect",
+    "resolve_policy", "round_half_away_number", "to_float32",
 ]  # fmt: skip
 
 _FLOAT = struct.Struct("f")
 
 
 @fold
-def single(value: float) -> float:
+def to_float32(value: float) -> float:
     """Round to float32, the type of DALI's arguments: 0.7 becomes 0.69999998."""
     try:
         return float(_FLOAT.unpack(_FLOAT.pack(value))[0])
@@ -62,19 +62,19 @@ def anchor(position: float, extent: int, window: int, rounding: str = "round", a
         RuntimeError: ``position`` is outside [0, 1], or ``rounding`` is unknown.
     """
     if not 0.0 <= position <= 1.0:
-        of = "" if axis is None else f" of dimension {axis}"
-        raise RuntimeError(f"crop position {position:g}{of} is out of range [0, 1]")
+        suffix = "" if axis is None else f" of dimension {axis}"
+        raise RuntimeError(f"crop position {position:g}{suffix} is out of range [0, 1]")
     check_rounding(rounding)
-    place = single(position) * (extent - window)
-    return round_half_away_number(place) if rounding == "round" else int(place)
+    offset = to_float32(position) * (extent - window)
+    return round_half_away_number(offset) if rounding == "round" else int(offset)
 
 
 def anchors(positions: Sequence[float], extent: int, window: int, rounding: str = "round") -> list[int]:
     """Return `anchor` for several positions."""
     if not (len(positions) and 0.0 <= min(positions) <= max(positions) <= 1.0 and window <= extent):
         return [anchor(position, extent, window, rounding) for position in positions]
-    places = np.array(positions, np.float32).astype(np.float64) * (extent - window)
-    starts: list[int] = np.floor(places + 0.5 * (rounding == "round")).astype(np.int64).tolist()
+    offsets = np.array(positions, np.float32).astype(np.float64) * (extent - window)
+    starts: list[int] = np.floor(offsets + 0.5 * (rounding == "round")).astype(np.int64).tolist()
     return starts
 
 
@@ -84,16 +84,16 @@ _EXTENSIONS = {
     "reflect": "reflect_1001", "reflect_1001": "reflect_1001", "reflect1001": "reflect_1001",
     "reflect_101": "reflect_101", "reflect101": "reflect_101",
 }  # fmt: skip
-_OTHERS = ("error", "trim_to_shape")
+_BASIC_POLICIES = ("error", "trim_to_shape")
 
-POLICIES = (*_OTHERS, *(name for name, first in _EXTENSIONS.items() if first == "pad"))
+POLICIES = (*_BASIC_POLICIES, *(name for name, first in _EXTENSIONS.items() if first == "pad"))
 """Names of the policies for windows that reach outside of the tensor, without the policies that repeat its pixels."""
 
-BORDER_POLICIES = (*_OTHERS, *_EXTENSIONS)
+BORDER_POLICIES = (*_BASIC_POLICIES, *_EXTENSIONS)
 """Names of all policies for windows that reach outside of the tensor."""
 
 
-def out_of_bounds(policy: str, borders: bool = True) -> str:
+def resolve_policy(policy: str, borders: bool = True) -> str:
     """Replace a synonym of a policy's name by the policy's main name: "edge" by "clamp", for example.
 
     Args:
@@ -104,12 +104,14 @@ def out_of_bounds(policy: str, borders: bool = True) -> str:
     Raises:
         RuntimeError: the policy is unknown or not allowed.
     """
-    if policy in _OTHERS:
+    if policy in _BASIC_POLICIES:
         return policy
     extension = _EXTENSIONS.get(policy.lower())
     if extension is None or (extension != "pad" and not borders):
-        more = ", 'clamp', 'wrap', 'reflect_101', 'reflect_1001'" if borders else ""
-        raise RuntimeError(f"out_of_bounds_policy must be one of 'error', 'trim_to_shape', 'pad'{more}, got {policy!r}")
+        extra = ", 'clamp', 'wrap', 'reflect_101', 'reflect_1001'" if borders else ""
+        raise RuntimeError(
+            f"out_of_bounds_policy must be one of 'error', 'trim_to_shape', 'pad'{extra}, got {policy!r}"
+        )
     return extension
 
 
@@ -131,7 +133,7 @@ def cut(
         axes: Axes that are cut.
         starts: Index of the window's first element, one per axis; may be negative.
         extents: Number of the window's elements, one per axis.
-        policy: Policy for windows that reach outside of the tensor; see `out_of_bounds`.
+        policy: Policy for windows that reach outside of the tensor; see `resolve_policy`.
         fill: Fill values: empty for 0, one value, or one value per channel.
         channel: Axis of the channels, for ``fill``; -1 for no channel axis.
         dtype: Dtype of the result, converted by truncation; None for the dtype of ``x``.
@@ -140,24 +142,24 @@ def cut(
         RuntimeError: the window reaches outside of the tensor and the policy is ``"error"``, the policy is unknown, or
             the number of fill values is wrong.
     """
-    policy = out_of_bounds(policy)
+    policy = resolve_policy(policy)
     if policy in ("error", "pad", "trim_to_shape"):
-        inside, shape, place = meet(x, axes, starts, extents, policy)
+        inside, shape, position = intersect(x, axes, starts, extents, policy)
     else:
-        inside, shape, place = _extend(x, axes, starts, extents, policy), x.shape, None
+        inside, shape, position = _extend(x, axes, starts, extents, policy), x.shape, None
     if dtype is not None:
         inside = convert(inside, dtype, rounding="truncate")
     if policy != "pad":
         return inside
     check_fill(fill, shape, channel)
-    if place is None:
+    if position is None:
         return inside
     out = fill_tensor(shape, fill, inside.dtype, channel, x.device)
-    out[place] = inside
+    out[position] = inside
     return out
 
 
-def meet(
+def intersect(
     x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
 ) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
     """Return the intersection of a tensor and a window, the cut's shape, and the intersection's position in the cut.
@@ -180,17 +182,17 @@ def meet(
             x = narrow(x, dict(zip(axes, zip(starts, extents, strict=True), strict=True)))
         return x, x.shape, None
     if policy == "error":
-        raise RuntimeError(_out_of_bounds(x.shape, axes, starts, extents))
-    return _meet_outside(x, axes, starts, extents, policy)
+        raise RuntimeError(_out_of_bounds_message(x.shape, axes, starts, extents))
+    return _intersect_outside(x, axes, starts, extents, policy)
 
 
-def _meet_outside(
+def _intersect_outside(
     x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequence[int], policy: str
 ) -> tuple[Tensor, Sequence[int], tuple[slice, ...] | None]:
     if policy == "pad":
         check_pixels(extents, "the window")
     shape = list(x.shape)
-    place = [slice(None)] * x.ndim
+    position = [slice(None)] * x.ndim
     for axis, start, extent in zip(axes, starts, extents, strict=True):
         low = min(max(start, 0), x.shape[axis])
         high = max(min(start + extent, x.shape[axis]), low)
@@ -198,12 +200,14 @@ def _meet_outside(
         # If the window is completely outside of the tensor, the intersection is empty, but its position must still be
         # inside the window.
         offset = min(max(low - start, 0), extent)
-        place[axis] = slice(offset, offset + high - low)
+        position[axis] = slice(offset, offset + high - low)
         shape[axis] = extent
-    return (x, x.shape, None) if policy == "trim_to_shape" else (x, shape, tuple(place))
+    return (x, x.shape, None) if policy == "trim_to_shape" else (x, shape, tuple(position))
 
 
-def _out_of_bounds(shape: Sequence[int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> str:
+def _out_of_bounds_message(
+    shape: Sequence[int], axes: Sequence[int], starts: Sequence[int], extents: Sequence[int]
+) -> str:
     box = ", ".join(
         f"{start}:{start + extent} of {shape[axis]} on axis {axis}"
         for axis, start, extent in zip(axes, starts, extents, strict=True)
@@ -221,23 +225,23 @@ def _extend(x: Tensor, axes: Sequence[int], starts: Sequence[int], extents: Sequ
         if start >= 0 and start + extent <= length:
             x = x.narrow(axis, start, extent)
         elif length:
-            place = torch.arange(start, start + extent, device=x.device)
-            x = x.index_select(axis, _repeat_indices(place, length, policy))
+            indices = torch.arange(start, start + extent, device=x.device)
+            x = x.index_select(axis, _repeat_indices(indices, length, policy))
         else:
             raise RuntimeError(f"the extent of axis {axis} must be positive to repeat its border, got 0")
     return x
 
 
-def _repeat_indices(place: Tensor, length: int, policy: str) -> Tensor:
+def _repeat_indices(indices: Tensor, length: int, policy: str) -> Tensor:
     """Replace indices outside of an axis by the indices of the pixels that the policy repeats there."""
     if policy == "clamp":
-        return place.clamp(0, length - 1)
+        return indices.clamp(0, length - 1)
     if policy == "wrap":
-        return place.remainder(length)
+        return indices.remainder(length)
     last = 2 * length - 1 if policy == "reflect_1001" else max(2 * (length - 1), 1)
     period = 2 * length if policy == "reflect_1001" else last
-    place = place.remainder(period)
-    return torch.minimum(place, last - place)
+    indices = indices.remainder(period)
+    return torch.minimum(indices, last - indices)
 
 
 # ---------------------------------------------------------------- fill values
@@ -274,15 +278,15 @@ def fill_into(out: Tensor, fill: Sequence[float], channel: int) -> Tensor:
 @fold
 def fill_number(value: float, dtype: torch.dtype) -> float | int:
     """Convert a fill value as C does: truncate it, and wrap it around to the dtype's range (300 is 44 in uint8)."""
-    value = single(value)
+    value = to_float32(value)
     if dtype.is_floating_point:
         return value
     if dtype == torch.bool:
         return value != 0
     bits = dtype.itemsize * 8
     # The processor converts floats to integers of 32 or 64 bits. Values that don't fit become the smallest integer.
-    held = torch.int32 if bits < 32 or dtype == torch.int32 else torch.int64
-    low, high = integer_limits(held)
+    carrier = torch.int32 if bits < 32 or dtype == torch.int32 else torch.int64
+    low, high = integer_limits(carrier)
     number = int(value) if low <= value <= high else low
     number %= 1 << bits
     return number - (1 << bits) if dtype.is_signed and number >= 1 << (bits - 1) else number

@@ -30,7 +30,7 @@ from torchdali.graph.nodes import DataNode
 from torchdali.kernels import arithmetic
 from torchdali.kernels.arithmetic import Number
 from torchdali.kernels.convert import integer_limits
-from torchdali.kernels.memory import place_result
+from torchdali.kernels.memory import copy_to_out
 from torchdali.tensors import TensorList
 
 __all__: list[str] = []
@@ -102,7 +102,7 @@ def _declare(name: str) -> None:
             write = _compiled_into(name, constants, dtypes)
             if write is not None and write(out, *operands):
                 return out
-            return place_result(compute(*operands), out).contiguous()
+            return copy_to_out(compute(*operands), out).contiguous()
         except RuntimeError:
             _check_shapes(operands)
             raise

@@ -13,7 +13,7 @@ from torchdali.calls.decorators import chunk, operator
 from torchdali.codecs.audio import decode, decode_several
 from torchdali.declaration.schema import Arguments, Data, DType, PerSample, Takes
 from torchdali.kernels.audio.resample import resample, resampled_length
-from torchdali.kernels.audio.samples import on_scale_of
+from torchdali.kernels.audio.samples import rescale_to
 from torchdali.kernels.convert import convert
 from torchdali.tensors._storage import PackedSamples, arrays_of
 
@@ -127,7 +127,7 @@ def audio_resample(
     before, after, length = _ratio(len(data), in_rate, out_rate, scale, out_length)
     if length and not len(data):
         raise RuntimeError(f"audio_resample: out_length must be 0 for an empty input, got {length}")
-    return convert(resample(on_scale_of(data, kind), before, after, length, quality), kind)
+    return convert(resample(rescale_to(data, kind), before, after, length, quality), kind)
 
 
 def _check_quality(quality: float) -> None:

@@ -138,8 +138,8 @@ def random_bbox_crop(
     sizes = _extents("input_shape", input_shape, shape_layout, len(counts), axes)
     crops = _extents("crop_shape", crop_shape, shape_layout, len(counts), axes)
     windows = kernel.search(known, rules, _AttemptNumbers(rng, 1 + 2 * axes), sizes, crops)
-    if not (quiet or windows.settled.all()):
-        missed = [f"{i} (score {windows.scores[i]:g})" for i in np.flatnonzero(~windows.settled)]
+    if not (quiet or windows.found.all()):
+        missed = [f"{i} (score {windows.scores[i]:g})" for i in np.flatnonzero(~windows.found)]
         warnings.warn(
             f"random_bbox_crop: no window met the constraints in {total_num_attempts} attempts; sample "
             f"{', '.join(missed)} got the best window",
@@ -192,7 +192,7 @@ def _rows(boxes: TensorList) -> tuple[Tensor, Sequence[int]]:
 @functools.lru_cache(maxsize=64)
 def _rules(
     axes: int, thresholds: Sequence[float], no_crop: bool, scaling: Sequence[float], ratio: Sequence[float],
-    attempts: int, total: int, kind: str, every: bool, prune: float | None,
+    attempts: int, total: int, kind: str, all_boxes: bool, prune: float | None,
 ) -> kernel.Rules:  # fmt: skip
     if not thresholds or not all(0 <= threshold <= 1 for threshold in thresholds):
         raise batch_level(RuntimeError(f"thresholds must be one or more values in [0, 1], got {list(thresholds)}"))
@@ -210,7 +210,7 @@ def _rules(
         )
     return kernel.Rules(
         thresholds, no_crop, (scaling[0], scaling[1]), _ratios(axes, ratio), attempts,
-        None if total == -1 else total, kind == "overlap", every, prune=prune,
+        None if total == -1 else total, kind == "overlap", all_boxes, prune=prune,
     )  # fmt: skip
 
 
@@ -388,7 +388,9 @@ def ssd_random_crop(
         raise RuntimeError(f"boxes must have the shape (N, 4), got {boxes.shape()[0]}")
     numbers = rows.numpy()
     known = kernel.Boxes(numbers[:, :2], numbers[:, 2:], counts)
-    rules = kernel.Rules(_SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, insist=True)
+    rules = kernel.Rules(
+        _SSD, True, (0.3, 1.0), _ratios(2, [0.5, 2.0]), max(num_attempts, 1), None, continue_round=True
+    )
     windows = kernel.search(known, rules, _AttemptNumbers(rng, 5))
     kept, left, corners = _select_boxes(known, windows, None, None)
     kept_boxes = TensorList.from_rows(torch.from_numpy(np.concatenate(corners, axis=1)), left)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torchdali.calls.decorators import operator
 from torchdali.declaration.schema import Data, Takes
-from torchdali.kernels.boxes.encode import Anchors, center_size, matches
+from torchdali.kernels.boxes.encode import Anchors, center_size, match_boxes
 from torchdali.kernels.memory import Array
 
 __all__ = ["box_encoder"]
@@ -154,7 +154,7 @@ def _encode(boxes: Tensor, labels: Tensor, known: _Known) -> tuple[Tensor, Tenso
     _check_boxes(boxes, labels)
     result, names = known.without.clone(), labels.new_zeros(len(known.anchors))
     if boxes.numel():
-        indices, box = matches(boxes, known.anchors, known.criteria)
+        indices, box = match_boxes(boxes, known.anchors, known.criteria)
         on_cpu = boxes.device.type == labels.device.type == "cpu"
         if on_cpu and not boxes.requires_grad:
             matched = _to_center_size(boxes.numpy()[box])

@@ -21,7 +21,7 @@ from torchdali.kernels.color.affine import (
     twist_matrix,
 )
 from torchdali.kernels.convert import full_scale
-from torchdali.kernels.memory import place_result
+from torchdali.kernels.memory import copy_to_out
 from torchdali.types import DALIImageType
 
 __all__ = [
@@ -362,7 +362,7 @@ def color_space_conversion(
     if image.shape[-1] != channels:
         raise RuntimeError(f"images of type {source} must have {channels} channels, got {image.shape[-1]}")
     if source == target:
-        return place_result(image, out)
+        return copy_to_out(image, out)
     if {source, target} == {"RGB", "BGR"}:
         return spaces.swap_red_and_blue(image, out)
     if target == "GRAY" and source != "YCbCr":

@@ -34,7 +34,7 @@ from torchdali.kernels.device.resize_normalize import Finish
 from torchdali.kernels.device.tables import table, upload
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import fold
-from torchdali.kernels.memory import copy_windows, inside, is_array, place, place_result
+from torchdali.kernels.memory import copy_to_out, copy_windows, cut_windows, is_array, prepare_out
 from torchdali.kernels.native import ImageOptions, Output
 from torchdali.kernels.normalize import affine, normalize_each_into, normalize_into
 from torchdali.kernels.window import (
@@ -47,8 +47,8 @@ from torchdali.kernels.window import (
     check_rounding,
     cut,
     fill_into,
-    meet,
-    out_of_bounds,
+    intersect,
+    resolve_policy,
 )
 from torchdali.ops._arguments import as_list
 from torchdali.ops._on_device import Images, cut_out, images_of, on_their_device, span_of, spans_of
@@ -187,7 +187,7 @@ def crop(
         data, axes, starts, extents,
         policy=out_of_bounds_policy, fill=fill_values, channel=layout.find("C"), dtype=dtype,
     )  # fmt: skip
-    return place_result(part, out)
+    return copy_to_out(part, out)
 
 
 _OF_THE_WINDOW = argument_names(crop_window)
@@ -221,7 +221,7 @@ def narrow_to_crop(program: ImageProgram, arguments: Mapping[str, Any], rng: Any
 
 @chunk(crop, takes=argument_names(crop_window))
 def _crop_batch(data: Tensor, a: Arguments) -> Any:
-    out_of_bounds(a.out_of_bounds_policy)
+    resolve_policy(a.out_of_bounds_policy)
     if a.dtype not in (None, data.dtype) or not is_array(data):
         return NotImplemented
     windows = windows_inside(data, a.layout, a.of(crop_window))
@@ -233,7 +233,7 @@ def _crop_batch(data: Tensor, a: Arguments) -> Any:
 
 @chunk(crop, "device", takes=argument_names(crop_window))
 def _crop_on_device(data: TensorList, a: Arguments) -> Any:
-    images, policy = images_of(data, a.layout, floats=True), out_of_bounds(a.out_of_bounds_policy)
+    images, policy = images_of(data, a.layout, floats=True), resolve_policy(a.out_of_bounds_policy)
     if images is None or a.dtype not in (None, images.flat.dtype):
         return NotImplemented
     windows = _windows(images, a.layout, a.of(crop_window))
@@ -275,14 +275,14 @@ def windows_inside(data: Tensor, layout: str, window: dict[str, Any]) -> Any:
     same = {k: v for k, v in window.items() if k not in drawn}
     axes, starts, extents = crop_window(array.shape[1:], layout, **same)
     if not drawn or not axes:
-        return inside(array, axes, [starts], extents)
+        return cut_windows(array, axes, [starts], extents)
     rounding = window.get("rounding", "round")
     columns = [[start] * len(array) for start in starts]
     for i, axis in enumerate(axes):
         positions = drawn.get(_POSITIONS["D" if layout[axis] == "F" else layout[axis]])
         if positions is not None:
             columns[i] = anchors(positions, array.shape[1 + axis], extents[i], rounding)
-    return inside(array, axes, list(zip(*columns, strict=True)), extents)
+    return cut_windows(array, axes, list(zip(*columns, strict=True)), extents)
 
 
 _POSITIONS = {"W": "crop_pos_x", "H": "crop_pos_y", "D": "crop_pos_z"}
@@ -337,8 +337,8 @@ def crop_mirror_normalize(
     if dtype not in _NORMALIZED:
         raise RuntimeError(f"dtype must be float32, float16, uint8 or int8, got {dtype}")
     forth, back = _orders(layout, output_layout)
-    policy = out_of_bounds(out_of_bounds_policy, borders=False)
-    inside, extents, part = meet(data, *crop_window(data.shape, layout, **window), policy)
+    policy = resolve_policy(out_of_bounds_policy, borders=False)
+    intersection, extents, part = intersect(data, *crop_window(data.shape, layout, **window), policy)
     row = layout.index("W") if mirror else None
     if row is not None and part is not None:
         part = _mirror_slice(part, row, extents[row])
@@ -353,13 +353,13 @@ def crop_mirror_normalize(
         check_fill(fill_values, [shape[axis] for axis in back], channel)
     scaling = affine(tuple(as_list(mean)), tuple(as_list(std)), scale, shift, channels, full)
     if part is None and full == channels:
-        normalize_into(out, inside, scaling, channel, row, back)
+        normalize_into(out, intersection, scaling, channel, row, back)
         return out
     region = fill_into(out.permute(back), fill_values if padded else (), channel)
     region = region.narrow(channel, 0, channels)
     if part is not None:
         region = region[part]
-    normalize_into(region, inside, scaling, channel, row)
+    normalize_into(region, intersection, scaling, channel, row)
     return out
 
 
@@ -456,13 +456,13 @@ def _normalize_batch(data: Tensor, a: Arguments) -> Any:
     images = windows_inside(data, a.layout, a.of(crop_window))
     if images is None:
         return NotImplemented
-    out_of_bounds(a.out_of_bounds_policy, borders=False)
+    resolve_policy(a.out_of_bounds_policy, borders=False)
     check_fill(a.fill_values, images[0].shape, 2)
     forth, back = _orders(a.layout, a.output_layout)
     channels = images[0].shape[2]
     scaling = affine(tuple(as_list(a.mean)), tuple(as_list(a.std)), a.scale, a.shift, channels, channels)
     shape = (len(images), *[images[0].shape[axis] for axis in forth])
-    result = place(a.out, shape, a.dtype, data.device)
+    result = prepare_out(a.out, shape, a.dtype, data.device)
     mirrored = [m != 0 for m in per_sample(a.mirror, len(images))]
     normalize_each_into(result, images, scaling, mirrored, back)
     return result
@@ -493,7 +493,7 @@ def finish_of(
     scale: float, shift: float, std: Any, fill_values: list[float], out_of_bounds_policy: str,
 ) -> Finish:  # fmt: skip
     """Check arguments of `crop_mirror_normalize`, and convert the arguments to a `Finish` for the device's kernels."""
-    out_of_bounds(out_of_bounds_policy, borders=False)
+    resolve_policy(out_of_bounds_policy, borders=False)
     check_fill(fill_values, (images.channels,), 0)
     channels = images.channels
     scaling = affine(tuple(as_list(mean)), tuple(as_list(std)), scale, shift, channels, channels)

@@ -28,7 +28,7 @@ from torchdali.declaration.narrowing import ChainPart, DecodeChain
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, Out
 from torchdali.errors import FusedPart
-from torchdali.kernels.memory import IN_PLACE, Room, place_result
+from torchdali.kernels.memory import IN_PLACE, SharedBuffer, copy_to_out
 from torchdali.kernels.native import ImageOptions, library
 from torchdali.ops._crop import crop_window
 from torchdali.ops._decode_windows import render_resized
@@ -197,11 +197,11 @@ class _FusedDecoder:
         out: Tensor | None,
         rngs: Sequence[Any] | None,
         values: Columns,
-        room: Room | None = None,
+        room: SharedBuffer | None = None,
     ) -> ChunkResults:
         """Process several samples in one call of the native library; see `EncodedBody`."""
         count = len(sources)
-        files = read_headers(sources, self._options.of_pillow)
+        files = read_headers(sources, self._options.match_pillow)
         drawn: Sequence[Any] = [None] * count if rngs is None else rngs
         if self._numbers:
             draw_ahead(drawn, self._numbers)
@@ -251,7 +251,7 @@ class _FusedDecoder:
         for part in self._last:
             with FusedPart(-1):
                 pixels = part.run(pixels, values, None, out)
-        return place_result(pixels, out)
+        return copy_to_out(pixels, out)
 
     def _run_parts(self, data: Tensor, values: Columns, rng: Rng | None, out: Tensor | None) -> Tensor:
         """Call the implementations of the parts one after the other, for one sample."""
@@ -261,7 +261,7 @@ class _FusedDecoder:
         for i, part in enumerate(self._parts):
             with FusedPart(i):
                 data = part.run(data, values, rng, out if i == last else None)
-        return place_result(data, out)
+        return copy_to_out(data, out)
 
 
 _ready = functools.lru_cache(maxsize=64)(_FusedDecoder)

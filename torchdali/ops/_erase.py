@@ -12,8 +12,8 @@ from torch import Tensor
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.schema import Arguments, Data, Layout, ListOrMatrix, Out, PerSample, per_sample
 from torchdali.kernels.erasing import fill_spans
-from torchdali.kernels.memory import is_array, place_result
-from torchdali.kernels.window import check_fill, fill_number, fill_tensor, single
+from torchdali.kernels.memory import copy_to_out, is_array
+from torchdali.kernels.window import check_fill, fill_number, fill_tensor, to_float32
 from torchdali.ops._arguments import Unset, as_list, axes_by_name, indices
 
 __all__ = ["erase"]
@@ -73,7 +73,7 @@ def erase(
     check_fill(fill, data.shape, channel)
     lengths = tuple([data.shape[axis] for axis in which])
     starts, sizes = _flat(anchor), _flat(shape)
-    filled = place_result(data, out)
+    filled = copy_to_out(data, out)
     filled = data.clone() if filled is data else filled
     value = _value(fill, data, channel)
     for place in _regions(starts, sizes, which, lengths, how, data.ndim):
@@ -122,7 +122,7 @@ def _filled_arrays(
         channel: Axis of the channels in a sample; -1 for no channel axis.
         out: Tensor that the result may be written to.
     """
-    filled = place_result(data, out)
+    filled = copy_to_out(data, out)
     filled = filled.clone() if filled is data else filled
     values: dict[tuple[float, ...], Any] = {}
     for result, regions, fill in zip(filled.numpy(), places, fills, strict=True):
@@ -198,15 +198,15 @@ def _spans(
         )
     spans = []
     for i, (start, extent) in enumerate(zip(anchor, shape, strict=True)):
-        start, extent = single(start), single(extent)
+        start, extent = to_float32(start), to_float32(extent)
         length = lengths[i % len(lengths)]
         if relative_anchor:
-            start = single(start * length)
+            start = to_float32(start * length)
         if relative_shape:
-            extent = single(extent * length)
+            extent = to_float32(extent * length)
         if centred:
-            start = single(start - extent / 2)
-        spans.append(slice(max(int(start), 0), max(int(single(start + extent)), 0)))
+            start = to_float32(start - extent / 2)
+        spans.append(slice(max(int(start), 0), max(int(to_float32(start + extent)), 0)))
     return spans
 
 

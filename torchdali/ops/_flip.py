@@ -11,7 +11,7 @@ from torchdali.calls.decorators import chunk, narrows, operator
 from torchdali.codecs.program import ImageProgram
 from torchdali.declaration.narrowing import Edit
 from torchdali.declaration.schema import Arguments, Column, Layout, Out, PerSample, Takes, per_sample
-from torchdali.kernels.memory import place_result
+from torchdali.kernels.memory import copy_to_out
 from torchdali.kernels.mirror import mirror, mirror_each
 from torchdali.kernels.native import ImageOptions
 
@@ -40,7 +40,7 @@ def flip(
         vertical: Nonzero to swap top and bottom. Default: 0.
     """
     axes = _axes(layout, depthwise, horizontal, vertical)
-    return mirror(data, axes) if axes else place_result(data, out)
+    return mirror(data, axes) if axes else copy_to_out(data, out)
 
 
 _DIRECTIONS = ("horizontal", "vertical")
@@ -61,7 +61,7 @@ def _flip_batch(data: Tensor, a: Arguments) -> Tensor:
     layout = a.layout
     if not any(isinstance(value, Column) for value in flags):
         axes = [axis + 1 for axis in _axes(layout, *flags)]
-        return mirror(data, axes) if axes else place_result(data, a.out)
+        return mirror(data, axes) if axes else copy_to_out(data, a.out)
     rows = zip(*[per_sample(value, len(data)) for value in flags], strict=True)
     return mirror_each(data, [_axes(layout, *row) for row in rows], a.out)
 

@@ -27,7 +27,7 @@ from torchdali.declaration.schema import (
     shares,
 )
 from torchdali.kernels.convert import convert, convert_number
-from torchdali.kernels.memory import place, place_result
+from torchdali.kernels.memory import copy_to_out, prepare_out
 from torchdali.tensors import TensorList
 
 __all__ = [
@@ -88,8 +88,8 @@ def _convert(data: Tensor, dtype: torch.dtype, out: Tensor | None) -> Tensor:
     if dtype != torch.float32 or data.dtype.itemsize > 4 or data.requires_grad:
         return convert(data, dtype)
     if data.dtype == dtype:
-        return place_result(data, out)
-    return place(out, data.shape, dtype, data.device).copy_(data)
+        return copy_to_out(data, out)
+    return prepare_out(out, data.shape, dtype, data.device).copy_(data)
 
 
 @operator(marks=("levels",))
@@ -101,7 +101,7 @@ def copy(data: Data, /, *, out: Out = None) -> Data:
     """
     if data.requires_grad:
         return data.clone()
-    return place(out, data.shape, data.dtype, data.device).copy_(data)
+    return prepare_out(out, data.shape, data.dtype, data.device).copy_(data)
 
 
 @chunk(copy)
@@ -188,7 +188,7 @@ def ones_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = None
         data_like: Data that determines the output's shape and layout; its values are ignored.
         dtype: Output dtype. Default: the input's dtype.
     """
-    return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).fill_(1)
+    return prepare_out(out, data_like.shape, dtype or data_like.dtype, data_like.device).fill_(1)
 
 
 @chunk(ones_like)
@@ -204,7 +204,7 @@ def zeros_like(data_like: Data, /, *, dtype: DType | None = None, out: Out = Non
         data_like: Data that determines the output's shape and layout; its values are ignored.
         dtype: Output dtype. Default: the input's dtype.
     """
-    return place(out, data_like.shape, dtype or data_like.dtype, data_like.device).zero_()
+    return prepare_out(out, data_like.shape, dtype or data_like.dtype, data_like.device).zero_()
 
 
 @chunk(zeros_like)

@@ -25,7 +25,7 @@ from torchdali.declaration.batching import ChunkResults, EncodedBody, argument_n
 from torchdali.declaration.registry import registry
 from torchdali.declaration.schema import Data, shares
 from torchdali.errors import FusedPart
-from torchdali.kernels.memory import IN_PLACE, Array, ChunkImages, DeviceShare, Placed, Room
+from torchdali.kernels.memory import IN_PLACE, Array, BufferedResult, ChunkImages, DeviceShare, SharedBuffer
 from torchdali.kernels.native import AxisRegion, ImageOptions, library
 from torchdali.ops._crop import crop_window, narrow_to_crop
 from torchdali.ops._decoders import (
@@ -254,7 +254,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         out: Tensor | None,
         rngs: Any,
         values: Mapping[str, Sequence[Any]],
-        room: Room | None = None,
+        room: SharedBuffer | None = None,
     ) -> ChunkResults:
         table, known = examine(sources, options), None
         drawn = None if rngs is None else rngs.words()
@@ -269,7 +269,7 @@ def _body(constants: Mapping[str, Any], choice: WindowChoice, plan: Plan | None 
         regions = None if choice.is_whole else Table.of(4 * count, np.dtype(np.float64))
         if plan is not None and regions is not None:  # may raise an error, so it comes before the device gets images
             windows, size, regions.rows[:] = plan(_sizes(table.rows, options.upright))
-        share = None if room is None or room.share is None or not room.share.takes else room.share
+        share = None if room is None or room.share is None or not room.share.is_accepting else room.share
         parts = Parts(table, choice, 0.0 if share is None else load, drawn, windows, regions)
         images, refused = _decode_with_device(options, table.rows, parts, out, room, share)
         numbers = () if regions is None else (*size, *regions.rows.reshape(2, count, 2))
@@ -316,7 +316,12 @@ def _sizes(files: Files, upright: bool) -> list[tuple[int, int]]:
 
 
 def _decode_with_device(
-    options: ImageOptions, files: Files, parts: Parts, out: Tensor | None, room: Room | None, share: DeviceShare | None
+    options: ImageOptions,
+    files: Files,
+    parts: Parts,
+    out: Tensor | None,
+    room: SharedBuffer | None,
+    share: DeviceShare | None,
 ) -> tuple[Sequence[Any], Array]:
     """Decode the images of a chunk, and add the images that the hardware decoder decodes to the device's share.
 
@@ -329,7 +334,7 @@ def _decode_with_device(
     Returns:
         The images, and the indices of the images that the native library couldn't decode.
     """
-    place = -1 if room is None else room.take(parts.pixels)
+    place = -1 if room is None else room.reserve(parts.pixels)
     own = None if place >= 0 else _in_place(parts, out)
     memory = torch.empty(parts.pixels, dtype=torch.uint8) if place < 0 and own is None else None
     if room is not None and place >= 0:
@@ -342,7 +347,9 @@ def _decode_with_device(
         room.share.count_examined(len(files))
     images: Sequence[Any] = ChunkImages(parts.table, max(place, 0), first, share) if own is None else own
     if memory is not None:
-        images = [memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if isinstance(e, Placed) else e for e in images]
+        images = [
+            memory[e[0] : e[0] + math.prod(e[1])].view(e[1]) if isinstance(e, BufferedResult) else e for e in images
+        ]
     refused = np.flatnonzero(files["code"]) if failed else _NONE
     return images, refused if first >= 0 else np.arange(len(files))  # -1: the share was already submitted
 

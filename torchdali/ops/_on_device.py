@@ -138,7 +138,7 @@ def cut_out(images: Images, spans: tuple[Array, Array], policy: str, fill: Seque
 
     Args:
         spans: Starts and extents of the windows; see `spans_of`.
-        policy: Policy for windows that reach outside of the image; see `kernels.window.out_of_bounds`.
+        policy: Policy for windows that reach outside of the image; see `kernels.window.resolve_policy`.
         fill: Fill values for the policy "pad".
     """
     starts, sizes = spans

@@ -44,7 +44,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-STORED = ImageOptions(upright=False, of_pillow=True)
+STORED = ImageOptions(upright=False, match_pillow=True)
 """Options of programs that reproduce Pillow's pixels. Images aren't rotated to their Exif orientation."""
 Render = Callable[[ImageProgram], "Tensor | None"]
 
@@ -274,7 +274,7 @@ def _size(data: Tensor) -> tuple[int, int] | None:
 
     The Exif orientation is ignored.
     """
-    (jpeg,) = read_headers([data], of_pillow=True)
+    (jpeg,) = read_headers([data], match_pillow=True)
     return None if jpeg is None else jpeg.size(False)
 
 

@@ -39,7 +39,7 @@ from torchdali.kernels import native
 from torchdali.kernels.device.resize import Regions, resize_batch
 from torchdali.kernels.exactness import exactness
 from torchdali.kernels.limits import check_not_empty, check_pixels, limits
-from torchdali.kernels.memory import place_result
+from torchdali.kernels.memory import copy_to_out
 from torchdali.kernels.native import Filters, ImageOptions
 from torchdali.kernels.random_window import random_windows
 from torchdali.kernels.reduce import resolve_axes
@@ -237,7 +237,7 @@ def resize(
     result = resize_image(data, layout, *_divide(arguments))
     if save_attrs:
         return result, torch.tensor(_spatial(data.shape, layout), dtype=torch.int32)
-    return place_result(result, out)
+    return copy_to_out(result, out)
 
 
 def resize_image(data: Tensor, layout: str, size_arguments: Mapping[str, Any], filters: Mapping[str, Any]) -> Tensor:

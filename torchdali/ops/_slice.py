@@ -11,8 +11,15 @@ from torch import Tensor
 from torchdali.calls.decorators import chunk, operator
 from torchdali.declaration.batching import argument_names
 from torchdali.declaration.schema import Arguments, Data, DType, Layout, Out, PerSample, each_of, one_of, shares
-from torchdali.kernels.memory import copy_windows, inside, is_array, place_result
-from torchdali.kernels.window import BORDER_POLICIES, check_fill, cut, out_of_bounds, round_half_away_number, single
+from torchdali.kernels.memory import copy_to_out, copy_windows, cut_windows, is_array
+from torchdali.kernels.window import (
+    BORDER_POLICIES,
+    check_fill,
+    cut,
+    resolve_policy,
+    round_half_away_number,
+    to_float32,
+)
 from torchdali.ops._arguments import Unset, as_list, axes_by_name, indices, match_axes
 from torchdali.ops._on_device import cut_out, images_of, spans_of
 from torchdali.tensors import TensorList
@@ -147,13 +154,13 @@ def slice_(
         data, which, starts, extents,
         policy=out_of_bounds_policy, fill=fill_values, channel=known.find("C"), dtype=dtype,
     )  # fmt: skip
-    return place_result(part, out)
+    return copy_to_out(part, out)
 
 
 @chunk(slice_, takes=argument_names(slice_window))
 def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | None = None, *, a: Arguments) -> Any:
     arguments = a.of(slice_window)
-    out_of_bounds(a.out_of_bounds_policy)
+    resolve_policy(a.out_of_bounds_policy)
     if a.dtype not in (None, data.dtype) or not is_array(data) or not len(data):
         return NotImplemented
     known = a.layout or _ASSUMED.get(data.ndim - 1, "")
@@ -171,7 +178,7 @@ def _slice_batch(data: Tensor, anchor: Tensor | None = None, extent: Tensor | No
     windows = None
     if len(sizes) == 1:
         axes, extents = sizes.pop()
-        windows = inside(data.numpy(), axes, [starts for _, starts, _ in parts], extents)
+        windows = cut_windows(data.numpy(), axes, [starts for _, starts, _ in parts], extents)
     if windows is None:
         return NotImplemented
     check_fill(a.fill_values, windows[0].shape, known.find("C"))
@@ -183,7 +190,7 @@ def _slice_on_device(
     data: TensorList, anchor: TensorList | None = None, extent: TensorList | None = None, *, a: Arguments
 ) -> Any:
     known = a.layout or _ASSUMED.get(data.ndim(), "")
-    images, policy = images_of(data, known, floats=True), out_of_bounds(a.out_of_bounds_policy)
+    images, policy = images_of(data, known, floats=True), resolve_policy(a.out_of_bounds_policy)
     if images is None or anchor is not None or a.dtype not in (None, images.flat.dtype):
         return NotImplemented
     rows, shapes = each_of(a.of(slice_window)), data.shape()
@@ -270,7 +277,7 @@ def _span(numbers: dict[str, float], length: int) -> tuple[float, float]:
     """
 
     def scale(name: str) -> float:
-        return single(single(numbers[name]) * length)
+        return to_float32(to_float32(numbers[name]) * length)
 
     start = scale("rel_start") if "rel_start" in numbers else numbers.get("start", 0)
     if "end" in numbers:
@@ -283,5 +290,5 @@ def _span(numbers: dict[str, float], length: int) -> tuple[float, float]:
         return start, length
     if "rel_start" not in numbers:
         return start, start + scale("rel_shape")
-    end = single(numbers["rel_start"]) * length + single(numbers["rel_shape"]) * length
+    end = to_float32(numbers["rel_start"]) * length + to_float32(numbers["rel_shape"]) * length
     return start, max(start, end)

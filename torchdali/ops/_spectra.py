@@ -15,8 +15,8 @@ from torchdali.declaration.schema import Arguments, Layout, Takes, one_of
 from torchdali.kernels.audio.cosine import cosine_matrix
 from torchdali.kernels.audio.mel import FORMULAS, apply_filters, mel_filters
 from torchdali.kernels.audio.spectrum import (
+    count_windows,
     hann,
-    number_of_windows,
     spectrograms,
 )
 from torchdali.kernels.audio.spectrum import power_spectrum as transform
@@ -102,7 +102,7 @@ def spectrogram(
     if window_fn and len(window_fn) != window_length:
         raise RuntimeError(f"window_fn must have window_length={window_length} values, got {len(window_fn)}")
     signal = _one_dimension(data)
-    if not number_of_windows(len(signal), window_length, window_step, center_windows):
+    if not count_windows(len(signal), window_length, window_step, center_windows):
         raise RuntimeError(f"Signal is too short: got {len(signal)} samples, a window needs {window_length}")
     spectrum = transform_windows(
         signal, np.array(window_fn, np.float32) if window_fn else hann(window_length), size, window_step, power,

@@ -15,7 +15,7 @@ from torchdali.declaration.schema import Arguments, BatchOutput, Data, DType, Ou
 from torchdali.errors import batch_level
 from torchdali.kernels.convert import convert, integer_limits
 from torchdali.kernels.device_cache import device_cache
-from torchdali.kernels.memory import Array, place
+from torchdali.kernels.memory import Array, prepare_out
 from torchdali.kernels.opencv import opencv_for
 from torchdali.tensors import TensorList
 
@@ -201,7 +201,7 @@ def _look_up_batch(data: Tensor, a: Arguments) -> Tensor:
 def _look_up_bytes(data: Tensor, table: Tensor, out: Tensor | None) -> Tensor | None:
     if (cv2 := opencv_for(data)) is None:
         return None
-    result = place(out, data.shape, table.dtype, data.device)
+    result = prepare_out(out, data.shape, table.dtype, data.device)
     row = data.contiguous().view(1, -1).numpy()
     cv2.LUT(row, table[:256].numpy(), result.view(1, -1).numpy())
     return result

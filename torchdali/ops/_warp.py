@@ -226,7 +226,7 @@ def rotate(
     else:
         target = [max(s) for s in zip(*(affine.rotated_size(t, lengths) for t in turns), strict=True)]
     linear = is_linear(interp_type)
-    maps = [affine.turn(t, lengths, target) for t in turns]
+    maps = [affine.rotation_map(t, lengths, target) for t in turns]
     return each_frame(
         data, layout.startswith("F"), maps,
         lambda x, m: affine.warp_affine(x, m, target, linear=linear, fill=fill_value, dtype=dtype, out=out),
@@ -276,7 +276,7 @@ def _rotate_on_device(data: TensorList, a: Arguments) -> Any:
     pairs = zip(turns, lengths, strict=True)
     fixed = isinstance(a.size, Column) or a.size or a.keep_size
     sizes = canvases(a.size, images) if fixed else [affine.rotated_size(*pair) for pair in pairs]
-    maps = [affine.turn(*group) for group in zip(turns, lengths, sizes, strict=True)]
+    maps = [affine.rotation_map(*group) for group in zip(turns, lengths, sizes, strict=True)]
     return _warp_batch(images, maps, sizes, a.interp_type, a.fill_value, a.dtype)
 
 
@@ -298,7 +298,8 @@ def _warp_batch(
     extents = np.array(sizes, np.int64).T
     flat = warp_batch(
         *images[:4], np.array(maps, np.float64), extents, "bilinear" if linear else "nearest",
-        "replicate" if fill_value is None else "constant", [sample.fill_in(fill_value or 0.0, kind)], dtype or kind,
+        "replicate" if fill_value is None else "constant", [sample.convert_fill(fill_value or 0.0, kind)],
+        dtype or kind,
     )  # fmt: skip
     return batch_of(flat, extents, images.channels)
 
@@ -318,7 +319,7 @@ def _sphere(height: int, width: int, device: torch.device, linear: bool) -> Tens
 
 def _prepare(positions: Sequence[Tensor], height: int, width: int, linear: bool) -> Tensor:
     if linear:
-        return sample.grid_of(positions, (height, width))
+        return sample.to_grid(positions, (height, width))
     return sample.nearest_index(positions, (height, width), bordered=True)
 
 

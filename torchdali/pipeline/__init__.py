@@ -6,7 +6,7 @@ import torchdali.ops  # noqa: F401  declares the operators
 from torchdali.execute.checkpoint import reshard as reshard_pipelines
 from torchdali.graph.conditionals import do_not_convert
 from torchdali.graph.nodes import DataNode
-from torchdali.kernels.device.tables import lacking_for_kernels
+from torchdali.kernels.device.tables import missing_kernel_requirement
 from torchdali.kernels.native import status as native_status
 from torchdali.pipeline import experimental
 from torchdali.pipeline._factory import pipeline_def
@@ -20,7 +20,7 @@ __all__ = [
     "StreamPolicy",
     "do_not_convert",
     "experimental",
-    "lacking_for_kernels",
+    "missing_kernel_requirement",
     "native_status",
     "pipeline_def",
     "reshard_pipelines",

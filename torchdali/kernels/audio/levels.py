@@ -12,7 +12,7 @@ from torchdali.kernels.memory import Array, is_plain
 
 __all__ = ["decibels", "decibels_of_rows", "nonsilent", "preemphasis"]
 
-_LEAST = 2.0**-149  # the smallest float32
+_SMALLEST_FLOAT = 2.0**-149  # the smallest float32
 
 
 def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: float) -> Tensor:
@@ -31,12 +31,12 @@ def decibels(x: Tensor, multiplier: float, reference: float | None, cutoff: floa
         ratio = x / torch.where(top > 0, top, torch.ones_like(top))
     else:
         ratio = x / reference
-    return ratio.fmax(ratio.new_full((), _least(multiplier, cutoff))).log10() * multiplier
+    return ratio.fmax(ratio.new_full((), _lowest_ratio(multiplier, cutoff))).log10() * multiplier
 
 
-def _least(multiplier: float, cutoff: float) -> float:
+def _lowest_ratio(multiplier: float, cutoff: float) -> float:
     """Return the ratio that corresponds to the cutoff, but at least the smallest float32, to avoid log(0)."""
-    return max(10.0 ** (cutoff / multiplier), _LEAST) if multiplier else 0.0
+    return max(10.0 ** (cutoff / multiplier), _SMALLEST_FLOAT) if multiplier else 0.0
 
 
 def decibels_of_rows(
@@ -51,7 +51,7 @@ def decibels_of_rows(
         reference: Value that corresponds to 0 dB. None uses the largest value of each sample, or 1 if no value of the
             sample is positive.
     """
-    least = _least(multiplier, cutoff)
+    lowest_ratio = _lowest_ratio(multiplier, cutoff)
     values = x.numpy()
     with np.errstate(over="ignore", invalid="ignore"):
         if reference is None:
@@ -62,7 +62,7 @@ def decibels_of_rows(
         else:
             factors = np.asarray(1.0 / reference, np.float32)
         ratios = values * factors
-        np.fmax(ratios, np.float32(least), out=ratios)
+        np.fmax(ratios, np.float32(lowest_ratio), out=ratios)
     return torch.from_numpy(ratios).log10_().mul_(multiplier)
 
 
@@ -88,7 +88,7 @@ def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) ->
     torch.cumsum(x.double().square(), 0, out=sums[1:])
     power = (sums[window:] - sums[:-window]) / window
     if cutoff < -100.0:  # rounding errors may exceed this cutoff, so windows of zeros are excluded
-        power = power * (_sounding(x, window) > 0)
+        power = power * (_count_nonzero(x, window) > 0)
     level = reference if reference is not None else float(power.max())
     loud = (power >= level * 10.0 ** (cutoff / 10.0)).nonzero()
     if not len(loud):
@@ -97,7 +97,7 @@ def nonsilent(x: Tensor, window: int, cutoff: float, reference: float | None) ->
     return first, last - first + window
 
 
-def _sounding(x: Tensor, window: int) -> Tensor:
+def _count_nonzero(x: Tensor, window: int) -> Tensor:
     """Return the number of nonzero samples in each window."""
     counts = torch.nn.functional.pad((x != 0).cumsum(0), (1, 0))
     return counts[window:] - counts[:-window]
@@ -115,8 +115,8 @@ def preemphasis(x: Tensor, coefficient: float, border: str) -> Tensor:
     flat = x.reshape(-1)
     if not len(flat):
         return x.clone()
-    before = {"zero": torch.zeros_like(flat[:1]), "clamp": flat[:1], "reflect": flat[1:2]}[border]
-    if not len(before):
-        before = flat[:1]  # there is only one sample
-    shifted = torch.cat([before, flat[:-1]])
+    previous = {"zero": torch.zeros_like(flat[:1]), "clamp": flat[:1], "reflect": flat[1:2]}[border]
+    if not len(previous):
+        previous = flat[:1]  # there is only one sample
+    shifted = torch.cat([previous, flat[:-1]])
     return torch.sub(flat, shifted, alpha=coefficient).reshape(x.shape)

@@ -29,7 +29,7 @@ def _slaney(hertz: float) -> float:
     return hertz / _LINEAR if hertz < 1000.0 else _BREAK + math.log(hertz / 1000.0) / _STEP
 
 
-def _slaney_back(mel: Floats) -> Floats:
+def _slaney_inverse(mel: Floats) -> Floats:
     above = 1000.0 * np.exp(_STEP * (np.maximum(mel, _BREAK) - _BREAK))
     return np.where(mel < _BREAK, mel * _LINEAR, above)
 
@@ -38,11 +38,11 @@ def _htk(hertz: float) -> float:
     return 1127.0 * math.log1p(hertz / 700.0)
 
 
-def _htk_back(mel: Floats) -> Floats:
+def _htk_inverse(mel: Floats) -> Floats:
     return np.asarray(700.0 * np.expm1(mel / 1127.0))
 
 
-FORMULAS = {"slaney": (_slaney, _slaney_back), "htk": (_htk, _htk_back)}
+FORMULAS = {"slaney": (_slaney, _slaney_inverse), "htk": (_htk, _htk_inverse)}
 
 
 @device_cache(maxsize=32)
@@ -79,7 +79,7 @@ def mel_filters(
     return torch.from_numpy(triangles.astype(np.float32)).to(device)
 
 
-_COLUMNS = 16  # with fewer columns, the last bit of a BLAS product may depend on the number of columns
+_MIN_COLUMNS = 16  # with fewer columns, the last bit of a BLAS product may depend on the number of columns
 
 
 def apply_filters(x: Tensor, filters: Tensor, axis: int) -> Tensor:
@@ -91,13 +91,13 @@ def _apply(x: Tensor, filters: Tensor, axis: int) -> Tensor:
     if x.ndim == 1:
         x = x.clone()  # the last bit of a BLAS product depends on alignment; new memory is always aligned equally
     if axis == x.ndim - 2:
-        few = _COLUMNS - x.shape[-1]
-        if few > 0:
-            return (filters @ torch.nn.functional.pad(x, (0, few)))[..., :-few]
+        missing = _MIN_COLUMNS - x.shape[-1]
+        if missing > 0:
+            return (filters @ torch.nn.functional.pad(x, (0, missing)))[..., :-missing]
         return filters @ x
     if axis == x.ndim - 1:
-        few = _COLUMNS - x.shape[-2] if x.ndim > 1 else 0
-        if few > 0:
-            return (torch.nn.functional.pad(x, (0, 0, 0, few)) @ filters.t())[..., :-few, :]
+        missing = _MIN_COLUMNS - x.shape[-2] if x.ndim > 1 else 0
+        if missing > 0:
+            return (torch.nn.functional.pad(x, (0, 0, 0, missing)) @ filters.t())[..., :-missing, :]
         return x @ filters.t()
     return (x.movedim(axis, -1) @ filters.t()).movedim(-1, axis)

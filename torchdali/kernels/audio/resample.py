@@ -31,10 +31,10 @@ __all__ = ["lobes", "resample", "resampled_length"]
 
 _STEPS = 32  # table values per sample
 _PHASES = 512  # maximum period in output samples
-_NEAR_PHASES = 64  # maximum period in output samples if the ratio must be rounded to get a period
+_ROUNDED_PHASES = 64  # maximum period in output samples if the ratio must be rounded to get a period
 _STRIDE = 512  # maximum period in input samples; with longer periods, most of the weights would be 0
 _DRIFT = 2e-4  # maximum error of a position, in samples
-_PLACES = 8192  # positions between two samples if the weights don't repeat; changes noise by 1e-4 of its peak
+_POSITIONS = 8192  # positions between two samples if the weights don't repeat; changes noise by 1e-4 of its peak
 _VECTOR = 8  # for the native library, the number of weights per position is padded to a multiple of 8
 _BLOCK = 4096  # output samples that are computed in one step; the input samples that they read fit into the cache
 
@@ -66,15 +66,15 @@ def resample(x: Tensor, in_rate: float, out_rate: float, length: int, quality: f
     half = lobes(quality)
     native = library()
     if native is not None and is_plain(x) and x.dtype == torch.float32:
-        result = _by_library(native, x.contiguous(), in_rate / out_rate, length, half)
+        result = _resample_natively(native, x.contiguous(), in_rate / out_rate, length, half)
         if result is not None:
             return result
-    exact, near = _ratio(in_rate, out_rate)
+    exact, rounded = _ratio(in_rate, out_rate)
     rows = x.movedim(0, -1)
-    if near.numerator <= _STRIDE and near > 0 and abs(near - exact) * length < _DRIFT:
-        result = on_one_thread(_periodic, rows, near.numerator, near.denominator, length, half)
+    if rounded.numerator <= _STRIDE and rounded > 0 and abs(rounded - exact) * length < _DRIFT:
+        result = on_one_thread(_resample_periodic, rows, rounded.numerator, rounded.denominator, length, half)
     else:
-        result = on_one_thread(_anywhere, rows, float(exact), length, half)
+        result = on_one_thread(_resample_aperiodic, rows, float(exact), length, half)
     return result.movedim(-1, 0)
 
 
@@ -83,7 +83,7 @@ def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
     """Return the exact ratio of the rates, and the nearest ratio with a short period."""
     exact = Fraction(in_rate) / Fraction(out_rate)
     repeats = exact.denominator <= _PHASES
-    return exact, exact if repeats else exact.limit_denominator(_NEAR_PHASES)
+    return exact, exact if repeats else exact.limit_denominator(_ROUNDED_PHASES)
 
 
 # ---------------------------------------------------------------- by the library
@@ -91,17 +91,17 @@ def _ratio(in_rate: float, out_rate: float) -> tuple[Fraction, Fraction]:
 _SIGNAL = struct.Struct("=5Qd")  # same fields as `tdn_signal`
 
 
-def _by_library(native: NativeLibrary, x: Tensor, ratio: float, length: int, half: int) -> Tensor | None:
+def _resample_natively(native: NativeLibrary, x: Tensor, ratio: float, length: int, half: int) -> Tensor | None:
     """Resample with the native library; None if the library refuses the signal."""
     result = torch.empty((length, *x.shape[1:]), dtype=torch.float32)
     channels = x.shape[1] if x.ndim == 2 else 1
     signal = _SIGNAL.pack(x.data_ptr(), result.data_ptr(), len(x), length, channels, ratio)
-    _, table = _changing_table(half)
+    _, table = _native_table(half)
     return None if native.resample(signal, 1, table, 2 * half, native.level) else result
 
 
 @functools.lru_cache(maxsize=16)
-def _changing_table(half: int) -> tuple[Array, int]:
+def _native_table(half: int) -> tuple[Array, int]:
     """Return the table of weights for the native library, and the table's address.
 
     The table is ``(32, 2, width)``: the weights at 32 positions between two samples, and the differences to the weights
@@ -116,7 +116,7 @@ def _changing_table(half: int) -> tuple[Array, int]:
 # ---------------------------------------------------------------- positions that repeat
 
 
-def _periodic(x: Tensor, stride: int, phases: int, length: int, half: int) -> Tensor:
+def _resample_periodic(x: Tensor, stride: int, phases: int, length: int, half: int) -> Tensor:
     """Resample with `phases` output samples for every `stride` input samples."""
     weights = _weights(stride, phases, half, x.dtype).to(x.device)
     steps, width = -(-length // phases), weights.shape[1]
@@ -130,8 +130,8 @@ def _strided_products(x: Tensor, weights: Tensor, stride: int, steps: int) -> Te
     """Multiply sections of `x` with the weights, ``(..., steps, phases)``. A section starts every `stride` samples."""
     phases, width = weights.shape
     if phases <= 4 and x.numel() > 1 << 16:
-        lines = x.reshape(-1, 1, x.shape[-1])
-        products = torch.nn.functional.conv1d(lines, weights[:, None], stride=stride)[..., :steps]
+        signals = x.reshape(-1, 1, x.shape[-1])
+        products = torch.nn.functional.conv1d(signals, weights[:, None], stride=stride)[..., :steps]
         return products.movedim(1, 2).reshape(*x.shape[:-1], steps, phases)
     return x.unfold(-1, width, stride)[..., :steps, :] @ weights.t()
 
@@ -142,16 +142,16 @@ def _weights(stride: int, phases: int, half: int, dtype: torch.dtype) -> Tensor:
 
     The first column has the weights of the input sample that is `half` samples before the start of the period.
     """
-    at = np.arange(phases) * stride
-    last = int(at[-1] // phases) + half + 1
-    offsets = np.arange(-half, last + 1)[None] - (at / phases)[:, None]
-    return torch.from_numpy(_window_at(offsets, half)).to(dtype)
+    positions = np.arange(phases) * stride
+    last = int(positions[-1] // phases) + half + 1
+    offsets = np.arange(-half, last + 1)[None] - (positions / phases)[:, None]
+    return torch.from_numpy(_window_weights(offsets, half)).to(dtype)
 
 
 # ---------------------------------------------------------------- any positions
 
 
-def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
+def _resample_aperiodic(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
     """Resample at positions that don't repeat.
 
     For float32 on the CPU without gradients, each output sample has the weights of the nearest of 8192 positions
@@ -160,7 +160,7 @@ def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
     """
     padded = torch.nn.functional.pad(x, (half - 1, half + 1))
     if not is_plain(x) or x.dtype != torch.float32:
-        return _all_places(padded, ratio, length, x.shape[-1], half)
+        return _resample_interpolated(padded, ratio, length, x.shape[-1], half)
     rows = padded.reshape(-1, padded.shape[-1]).numpy()
     result = np.empty((len(rows), length), np.float32)
     for row, out in zip(rows, result, strict=True):
@@ -169,20 +169,20 @@ def _anywhere(x: Tensor, ratio: float, length: int, half: int) -> Tensor:
     return torch.from_numpy(result).reshape(*x.shape[:-1], length)
 
 
-def _places(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Array, Array]:
+def _find_positions(ratio: float, start: int, end: int, samples: int) -> tuple[Array, Array, Array]:
     """Return the positions of the output samples `start` to `end` in the input.
 
     Returns:
         Index of the preceding input sample, number of whole steps of 1/32 sample from this input sample to the
         position, and the remaining distance as a fraction of a step.
     """
-    fine: Array = np.arange(start, end) * ratio
-    whole: Array = np.minimum(fine.astype(np.int64), samples - 1)
-    fine -= whole
-    fine *= _STEPS
-    phase: Array = np.minimum(fine, _STEPS - 1).astype(np.uint8)
-    fine -= phase
-    return whole, phase, fine
+    offset: Array = np.arange(start, end) * ratio
+    index: Array = np.minimum(offset.astype(np.int64), samples - 1)
+    offset -= index
+    offset *= _STEPS
+    phase: Array = np.minimum(offset, _STEPS - 1).astype(np.uint8)
+    offset -= phase
+    return index, phase, offset
 
 
 def _gather(padded: Array, ratio: float, start: int, samples: int, half: int, out: Array) -> None:
@@ -190,17 +190,17 @@ def _gather(padded: Array, ratio: float, start: int, samples: int, half: int, ou
 
     Sample i of the input is at index ``i + half - 1`` of `padded`.
     """
-    fine: Array = np.arange(start, start + len(out)) * ratio
-    whole = np.minimum(fine.astype(np.intp), samples - 1)
-    fine -= whole
-    fine *= _PLACES
-    fine += 0.5
-    place = np.minimum(fine.astype(np.intp), _PLACES)
+    offset: Array = np.arange(start, start + len(out)) * ratio
+    index = np.minimum(offset.astype(np.intp), samples - 1)
+    offset -= index
+    offset *= _POSITIONS
+    offset += 0.5
+    position = np.minimum(offset.astype(np.intp), _POSITIONS)
     width, table = 2 * half, _fine_table(half)
     item = f"V{4 * width}"  # copying a row as a single item is three times as fast as copying its numbers
     rows = np.ndarray((len(padded) - width + 1,), item, padded, 0, (4,))
-    windows = rows[whole].view(np.float32).reshape(-1, width)
-    weights = table.view(item).reshape(-1)[place].view(np.float32).reshape(-1, width)
+    windows = rows[index].view(np.float32).reshape(-1, width)
+    weights = table.view(item).reshape(-1)[position].view(np.float32).reshape(-1, width)
     np.multiply(windows, weights, out=windows)
     np.dot(windows, _ones(width), out=out)
 
@@ -213,49 +213,49 @@ def _ones(count: int) -> Array:
 @functools.lru_cache(maxsize=16)
 def _fine_table(half: int) -> Array:
     """Return the weights of ``2 * half`` samples at 8193 positions between two samples: ``(positions, 2 * half)``."""
-    offsets = np.arange(1 - half, half + 1)[None] - np.arange(_PLACES + 1)[:, None] / _PLACES
-    return np.ascontiguousarray(_window_at(offsets, half))
+    offsets = np.arange(1 - half, half + 1)[None] - np.arange(_POSITIONS + 1)[:, None] / _POSITIONS
+    return np.ascontiguousarray(_window_weights(offsets, half))
 
 
-def _all_places(padded: Tensor, ratio: float, length: int, samples: int, half: int) -> Tensor:
+def _resample_interpolated(padded: Tensor, ratio: float, length: int, samples: int, half: int) -> Tensor:
     """Compute results at 33 positions between adjacent input samples, and interpolate the output samples.
 
     This works on any device and supports gradients.
     """
-    whole, phase, fine = _places(ratio, 0, length, samples)
+    index, phase, offset = _find_positions(ratio, 0, length, samples)
     windows = padded.unfold(-1, 2 * half, 1)
     table = _phase_table(half, padded.dtype).to(padded.device)
-    between = (windows @ table).flatten(-2)
-    at = torch.from_numpy(whole * (_STEPS + 1) + phase).to(padded.device)
-    share = torch.from_numpy(fine.astype(np.float32)).to(padded.device, padded.dtype)
-    low = between.index_select(-1, at)
-    return low + share * (between.index_select(-1, at + 1) - low)
+    products = (windows @ table).flatten(-2)
+    position = torch.from_numpy(index * (_STEPS + 1) + phase).to(padded.device)
+    weight = torch.from_numpy(offset.astype(np.float32)).to(padded.device, padded.dtype)
+    low = products.index_select(-1, position)
+    return low + weight * (products.index_select(-1, position + 1) - low)
 
 
 @functools.lru_cache(maxsize=16)
 def _phase_table(half: int, dtype: torch.dtype) -> Tensor:
     """Return the weights of ``2 * half`` samples at 33 positions between two samples: ``(2 * half, 33)``."""
-    places = np.arange(_STEPS + 1) / _STEPS
-    offsets = np.arange(1 - half, half + 1)[:, None] - places[None]
-    return torch.from_numpy(_window_at(offsets, half)).to(dtype)
+    positions = np.arange(_STEPS + 1) / _STEPS
+    offsets = np.arange(1 - half, half + 1)[:, None] - positions[None]
+    return torch.from_numpy(_window_weights(offsets, half)).to(dtype)
 
 
 # ---------------------------------------------------------------- the window
 
 
-def _window_at(offsets: npt.NDArray[np.float64], half: int) -> npt.NDArray[np.float32]:
+def _window_weights(offsets: npt.NDArray[np.float64], half: int) -> npt.NDArray[np.float32]:
     """Return the weights of input samples, by their distances from the output's position (in samples)."""
-    table = _window(half)
-    at = np.clip(offsets * _STEPS + half * _STEPS, 0, len(table) - 1)
-    low = np.minimum(at.astype(np.int64), len(table) - 2)
-    values = table[low] + (at - low) * (table[low + 1] - table[low])
+    table = _window_table(half)
+    position = np.clip(offsets * _STEPS + half * _STEPS, 0, len(table) - 1)
+    low = np.minimum(position.astype(np.int64), len(table) - 2)
+    values = table[low] + (position - low) * (table[low + 1] - table[low])
     return np.where(np.abs(offsets) < half, values, 0.0).astype(np.float32)
 
 
 @functools.lru_cache(maxsize=16)
-def _window(half: int) -> npt.NDArray[np.float64]:
+def _window_table(half: int) -> npt.NDArray[np.float64]:
     """Return the table of the weight function. As in DALI, the Hann window is a little wider than the table."""
     size = 2 * half * _STEPS + 1
-    place = np.arange(size) - half * _STEPS
-    envelope = 0.5 * (1.0 + np.cos(np.pi * place * 2.0 / size))
-    return np.asarray(np.sinc(place / _STEPS) * envelope, np.float32).astype(np.float64)
+    position = np.arange(size) - half * _STEPS
+    envelope = 0.5 * (1.0 + np.cos(np.pi * position * 2.0 / size))
+    return np.asarray(np.sinc(position / _STEPS) * envelope, np.float32).astype(np.float64)

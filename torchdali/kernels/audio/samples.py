@@ -10,10 +10,10 @@ from torch import Tensor
 
 from torchdali.kernels.convert import convert, full_scale
 
-__all__ = ["from_unit", "on_scale_of"]
+__all__ = ["from_unit", "rescale_to"]
 
 
-def on_scale_of(x: Tensor, dtype: torch.dtype) -> Tensor:
+def rescale_to(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Convert samples to float32 values in the range of a dtype. If `x` has this dtype, the values don't change."""
     if x.dtype == dtype:
         return x.to(torch.float32)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torchdali.kernels.memory import Array, is_plain
 from torchdali.kernels.torch_threads import on_one_thread
 
-__all__ = ["hann", "number_of_windows", "power_spectrum", "spectrogram", "spectrograms"]
+__all__ = ["hann", "count_windows", "power_spectrum", "spectrogram", "spectrograms"]
 
 
 @functools.lru_cache(maxsize=32)
@@ -24,7 +24,7 @@ def hann(length: int) -> Array:
     return np.asarray(0.5 * (1.0 - np.cos(phase)), np.float32)
 
 
-def number_of_windows(samples: int, length: int, step: int, centered: bool) -> int:
+def count_windows(samples: int, length: int, step: int, centered: bool) -> int:
     """Return the number of windows of a signal with `samples` samples."""
     if centered:
         return samples // step + 1
@@ -64,7 +64,7 @@ def spectrogram(
         ``(..., windows, size // 2 + 1)`` float32.
     """
     length, samples = len(window), x.shape[-1]
-    count = number_of_windows(samples, length, step, centered)
+    count = count_windows(samples, length, step, centered)
     if is_plain(x) and x.ndim == 1:
         return spectrograms([x.numpy()], window, size, step, power, centered=centered, reflected=reflected)[0]
     if centered:
@@ -94,23 +94,23 @@ def spectrograms(
         signal. The spectra are bit-identical to the results of `spectrogram`.
     """
     length = len(window)
-    counts = [number_of_windows(len(x), length, step, centered) for x in signals]
+    counts = [count_windows(len(x), length, step, centered) for x in signals]
     block = max(_BLOCK // (4 * size), *counts)
     memory = torch.empty((block, size), dtype=torch.float32)
     frames = memory.numpy()
     frames[:, length:] = 0.0
     spectra = np.empty((sum(counts), size // 2 + 1), np.float32)
-    start = held = 0
+    start = pending = 0
     for x, count in zip(signals, counts, strict=True):
-        if held + count > block:
-            _transform(memory[:held], spectra[start : start + held], power)
-            start, held = start + held, 0
+        if pending + count > block:
+            _transform(memory[:pending], spectra[start : start + pending], power)
+            start, pending = start + pending, 0
         if centered:
-            x = _padded_array(x, length // 2, (count - 1) * step + length, reflected)
+            x = _pad_array(x, length // 2, (count - 1) * step + length, reflected)
         windows = np.ndarray((count, length), np.float32, x, 0, (4 * step, 4))
-        np.multiply(windows, window, out=frames[held : held + count, :length])
-        held += count
-    _transform(memory[:held], spectra[start:], power)
+        np.multiply(windows, window, out=frames[pending : pending + count, :length])
+        pending += count
+    _transform(memory[:pending], spectra[start:], power)
     return torch.from_numpy(spectra), counts
 
 
@@ -147,14 +147,14 @@ def _mirror_indices(samples: int, before: int, total: int) -> Tensor:
 
     The extended signal starts `before` samples before the signal. A short signal is mirrored repeatedly.
     """
-    at = torch.arange(-before, total - before)
+    indices = torch.arange(-before, total - before)
     if samples == 1:
-        return torch.zeros_like(at)
-    folded = at.remainder(2 * (samples - 1))
+        return torch.zeros_like(indices)
+    folded = indices.remainder(2 * (samples - 1))
     return torch.minimum(folded, 2 * (samples - 1) - folded)
 
 
-def _padded_array(x: Array, before: int, total: int, reflected: bool) -> Array:
+def _pad_array(x: Array, before: int, total: int, reflected: bool) -> Array:
     samples = len(x)
     after = max(total - before - samples, 0)
     if reflected and samples <= max(before, after):

@@ -15,20 +15,30 @@ import numpy as np
 from torchdali.forks import cached_property
 from torchdali.kernels.memory import Array
 
-__all__ = ["FEW", "FIRST", "MOST", "Boxes", "Rules", "Windows", "keep_boxes", "move_boxes", "search"]
+__all__ = [
+    "FEW_ATTEMPTS",
+    "FIRST_ATTEMPTS",
+    "MAX_ATTEMPTS",
+    "Boxes",
+    "Rules",
+    "Windows",
+    "keep_boxes",
+    "move_boxes",
+    "search",
+]
 
 Draw = Callable[[Array, int, int], Array]
 """Function that returns random numbers in [0, 1) for the attempts of a search. Its arguments are the samples' indices,
 the index of the first attempt, and the exclusive end of the attempts. For windows with d axes, the result's shape is
 ``(1 + 2 d, samples, attempts)``."""
 
-MOST = 100_000
+MAX_ATTEMPTS = 100_000
 """Number of attempts after which an unlimited search raises an error."""
-FIRST, FEW = 16, 4
-"""Number of attempts in the first call of `Draw`. FEW is used if only one box must reach the threshold, because the
-search then finds a window soon. Otherwise FIRST is used."""
+FIRST_ATTEMPTS, FEW_ATTEMPTS = 16, 4
+"""Number of attempts in the first call of `Draw`. FEW_ATTEMPTS is used if only one box must reach the threshold,
+because the search then finds a window soon. Otherwise FIRST_ATTEMPTS is used."""
 _CHUNK = 1024
-_ANY = np.ones((1, 1), np.bool_)
+_ALL_ALLOWED = np.ones((1, 1), np.bool_)
 _SLACK = 1e-4  # relative tolerance for fixed ratios
 
 
@@ -49,8 +59,9 @@ class Rules:
             the best window. None for no limit.
         overlap: True if a threshold is a minimum for the visible share of a box, False if it is a minimum for the
             intersection over union of box and window.
-        every: True if all boxes must reach the threshold, False if one box is enough.
-        insist: True to continue a round if a window reaches the threshold but keeps no box, False to end the round.
+        all_boxes: True if all boxes must reach the threshold, False if one box is enough.
+        continue_round: True to continue a round if a window reaches the threshold but keeps no box, False to end the
+            round.
         prune: Minimum visible share of a box that is kept; None to keep boxes whose center is visible.
     """
 
@@ -61,8 +72,8 @@ class Rules:
     attempts: int
     total: int | None
     overlap: bool = False
-    every: bool = True
-    insist: bool = False
+    all_boxes: bool = True
+    continue_round: bool = False
     prune: float | None = None
 
     @cached_property
@@ -90,7 +101,7 @@ class Windows:
             in pixels.
         extent: Extents ``(batch, d)``, in the unit of `start`.
         whole: ``(batch,)``: True if the window is the whole image, so that all boxes are kept.
-        settled: ``(batch,)``: True if the window meets all conditions.
+        found: ``(batch,)``: True if the window meets all conditions.
         scores: ``(batch,)``: for a sample without a window that meets all conditions, the score of its best window, or
             -1 if no window had allowed ratios.
     """
@@ -98,7 +109,7 @@ class Windows:
     start: Array
     extent: Array
     whole: Array
-    settled: Array
+    found: Array
     scores: Array
 
 
@@ -116,19 +127,19 @@ class Boxes:
         self.owner = np.arange(len(counts)).repeat(self.counts)
         numbers = np.arange(max(counts, default=0))[:, None]
         firsts = self.counts.cumsum() - self.counts
-        places = np.minimum(numbers, self.counts - 1)
-        places += firsts
+        indices = np.minimum(numbers, self.counts - 1)
+        indices += firsts
         if not self.counts.all():
-            places = np.where(self.counts, places, 0)
+            indices = np.where(self.counts, indices, 0)
         self.padded: Array | None = None
         """Starts and ends ``(2, d, boxes, batch)``, padded with copies of each sample's last box. None if the batch has
         no boxes."""
         if len(low):
-            numbers = np.concatenate((low.T, high.T)).take(places, axis=1)
-            self.padded = numbers.reshape(2, low.shape[1], *places.shape)
+            numbers = np.concatenate((low.T, high.T)).take(indices, axis=1)
+            self.padded = numbers.reshape(2, low.shape[1], *indices.shape)
         self.empty = self.counts == 0
 
-    def of(self, samples: Array) -> tuple[Array, Array]:
+    def select(self, samples: Array) -> tuple[Array, Array]:
         """Return starts and ends ``(d, boxes, n)`` of the padded boxes of n samples."""
         assert self.padded is not None
         low, high = self.padded.take(samples, axis=3)
@@ -160,28 +171,28 @@ def search(boxes: Boxes, rules: Rules, draw: Draw, sizes: Array | None = None, c
     count, axes = len(boxes.counts), boxes.low.shape[1]
     state = _SearchState(count, axes, _Thresholds(boxes, rules, crops is not None))
     limit = None if rules.total is None else -(-rules.total // rules.attempts) * rules.attempts
-    begin, end = 0, FIRST if rules.every else FEW
+    begin, end = 0, FIRST_ATTEMPTS if rules.all_boxes else FEW_ATTEMPTS
     pending = np.arange(count)
     while len(pending):
         end = end if limit is None else min(end, limit)
         draws = draw(pending, begin, end)
-        candidates = _candidates(draws, rules, _columns(sizes, pending), _columns(crops, pending))
-        pending = state.settle(pending, candidates, draws[0], begin, boxes, rules)
+        candidates = _candidates(draws, rules, _select_columns(sizes, pending), _select_columns(crops, pending))
+        pending = state.update(pending, candidates, draws[0], begin, boxes, rules)
         begin, end = end, end + min(4 * (end - begin), _CHUNK)
         if begin == limit:
             break
-        if begin >= MOST and len(pending):
-            raise _hopeless(int(pending[0]), f"after {begin} attempts")
-    return Windows(state.start, state.extent, state.whole, state.settled, state.best)
+        if begin >= MAX_ATTEMPTS and len(pending):
+            raise _no_window_error(int(pending[0]), f"after {begin} attempts")
+    return Windows(state.start, state.extent, state.whole, state.found, state.best)
 
 
-def _hopeless(sample: int, when: str) -> RuntimeError:
+def _no_window_error(sample: int, when: str) -> RuntimeError:
     return RuntimeError(
         f"no window meets the constraints of sample {sample} {when}; pass total_num_attempts to use the best window"
     )
 
 
-def _columns(values: Array | None, samples: Array) -> Array | None:
+def _select_columns(values: Array | None, samples: Array) -> Array | None:
     return None if values is None else values[samples].T[:, :, None]
 
 
@@ -216,14 +227,14 @@ def _candidates(draws: Array, rules: Rules, sizes: Array | None, crops: Array | 
     axes = len(draws) // 2
     first, second = draws[1 : 1 + axes], draws[1 + axes :]
     if crops is not None and sizes is not None:
-        room = sizes - crops
-        start = np.floor(np.minimum(room, 0) + second * (np.abs(room) + 1)).astype(np.float32)
+        margin = sizes - crops
+        start = np.floor(np.minimum(margin, 0) + second * (np.abs(margin) + 1)).astype(np.float32)
         extent = np.zeros_like(start) + crops.astype(np.float32)
         scale = sizes.astype(np.float32)
-        return _Candidates(start / scale, (start + extent) / scale, start, extent, _ANY)
+        return _Candidates(start / scale, (start + extent) / scale, start, extent, _ALL_ALLOWED)
     extent, allowed = _shape_extents(first, rules, sizes)
-    room = 1 - extent
-    start = (np.minimum(room, 0) + second * np.abs(room)).astype(np.float32)
+    margin = 1 - extent
+    start = (np.minimum(margin, 0) + second * np.abs(margin)).astype(np.float32)
     extent = extent.astype(np.float32)
     return _Candidates(start, start + extent, start, extent, allowed)
 
@@ -238,10 +249,10 @@ def _shape_extents(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Arr
         largest = pixels[list(group)].max(0)
         for axis, part in group.items():
             pixels[axis] = largest * (part / max(group.values()))
-    allowed: Any = _ANY
+    allowed: Any = _ALL_ALLOWED
     with np.errstate(divide="ignore", invalid="ignore"):
-        for one, other, low, high in rules.ratios:
-            ratio = pixels[one] / pixels[other]
+        for axis_a, axis_b, low, high in rules.ratios:
+            ratio = pixels[axis_a] / pixels[axis_b]
             slack = _SLACK * low if low == high else 0.0
             allowed = allowed & (ratio >= low - slack) & (ratio <= high + slack)
     return pixels if sizes is None else pixels / sizes, allowed
@@ -251,10 +262,10 @@ def _shape_extents(draws: Array, rules: Rules, sizes: Array | None) -> tuple[Arr
 def _groups(ratios: Sequence[tuple[int, int, float, float]], axes: int) -> list[dict[int, float]]:
     """Return the groups of axes that fixed ratios link, with the relative extent of each axis in its group."""
     groups = [{axis: 1.0} for axis in range(axes)]
-    for one, other, low, high in ratios:
-        a, b = (next(group for group in groups if axis in group) for axis in (one, other))
+    for axis_a, axis_b, low, high in ratios:
+        a, b = (next(group for group in groups if axis in group) for axis in (axis_a, axis_b))
         if low == high and low > 0 and a is not b:
-            factor = a[one] / (low * b[other])
+            factor = a[axis_a] / (low * b[axis_b])
             a.update({axis: part * factor for axis, part in b.items()})
             groups = [group for group in groups if group is not b]
     return [group for group in groups if len(group) > 1]
@@ -273,27 +284,27 @@ class _Thresholds:
         self._table = rules.table[None]  # one row per sample, or one row for all samples
         self._counts = np.array([len(rules.table)])
         if rules.total is None and len(boxes.low) and not fixed:
-            self._drop(_reachable(boxes, rules))
+            self._drop_unreachable(_find_reachable(boxes, rules))
 
-    def _drop(self, live: Array) -> None:
-        if not live.all():
-            order = np.argsort(~live, axis=1, kind="stable")
+    def _drop_unreachable(self, reachable: Array) -> None:
+        if not reachable.all():
+            order = np.argsort(~reachable, axis=1, kind="stable")
             self._table = self._table[0][order]
-            self._counts = live.sum(1)
+            self._counts = reachable.sum(1)
         if not self._counts.all():
-            raise _hopeless(int(self._counts.argmin()), "for any random numbers")
+            raise _no_window_error(int(self._counts.argmin()), "for any random numbers")
 
     def draw(self, samples: Array, draws: Array) -> Array:
         """Return thresholds ``(samples, rounds)`` for random numbers of the same shape."""
         if len(self._table) == 1:
-            drawn: Array = self._table[0][(draws * self._counts).astype(np.int64)]
-            return drawn
-        places = (draws * self._counts[samples][:, None]).astype(np.int64)
-        drawn = self._table[samples[:, None], places]
-        return drawn
+            thresholds: Array = self._table[0][(draws * self._counts).astype(np.int64)]
+            return thresholds
+        choices = (draws * self._counts[samples][:, None]).astype(np.int64)
+        thresholds = self._table[samples[:, None], choices]
+        return thresholds
 
 
-def _reachable(boxes: Boxes, rules: Rules) -> Array:
+def _find_reachable(boxes: Boxes, rules: Rules) -> Array:
     """Return a mask ``(batch, thresholds)`` of the thresholds that a window can reach, estimated from the boxes' areas.
 
     The intersection over union of two boxes is at most the smaller area divided by the larger area.
@@ -305,14 +316,14 @@ def _reachable(boxes: Boxes, rules: Rules) -> Array:
         smallest, largest = (end ** len(boxes.padded[0]) for end in rules.scaling)
     is_whole = np.isnan(rules.table)
     least, greatest = area.min(0)[:, None], area.max(0)[:, None]
-    if not rules.every:
+    if not rules.all_boxes:
         least, greatest = greatest, least
     t = np.where(is_whole, np.float32(0), rules.table) * np.float32(1 - _SLACK)
-    live: Array = t * greatest <= largest
+    reachable: Array = t * greatest <= largest
     if not rules.overlap:
-        live &= (t * smallest <= least) & (t * t * greatest <= least)
-    live |= boxes.empty[:, None] | is_whole
-    return live
+        reachable &= (t * smallest <= least) & (t * t * greatest <= least)
+    reachable |= boxes.empty[:, None] | is_whole
+    return reachable
 
 
 class _SearchState:
@@ -322,14 +333,15 @@ class _SearchState:
         self.start = np.zeros((count, axes), np.float32)
         self.extent = np.zeros((count, axes), np.float32)
         self.whole = np.zeros(count, np.bool_)
-        self.settled = np.zeros(count, np.bool_)
+        self.found = np.zeros(count, np.bool_)
         self.best = np.full(count, -1.0, np.float32)
         self._thresholds = thresholds
-        self._last = np.zeros(count, np.float32)
-        self._over = np.zeros(count, np.bool_)
-        """`_last` is the threshold of each sample's last attempt, `_over` is True if the attempt's round has ended."""
+        self._last_thresholds = np.zeros(count, np.float32)
+        self._round_ended = np.zeros(count, np.bool_)
+        """`_last_thresholds` is the threshold of each sample's last attempt, `_round_ended` is True if the attempt's
+        round has ended."""
 
-    def settle(
+    def update(
         self,
         samples: Array,
         candidates: _Candidates,
@@ -352,86 +364,86 @@ class _SearchState:
         count = draws.shape[1]
         attempts = np.arange(count)
         starts = (attempts + begin) // rules.attempts * rules.attempts - begin
-        thresholds = self._follow(samples, draws, starts, rules)
-        whole = _first(np.isnan(thresholds))
+        thresholds = self._draw_thresholds(samples, draws, starts, rules)
+        whole = _first_true(np.isnan(thresholds))
         # A round that chooses the whole image ends the sample's search, so later attempts needn't be scored.
         tried = ((attempts < whole[:, None]) & candidates.allowed).ravel().nonzero()[0]
         owners = samples[tried // count]
         windows = candidates.ends(tried)
         score = _scores(windows, boxes, owners, rules)
-        good = (score >= thresholds.ravel()[tried]).nonzero()[0]
-        keeps = _keep_any(windows, boxes, owners, good, rules)
-        if rules.insist:
-            good, keeps = good[keeps], keeps[keeps]
-        enough = np.zeros(thresholds.shape, np.bool_)
-        enough.flat[tried[good]] = True
-        hits = enough
-        if not keeps.all():
-            hits = np.zeros_like(enough)
-            hits.flat[tried[good[keeps]]] = True
-        over: Array | None = None
+        passing = (score >= thresholds.ravel()[tried]).nonzero()[0]
+        keeps_box = _keeps_any_box(windows, boxes, owners, passing, rules)
+        if rules.continue_round:
+            passing, keeps_box = passing[keeps_box], keeps_box[keeps_box]
+        reached = np.zeros(thresholds.shape, np.bool_)
+        reached.flat[tried[passing]] = True
+        hits = reached
+        if not keeps_box.all():
+            hits = np.zeros_like(reached)
+            hits.flat[tried[passing[keeps_box]]] = True
+        ended: Array | None = None
         if rules.attempts > 1:
-            over = self._find_ended(samples, enough, starts)
-            hits = hits & ~over
-        first = np.minimum(_first(hits), whole)
+            ended = self._find_ended(samples, reached, starts)
+            hits = hits & ~ended
+        first = np.minimum(_first_true(hits), whole)
         has_hit: Array = first < count
-        self._take(samples, has_hit, first, candidates)
-        full = samples[has_hit & (first == whole)]
-        self.settled[samples] = has_hit
-        self.whole[full], self.start[full], self.extent[full] = True, 0, 1
+        self._store_hits(samples, has_hit, first, candidates)
+        whole_samples = samples[has_hit & (first == whole)]
+        self.found[samples] = has_hit
+        self.whole[whole_samples], self.start[whole_samples], self.extent[whole_samples] = True, 0, 1
         rest = (~has_hit).nonzero()[0]
         if rules.total is not None and len(rest):
             scores = np.full(thresholds.shape, -1, np.float32)
             scores.flat[tried] = score
-            if over is not None:
-                scores[over], enough = -1, enough & ~over
-            self._improve(samples[rest], scores[rest], enough[rest], rest, candidates)
+            if ended is not None:
+                scores[ended], reached = -1, reached & ~ended
+            self._improve_best(samples[rest], scores[rest], reached[rest], rest, candidates)
         return samples[rest]
 
-    def _follow(self, samples: Array, draws: Array, starts: Array, rules: Rules) -> Array:
+    def _draw_thresholds(self, samples: Array, draws: Array, starts: Array, rules: Rules) -> Array:
         """Return the thresholds ``(samples, attempts)``. `starts` maps an attempt to the first attempt of its round."""
         if rules.attempts == 1:
             return self._thresholds.draw(samples, draws)
         thresholds = self._thresholds.draw(samples, draws[:, np.maximum(starts, 0)])
         if starts[0] < 0:
-            thresholds = np.where(starts < 0, self._last[samples][:, None], thresholds)
-        self._last[samples] = thresholds[:, -1]
+            thresholds = np.where(starts < 0, self._last_thresholds[samples][:, None], thresholds)
+        self._last_thresholds[samples] = thresholds[:, -1]
         return thresholds
 
-    def _find_ended(self, samples: Array, enough: Array, starts: Array) -> Array:
+    def _find_ended(self, samples: Array, reached: Array, starts: Array) -> Array:
         """Return a mask of the attempts to skip because an earlier attempt ended their round."""
-        before = enough.cumsum(1) - enough
-        over: Array = before > before[:, np.maximum(starts, 0)]
+        earlier = reached.cumsum(1) - reached
+        ended: Array = earlier > earlier[:, np.maximum(starts, 0)]
         if starts[0] < 0:
-            over |= (starts < 0) & self._over[samples][:, None]
-        self._over[samples] = over[:, -1] | enough[:, -1]
-        return over
+            ended |= (starts < 0) & self._round_ended[samples][:, None]
+        self._round_ended[samples] = ended[:, -1] | reached[:, -1]
+        return ended
 
-    def _take(self, samples: Array, chosen: Array, places: Array, candidates: _Candidates) -> None:
-        rows = chosen.nonzero()[0]
-        self._note(samples[rows], rows, places[rows], candidates)
+    def _store_hits(self, samples: Array, has_hit: Array, attempts: Array, candidates: _Candidates) -> None:
+        rows = has_hit.nonzero()[0]
+        self._store(samples[rows], rows, attempts[rows], candidates)
 
-    def _note(self, samples: Array, rows: Array, places: Array, candidates: _Candidates) -> None:
-        self.start[samples] = candidates.start[:, rows, places].T
-        self.extent[samples] = candidates.extent[:, rows, places].T
+    def _store(self, samples: Array, rows: Array, attempts: Array, candidates: _Candidates) -> None:
+        self.start[samples] = candidates.start[:, rows, attempts].T
+        self.extent[samples] = candidates.extent[:, rows, attempts].T
 
-    def _improve(self, samples: Array, score: Array, enough: Array, rows: Array, candidates: _Candidates) -> None:
+    def _improve_best(self, samples: Array, score: Array, reached: Array, rows: Array, candidates: _Candidates) -> None:
         """Store the best windows; a window that reaches its threshold replaces all earlier windows."""
-        tried = np.arange(score.shape[1])
-        last = np.where(enough, tried, -1).max(1)
-        score = np.where(tried >= last[:, None], score, -1)
+        attempts = np.arange(score.shape[1])
+        last = np.where(reached, attempts, -1).max(1)
+        score = np.where(attempts >= last[:, None], score, -1)
         best, greatest = score.argmax(1), score.max(1)
         better = (last >= 0) | (greatest > self.best[samples])
         self.best[samples[better]] = greatest[better]
-        self._note(samples[better], rows[better], best[better], candidates)
+        self._store(samples[better], rows[better], best[better], candidates)
 
 
-def _first(values: Array) -> Array:
+def _first_true(values: Array) -> Array:
     """Return the index of the first true value of each row, or the row's length if no value is true."""
-    places: Array = values.argmax(1)
-    if not places.all():  # index 0 means the first value or no value
-        places[(places == 0) & ~values[:, 0]] = values.shape[1]
-    return places
+    indices: Array = values.argmax(1)
+    if not indices.all():  # index 0 means the first value or no value
+        indices[(indices == 0) & ~values[:, 0]] = values.shape[1]
+    return indices
 
 
 # ---------------------------------------------------------------- windows and boxes
@@ -443,40 +455,40 @@ Ends = tuple[Array, Array]
 def _scores(windows: Ends, boxes: Boxes, owners: Array, rules: Rules) -> Array:
     """Return the scores ``(n,)`` of windows ``(d, n)``. `owners` has the index of each window's sample.
 
-    A score is the window's smallest overlap with a box if `rules.every` is True, else its largest overlap.
+    A score is the window's smallest overlap with a box if `rules.all_boxes` is True, else its largest overlap.
     """
     score: Array = np.ones(len(owners), np.float32)
     if boxes.padded is not None and not rules.trivial:
-        score = _score(boxes.of(owners), _beside(windows), rules)
+        score = _score(boxes.select(owners), _add_box_axis(windows), rules)
         if boxes.empty.any():
             score[boxes.empty[owners]] = 1
     return score
 
 
-def _keep_any(windows: Ends, boxes: Boxes, owners: Array, good: Array, rules: Rules) -> Array:
-    """Return which of the windows at the indices `good` keep a box, or belong to a sample without boxes."""
+def _keeps_any_box(windows: Ends, boxes: Boxes, owners: Array, passing: Array, rules: Rules) -> Array:
+    """Return which of the windows at the indices `passing` keep a box, or belong to a sample without boxes."""
     if boxes.padded is None:
-        return np.ones(len(good), np.bool_)
-    owners = owners[good]
-    low, high = (each[:, good] for each in windows)
-    keeps: Array = np.any(_keep_boxes(boxes.of(owners), _beside((low, high)), rules.prune), 0)
-    keeps |= boxes.empty[owners]
-    return keeps
+        return np.ones(len(passing), np.bool_)
+    owners = owners[passing]
+    low, high = (each[:, passing] for each in windows)
+    keeps_box: Array = np.any(_keep_boxes(boxes.select(owners), _add_box_axis((low, high)), rules.prune), 0)
+    keeps_box |= boxes.empty[owners]
+    return keeps_box
 
 
-def _beside(windows: Ends) -> Ends:
+def _add_box_axis(windows: Ends) -> Ends:
     """Add an axis to windows ``(d, n)``, so that they broadcast with boxes ``(d, boxes, n)``."""
     return windows[0][:, None], windows[1][:, None]
 
 
 def _score(box: Ends, window: Ends, rules: Rules) -> Array:
-    seen, area = _visible_area(box, window)
+    visible, area = _visible_area(box, window)
     with np.errstate(divide="ignore", invalid="ignore"):
         if rules.overlap:
-            shares = np.fmax(seen / area, np.float32(-1))  # -1 for boxes without area
+            shares = np.fmax(visible / area, np.float32(-1))  # -1 for boxes without area
         else:
-            shares = seen / (area + _area(*window) - seen)
-    score: Array = shares.min(0) if rules.every else shares.max(0)
+            shares = visible / (area + _area(*window) - visible)
+    score: Array = shares.min(0) if rules.all_boxes else shares.max(0)
     return score
 
 
@@ -499,10 +511,10 @@ def _visible_area(box: Ends, window: Ends) -> Ends:
 
 def _keep_boxes(box: tuple[Array, Array], window: tuple[Array, Array], prune: float | None) -> Array:
     if prune is not None:
-        seen, area = _visible_area(box, window)
+        visible, area = _visible_area(box, window)
         with np.errstate(divide="ignore", invalid="ignore"):
-            kept: Array = (seen > 0) & (seen / area >= np.float32(prune))
-            return kept
+            mask: Array = (visible > 0) & (visible / area >= np.float32(prune))
+            return mask
     center = np.float32(0.5) * (box[0] + box[1])
     inside: Array = np.all((center >= window[0]) & (center < window[1]), 0)
     return inside
@@ -521,12 +533,12 @@ def keep_boxes(boxes: Boxes, low: Array, high: Array, prune: float | None) -> Ar
     return _keep_boxes((boxes.low.T, boxes.high.T), window, prune)
 
 
-def move_boxes(boxes: Boxes, places: Array, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
+def move_boxes(boxes: Boxes, indices: Array, low: Array, high: Array, whole: Array) -> tuple[Array, Array]:
     """Clip boxes to their windows, and convert them to fractions of the windows.
 
     Args:
         boxes: Boxes of the batch.
-        places: Indices of the boxes to convert.
+        indices: Indices of the boxes to convert.
         low: Starts of the windows ``(batch, d)``, as fractions of the images.
         high: Ends of the windows ``(batch, d)``.
         whole: ``(batch,)``: True if the window is the whole image. The sample's boxes are then returned unchanged.
@@ -534,10 +546,10 @@ def move_boxes(boxes: Boxes, places: Array, low: Array, high: Array, whole: Arra
     Returns:
         Starts and ends of the boxes, ``(n, d)`` each.
     """
-    owner = boxes.owner[places]
+    owner = boxes.owner[indices]
     start, extent = low[owner], (high - low)[owner]
     corners = np.empty((2, *start.shape), start.dtype)
-    corners[0], corners[1] = boxes.low[places], boxes.high[places]
+    corners[0], corners[1] = boxes.low[indices], boxes.high[indices]
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = corners - start
         inside /= extent

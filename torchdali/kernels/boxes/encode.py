@@ -8,11 +8,11 @@ from torch import Tensor
 
 from torchdali.kernels.memory import Array
 
-__all__ = ["Anchors", "center_size", "matches"]
+__all__ = ["Anchors", "center_size", "match_boxes"]
 
 
 class Anchors:
-    """The anchors of a detector, with precomputed values for `matches`.
+    """The anchors of a detector, with precomputed values for `match_boxes`.
 
     Args:
         corners: Anchors ``(M, 4)``: left, top, right and bottom.
@@ -21,17 +21,17 @@ class Anchors:
     def __init__(self, corners: Tensor) -> None:
         self.corners = corners
         # The anchors are reversed, because max and argmax return the first of equal values, and DALI uses the last.
-        turned = corners.flip(0).t()
-        self.low, self.high = (side.unsqueeze(1).contiguous() for side in (turned[:2], turned[2:]))
+        flipped = corners.flip(0).t()
+        self.low, self.high = (side.unsqueeze(1).contiguous() for side in (flipped[:2], flipped[2:]))
         """Lower and upper corners of the reversed anchors, ``(2, 1, M)`` each."""
-        self.areas = (turned[2] - turned[0]) * (turned[3] - turned[1])
-        self.solid = bool((self.areas > 0).all() and self.areas.isfinite().all())
+        self.areas = (flipped[2] - flipped[0]) * (flipped[3] - flipped[1])
+        self.has_valid_areas = bool((self.areas > 0).all() and self.areas.isfinite().all())
 
     def __len__(self) -> int:
         return len(self.corners)
 
 
-def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Array]:
+def match_boxes(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Array]:
     """Match anchors with boxes (Liu et al., "SSD: Single Shot MultiBox Detector", 2016).
 
     For each anchor, the box with the largest intersection over union is found. If this ratio is above a threshold, the
@@ -46,14 +46,14 @@ def matches(boxes: Tensor, anchors: Anchors, criteria: float) -> tuple[Array, Ar
         Indices of the matched anchors, ``(K,)``, and indices of their boxes, ``(K,)``.
     """
     if boxes.device.type == "cpu":
-        union = _overlap(boxes.detach().numpy(), anchors)
+        iou = _overlap(boxes.detach().numpy(), anchors)
     else:
-        union = _overlap_on_device(boxes.detach(), anchors).cpu().numpy()
-    best = union.argmax(1)
-    has_box = union.max(0) > np.float32(criteria)
+        iou = _overlap_on_device(boxes.detach(), anchors).cpu().numpy()
+    best = iou.argmax(1)
+    has_box = iou.max(0) > np.float32(criteria)
     has_box[best] = True
     indices = np.flatnonzero(has_box)
-    box = len(union) - 1 - union.take(indices, 1)[::-1].argmax(0)
+    box = len(iou) - 1 - iou.take(indices, 1)[::-1].argmax(0)
     box[np.searchsorted(indices, best)] = np.arange(len(best))  # NumPy keeps the last value of a repeated index
     return len(anchors) - 1 - indices, box
 
@@ -64,14 +64,14 @@ def _overlap(boxes: Array, anchors: Anchors) -> Array:
     area = (corners[2] - corners[0]) * (corners[3] - corners[1])
     # PyTorch is faster for large arrays. NumPy is used for small arrays, because NumPy keeps the GIL.
     memory = torch.empty((4, len(boxes), len(anchors)), dtype=torch.float32)
-    other, sides = memory.numpy(), memory[2:]
+    planes, sides = memory.numpy(), memory[2:]
     torch.maximum(torch.from_numpy(corners[:2]), anchors.low, out=memory[:2])
     torch.minimum(torch.from_numpy(corners[2:]), anchors.high, out=sides).sub_(memory[:2])
     sides.clamp_(min=0)
-    inside: Array = np.multiply(other[2], other[3], out=other[2])
-    union = np.add(area, anchors.areas.numpy(), out=other[0])
+    inside: Array = np.multiply(planes[2], planes[3], out=planes[2])
+    union = np.add(area, anchors.areas.numpy(), out=planes[0])
     union -= inside
-    if anchors.solid and (area >= 0).all():
+    if anchors.has_valid_areas and (area >= 0).all():
         inside /= union
     else:
         with np.errstate(invalid="ignore"):

@@ -77,7 +77,7 @@ def _by_torch(frame: Tensor, first: tuple[int, int], algorithm: str, out: Tensor
     if algorithm == "gray":
         _gray(x, first, inner)
     else:
-        _place(_means(x, algorithm == "edgeaware"), first, inner)
+        _write_colors(_means(x, algorithm == "edgeaware"), first, inner)
     for sides in (out, out.transpose(0, 1)):
         sides[0], sides[-1] = sides[1], sides[-2]
 
@@ -112,7 +112,7 @@ class _Neighbours:
         return self.down if column else self.diagonal
 
 
-def _place(neighbours: _Neighbours, first: tuple[int, int], out: Tensor) -> None:
+def _write_colors(neighbours: _Neighbours, first: tuple[int, int], out: Tensor) -> None:
     """Write the three colors of all pixels, for one of the four positions in a cell after the other."""
     for y, x in itertools.product((0, 1), (0, 1)):
         row, column = y == first[0], x == first[1]
@@ -134,8 +134,8 @@ def _means(x: Tensor, edge_aware: bool) -> _Neighbours:
     across, down = (sums.across + 1) >> 1, (sums.down + 1) >> 1
     cross = (sums.cross + 2) >> 2
     if edge_aware:
-        beside, above = x[1:-1, :-2] - x[1:-1, 2:], x[:-2, 1:-1] - x[2:, 1:-1]
-        cross = torch.where(beside.abs_() > above.abs_(), down, across)
+        horizontal, vertical = x[1:-1, :-2] - x[1:-1, 2:], x[:-2, 1:-1] - x[2:, 1:-1]
+        cross = torch.where(horizontal.abs_() > vertical.abs_(), down, across)
     return _Neighbours(sums.centre, across, down, (sums.diagonal + 2) >> 2, cross)
 
 
@@ -144,7 +144,7 @@ def _gray(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
     sums = _sums_around(x.to(torch.int64))
     quadruple = _Neighbours(sums.centre * 4, sums.across * 2, sums.down * 2, sums.diagonal, sums.cross)
     colors = x.new_empty((*out.shape[:2], 3), dtype=torch.int64)
-    _place(quadruple, first, colors)
+    _write_colors(quadruple, first, colors)
     a, b, c = (color * weight for color, weight in zip(colors.unbind(-1), _GRAY, strict=True))
     out[..., 0] = (a + b + c + (1 << 15)) >> 16
 
@@ -177,7 +177,7 @@ def _from_gradients(x: Tensor, first: tuple[int, int], out: Tensor) -> None:
     one, other = ((centre + _share(part - own, count)).clamp_(0, 255) for part in (one, other))
     # At a corner (first or third color), `one` is green and `other` the color of the opposite corner; at green, `one`
     # is the color of the pixels to the left and right, and `other` the color of the pixels above and below.
-    _place(_Neighbours(centre, one, other, other, one), first, out)
+    _write_colors(_Neighbours(centre, one, other, other, one), first, out)
 
 
 def _share(difference: Tensor, count: Tensor) -> Tensor:
@@ -194,8 +194,8 @@ def _slope(near: Near, dy: int, dx: int, corner: Tensor) -> Tensor:
     if dy and dx:
         ends = _along(near, 0, 0, dy, dx), _along(near, dy, dx, dy, dx)
         sides = _across(near, 0, 0, dy, dx) + _across(near, dy, dx, dy, dx)
-        beside = _along(near, dy, 0, dy, dx) + _along(near, 0, dx, dy, dx)
-        return ends[0] + ends[1] + torch.where(corner, sides, beside)
+        neighbours = _along(near, dy, 0, dy, dx) + _along(near, 0, dx, dy, dx)
+        return ends[0] + ends[1] + torch.where(corner, sides, neighbours)
     return sum(
         (
             _difference(near, (y - dy + k * dx, x - dx + k * dy), (y + dy + k * dx, x + dx + k * dy)) * (1 if k else 2)

@@ -40,11 +40,11 @@ def equalize(image: Tensor, out: Tensor) -> None:
     """
     if (cv2 := opencv_for(image)) is not None:
         for x, target in zip(_frames(image), _frames(out), strict=True):
-            _by_planes(cv2, x.numpy(), target.numpy(), cv2.equalizeHist)
+            _apply_by_plane(cv2, x.numpy(), target.numpy(), cv2.equalizeHist)
         return
     planes = torch.stack(image.unbind(-1))
-    places = _places(planes.flatten(0, -3).flatten(1))
-    equalized = _look_up(_equalizing_tables(_counts(places)), places)
+    bins = _bin_indices(planes.flatten(0, -3).flatten(1))
+    equalized = _look_up(_equalizing_tables(_counts(bins)), bins)
     _interleave(equalized.view(planes.shape), out)
 
 
@@ -58,7 +58,7 @@ def _interleave(planes: Tensor, out: Tensor) -> None:
         out[..., i] = plane
 
 
-def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Bytes], Any]) -> None:
+def _apply_by_plane(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Bytes], Any]) -> None:
     """Apply a method of OpenCV, called as ``method(plane, result)``, to each channel of an image."""
     channels = x.shape[-1]
     if channels > 1 and x.flags.c_contiguous and out.flags.c_contiguous:
@@ -76,23 +76,23 @@ def _by_planes(cv2: Any, x: _Bytes, out: _Bytes, method: Callable[[_Bytes, _Byte
             plane[:] = method(np.ascontiguousarray(x[..., i]), np.empty(plane.shape, np.uint8))
 
 
-def _places(rows: Tensor) -> Tensor:
+def _bin_indices(rows: Tensor) -> Tensor:
     """Return ``256 * row + value`` for each value of a uint8 matrix."""
     shift = torch.arange(0, _BINS * len(rows), _BINS, dtype=torch.int32, device=rows.device)
     return rows.to(torch.int32) + shift[:, None]
 
 
-def _counts(places: Tensor) -> Tensor:
-    """Return the histograms ``(rows, 256)`` of rows, from the result of `_places`."""
-    if places.is_cpu:
-        return torch.bincount(places.flatten(), minlength=_BINS * len(places)).view(-1, _BINS)
-    counts = places.new_zeros(_BINS * len(places), dtype=torch.int64)  # `bincount` would wait for the device
-    each = counts.new_ones(()).expand(places.numel())
-    return counts.scatter_add_(0, places.flatten().to(torch.int64), each).view(-1, _BINS)
+def _counts(bins: Tensor) -> Tensor:
+    """Return the histograms ``(rows, 256)`` of rows, from the result of `_bin_indices`."""
+    if bins.is_cpu:
+        return torch.bincount(bins.flatten(), minlength=_BINS * len(bins)).view(-1, _BINS)
+    counts = bins.new_zeros(_BINS * len(bins), dtype=torch.int64)  # `bincount` would wait for the device
+    ones = counts.new_ones(()).expand(bins.numel())
+    return counts.scatter_add_(0, bins.flatten().to(torch.int64), ones).view(-1, _BINS)
 
 
-def _look_up(tables: Tensor, places: Tensor) -> Tensor:
-    return tables.flatten().index_select(0, places.flatten())
+def _look_up(tables: Tensor, bins: Tensor) -> Tensor:
+    return tables.flatten().index_select(0, bins.flatten())
 
 
 def _equalizing_tables(counts: Tensor) -> Tensor:
@@ -103,8 +103,8 @@ def _equalizing_tables(counts: Tensor) -> Tensor:
     rest = (pixels - first).to(torch.float32)
     scale = torch.full_like(rest, 255.0) / rest  # number / tensor would round twice
     spread = ((total - first).to(torch.float32) * scale).round_().clamp_(min=0.0)
-    same = torch.arange(_BINS, dtype=torch.float32, device=counts.device)
-    return torch.where(first == pixels, same, spread).to(torch.uint8)
+    identity = torch.arange(_BINS, dtype=torch.float32, device=counts.device)
+    return torch.where(first == pixels, identity, spread).to(torch.uint8)
 
 
 # ---------------------------------------------------------------- by tiles
@@ -140,17 +140,17 @@ def equalize_tiles(image: Tensor, out: Tensor, tiles_y: int, tiles_x: int, clip_
 
 def _count_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> tuple[Tensor, tuple[int, int]]:
     """Return the histograms ``(planes * tiles, 256)`` of all tiles, and the height and width of a tile."""
-    wide = _whole_tiles(planes, tiles_y, tiles_x)
-    height, width = wide.shape[1] // tiles_y, wide.shape[2] // tiles_x
-    rows = wide.view(len(planes), tiles_y, height, tiles_x, width).transpose(2, 3)
-    return _counts(_places(rows.reshape(-1, height * width))), (height, width)
+    padded = _pad_to_tiles(planes, tiles_y, tiles_x)
+    height, width = padded.shape[1] // tiles_y, padded.shape[2] // tiles_x
+    rows = padded.view(len(planes), tiles_y, height, tiles_x, width).transpose(2, 3)
+    return _counts(_bin_indices(rows.reshape(-1, height * width))), (height, width)
 
 
 def _tiles_by_opencv(cv2: Any, x: _Bytes, out: _Bytes, tiles_y: int, tiles_x: int, limit: float) -> None:
-    _by_planes(cv2, x, out, cv2.createCLAHE(limit, (tiles_x, tiles_y)).apply)
+    _apply_by_plane(cv2, x, out, cv2.createCLAHE(limit, (tiles_x, tiles_y)).apply)
 
 
-def _whole_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> Tensor:
+def _pad_to_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> Tensor:
     """Extend planes by reflection to a whole number of tiles.
 
     As in OpenCV, if only one axis isn't divisible by its number of tiles, both axes are extended by at least one pixel.
@@ -164,21 +164,21 @@ def _whole_tiles(planes: Tensor, tiles_y: int, tiles_x: int) -> Tensor:
 
 
 @device_cache(maxsize=64)
-def _reflect(length: int, more: int, device: torch.device) -> Tensor:
-    places = [source_index(i, length, "reflect_101") for i in range(length + more)]
-    return torch.tensor(places, device=device)
+def _reflect(length: int, extra: int, device: torch.device) -> Tensor:
+    indices = [source_index(i, length, "reflect_101") for i in range(length + extra)]
+    return torch.tensor(indices, device=device)
 
 
 def _limited_tables(counts: Tensor, pixels: int, clip_limit: float) -> Tensor:
     """Return the lookup tables ``(tiles, 256)`` of the tiles. `counts` has the tiles' histograms."""
     limit = max(int(clip_limit * pixels / _BINS), 1) if clip_limit > 0 else pixels
-    cut = (counts - limit).clamp_(min=0).sum(-1, keepdim=True)
-    counts = counts.clamp(max=limit) + cut // _BINS + _dealt(cut % _BINS)
+    clipped = (counts - limit).clamp_(min=0).sum(-1, keepdim=True)
+    counts = counts.clamp(max=limit) + clipped // _BINS + _distribute(clipped % _BINS)
     shares: Tensor = counts.cumsum(-1).to(torch.float32) * (255.0 / pixels)
     return shares.round_().clamp_(max=255.0)
 
 
-def _dealt(rest: Tensor) -> Tensor:
+def _distribute(rest: Tensor) -> Tensor:
     """Distribute fewer than 256 pixels, one each, to bins at equal distances, starting with the first bin."""
     step = (_BINS // rest.clamp(min=1)).clamp_(min=1)
     bins = torch.arange(_BINS, device=rest.device)
@@ -208,7 +208,7 @@ def _blend(planes: Tensor, tables: Tensor, tiles: tuple[int, int], size: Sequenc
 def _neighbours(length: int, tiles: int, extent: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Return the two nearest tiles of each position on an axis, and the weight of the second tile."""
     inverse = torch.ones((), dtype=torch.float32, device=device) / extent
-    place = torch.arange(length, dtype=torch.float32, device=device) * inverse - 0.5
-    before = place.floor()
-    near = before.to(torch.int64)
-    return near.clamp(min=0), (near + 1).clamp(max=tiles - 1), place - before
+    position = torch.arange(length, dtype=torch.float32, device=device) * inverse - 0.5
+    lower = position.floor()
+    near = lower.to(torch.int64)
+    return near.clamp(min=0), (near + 1).clamp(max=tiles - 1), position - lower

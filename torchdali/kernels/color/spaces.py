@@ -10,7 +10,7 @@ from torch import Tensor
 from torchdali.kernels.color.affine import Matrix
 from torchdali.kernels.device_cache import device_cache
 from torchdali.kernels.folding import fold
-from torchdali.kernels.memory import place
+from torchdali.kernels.memory import prepare_out
 from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["gray", "space_matrix", "swap_red_and_blue"]
@@ -18,9 +18,9 @@ __all__ = ["gray", "space_matrix", "swap_red_and_blue"]
 
 def swap_red_and_blue(x: Tensor, out: Tensor | None = None) -> Tensor:
     """Exchange the first and last channel of uint8 pixels ``(..., 3)``. The result is written to `out` if it fits."""
-    result = place(out, x.shape, x.dtype, x.device)
+    result = prepare_out(out, x.shape, x.dtype, x.device)
     if (cv2 := opencv_for(x)) is None:
-        return torch.index_select(x, -1, _backwards(x.device), out=result)
+        return torch.index_select(x, -1, _reversed_channels(x.device), out=result)
     row = x.contiguous().view(1, -1, 3).numpy()
     cv2.cvtColor(row, cv2.COLOR_RGB2BGR, result.view(1, -1, 3).numpy())
     return result
@@ -28,7 +28,7 @@ def swap_red_and_blue(x: Tensor, out: Tensor | None = None) -> Tensor:
 
 @device_cache(maxsize=16)
 @fold
-def _backwards(device: torch.device) -> Tensor:
+def _reversed_channels(device: torch.device) -> Tensor:
     return torch.tensor([2, 1, 0], device=device)
 
 
@@ -43,7 +43,7 @@ def gray(x: Tensor, blue_first: bool, out: Tensor | None = None) -> Tensor:
         blue_first: True for BGR, False for RGB.
         out: Tensor to which the result is written if it fits.
     """
-    result = place(out, (*x.shape[:-1], 1), x.dtype, x.device)
+    result = prepare_out(out, (*x.shape[:-1], 1), x.dtype, x.device)
     if (cv2 := opencv_for(x)) is not None:
         code = cv2.COLOR_BGR2GRAY if blue_first else cv2.COLOR_RGB2GRAY
         cv2.cvtColor(x.contiguous().view(1, -1, 3).numpy(), code, result.view(1, -1).numpy())
@@ -84,8 +84,8 @@ def space_matrix(source: str, target: str) -> tuple[Matrix, tuple[float, ...]]:
     first, shift = _to_rgb(source)
     second, offset = _from_rgb(target)
     total = second @ first
-    moved = second @ shift + offset
-    return tuple(map(tuple, total.tolist())), tuple(moved.tolist())
+    total_offset = second @ shift + offset
+    return tuple(map(tuple, total.tolist())), tuple(total_offset.tolist())
 
 
 def _from_rgb(target: str) -> tuple[Tensor, Tensor]:

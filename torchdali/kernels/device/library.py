@@ -36,12 +36,12 @@ def define(name: str) -> Callable[[F], F]:
         with torch.cuda.device(arguments[0].device):  # Triton launches on the current device
             return getattr(triton_kernels, name)(*arguments)
 
-    def declare(body: F) -> F:
-        parameters = inspect.signature(body).parameters.values()
+    def declare(implementation: F) -> F:
+        parameters = inspect.signature(implementation).parameters.values()
         schema = ", ".join(f"{_TYPES[p.annotation]} {p.name}" for p in parameters)
         _LIBRARY.define(f"{name}_batch({schema}) -> Tensor")
-        _LIBRARY.impl(f"{name}_batch", body, "CPU")
+        _LIBRARY.impl(f"{name}_batch", implementation, "CPU")
         _LIBRARY.impl(f"{name}_batch", launch, "CUDA")
-        return body
+        return implementation
 
     return declare

@@ -12,7 +12,7 @@ from torchdali.kernels.device.library import define
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.device_cache import device_cache
 
-__all__ = ["COLUMNS", "normalize_batch", "numbers_of"]
+__all__ = ["COLUMNS", "normalize_batch", "scaling_tensor"]
 
 COLUMNS = ("offset", "width", "y", "x")
 """Columns of the kernel's table, which has one row per image. The columns are the image's offset in elements, the
@@ -36,7 +36,7 @@ def normalize_batch(
         channel_first: True for the output ``(N, C, H, W)``, False for ``(N, H, W, C)``.
         dtype: Dtype of the output: float32 or float16.
     """
-    numbers = numbers_of(scaling, channels, flat.device)
+    numbers = scaling_tensor(scaling, channels, flat.device)
     result: Tensor = torch.ops.torchdali.normalize_batch(
         flat,
         samples,
@@ -52,7 +52,7 @@ def normalize_batch(
 
 
 @device_cache(maxsize=64)
-def numbers_of(scaling: Any, channels: int, device: torch.device) -> Tensor:
+def scaling_tensor(scaling: Any, channels: int, device: torch.device) -> Tensor:
     """Return the centre, factor and offset of each channel as a tensor ``(3, channels)`` on a device."""
     parameters = ((0.0,), (1.0,), (0.0,)) if scaling is None else (scaling.centre, scaling.factor, scaling.offset)
     rows = [np.broadcast_to(np.array(values, np.float32), (channels,)) for values in parameters]
@@ -69,10 +69,10 @@ def normalize_in_torch(
     result = torch.empty((len(samples), height, width, channels), dtype=dtype)
     centre, factor, offset = numbers
     mirrored = [mirror] * len(samples) if flags is None else flags.tolist()
-    for place, (start, pitch, y, x), flag in zip(result, samples.tolist(), mirrored, strict=True):
+    for target, (start, pitch, y, x), flag in zip(result, samples.tolist(), mirrored, strict=True):
         rows = flat[start + y * pitch * channels :][: ((height - 1) * pitch + x + width) * channels]
         strides = (pitch * channels, channels, 1)
         window = rows.as_strided((height, width, channels), strides, rows.storage_offset() + x * channels)
         window = window.flip(1) if flag else window
-        place.copy_(torch.addcmul(offset, window.float() - centre, factor))
+        target.copy_(torch.addcmul(offset, window.float() - centre, factor))
     return result.permute(0, 3, 1, 2).contiguous() if channel_first else result

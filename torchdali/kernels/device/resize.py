@@ -30,7 +30,7 @@ from torchdali.kernels.resample.weights import (
     stretch_taps,
 )
 
-__all__ = ["COLUMNS", "FIELDS", "Regions", "ResizeTable", "lookup_table", "resize_batch", "table_of"]
+__all__ = ["COLUMNS", "FIELDS", "Regions", "ResizeTable", "lookup_table", "resize_batch", "build_table"]
 
 FIELDS = (
     "offset",
@@ -38,21 +38,21 @@ FIELDS = (
     "width",
     "first",
     "rows",
-    "place",
+    "intermediate",
     "result",
     "out_height",
     "out_width",
 )
-AXIS = ("origin", "step", "density", "taps", "start", "filter")
-COLUMNS = (*FIELDS, *[f"{name}_y" for name in AXIS], *[f"{name}_x" for name in AXIS])
+AXIS_FIELDS = ("origin", "step", "density", "taps", "start", "filter")
+COLUMNS = (*FIELDS, *[f"{name}_y" for name in AXIS_FIELDS], *[f"{name}_x" for name in AXIS_FIELDS])
 """Columns of the table that the kernels read, which has one row per image.
 
 ``offset``, ``height`` and ``width`` describe the input image. ``first`` is the first row that the kernels read, and
-``rows`` is the number of rows that they read. ``place`` is the offset of the first pass's result, and ``result`` is the
-offset of the output. All offsets are in elements. The columns named in `AXIS` determine the positions and weights of
-each axis."""
-_OF_X = len(FIELDS) + len(AXIS)  # the first column for the x axis
-_LOOKED_UP = 1 << 12  # in pixels; for shorter sides, `_squares` caches the columns of the table
+``rows`` is the number of rows that they read. ``intermediate`` is the offset of the first pass's result, and
+``result`` is the offset of the output. All offsets are in elements. The columns named in `AXIS_FIELDS` determine the
+positions and weights of each axis."""
+_FIRST_X_COLUMN = len(FIELDS) + len(AXIS_FIELDS)  # the first column for the x axis
+_MAX_CACHED_SIDE = 1 << 12  # in pixels; for shorter sides, `_squares` caches the columns of the table
 
 _NAMES = tuple(RADIUS)
 BELOW_HALF = 0.49999997  # added to float results before they are truncated to uint8
@@ -101,7 +101,7 @@ def resize_batch(
         The concatenated elements of all outputs ``(H, W, C)``. None if the output pixels of one axis would together
         read more than `MAX_TAPS` input pixels.
     """
-    rows = table_of(offsets, sides, channels, regions)
+    rows = build_table(offsets, sides, channels, regions)
     if rows is None:
         return None
     height, width = regions.size
@@ -109,8 +109,8 @@ def resize_batch(
     ends = results.cumsum()
     rows.table[:, 6] = ends - results
     out: Tensor = torch.ops.torchdali.resize_batch(
-        flat, upload(rows.table, flat.device), lookup_table(flat.device), rows.lines, rows.longest, int(ends[-1]),
-        int(results.max()), channels, dtype == torch.float32,
+        flat, upload(rows.table, flat.device), lookup_table(flat.device), rows.intermediate_size,
+        rows.largest_intermediate, int(ends[-1]), int(results.max()), channels, dtype == torch.float32,
     )  # fmt: skip
     return out
 
@@ -120,80 +120,85 @@ class ResizeTable(NamedTuple):
 
     Attributes:
         table: ``(N, len(COLUMNS))`` int64. The column ``result`` is 0, and the caller must set it.
-        lines: Number of elements that the first pass computes for all images.
-        longest: Maximum number of elements that the first pass computes for one image.
+        intermediate_size: Number of elements that the first pass computes for all images.
+        largest_intermediate: Maximum number of elements that the first pass computes for one image.
     """
 
     table: Array
-    lines: int
-    longest: int
+    intermediate_size: int
+    largest_intermediate: int
 
 
-def table_of(offsets: Array, sides: Array, channels: int, regions: Regions) -> ResizeTable | None:
+def build_table(offsets: Array, sides: Array, channels: int, regions: Regions) -> ResizeTable | None:
     """Build the table of a resize; None if `resize_batch` must return None."""
     table = _table(sides, regions)
     if table is None:
         return None
-    lines = table[:, 5] * channels
-    table[:, 0], table[:, 5], table[:, 6] = offsets, lines.cumsum() - lines, 0
-    each = lines.tolist()
+    sizes = table[:, 5] * channels
+    table[:, 0], table[:, 5], table[:, 6] = offsets, sizes.cumsum() - sizes, 0
+    each = sizes.tolist()
     return ResizeTable(table, sum(each), max(each))
 
 
 def _table(sides: Array, regions: Regions) -> Array | None:
     """Return a table in which the columns ``offset`` and ``result`` aren't set.
 
-    The column ``place`` contains the number of pixels that the first pass computes for the image, not an offset.
+    The column ``intermediate`` contains the number of pixels that the first pass computes for the image, not an offset.
     """
     if regions.low is None and regions.size.shape[1] == 1:
-        known = _squares(tuple(regions.size[:, 0].tolist()), regions.filters, regions.antialias)
+        cached = _squares(tuple(regions.size[:, 0].tolist()), regions.filters, regions.antialias)
         try:
-            table: Array = known[sides[0]]
-            table[:, 2], table[:, _OF_X:] = sides[1], known[:, _OF_X:][sides[1]]
+            table: Array = cached[sides[0]]
+            table[:, 2], table[:, _FIRST_X_COLUMN:] = sides[1], cached[:, _FIRST_X_COLUMN:][sides[1]]
             return table
-        except IndexError:  # a side of an image isn't shorter than `_LOOKED_UP`
+        except IndexError:  # a side of an image isn't shorter than `_MAX_CACHED_SIDE`
             pass
     table = np.empty((sides.shape[1], len(COLUMNS)), np.int64)
     columns = table.T
-    read = _axes(sides, regions, columns[len(FIELDS) :].reshape(2, len(AXIS), -1))
-    if read is None:
+    rows_read = _fill_axes(sides, regions, columns[len(FIELDS) :].reshape(2, len(AXIS_FIELDS), -1))
+    if rows_read is None:
         return None
-    columns[1:3], columns[3:5], columns[5], columns[7:9] = sides, read, read[1] * regions.size[1], regions.size
+    columns[1:3], columns[3:5], columns[5], columns[7:9] = (
+        sides,
+        rows_read,
+        rows_read[1] * regions.size[1],
+        regions.size,
+    )
     return table
 
 
 @functools.lru_cache(maxsize=16)
 def _squares(size: tuple[int, ...], filters: tuple[str, str], antialias: bool) -> Array:
-    """Return the table rows of square images that are resized as a whole: one row per extent below `_LOOKED_UP`.
+    """Return the table rows of square images that are resized as a whole: one row per extent below `_MAX_CACHED_SIDE`.
 
     The columns of an axis depend only on the axis's extent. So for an image that isn't square, the columns can be
     copied from the rows of two square images. This takes a third of the time of computing the columns. Callers must not
     change the returned array, because the array is cached.
     """
-    sides = np.arange(_LOOKED_UP).repeat(2).reshape(-1, 2).T
+    sides = np.arange(_MAX_CACHED_SIDE).repeat(2).reshape(-1, 2).T
     low, high = np.zeros(sides.shape), sides.astype(np.float64)
     rows = _table(sides, Regions(low, high, np.array(size)[:, None], filters, antialias))
     return np.empty((0, len(COLUMNS)), np.int64) if rows is None else rows
 
 
-def _columns_first(regions: Regions, extents: Array, seen: Array) -> npt.NDArray[np.bool_]:
+def _resizes_x_first(regions: Regions, extents: Array, taps: Array) -> npt.NDArray[np.bool_]:
     """Return a mask of the samples for which DALI resizes along x before y; see `weights.passes`.
 
-    `extents` has the regions' extents, and `seen` the number of input pixels that each output pixel reads.
+    `extents` has the regions' extents, and `taps` the number of input pixels that each output pixel reads.
     """
-    price = _PRICES * seen + PIXEL
-    last = regions.size[0] * regions.size[1]
-    rows = regions.size[0] * extents[1] * price[0] + last * price[1]
-    columns = extents[0] * regions.size[1] * price[1] + last * price[0]
+    cost = _COSTS * taps + PIXEL
+    outputs = regions.size[0] * regions.size[1]
+    rows = regions.size[0] * extents[1] * cost[0] + outputs * cost[1]
+    columns = extents[0] * regions.size[1] * cost[1] + outputs * cost[0]
     return np.asarray(columns < rows)
 
 
-def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
+def _fill_axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
     """Write the table's columns that determine positions and weights, for both axes of all samples.
 
     Args:
         lengths: Extents ``(2, N)`` of the images.
-        rows: Output ``(2, len(AXIS), N)`` int64: the columns named in `AXIS`, for y and x.
+        rows: Output ``(2, len(AXIS_FIELDS), N)`` int64: the columns named in `AXIS_FIELDS`, for y and x.
 
     Returns:
         ``(2, N)``: for each image, the first row that is read and the number of rows that are read. None if the output
@@ -206,7 +211,7 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
     size[...] = regions.size
     extents = high - low
     scale = extents / size
-    density, reach, rows[:, 5] = _filters(regions, scale, extents)
+    density, reach, rows[:, 5] = _choose_filters(regions, scale, extents)
     taps = np.ceil(reach + reach).astype(np.float64)
     if (size * taps).max() > MAX_TAPS:
         return None
@@ -216,7 +221,7 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
         start = np.maximum(np.floor(np.minimum(low, high) - reach), _ZERO)
         if start.any():
             # The first pass counts positions from the start of the image.
-            x_first = _columns_first(regions, np.abs(extents), taps)
+            x_first = _resizes_x_first(regions, np.abs(extents), taps)
             start[0, ~x_first] = start[1, x_first] = 0
         origin += (low - start).astype(_f32)
     for column, values in zip(rows.swapaxes(0, 1), (origin, step, density), strict=False):
@@ -226,31 +231,31 @@ def _axes(lengths: Array, regions: Regions, rows: Array) -> Array | None:
     ends = np.empty(low.shape, _f32)
     np.minimum(first, last, out=ends[0])
     np.maximum(first, last, out=ends[1])
-    read: Array = np.ceil(ends).astype(np.float64) + start[0]
-    read[1] += taps[0] - _ONE
-    np.minimum(np.maximum(read, _ZERO, out=read), lengths[0] - _ONE, out=read)
-    read[1] += _ONE - read[0]
-    return read
+    rows_read: Array = np.ceil(ends).astype(np.float64) + start[0]
+    rows_read[1] += taps[0] - _ONE
+    np.minimum(np.maximum(rows_read, _ZERO, out=rows_read), lengths[0] - _ONE, out=rows_read)
+    rows_read[1] += _ONE - rows_read[0]
+    return rows_read
 
 
-def _filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Array, Array | int]:
+def _choose_filters(regions: Regions, scale: Array, extents: Array) -> tuple[Array, Array, Array | int]:
     """Return the filter of each axis as three arrays ``(2, N)``.
 
     The arrays contain the number of table entries per pixel, the filter's radius in pixels, and the packed position of
     the filter's table in `lookup_table`. If all axes have the same filter, the position is a single number.
     """
-    grown = np.maximum(_ONE, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
+    widening = np.maximum(_ONE, np.abs(scale)) if regions.antialias else np.ones(scale.shape)
     shrinking, growing = regions.filters
     if shrinking == growing:
-        return *stretch_taps(growing, grown), _PLACES[growing]
+        return *stretch_taps(growing, widening), _TABLE_POSITIONS[growing]
     shrinks = np.abs(extents) > regions.size
     density, reach = (np.where(shrinks, *each) for each in zip(
-        stretch_taps(shrinking, grown), stretch_taps(growing, grown), strict=True
+        stretch_taps(shrinking, widening), stretch_taps(growing, widening), strict=True
     ))  # fmt: skip
-    return density, reach, np.where(shrinks, _PLACES[shrinking], _PLACES[growing])
+    return density, reach, np.where(shrinks, _TABLE_POSITIONS[shrinking], _TABLE_POSITIONS[growing])
 
 
-def _tables() -> tuple[npt.NDArray[np.float32], dict[str, int]]:
+def _concatenate_tables() -> tuple[npt.NDArray[np.float32], dict[str, int]]:
     parts = [filter_table(name).astype(_f32) for name in _NAMES]
     starts = np.concatenate(([0], np.cumsum([len(p) for p in parts]))).tolist()
     return (
@@ -260,8 +265,8 @@ def _tables() -> tuple[npt.NDArray[np.float32], dict[str, int]]:
     )
 
 
-_TABLE, _PLACES = _tables()
-_PRICES = np.array([[TAP], [TAP_OF_ROWS]])
+_TABLE, _TABLE_POSITIONS = _concatenate_tables()
+_COSTS = np.array([[TAP], [TAP_OF_ROWS]])
 
 
 @device_cache(maxsize=8)
@@ -275,8 +280,8 @@ def lookup_table(device: torch.device) -> Tensor:
 
 @define("resize")
 def resize_in_torch(
-    flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, results: int, largest: int, channels: int,
-    as_float: bool,
+    flat: Tensor, samples: Tensor, filters: Tensor, intermediate_size: int, largest_intermediate: int, results: int,
+    largest: int, channels: int, as_float: bool,
 ) -> Tensor:  # fmt: skip
     """Resize a batch on the CPU. This is the reference implementation for the device's kernels.
 
@@ -301,8 +306,8 @@ def resize_in_torch(
         wide = torch.einsum("hwkc,wk->hwc", image[:, pixels], weights)
         pixels, weights = _weights(row, fields, "y", height, h)
         sums = torch.einsum("hkwc,hk->hwc", wide[pixels - fields["first"]], weights)
-        place = out[fields["result"] :][: height * width * channels].view(height, width, channels)
-        place.copy_(sums if as_float else sums.add_(BELOW_HALF).clamp_(0, 255))
+        target = out[fields["result"] :][: height * width * channels].view(height, width, channels)
+        target.copy_(sums if as_float else sums.add_(BELOW_HALF).clamp_(0, 255))
     return out
 
 

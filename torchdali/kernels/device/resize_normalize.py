@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.device.library import define
-from torchdali.kernels.device.normalize import numbers_of
-from torchdali.kernels.device.resize import Regions, lookup_table, resize_in_torch, table_of
+from torchdali.kernels.device.normalize import scaling_tensor
+from torchdali.kernels.device.resize import Regions, build_table, lookup_table, resize_in_torch
 from torchdali.kernels.device.tables import upload
 from torchdali.kernels.memory import Array
 
@@ -50,28 +50,31 @@ def resize_normalize_batch(
     Returns:
         The normalized images; None if `resize_batch` would return None.
     """
-    rows = table_of(offsets, sides, channels, regions)
+    rows = build_table(offsets, sides, channels, regions)
     if rows is None:
         return None
     height, width = regions.size[:, 0].tolist()
     out: Tensor = torch.ops.torchdali.resize_normalize_batch(
-        flat, upload(rows.table, flat.device), lookup_table(flat.device), rows.lines, rows.longest, finish.flags,
-        finish.mirror, numbers_of(finish.scaling, channels, flat.device), height, width, channels,
-        finish.channel_first, finish.dtype == torch.float16,
+        flat, upload(rows.table, flat.device), lookup_table(flat.device), rows.intermediate_size,
+        rows.largest_intermediate, finish.flags, finish.mirror, scaling_tensor(finish.scaling, channels, flat.device),
+        height, width, channels, finish.channel_first, finish.dtype == torch.float16,
     )  # fmt: skip
     return out
 
 
 @define("resize_normalize")
 def resize_normalize_in_torch(
-    flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, flags: Tensor | None, mirror: bool,
-    numbers: Tensor, height: int, width: int, channels: int, channel_first: bool, half: bool,
+    flat: Tensor, samples: Tensor, filters: Tensor, intermediate_size: int, largest_intermediate: int,
+    flags: Tensor | None, mirror: bool, numbers: Tensor, height: int, width: int, channels: int, channel_first: bool,
+    half: bool,
 ) -> Tensor:  # fmt: skip
     """Resize and normalize on the CPU. This is the reference implementation for the device's kernels."""
     values, count = height * width * channels, len(samples)
     rows = samples.clone()
     rows[:, 6] = torch.arange(count) * values
-    images = resize_in_torch(flat, rows, filters, lines, longest, count * values, values, channels, False)
+    images = resize_in_torch(
+        flat, rows, filters, intermediate_size, largest_intermediate, count * values, values, channels, False
+    )
     images = images.view(count, height, width, channels)
     flipped = torch.full((count,), mirror) if flags is None else flags != 0
     images = torch.where(flipped.view(-1, 1, 1, 1), images.flip(2), images)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from torchdali.kernels.memory import Array
 
-__all__ = ["bits", "factors", "floats", "has_kernels", "lacking_for_kernels", "table", "upload"]
+__all__ = ["bits", "factors", "floats", "has_kernels", "missing_kernel_requirement", "table", "upload"]
 
 
 def has_kernels(device: torch.device) -> bool:
@@ -27,7 +27,7 @@ def has_kernels(device: torch.device) -> bool:
     return device.type == "cuda" and _can_compile()
 
 
-def lacking_for_kernels() -> str | None:
+def missing_kernel_requirement() -> str | None:
     """Return the name of the kernels' missing requirement; None if the kernels can be compiled.
 
     For its first kernel, Triton compiles a Python module with a C compiler. Linux containers often have no C compiler.
@@ -45,14 +45,14 @@ def lacking_for_kernels() -> str | None:
 
 @functools.cache
 def _can_compile() -> bool:
-    lacking = lacking_for_kernels()
-    if lacking not in (None, "Triton"):
+    missing = missing_kernel_requirement()
+    if missing not in (None, "Triton"):
         warnings.warn(
-            f"batched GPU kernels need {lacking}. Without it, operators process samples one by one, which is slow. "
+            f"batched GPU kernels need {missing}. Without it, operators process samples one by one, which is slow. "
             f"Install the compiler, for example with `apt install gcc python3-dev`.",
             stacklevel=3,
         )
-    return lacking is None
+    return missing is None
 
 
 def upload(values: Array | Tensor, device: torch.device) -> Tensor:

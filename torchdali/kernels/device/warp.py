@@ -72,12 +72,14 @@ def warp_in_torch(
         image = flat[start : start + h * w * channels].view(h, w, channels)
         matrix = floats(row[6:15]).reshape(3, 3).tolist()
         fill = floats(row[15:]).tolist()
-        place = out[result : result + size[0] * size[1] * channels].view(*size, channels)
+        target = out[result : result + size[0] * size[1] * channels].view(*size, channels)
         if projective:
-            at = perspective_positions(matrix, size[0], size[1], flat.device)
-            pixels = sample_at(image, at, mode=MODES[mode], border=BORDERS[border], fill=fill)
+            positions = perspective_positions(matrix, size[0], size[1], flat.device)
+            pixels = sample_at(image, positions, mode=MODES[mode], border=BORDERS[border], fill=fill)
         else:
             value = fill[0] if BORDERS[border] == "constant" else None
-            pixels = warp_affine(image, matrix[:2], size, linear=mode > 0, fill=value, dtype=out.dtype, usual=False)
-        place.copy_(pixels)
+            pixels = warp_affine(
+                image, matrix[:2], size, linear=mode > 0, fill=value, dtype=out.dtype, use_opencv=False
+            )
+        target.copy_(pixels)
     return out

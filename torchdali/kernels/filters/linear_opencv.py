@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import place
+from torchdali.kernels.memory import prepare_out
 from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["correlate_by_opencv", "separable_by_opencv"]
@@ -39,7 +39,7 @@ def separable_by_opencv(
     if cv2 is None:
         return None
     down, across = (np.array(window, np.float32) for window in windows)
-    result = place(out, x.shape, torch.float32, x.device)
+    result = prepare_out(out, x.shape, torch.float32, x.device)
     for source, target in _images(x, result, axes[0]):
         cv2.sepFilter2D(source, cv2.CV_32F, across, down, target, borderType=cv2.BORDER_REFLECT_101)
     return result
@@ -56,7 +56,7 @@ def correlate_by_opencv(
     cv2 = _suitable(x, axes)
     if cv2 is None or border not in _BORDERS or fill or window.requires_grad:
         return None
-    result = place(out, x.shape, dtype, x.device)
+    result = prepare_out(out, x.shape, dtype, x.device)
     depth = cv2.CV_32F if dtype == torch.float32 else -1
     for source, target in _images(x, result, axes[0]):
         cv2.filter2D(

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.convert import integer_limits
-from torchdali.kernels.native import FILTERS, AxisRegion, Filters, ImageOptions, run, takes_pixels
+from torchdali.kernels.native import FILTERS, AxisRegion, Filters, ImageOptions, accepts_pixels, run
 from torchdali.kernels.resample.weights import Axis, inside_of, taps
 
 __all__ = ["resample_natively", "round_exactly", "sum_exactly"]
@@ -36,7 +36,7 @@ _CPU = torch.device("cpu")
 
 def resample_natively(x: Tensor, axes: Sequence[Axis], windows: Sequence[tuple[int, int]] | None) -> Tensor | None:
     """Resize a uint8 image ``(H, W, 3)`` with the native library; None if the library is missing or can't do this."""
-    options = _options(tuple(axes)) if takes_pixels(x) else None
+    options = _options(tuple(axes)) if accepts_pixels(x) else None
     if options is None:
         return None
     parts = windows or [(0, axis.size) for axis in axes]

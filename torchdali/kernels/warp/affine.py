@@ -13,15 +13,15 @@ import torch
 from torch import Tensor
 
 from torchdali.kernels.folding import fold
-from torchdali.kernels.warp.sample import TIE, Matrix, fill_in, sample, sample_linear
+from torchdali.kernels.warp.sample import TIE, Matrix, convert_fill, sample, sample_linear
 from torchdali.kernels.warp.sample_opencv import warp_by_opencv
 
-__all__ = ["affine_positions", "invert", "rotated_size", "rotation", "turn", "warp_affine"]
+__all__ = ["affine_positions", "invert", "rotated_size", "rotation", "rotation_map", "warp_affine"]
 
 
 def warp_affine(
     x: Tensor, matrix: Matrix, size: Sequence[int], *, linear: bool, fill: float | None,
-    dtype: torch.dtype | None = None, out: Tensor | None = None, usual: bool = True,
+    dtype: torch.dtype | None = None, out: Tensor | None = None, use_opencv: bool = True,
 ) -> Tensor:  # fmt: skip
     """Warp an image by an affine map from output positions to input positions: ``out(p) = in(M p)``.
 
@@ -33,14 +33,14 @@ def warp_affine(
         fill: Value outside of the image; None to repeat the edge.
         dtype: Dtype of the output; None for the input's dtype.
         out: Tensor to which the result may be written if it fits.
-        usual: True to use OpenCV if it is installed.
+        use_opencv: True to use OpenCV if it is installed.
     """
     lengths = x.shape[-1 - len(size) : -1]
     dtype = dtype or x.dtype
     if not x.numel():
         shape = (*x.shape[: -1 - len(size)], *map(int, size), x.shape[-1])
         return torch.full(shape, fill or 0, device=x.device).to(dtype)
-    if usual and dtype == x.dtype and len(size) == 2:
+    if use_opencv and dtype == x.dtype and len(size) == 2:
         result = _by_opencv(x, matrix, size, linear, fill, out)
         if result is not None:
             return result
@@ -61,7 +61,7 @@ def _by_opencv(
     return warp_by_opencv(
         x, [(a, b, (a + b - 1) / 2 + t + tie) for a, b, t in matrix], size, out=out,
         mode="bilinear" if linear else "nearest", border="replicate" if fill is None else "constant",
-        fill=(0.0 if fill is None else fill_in(fill, x.dtype),),
+        fill=(0.0 if fill is None else convert_fill(fill, x.dtype),),
     )  # fmt: skip
 
 
@@ -73,10 +73,10 @@ def _affine_grid(matrix: Matrix, size: Sequence[int], lengths: Sequence[int], x:
     """
     (a, b, s), (c, d, t) = matrix
     width, height = 2 / lengths[1], 2 / lengths[0]
-    kind = torch.float64 if x.dtype == torch.float64 else torch.float32
+    float_dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
     start = complex((a / 2 + b / 2 + s) * width - 1, (c / 2 + d / 2 + t) * height - 1)
-    row = torch.arange(size[1], dtype=kind, device=x.device) * complex(a * width, c * height)
-    column = torch.arange(size[0], dtype=kind, device=x.device) * complex(b * width, d * height) + start
+    row = torch.arange(size[1], dtype=float_dtype, device=x.device) * complex(a * width, c * height)
+    column = torch.arange(size[0], dtype=float_dtype, device=x.device) * complex(b * width, d * height) + start
     return torch.view_as_real(row + column[:, None])
 
 
@@ -86,10 +86,10 @@ def affine_positions(matrix: Matrix, size: Sequence[int], device: torch.device) 
     for *factors, start in matrix:
         total: Tensor | None = None
         for axis, (factor, length) in enumerate(zip(reversed(factors), size, strict=True)):
-            line = torch.arange(0.5, length, dtype=torch.float32, device=device) * factor
+            coordinates = torch.arange(0.5, length, dtype=torch.float32, device=device) * factor
             if axis == 0:
-                line += start
-            shaped = line.view(-1, *[1] * (len(size) - 1 - axis))
+                coordinates += start
+            shaped = coordinates.view(-1, *[1] * (len(size) - 1 - axis))
             total = shaped if total is None else total + shaped
         assert total is not None
         positions.append(total)
@@ -139,19 +139,19 @@ def _round_to_float32(value: float) -> float:
     return float(np.float32(value))
 
 
-def rotated_size(turned: Matrix, lengths: Sequence[int]) -> list[int]:
+def rotated_size(matrix: Matrix, lengths: Sequence[int]) -> list[int]:
     """Return the size of the canvas that contains a rotated image or volume.
 
     As in DALI, the bounding box is rounded up, with a tolerance of 0.01. Then each output axis is compared with the
     input axis that is mainly rotated onto it. If one extent is odd and the other even, the output's extent grows by 1.
 
     Args:
-        turned: Matrix of the rotation; see `rotation`.
+        matrix: Matrix of the rotation; see `rotation`.
         lengths: Extents of the input.
     """
     extents = list(reversed(lengths))
     size = []
-    for k, row in enumerate(turned):
+    for k, row in enumerate(matrix):
         parts = [abs(v) for v in row]
         extent = math.ceil(sum(p * n for p, n in zip(parts, extents, strict=True)) - 0.01)
         largest = max(parts)
@@ -160,16 +160,16 @@ def rotated_size(turned: Matrix, lengths: Sequence[int]) -> list[int]:
     return size[::-1]
 
 
-def turn(turned: Matrix, lengths: Sequence[int], size: Sequence[int]) -> list[list[float]]:
+def rotation_map(matrix: Matrix, lengths: Sequence[int], size: Sequence[int]) -> list[list[float]]:
     """Return the affine map from output positions to input positions for a rotation around the center.
 
     Args:
-        turned: Matrix of the rotation; see `rotation`.
+        matrix: Matrix of the rotation; see `rotation`.
         lengths: Extents of the input.
         size: Extents of the output.
     """
-    inside, outside = list(reversed(lengths)), list(reversed(size))
+    input_size, output_size = list(reversed(lengths)), list(reversed(size))
     return [
-        [*row, n / 2 - sum(v * m / 2 for v, m in zip(row, outside, strict=True))]
-        for row, n in zip(zip(*turned, strict=True), inside, strict=True)
+        [*row, n / 2 - sum(v * m / 2 for v, m in zip(row, output_size, strict=True))]
+        for row, n in zip(zip(*matrix, strict=True), input_size, strict=True)
     ]

@@ -12,7 +12,7 @@ __all__ = ["sphere_positions", "water_positions", "waves"]
 _OUTSIDE = -1e6  # position that replaces NaN
 
 
-def _plane(height: int, width: int, device: torch.device) -> Positions:
+def _coordinates(height: int, width: int, device: torch.device) -> Positions:
     y = torch.arange(height, dtype=torch.float32, device=device)[:, None]
     return torch.arange(width, dtype=torch.float32, device=device), y
 
@@ -26,7 +26,7 @@ def water_positions(
     The input position of the output pixel ``(x, y)`` is ``x + amplitude[0] * sin(frequency[0] * y + phase[0])`` and
     ``y + amplitude[1] * cos(frequency[1] * x + phase[1])``.
     """
-    x, y = _plane(height, width, device)
+    x, y = _coordinates(height, width, device)
     across, down = waves(height, width, device, amplitude, frequency, phase)
     return (x + across[:, None]).nan_to_num_(_OUTSIDE), (y + down).nan_to_num_(_OUTSIDE)
 
@@ -39,7 +39,7 @@ def waves(
 
     Sine and cosine are computed in float64, because the last bit matters for positions near an integer.
     """
-    x, y = _plane(height, width, device)
+    x, y = _coordinates(height, width, device)
     across = torch.sin((frequency[0] * y[:, 0] + phase[0]).double()).float()
     down = torch.cos((frequency[1] * x + phase[1]).double()).float()
     return amplitude[0] * across, amplitude[1] * down
@@ -50,7 +50,7 @@ def sphere_positions(height: int, width: int, device: torch.device) -> Positions
 
     The distance of an input position from the center is proportional to the square of the output pixel's distance.
     """
-    x, y = _plane(height, width, device)
+    x, y = _coordinates(height, width, device)
     x, y = x + (0.5 - width / 2), y + (0.5 - height / 2)
     scale = torch.hypot(x, y) / max(1, width // 2, height // 2)
     return scale * x + width / 2, scale * y + height / 2

@@ -103,8 +103,8 @@ def sample_at(
     base = colors[0] if border == "constant" else 0.0
     if border != "constant" or len(set(colors)) == 1:
         return _interpolate(x, positions, mode, border, base, x.dtype)
-    each = torch.tensor(colors, dtype=torch.float32, device=x.device)
-    return convert(_interpolate(x - each, positions, mode, border, 0.0, torch.float32) + each, x.dtype)
+    fill_color = torch.tensor(colors, dtype=torch.float32, device=x.device)
+    return convert(_interpolate(x - fill_color, positions, mode, border, 0.0, torch.float32) + fill_color, x.dtype)
 
 
 _PADDING = {"constant": "zeros", "replicate": "border", "wrap": "border"}
@@ -123,8 +123,8 @@ def _interpolate(
         u, v = u.remainder(x.shape[-2]) + 2, v.remainder(x.shape[-3]) + 2
         x = _wrap_pad(x)
     height, width = x.shape[-3:-1]
-    corners = border == "reflect_101" and min(height, width) > 1
-    if corners:
+    align_corners = border == "reflect_101" and min(height, width) > 1
+    if align_corners:
         grid = torch.complex(u * (2 / (width - 1)) - 1, v * (2 / (height - 1)) - 1)
     else:
         grid = torch.complex(u * (2 / width) + (1 / width - 1), v * (2 / height) + (1 / height - 1))
@@ -134,7 +134,7 @@ def _interpolate(
         torch.view_as_real(grid),
         mode=mode,
         padding=padding,
-        corners=corners,
+        align_corners=align_corners,
         base=base,
         dtype=dtype,
     )
@@ -151,12 +151,12 @@ def _wrap_pad(x: Tensor) -> Tensor:
 def _nearest(x: Tensor, positions: tuple[Tensor, Tensor], border: str, colors: Sequence[float]) -> Tensor:
     constant = border == "constant"
     height, width = x.shape[-3:-1]
-    whole = [p.round() for p in positions]
+    rounded = [p.round() for p in positions]
     if border == "replicate" or (constant and len(set(colors)) == 1):
-        index = nearest_index(whole, (height, width), constant)
+        index = nearest_index(rounded, (height, width), constant)
         return sample_nearest(x, index, colors[0] if constant else None, x.dtype)
     # Clamping positions far outside of the image changes the result only if the border mode repeats the image.
-    column, row = (p.clamp_(-(2.0**30), 2.0**30).to(torch.int64) for p in whole)
+    column, row = (p.clamp_(-(2.0**30), 2.0**30).to(torch.int64) for p in rounded)
     index = _map_pixels(row, height, border) * width + _map_pixels(column, width, border)
     out = sample_nearest(x, index, None, x.dtype)
     if not constant:

@@ -19,8 +19,8 @@ from torchdali.kernels.window import round_half_away_number
 __all__ = [
     "TIE",
     "Matrix",
-    "fill_in",
-    "grid_of",
+    "convert_fill",
+    "to_grid",
     "interpolate",
     "nearest_index",
     "sample",
@@ -57,25 +57,25 @@ def sample(
     """
     lengths = x.shape[-1 - len(positions) : -1]
     if linear:
-        return sample_linear(x, grid_of(positions, lengths), fill, dtype or x.dtype)
+        return sample_linear(x, to_grid(positions, lengths), fill, dtype or x.dtype)
     return sample_nearest(x, nearest_index(positions, lengths, fill is not None), fill, dtype or x.dtype)
 
 
-def grid_of(positions: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
+def to_grid(positions: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
     """Convert positions to the grid of `grid_sample`: ``(..., axes)``, from -1 to 1 over the image."""
     scaled = [p * (2 / n) - 1 for p, n in zip(positions, reversed(lengths), strict=True)]
     return torch.stack(scaled, -1)
 
 
 def sample_linear(x: Tensor, grid: Tensor, fill: float | None, dtype: torch.dtype) -> Tensor:
-    """Interpolate linearly at the positions of a grid ``(*output, axes)`` (see `grid_of`)."""
+    """Interpolate linearly at the positions of a grid ``(*output, axes)`` (see `to_grid`)."""
     if fill is None:
         return interpolate(x, grid, padding="border", dtype=dtype)
-    return interpolate(x, grid, base=fill_in(fill, x.dtype), dtype=dtype)
+    return interpolate(x, grid, base=convert_fill(fill, x.dtype), dtype=dtype)
 
 
 def interpolate(
-    x: Tensor, grid: Tensor, *, mode: str = "bilinear", padding: str = "zeros", corners: bool = False,
+    x: Tensor, grid: Tensor, *, mode: str = "bilinear", padding: str = "zeros", align_corners: bool = False,
     base: float = 0.0, dtype: torch.dtype,
 ) -> Tensor:  # fmt: skip
     """Interpolate at the positions of a grid ``(*output, axes)``.
@@ -85,20 +85,21 @@ def interpolate(
         grid: Positions, x first, from -1 to 1 over the image.
         mode: "bilinear" or "bicubic".
         padding: Padding mode of `torch.nn.functional.grid_sample`.
-        corners: True if -1 and 1 are the centers of the outermost pixels, False if they are the image's outer edges.
+        align_corners: True if -1 and 1 are the centers of the outermost pixels, False if they are the image's outer
+            edges.
         base: Value outside of the image, for the padding mode "zeros".
         dtype: Dtype of the result, to which values are rounded and saturated.
     """
     axes, channels = grid.shape[-1], x.shape[-1]
     lead = x.shape[: x.dim() - 1 - axes]
-    kind = torch.float64 if x.dtype == torch.float64 else torch.float32
+    float_dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
     # Frames become channels, so that each position is processed once. The memory remains channel-last, so that the
     # values of a pixel's channels are adjacent.
-    planes = x.to(kind).movedim(-1, -1 - axes)
+    planes = x.to(float_dtype).movedim(-1, -1 - axes)
     planes = planes.reshape(1, -1, *planes.shape[-axes:])
     if base:  # outside of the image, `grid_sample` returns 0, to which `base` is added below
         planes = planes - base
-    out = grid_sample(planes, grid[None].to(kind), mode=mode, padding_mode=padding, align_corners=corners)
+    out = grid_sample(planes, grid[None].to(float_dtype), mode=mode, padding_mode=padding, align_corners=align_corners)
     if dtype == x.dtype == torch.uint8 and mode == "bilinear":
         # All values are positive, so adding a half and truncating rounds them. Conversion via int16 is fastest.
         out = out.add_(base + 0.5).to(torch.int16).to(dtype)
@@ -107,7 +108,7 @@ def interpolate(
     return _channel_last(out.view(*lead, channels, *grid.shape[:-1]), axes)
 
 
-def fill_in(value: float, dtype: torch.dtype) -> float:
+def convert_fill(value: float, dtype: torch.dtype) -> float:
     """Convert a fill value like `convert_number` does, but faster; for floating-point dtypes, return it unchanged."""
     if dtype.is_floating_point:
         return float(value)
@@ -138,11 +139,11 @@ def nearest_index(positions: Sequence[Tensor], lengths: Sequence[int], bordered:
         Indices in the shape of the positions: int32, or int64 for very large images.
     """
     extra = 2 if bordered else 0
-    kind = torch.int32 if math.prod([n + extra for n in lengths]) < 2**31 else torch.int64
+    index_dtype = torch.int32 if math.prod([n + extra for n in lengths]) < 2**31 else torch.int64
     index: Tensor | None = None
     for position, length in zip(reversed(positions), lengths, strict=True):
         low, high = (-1, length) if bordered else (0, length - 1)
-        pixel = position.floor().clamp_(low, high).to(kind)
+        pixel = position.floor().clamp_(low, high).to(index_dtype)
         if bordered:
             pixel.add_(1)
         index = pixel if index is None else index.mul_(length + extra).add_(pixel)
@@ -163,7 +164,7 @@ def sample_nearest(x: Tensor, index: Tensor, fill: float | None, dtype: torch.dt
     if x.dtype != dtype:
         x = convert(x, dtype)
     if dtype == torch.uint16:  # not all PyTorch versions can select from uint16
-        signed = None if fill is None else _as_signed(int(fill_in(fill, dtype)))
+        signed = None if fill is None else _as_signed(int(convert_fill(fill, dtype)))
         return sample_nearest(x.view(torch.int16), index, signed, torch.int16).view(dtype)
     if fill is not None:
         x = _add_border(x, axes, fill)
@@ -182,12 +183,12 @@ def _add_border(x: Tensor, axes: int, fill: float) -> Tensor:
     """Add a border of one pixel with the value `fill` around an image."""
     first = x.dim() - 1 - axes
     shape = [n + 2 if first <= a < x.dim() - 1 else n for a, n in enumerate(x.shape)]
-    wide = torch.full(shape, fill_in(fill, x.dtype), dtype=x.dtype, device=x.device)
-    inner = wide
+    padded = torch.full(shape, convert_fill(fill, x.dtype), dtype=x.dtype, device=x.device)
+    inner = padded
     for axis in range(first, x.dim() - 1):
         inner = inner.narrow(axis, 1, x.shape[axis])
     inner.copy_(x)
-    return wide
+    return padded
 
 
 Positions = tuple[Tensor, Tensor]

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchdali.kernels.memory import place
+from torchdali.kernels.memory import prepare_out
 from torchdali.kernels.opencv import opencv_for
 
 __all__ = ["warp_by_opencv"]
 
-_LONGEST = 2**15 - 1  # length of the longest axis that OpenCV supports
+_MAX_SIDE = 2**15 - 1  # length of the longest axis that OpenCV supports
 
 
 def warp_by_opencv(
@@ -39,10 +39,10 @@ def warp_by_opencv(
         The output ``(h, w, C)``. None if OpenCV isn't installed, doesn't support the arguments, or is older than
         version 5. Older versions round positions to fractions of a pixel.
     """
-    cv2 = _suitable(x, size)
+    cv2 = _opencv_if_supported(x, size)
     if cv2 is None or (mode == "bilinear" and x.shape[-1] == 2):  # with two channels, OpenCV rounds positions
         return None
-    result = place(out, (*size, x.shape[-1]), x.dtype, x.device)
+    result = prepare_out(out, (*size, x.shape[-1]), x.dtype, x.device)
     source, target = x.contiguous().numpy(), result.numpy()
     maps = np.array(matrix)
     warp = cv2.warpAffine if len(maps) == 2 else cv2.warpPerspective
@@ -57,11 +57,11 @@ def warp_by_opencv(
 _FLAGS = {"nearest": "INTER_NEAREST", "bilinear": "INTER_LINEAR", "bicubic": "INTER_CUBIC"}
 
 
-def _suitable(x: Tensor, size: Sequence[int]) -> Any:
+def _opencv_if_supported(x: Tensor, size: Sequence[int]) -> Any:
     """Return ``cv2`` if OpenCV supports the image and the size, else None."""
     if x.dim() != 3 or x.dtype not in (torch.uint8, torch.float32) or x.shape[-1] > 4:
         return None
     cv2 = opencv_for(x)
-    if cv2 is None or max(*x.shape, *size) > _LONGEST or not min(size):
+    if cv2 is None or max(*x.shape, *size) > _MAX_SIDE or not min(size):
         return None
     return cv2 if int(cv2.__version__.partition(".")[0]) >= 5 else None

@@ -23,7 +23,7 @@ from torchdali.formats.remote import FAR, PendingBytes, Remote, RemoteOptions
 from torchdali.formats.storage import Bytes, PlainFile, read_text
 from torchdali.formats.urls import is_url
 from torchdali.kernels.convert import convert
-from torchdali.kernels.window import POLICIES, cut, out_of_bounds
+from torchdali.kernels.window import POLICIES, cut, resolve_policy
 from torchdali.ops._readers._records import open_remote
 from torchdali.ops._readers.file import ListedFiles, read_whole
 from torchdali.ops._slice import slice_window
@@ -277,7 +277,7 @@ def numpy(
     remote = open_remote([file_root, file_list, *(files or ())], options)
     root, paths = listed_files(file_root, file_filter, files, file_list, remote)
     region = {_WINDOW[name]: value for name, value in bounds.items() if value is not None}
-    policy = out_of_bounds(out_of_bounds_policy, borders=False)
+    policy = resolve_policy(out_of_bounds_policy, borders=False)
     in_folder = files is None and file_list is None
     return NumpyDataset(
         paths, root, region, roi_axes or [], policy, fill_value, mapped, use_o_direct, remote, in_folder

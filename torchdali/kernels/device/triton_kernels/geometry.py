@@ -24,8 +24,8 @@ def _pixel(source, y, x, height, width, channels, border: tl.constexpr, fill, ma
     inside = mask
     if border == 4:
         inside = mask & (y >= 0) & (y < height) & (x >= 0) & (x < width)
-    place = border_index(y, height, border) * width + border_index(x, width, border)
-    value = tl.load(source + place * channels, mask=inside, other=0).to(tl.float32)
+    index = border_index(y, height, border) * width + border_index(x, width, border)
+    value = tl.load(source + index * channels, mask=inside, other=0).to(tl.float32)
     return tl.where(inside, value, fill)
 
 
@@ -48,13 +48,13 @@ def warp_kernel(
 ):  # fmt: skip
     """Warp an image by an affine map, or by a perspective map if `projective` is True."""
     row = table + tl.program_id(1).to(tl.int64) * fields
-    place = tl.program_id(0) * block + tl.arange(0, block)
+    index = tl.program_id(0) * block + tl.arange(0, block)
     out_width = tl.load(row + 5).to(tl.int32)
-    mask = place < tl.load(row + 4).to(tl.int32) * out_width * channels
+    mask = index < tl.load(row + 4).to(tl.int32) * out_width * channels
     height = tl.load(row + 1).to(tl.int32)
     width = tl.load(row + 2).to(tl.int32)
-    px = ((place // channels) % out_width).to(tl.float32)
-    py = (place // (out_width * channels)).to(tl.float32)
+    px = ((index // channels) % out_width).to(tl.float32)
+    py = (index // (out_width * channels)).to(tl.float32)
     if not projective:
         px += 0.5
         py += 0.5
@@ -70,8 +70,8 @@ def warp_kernel(
     reach = 1.0e9 if border < 2 or border == 3 else 8.0
     x = tl.minimum(tl.maximum(x, -reach), width.to(tl.float32) + reach)
     y = tl.minimum(tl.maximum(y, -reach), height.to(tl.float32) + reach)
-    source = flat + tl.load(row) + place % channels
-    fill = number(row, 15 + place % channels)
+    source = flat + tl.load(row) + index % channels
+    fill = number(row, 15 + index % channels)
     if mode == 0:
         x0 = (nearest_even(x) if projective else tl.floor(x)).to(tl.int32)
         y0 = (nearest_even(y) if projective else tl.floor(y)).to(tl.int32)
@@ -91,25 +91,25 @@ def warp_kernel(
                 value += weight * _pixel(source, v, u, height, width, channels, border, fill, mask)
     if as_bytes:
         value = tl.minimum(tl.maximum(value + 0.5, 0.0), 255.0)
-    tl.store(out + tl.load(row + 3) + place, value.to(out.dtype.element_ty), mask=mask)
+    tl.store(out + tl.load(row + 3) + index, value.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
 def windows_kernel(flat, table, out, fill, channels: tl.constexpr, fields: tl.constexpr, block: tl.constexpr):
     """Copy a window of an image, and use `fill` for pixels outside of the image."""
     row = table + tl.program_id(1).to(tl.int64) * fields
-    place = tl.program_id(0) * block + tl.arange(0, block)
+    index = tl.program_id(0) * block + tl.arange(0, block)
     out_height = tl.load(row + 4).to(tl.int32)
     out_width = tl.load(row + 5).to(tl.int32)
-    mask = place < out_height * out_width * channels
-    x = (place // channels) % out_width + tl.load(row + 7).to(tl.int32)
-    y = place // (out_width * channels) + tl.load(row + 6).to(tl.int32)
+    mask = index < out_height * out_width * channels
+    x = (index // channels) % out_width + tl.load(row + 7).to(tl.int32)
+    y = index // (out_width * channels) + tl.load(row + 6).to(tl.int32)
     height = tl.load(row + 1).to(tl.int32)
     width = tl.load(row + 2).to(tl.int32)
     inside = mask & (y >= 0) & (y < height) & (x >= 0) & (x < width)
-    source = flat + tl.load(row) + (y * width + x) * channels + place % channels
+    source = flat + tl.load(row) + (y * width + x) * channels + index % channels
     value = tl.where(inside, tl.load(source, mask=inside, other=0).to(tl.float32), fill)
-    tl.store(out + tl.load(row + 3) + place, value.to(out.dtype.element_ty), mask=mask)
+    tl.store(out + tl.load(row + 3) + index, value.to(out.dtype.element_ty), mask=mask)
 
 
 def warp(

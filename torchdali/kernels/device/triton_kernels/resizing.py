@@ -22,10 +22,10 @@ __all__ = [
 
 
 @triton.jit
-def _weight(filters, place, knot, mask):
+def _weight(filters, packed, knot, mask):
     """Look up a filter in its table, with linear interpolation."""
-    start = (place >> 32).to(tl.int32)
-    count = (place & 0xFFFFFFFF).to(tl.int32)
+    start = (packed >> 32).to(tl.int32)
+    count = (packed & 0xFFFFFFFF).to(tl.int32)
     inside = tl.minimum(tl.maximum(knot + 1.0, 0.0), (count - 1).to(tl.float32))
     left = tl.minimum(inside.to(tl.int32), count - 2)
     low = tl.load(filters + start + left, mask=mask, other=0.0)
@@ -46,12 +46,12 @@ def rows_kernel(
     """Resize those rows of an image along x that `columns_kernel` reads."""
     row = table + tl.program_id(1).to(tl.int64) * fields
     rows = tl.load(row + 4).to(tl.int32)
-    line = tl.load(row + 8).to(tl.int32) * channels
-    place = tl.program_id(0) * block + tl.arange(0, block)
-    mask = place < rows * line
-    y = place // line
-    x = (place % line) // channels
-    channel = place % channels
+    row_size = tl.load(row + 8).to(tl.int32) * channels
+    index = tl.program_id(0) * block + tl.arange(0, block)
+    mask = index < rows * row_size
+    y = index // row_size
+    x = (index % row_size) // channels
+    channel = index % channels
     source_width = tl.load(row + 2).to(tl.int32)
     density = number(row, 17)
     taps = tl.load(row + 18).to(tl.int32)
@@ -69,11 +69,11 @@ def rows_kernel(
         value = tl.load(begin + pixel * channels, mask=mask, other=0).to(tl.float32)
         sum += weight * value
         total += weight
-    tl.store(wide + tl.load(row + 5) + place, sum / total, mask=mask)
+    tl.store(wide + tl.load(row + 5) + index, sum / total, mask=mask)
 
 
 @triton.jit
-def _column(wide, row, filters, y, within, line, mask):
+def _column(wide, row, filters, y, within, row_size, mask):
     """Compute weighted sums of `rows_kernel`'s results for the output rows `y`. `within` has the indices in a row."""
     source_height = tl.load(row + 1).to(tl.int32)
     first = tl.load(row + 3).to(tl.int32)
@@ -90,7 +90,7 @@ def _column(wide, row, filters, y, within, line, mask):
         pixel = lowest + k
         weight = _weight(filters, filter, (pixel.to(tl.float32) - position) * density, mask)
         pixel = tl.minimum(tl.maximum(pixel + start, 0), source_height - 1) - first
-        sum += weight * tl.load(begin + pixel.to(tl.int64) * line, mask=mask, other=0.0)
+        sum += weight * tl.load(begin + pixel.to(tl.int64) * row_size, mask=mask, other=0.0)
         total += weight
     return sum / total
 
@@ -108,29 +108,29 @@ def columns_kernel(
 ):  # fmt: skip
     """Resize the result of `rows_kernel` along y."""
     row = table + tl.program_id(1).to(tl.int64) * fields
-    place = tl.program_id(0) * block + tl.arange(0, block)
-    line = tl.load(row + 8).to(tl.int32) * channels
-    mask = place < tl.load(row + 7).to(tl.int32) * line
-    value = _column(wide, row, filters, place // line, place % line, line, mask)
+    index = tl.program_id(0) * block + tl.arange(0, block)
+    row_size = tl.load(row + 8).to(tl.int32) * channels
+    mask = index < tl.load(row + 7).to(tl.int32) * row_size
+    value = _column(wide, row, filters, index // row_size, index % row_size, row_size, mask)
     if not as_float:
         value = _as_byte(value)
-    tl.store(out + tl.load(row + 6) + place, value.to(out.dtype.element_ty), mask=mask)
+    tl.store(out + tl.load(row + 6) + index, value.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
-def _place_of(
-    place, sample, flags, height, width, channels: tl.constexpr, channel_first: tl.constexpr, has_flags: tl.constexpr,
+def _split_index(
+    index, sample, flags, height, width, channels: tl.constexpr, channel_first: tl.constexpr, has_flags: tl.constexpr,
     mirror: tl.constexpr,
 ):  # fmt: skip
     """Return row, column and channel of the image for an index into a normalized output."""
     if channel_first:
-        channel = place // (height * width)
-        y = (place // width) % height
-        x = place % width
+        channel = index // (height * width)
+        y = (index // width) % height
+        x = index % width
     else:
-        channel = place % channels
-        x = (place // channels) % width
-        y = place // (channels * width)
+        channel = index % channels
+        x = (index // channels) % width
+        y = index // (channels * width)
     if has_flags:
         x = tl.where(tl.load(flags + sample) != 0, width - 1 - x, x)
     elif mirror:
@@ -154,14 +154,14 @@ def finished_columns_kernel(
     """Resize the result of `rows_kernel` along y, round it to uint8, and mirror and normalize it."""
     sample = tl.program_id(1).to(tl.int64)
     row = table + sample * fields
-    place = tl.program_id(0) * block + tl.arange(0, block)
-    mask = place < height * width * channels
-    y, x, channel = _place_of(place, sample, flags, height, width, channels, channel_first, has_flags, mirror)
+    index = tl.program_id(0) * block + tl.arange(0, block)
+    mask = index < height * width * channels
+    y, x, channel = _split_index(index, sample, flags, height, width, channels, channel_first, has_flags, mirror)
     value = _column(wide, row, filters, y, x * channels + channel, width * channels, mask)
     value = _as_byte(value).to(tl.uint8).to(tl.float32)
     value = _normalize(value, numbers, channel, channels, mask)
-    place += sample * height * width * channels
-    tl.store(out + place, value.to(out.dtype.element_ty), mask=mask)
+    index += sample * height * width * channels
+    tl.store(out + index, value.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -172,24 +172,24 @@ def normalize_kernel(
     """Cut a window out of an image, and mirror and normalize the window."""
     sample = tl.program_id(1).to(tl.int64)
     row = table + sample * 4
-    place = tl.program_id(0) * block + tl.arange(0, block)
-    mask = place < height * width * channels
-    y, x, channel = _place_of(place, sample, flags, height, width, channels, channel_first, has_flags, mirror)
+    index = tl.program_id(0) * block + tl.arange(0, block)
+    mask = index < height * width * channels
+    y, x, channel = _split_index(index, sample, flags, height, width, channels, channel_first, has_flags, mirror)
     pixel = (tl.load(row + 2) + y) * tl.load(row + 1) + tl.load(row + 3) + x
     value = tl.load(flat + tl.load(row) + pixel * channels + channel, mask=mask, other=0).to(tl.float32)
     value = _normalize(value, numbers, channel, channels, mask)
-    tl.store(out + sample * height * width * channels + place, value.to(out.dtype.element_ty), mask=mask)
+    tl.store(out + sample * height * width * channels + index, value.to(out.dtype.element_ty), mask=mask)
 
 
 def resize(
-    flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, results: int, largest: int, channels: int,
-    as_float: bool,
+    flat: Tensor, samples: Tensor, filters: Tensor, intermediate_size: int, largest_intermediate: int, results: int,
+    largest: int, channels: int, as_float: bool,
 ) -> Tensor:  # fmt: skip
     """Return the same result as `device.resize.resize_in_torch`, computed by the kernels."""
     count, fields = samples.shape
-    wide = torch.empty(lines, device=flat.device)
+    wide = torch.empty(intermediate_size, device=flat.device)
     out = torch.empty(results, dtype=torch.float32 if as_float else torch.uint8, device=flat.device)
-    grid = (triton.cdiv(longest, BLOCK), count)
+    grid = (triton.cdiv(largest_intermediate, BLOCK), count)
     rows_kernel[grid](flat, samples, filters, wide, channels, fields, BLOCK)
     grid = (triton.cdiv(largest, BLOCK), count)
     columns_kernel[grid](wide, samples, filters, out, channels, fields, as_float, BLOCK)
@@ -197,14 +197,15 @@ def resize(
 
 
 def resize_normalize(
-    flat: Tensor, samples: Tensor, filters: Tensor, lines: int, longest: int, flags: Tensor | None, mirror: bool,
-    numbers: Tensor, height: int, width: int, channels: int, channel_first: bool, half: bool,
+    flat: Tensor, samples: Tensor, filters: Tensor, intermediate_size: int, largest_intermediate: int,
+    flags: Tensor | None, mirror: bool, numbers: Tensor, height: int, width: int, channels: int, channel_first: bool,
+    half: bool,
 ) -> Tensor:  # fmt: skip
     """Return the same result as `device.resize_normalize.resize_normalize_in_torch`, computed by the kernels."""
     count, fields = samples.shape
-    wide = torch.empty(lines, device=flat.device)
+    wide = torch.empty(intermediate_size, device=flat.device)
     out = _empty(flat, count, height, width, channels, channel_first, half)
-    rows_kernel[triton.cdiv(longest, BLOCK), count](flat, samples, filters, wide, channels, fields, BLOCK)
+    rows_kernel[triton.cdiv(largest_intermediate, BLOCK), count](flat, samples, filters, wide, channels, fields, BLOCK)
     finished_columns_kernel[triton.cdiv(height * width * channels, BLOCK), count](
         wide, samples, filters, samples if flags is None else flags, numbers, out, height, width, channels, fields,
         channel_first, flags is not None, mirror, BLOCK,
