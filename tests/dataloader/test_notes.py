@@ -32,43 +32,43 @@ def collate(samples: Any) -> Any:
 
 
 REASONS = {
-    "own dataset": (_notes.is_own_dataset(Own()), "Own is your own dataset"),
-    "changed": (_notes.is_changed("Own defines `loader`"), "Own defines `loader`"),
-    "iterable": (_notes.is_iterable(Own()), "Own is an iterable dataset"),
-    "collate_fn": (_notes.is_own_function("collate_fn", collate), "collate_fn (collate) is your own function"),
-    "worker_init_fn": (_notes.is_own_function("worker_init_fn"), "worker_init_fn is your own function"),
-    "target_transform": (_notes.is_own_function("target_transform", Own()), "target_transform (Own) is your own function"),
-    "another": (_notes.is_own_function("loader", collate), "loader (collate) is your own function"),
-    "batch_size": (_notes.has_no_batches(), "batch_size is None"),
-    "own transform": (_notes.is_own_transform(Own()), "Own isn't a torchvision transform"),
-    "Lambda": (_notes.is_own_transform(v2.Lambda(collate)), "Lambda calls your own function"),
-    "transform": (_notes.is_unsupported(v2.JPEG(50)), "JPEG isn't supported"),
-    "transform, input": (_notes.is_unsupported(v2.Grayscale(), "a tensor from 0 to 1"), "Grayscale isn't supported on a tensor from 0 to 1"),
-    "transform, argument": (_notes.is_unsupported(v2.Pad(1), "", "fill='red'"), "Pad isn't supported with fill='red'"),
-    "no tensors": (_notes.has_no_tensors(), "the transforms return PIL images"),
-    "two transforms": (_notes.different_transforms(), "the datasets have different transforms"),
+    "own dataset": (_notes.own_dataset_reason(Own()), "Own is your own dataset"),
+    "changed": (_notes.changed_code_reason("Own defines `loader`"), "Own defines `loader`"),
+    "iterable": (_notes.iterable_dataset_reason(Own()), "Own is an iterable dataset"),
+    "collate_fn": (_notes.own_function_reason("collate_fn", collate), "collate_fn (collate) is your own function"),
+    "worker_init_fn": (_notes.own_function_reason("worker_init_fn"), "worker_init_fn is your own function"),
+    "target_transform": (_notes.own_function_reason("target_transform", Own()), "target_transform (Own) is your own function"),
+    "another": (_notes.own_function_reason("loader", collate), "loader (collate) is your own function"),
+    "batch_size": (_notes.no_batches_reason(), "batch_size is None"),
+    "own transform": (_notes.own_transform_reason(Own()), "Own isn't a torchvision transform"),
+    "Lambda": (_notes.own_transform_reason(v2.Lambda(collate)), "Lambda calls your own function"),
+    "transform": (_notes.unsupported_reason(v2.JPEG(50)), "JPEG isn't supported"),
+    "transform, input": (_notes.unsupported_reason(v2.Grayscale(), "a tensor from 0 to 1"), "Grayscale isn't supported on a tensor from 0 to 1"),
+    "transform, argument": (_notes.unsupported_reason(v2.Pad(1), "", "fill='red'"), "Pad isn't supported with fill='red'"),
+    "no tensors": (_notes.pil_output_reason(), "the transforms return PIL images"),
+    "two transforms": (_notes.different_transforms_reason(), "the datasets have different transforms"),
 }
 
 
 @pytest.mark.parametrize(("reason", "expected"), REASONS.values(), ids=REASONS)
 def test_a_reason_has_a_cure_and_a_link(reason: str, expected: str) -> None:
-    note = _notes.not_accelerated(reason)
+    note = _notes.not_accelerated_note(reason)
     assert note.startswith(f"not accelerated: {expected}. ") and "\n" not in note
-    assert _notes.short(note) == expected
+    assert _notes.shorten(note) == expected
     (anchor,) = re.findall(rf"{re.escape(_notes.GUIDE)}#([\w-]+)$", note)
     assert anchor in anchors(ROOT / "docs/dataloader.md")
 
 
-@pytest.mark.parametrize("reason", [_notes.is_switched_off(), _notes.empty(Own()), _notes.raised_reason(ValueError("odd. Really"))])
+@pytest.mark.parametrize("reason", [_notes.switched_off_reason(), _notes.empty_dataset_reason(Own()), _notes.raised_reason(ValueError("odd. Really"))])
 def test_reasons_without_a_link(reason: str) -> None:
-    assert _notes.short(_notes.not_accelerated(reason)) == reason.partition(". ")[0]
+    assert _notes.shorten(_notes.not_accelerated_note(reason)) == reason.partition(". ")[0]
 
 
 def test_the_missing_fast_path_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_notes, "native_status", lambda: _Status(object()))
-    assert _notes.fast_path() == ()
+    assert _notes.fast_path_notes() == ()
     monkeypatch.setattr(_notes, "native_status", lambda: _Status(None))
-    (note,) = _notes.fast_path()
+    (note,) = _notes.fast_path_notes()
     assert "torchdali doctor" in note and note.endswith("#fast-path")
     assert "fast-path" in anchors(ROOT / "docs/dataloader.md")
 

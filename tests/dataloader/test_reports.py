@@ -25,9 +25,9 @@ from torchdali.pipeline import native_status
 
 ROOT = Path(__file__).resolve().parents[2]
 
-REASON = _notes.not_accelerated(_notes.is_own_dataset(type("Rows", (), {})))
+REASON = _notes.not_accelerated_note(_notes.own_dataset_reason(type("Rows", (), {})))
 FAST, LEFT = ("Pictures", True, ("Pictures: read by torchdali",)), ("Rows", False, (REASON,))
-COLLATE = ("Rows", False, ("a note", _notes.not_accelerated(_notes.is_own_function("collate_fn"))))
+COLLATE = ("Rows", False, ("a note", _notes.not_accelerated_note(_notes.own_function_reason("collate_fn"))))
 SLOW = ("Pictures", True, ("Pictures: read by torchdali", "the fast path isn't built, so ..."))
 CASES = {
     "none": ([], ""),
@@ -46,11 +46,11 @@ CASES = {
 def test_sentence(loops: list[Any], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = {}
     for number, (name, accelerated, notes, seconds, waited, *startup) in enumerate(loops):
-        table[number] = _reports._Loops(name, accelerated, notes)
+        table[number] = _reports._LoaderRecord(name, accelerated, notes)
         progress = Progress(torch.empty(0), began=5.0, ended=seconds and 5.0 + seconds, waited=waited)
         progress.startup = sum(startup)
         table[number].progress.append(progress)
-    monkeypatch.setattr(_reports, "_loops", table)
+    monkeypatch.setattr(_reports, "_records", table)
     assert _reports.summary() == text
 
 
@@ -141,7 +141,7 @@ def test_tuning_says_a_line_to_write(rates: dict[int, float], present: int, nois
 def test_each_number_is_measured_several_times_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     rates = iter([10.0, 20.0, 30.0, 12.0, 11.0, 24.0])
     asked: list[int] = []
-    monkeypatch.setattr(_reports, "_rate", lambda loader, seconds: next(rates))
+    monkeypatch.setattr(_reports, "_measure_rate", lambda loader, seconds: next(rates))
 
     class Measured:
         def __init__(self, number: int) -> None:

@@ -109,7 +109,7 @@ def test_operations_come_from_the_class(kind: str, m: Any, monkeypatch: pytest.M
         monkeypatch.setattr(getattr(v1, kind), "_augmentation_space", lambda *_: {"Equalize": (torch.tensor(0.0), False)})
         monkeypatch.setattr(v1.AutoAugment, "_get_policies", lambda *_: [(("Equalize", 1.0, None),) * 2])
     found = compiled(to_tensor(m, getattr(m, kind)()))
-    assert found.transforms is None and kind in found.unknown
+    assert found.transforms is None and kind in found.reason
     if kind != "AugMix":  # which mixes by chance
         check(to_tensor(m, getattr(m, kind)()))
 
@@ -215,7 +215,7 @@ def test_values_of_any_type_have_a_chain_of_plain_numbers_or_none(name: str, m: 
             setattr(t, attribute, value)
             found = compiled(to_tensor(m, t))  # raises nothing
             count += found.transforms is None
-            assert (found.transforms is None) == bool(found.unknown)
+            assert (found.transforms is None) == bool(found.reason)
             for step in () if found.transforms is None else found.transforms.steps:
                 assert not isinstance(plain := list(leaves(step)), Odd) and {type(each) for each in plain} <= PLAIN, (attribute, value, step)
     assert count or not attributes
@@ -378,7 +378,7 @@ class RandomInvert:
 @MODULES
 def test_own_classes_are_called(make: Make, m: Any) -> None:
     found = compiled(to_tensor(m, make(m)))
-    assert found.transforms is None and "RandomInvert isn't a torchvision transform" in found.unknown
+    assert found.transforms is None and "RandomInvert isn't a torchvision transform" in found.reason
     check(to_tensor(m, make(m)))
 
 

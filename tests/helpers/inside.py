@@ -126,7 +126,7 @@ def no_lazy_image_before(patch: pytest.MonkeyPatch, smallest: int | None = None)
     """Make lazy images begin as in a new process; images with more pixels than `smallest` are lazy."""
     from torchdali.dataloader import _lazy_images
 
-    patch.setattr(_lazy_images._habit, "several", False)
+    patch.setattr(_lazy_images._history, "needs_whole_images", False)
     if smallest is not None:
         patch.setattr(_lazy_images, "_TINY", smallest)
 
@@ -135,8 +135,8 @@ def small_batches(patch: pytest.MonkeyPatch, few: int, few_moved: int) -> None:
     """Set the smallest batches of images in memory that are accelerated: in general, and if the images are only moved."""
     from torchdali.dataloader import _picture_plans
 
-    patch.setattr(_picture_plans, "FEW", few)
-    patch.setattr(_picture_plans, "FEW_MOVED", few_moved)
+    patch.setattr(_picture_plans, "MIN_BATCH_SIZE", few)
+    patch.setattr(_picture_plans, "MIN_BATCH_SIZE_MOVED", few_moved)
 
 
 def without_pauses(patch: pytest.MonkeyPatch) -> None:

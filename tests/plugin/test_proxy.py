@@ -304,7 +304,7 @@ HOLDS = (
 
 def test_blocks_are_used_again() -> None:
     def send(values: Any) -> tuple[int, torch.Tensor]:
-        out = blocks.Outgoing(len(values))
+        out = blocks.OutgoingBytes(len(values))
         out.bytes[:] = values
         made, (block, size) = out.__reduce__()
         return block.data_ptr(), made(block, size)
@@ -321,12 +321,12 @@ def test_blocks_are_used_again() -> None:
 
 
 def test_a_forked_process_has_blocks_of_its_own() -> None:
-    made = blocks.Outgoing(8)
+    made = blocks.OutgoingBytes(8)
     made.bytes[:] = 1
     made._block[0] = 0  # free
     child = os.fork()
     if not child:
-        blocks.Outgoing(8).bytes[:] = 2
+        blocks.OutgoingBytes(8).bytes[:] = 2
         os._exit(0)
     os.waitpid(child, 0)
     assert made.bytes.tolist() == [1] * 8

@@ -264,14 +264,14 @@ def test_ends_soon_with_a_message(case: str) -> None:
 
 
 def test_a_worker_that_dies_while_it_hands_something_over_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrivals, "_PATIENCE", 0.0)
+    monkeypatch.setattr(arrivals, "_END_TIMEOUT", 0.0)
     context = multiprocessing.get_context("fork")
     waiting, dying = context.Process(target=signal.pause), context.Process(target=os._exit, args=(1,))
     waiting.start()
     dying.start()
     dying.join()
     try:
-        deaths = [arrivals._death(processes) for processes in ([waiting], [waiting, dying])]
+        deaths = [arrivals._death_error(processes) for processes in ([waiting], [waiting, dying])]
         assert deaths[0] is None and f"(pid(s) {dying.pid}) is killed" in str(deaths[1])
     finally:
         waiting.kill()

@@ -41,7 +41,7 @@ __all__ = [
 _settings: dict[str, float] = {}  # values without effect
 
 
-def _setting(name: str, default: float, limits: tuple[float, float], *variables: str) -> Callable[[], float]:
+def _define_setting(name: str, default: float, limits: tuple[float, float], *variables: str) -> Callable[[], float]:
     """Define a setting; return the function that reads it.
 
     Args:
@@ -54,27 +54,29 @@ def _setting(name: str, default: float, limits: tuple[float, float], *variables:
     return lambda: _settings[name]
 
 
-def _setter(least: float, most: float, *names: str) -> Callable[[float], None]:
-    def keep(factor: float, /) -> None:
+def _create_setter(minimum: float, maximum: float, *names: str) -> Callable[[float], None]:
+    def store(factor: float, /) -> None:
         """Store a factor, which has no effect."""
-        if not least <= factor <= most:
-            raise ValueError(f"{' and '.join(names)} must be from {least} to {most}, got {factor}")
+        if not minimum <= factor <= maximum:
+            raise ValueError(f"{' and '.join(names)} must be from {minimum} to {maximum}, got {factor}")
         _settings.update(dict.fromkeys(names, float(factor)))
 
-    return keep
+    return store
 
 
 _GROWTH = (1.0, 4.0)
 _HOST, _DEVICE, _SHRINK = "host growth", "device growth", "host shrink threshold"
-GetHostBufferGrowthFactor = _setting(_HOST, 1.1, _GROWTH, "DALI_HOST_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR")
-GetDeviceBufferGrowthFactor = _setting(
+GetHostBufferGrowthFactor = _define_setting(
+    _HOST, 1.1, _GROWTH, "DALI_HOST_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR"
+)
+GetDeviceBufferGrowthFactor = _define_setting(
     _DEVICE, 1.1, _GROWTH, "DALI_DEVICE_BUFFER_GROWTH_FACTOR", "DALI_BUFFER_GROWTH_FACTOR"
 )
-GetHostBufferShrinkThreshold = _setting(_SHRINK, 0.5, (0.0, 1.0), "DALI_HOST_BUFFER_SHRINK_THRESHOLD")
-SetHostBufferGrowthFactor = _setter(1, 4, _HOST)
-SetDeviceBufferGrowthFactor = _setter(1, 4, _DEVICE)
-SetBufferGrowthFactor = _setter(1, 4, _HOST, _DEVICE)
-SetHostBufferShrinkThreshold = _setter(0, 1, _SHRINK)
+GetHostBufferShrinkThreshold = _define_setting(_SHRINK, 0.5, (0.0, 1.0), "DALI_HOST_BUFFER_SHRINK_THRESHOLD")
+SetHostBufferGrowthFactor = _create_setter(1, 4, _HOST)
+SetDeviceBufferGrowthFactor = _create_setter(1, 4, _DEVICE)
+SetBufferGrowthFactor = _create_setter(1, 4, _HOST, _DEVICE)
+SetHostBufferShrinkThreshold = _create_setter(0, 1, _SHRINK)
 
 
 def RestrictPinnedMemUsage() -> bool:
@@ -263,8 +265,8 @@ class OpSchema:
 
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
         """Return the names of the arguments, sorted, including the arguments that all operators have."""
-        own = [a.name for a in self._schema.arguments.values() if include_hidden or not a.hidden]
-        return sorted({*own, *COMMON})
+        names = [a.name for a in self._schema.arguments.values() if include_hidden or not a.hidden]
+        return sorted({*names, *COMMON})
 
     def HasArgument(self, name: str, /) -> bool:
         """Return True if the operator has the argument, even if the argument is deprecated."""
@@ -306,7 +308,7 @@ def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
     return schema
 
 
-def _on(device: str, internal: bool) -> list[str]:
+def _list_operators(device: str, internal: bool) -> list[str]:
     return sorted(
         name
         for name, operator in _index_operators().items()
@@ -316,14 +318,14 @@ def _on(device: str, internal: bool) -> list[str]:
 
 def RegisteredCPUOps(internal_ops: bool = False) -> list[str]:
     """Return the schema names of the operators that run on the CPU."""
-    return _on("cpu", internal_ops)
+    return _list_operators("cpu", internal_ops)
 
 
 def RegisteredGPUOps(internal_ops: bool = False) -> list[str]:
     """Return the schema names of the operators that run on the accelerator."""
-    return _on("gpu", internal_ops)
+    return _list_operators("gpu", internal_ops)
 
 
 def RegisteredMixedOps(internal_ops: bool = False) -> list[str]:
     """Return the schema names of the operators that read CPU data and return data on the accelerator."""
-    return _on("mixed", internal_ops)
+    return _list_operators("mixed", internal_ops)

@@ -27,7 +27,7 @@ class DebugPipeline(Pipeline):
     debug mode. Checkpoints, serialization and `explain` need a graph, so they raise an error in debug mode.
     """
 
-    _ahead = False
+    _has_run_ahead = False
 
     def build(self) -> None:
         """Check the pipeline's arguments and create its executor."""
@@ -62,13 +62,13 @@ class DebugPipeline(Pipeline):
             run.schedule()
             if not run.knows_sources:
                 run.pop()  # raises the error of the pipeline's function
-            self._ahead = True
+            self._has_run_ahead = True
         return super().reader_meta(name)
 
     def schedule_run(self) -> None:
         """Run the function for the next batch, unless `reader_meta` has already run it."""
-        if self._ahead:
-            self._ahead = False
+        if self._has_run_ahead:
+            self._has_run_ahead = False
             return
         super().schedule_run()
 
@@ -103,7 +103,7 @@ class DebugPipeline(Pipeline):
         if run.knows_sources or not isinstance(name, str):
             super().feed_input(data_node, data, layout, cuda_stream)
         else:
-            run.hold(name, data, layout, cuda_stream)
+            run.store_feed(name, data, layout, cuda_stream)
 
     def input_feed_count(self, input_name: str) -> int:
         """Return the number of batches to feed before the first run: 1 in debug mode."""

@@ -135,7 +135,7 @@ class _LiveTracer(Tracer):
     ) -> None:
         super().__init__(owner)
         self._batch, self._calls, self._size, self._compute = batch, calls, size, compute
-        self._called = 0
+        self._next_call = 0
 
     def adopt(
         self, declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
@@ -145,10 +145,10 @@ class _LiveTracer(Tracer):
         A batch is a `TensorList`, or a list with an array, a tensor or a NumPy scalar for each sample. If an argument
         consists of several numbers, a list of NumPy scalars is one value of the argument, not a batch.
         """
-        known = declared.schema.arguments
+        schema_arguments = declared.schema.arguments
         return [self._adopt(value, _NUMBERS) for value in inputs], {
-            name: self._adopt(value, _NUMBERS if known[name].axes == 0 else _ARRAYS)
-            if name in known and known[name].edge
+            name: self._adopt(value, _NUMBERS if schema_arguments[name].axes == 0 else _ARRAYS)
+            if name in schema_arguments and schema_arguments[name].edge
             else value
             for name, value in arguments.items()
         }
@@ -172,27 +172,27 @@ class _LiveTracer(Tracer):
             tuple(isinstance(value, DataNode) for value in checked.inputs),
             {**dict.fromkeys(checked.constants, False), **dict.fromkeys(checked.per_sample, True)},
         )
-        if self._called == len(self._calls):
+        if self._next_call == len(self._calls):
             self._calls.append(call)
         else:
-            call.check(self._calls[self._called])
-        self._called += 1
+            call.check(self._calls[self._next_call])
+        self._next_call += 1
 
     def run(self, declared: Operator, checked: CheckedCall) -> Any:
         """Record a call and compute it immediately."""
         self._check_call(declared, checked)
         result = record(declared, checked)
         if isinstance(result, list):
-            return [self._show(edge) for edge in result]
-        return self._show(result)
+            return [self._create_debug_node(edge) for edge in result]
+        return self._create_debug_node(result)
 
-    def _show(self, edge: DataNode) -> DebugNode:
+    def _create_debug_node(self, edge: DataNode) -> DebugNode:
         assert edge.source is not None
         if edge not in self._batch.values:
             self._compute(edge.source)
-        shown = DebugNode(edge.name, edge.device, edge.source, edge.index)
-        shown.value = self._batch.values[shown] = self._batch.values[edge]
-        return shown
+        debug_node = DebugNode(edge.name, edge.device, edge.source, edge.index)
+        debug_node.value = self._batch.values[debug_node] = self._batch.values[edge]
+        return debug_node
 
 
 class DebugRun(Executor):
@@ -224,7 +224,7 @@ class DebugRun(Executor):
         self._calls: list[_RecordedCall] = []
         self.knows_sources = False
 
-    def hold(self, name: str, *data: Any) -> None:
+    def store_feed(self, name: str, *data: Any) -> None:
         """Store a batch of `feed_input` until the first run of the function opens the source.
 
         Args:
@@ -255,7 +255,7 @@ class DebugRun(Executor):
 
     def _run(self, batch: InFlightBatch) -> tuple[TensorList, ...]:
         while True:
-            self._batch, self._used = batch, 0
+            self._batch, self._next_source = batch, 0
             self._computed = self._guessed_keys = False
             if not self.knows_sources:
                 self._calls.clear()
@@ -287,8 +287,8 @@ class DebugRun(Executor):
                 results = run_step(batch, node, self.device_stream, self._rng(node))
         batch.values.update(zip(node.outputs, results, strict=True))
         if node.operator.kind != "source":  # `_draw_source` and `Executor._prepare` measure sources
-            same = self._nodes.setdefault((node.name, node.operator), node)
-            self.profile.step(same, started, batch.draw.size, batch.draw.index)
+            first_node = self._nodes.setdefault((node.name, node.operator), node)
+            self.profile.step(first_node, started, batch.draw.size, batch.draw.index)
 
     def _rng(self, node: Node) -> BatchRng | None:
         if not node.operator.schema.random:
@@ -298,25 +298,25 @@ class DebugRun(Executor):
 
     def _next(self, node: Node) -> Sequence[TensorList]:
         """Return the outputs of a reader or source for the current batch. The first call opens the reader or source."""
-        if self._used == len(self._opened):
+        if self._next_source == len(self._opened):
             source = (self._open_reader if node.operator.kind == "reader" else self._open_source)(node)
             for data in self._fed.pop(node.name, ()):
                 source.feed(*data)  # type: ignore[union-attr]
             self._opened.append((node, source))
-        known, source = self._opened[self._used]
-        self._used += 1
-        if known.operator is not node.operator:
+        first_node, source = self._opened[self._next_source]
+        self._next_source += 1
+        if first_node.operator is not node.operator:
             raise RuntimeError(
                 f"the pipeline function must call readers and sources in the same order in every run, got "
-                f"{node.operator.name!r} in place of {known.operator.name!r}"
+                f"{node.operator.name!r} in place of {first_node.operator.name!r}"
             )
         if isinstance(source, ReaderState):
-            if known not in self.readers:
-                self._draw_reader(known, source)
-            return self._read(node, source, self._batch.draw.keys[known], self._batch.draw.reads[known])
-        if known not in self.sources:
-            self._draw_source(known, source)
-        return [self._batch.values[edge] for edge in known.outputs]
+            if first_node not in self.readers:
+                self._draw_reader(first_node, source)
+            return self._read(node, source, self._batch.draw.keys[first_node], self._batch.draw.reads[first_node])
+        if first_node not in self.sources:
+            self._draw_source(first_node, source)
+        return [self._batch.values[edge] for edge in first_node.outputs]
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
         self._before = self.state()
@@ -341,14 +341,14 @@ class DebugRun(Executor):
         """Get the first batch of a source."""
         batch, size, started = self._batch, self.settings.batch_size, time.perf_counter()
         prepared = source.prepare(size, self._opened)
-        others, self._labels[node] = batch.spare, str(len(self._labels))
-        batch.spare = others if prepared is None else {**others, node: prepared}
+        spare, self._labels[node] = batch.spare, str(len(self._labels))
+        batch.spare = spare if prepared is None else {**spare, node: prepared}
         self.sources = {**self.sources, node: source}
         if (
             prepared is not None and prepared.is_repeated
         ):  # this batch fails; the next batch uses the other sources' data
             self._restore_readers(self._before)
-            self._prepared = dict(others)
+            self._prepared = dict(spare)
         try:
             outputs = source.next(size, prepared)
         except StopIteration:
@@ -363,20 +363,20 @@ class DebugRun(Executor):
         batch.draw.info, batch.draw.state = self._source_infos(batch), self.state()
         self.profile.step(node, started, size, batch.draw.index)
 
-    def _check_size(self, what: str, size: int) -> None:
+    def _check_size(self, title: str, size: int) -> None:
         if size != self._batch.draw.size and (self._computed or len(self._opened) > 1):
             raise RuntimeError(
-                f"Batch size must be uniform across an iteration. {what} returned batch size {size}; operators before "
+                f"Batch size must be uniform across an iteration. {title} returned batch size {size}; operators before "
                 f"it had {self._batch.draw.size}"
             )
 
     def _read(self, node: Node, reader: ReaderState, keys: Keys, reads: Sequence[Read]) -> list[TensorList]:
         rows = [self._read_one(node, reader, i, r) for i, r in enumerate(reads)]
         layouts = node.operator.output_layouts((), node.constants)
-        known = metadata_outputs(node, reader.dataset, keys.records)
-        columns = zip(zip(*rows, strict=True), layouts[: len(layouts) - len(known)], strict=True)
+        metadata = metadata_outputs(node, reader.dataset, keys.records)
+        columns = zip(zip(*rows, strict=True), layouts[: len(layouts) - len(metadata)], strict=True)
         batches = [self._read_column(node, reader, keys, i, list(c), layout) for i, (c, layout) in enumerate(columns)]
-        batches += known.values()
+        batches += metadata.values()
         for output, batch in enumerate(batches):
             name = source_namer(reader.dataset, output)
             if name is not None:
@@ -391,8 +391,8 @@ class DebugRun(Executor):
             check_form(column)
         except RuntimeError as error:
             sample, reason = missing_output(reader.dataset, keys.records.tolist(), output) or (None, "")
-            told = RuntimeError(f"{reason}; {error}") if reason else error
-            raise locate_error(told, self._batch.draw.location(node, sample)) from error
+            full_error = RuntimeError(f"{reason}; {error}") if reason else error
+            raise locate_error(full_error, self._batch.draw.location(node, sample)) from error
         return TensorList.from_samples(column, layout)
 
     def _read_one(self, node: Node, reader: ReaderState, sample: int, read: Read) -> Any:

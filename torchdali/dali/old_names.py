@@ -273,8 +273,8 @@ class IteratorOldNames:
         counts = self._epochs.counts
         if counts is None:
             return False, [self.batch_size] * len(self._pipes)
-        left = np.array(counts)
-        return left < self.batch_size, left
+        remaining = np.array(counts)
+        return remaining < self.batch_size, remaining
 
     def _check_batch_size(self: Any, outs: Any) -> None:
         """Check that all outputs of a batch have the same number of samples.

@@ -8,7 +8,13 @@ from typing import Any
 
 import torch
 
-from torchdali.dataloader._notes import NotSupportedError, breaks_rule, has_no_tensors, is_own_transform, name_of
+from torchdali.dataloader._notes import (
+    NotSupportedError,
+    broken_rule_reason,
+    name_of,
+    own_transform_reason,
+    pil_output_reason,
+)
 from torchdali.dataloader._rules import (
     BYTES,
     NORMALIZED,
@@ -19,7 +25,7 @@ from torchdali.dataloader._rules import (
     channels_after,
     erasing_of,
     flatten,
-    is_own,
+    is_torchvision_transform,
     is_v2,
     require,
     steps_of,
@@ -29,7 +35,7 @@ from torchdali.ops._picture_erasing import Erasing
 from torchdali.ops._picture_policies import AutoAugment, RandAugment, TrivialAugment
 from torchdali.ops._pictures import ImageTransforms, RandomSteps, TensorConversion
 
-__all__ = ["Compiled", "augmentations", "compile_transforms"]
+__all__ = ["CompiledTransforms", "compile_augmentations", "compile_transforms"]
 
 
 # ---------------------------------------------------------------- conversions
@@ -59,8 +65,8 @@ def _normalization(t: Any, channels: int) -> tuple[tuple[float, ...], tuple[floa
 def _channel_values(values: Any, channels: int) -> tuple[float, ...]:
     """Convert one value for all channels, or one value per channel, to floats as torchvision does."""
     converted = torch.as_tensor(values, dtype=torch.float32).numpy()
-    usual = converted.ndim < 2 and converted.size in (1, channels)
-    require(usual, f"mean and std must have 1 or {channels} values, got shape {converted.shape}")
+    is_valid = converted.ndim < 2 and converted.size in (1, channels)
+    require(is_valid, f"mean and std must have 1 or {channels} values, got shape {converted.shape}")
     return tuple(converted.reshape(-1).tolist())
 
 
@@ -68,18 +74,18 @@ def _channel_values(values: Any, channels: int) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledTransforms:
     """The result of compiling a dataset's transforms.
 
     Attributes:
         transforms: The compiled transforms; None if a transform isn't supported.
-        known: Names of the supported transforms before the first unsupported transform.
-        unknown: The first unsupported transform, and the reason.
+        supported: Names of the supported transforms before the first unsupported transform.
+        reason: The first unsupported transform, and the reason.
     """
 
     transforms: ImageTransforms | None
-    known: tuple[str, ...]
-    unknown: str = ""
+    supported: tuple[str, ...]
+    reason: str = ""
 
 
 @dataclass
@@ -107,12 +113,12 @@ class _Draft:
             NotSupportedError, ValueError: the transform, or one of its values, is not supported.
         """
         form, channels = self.image
-        if not is_own(t):
-            raise NotSupportedError(is_own_transform(t))
-        name, after = type(t).__name__, _form_after(t, form)
-        if after is not None:
-            self.image = self.image._replace(form=after)
-            self.multiplies |= is_v2(t) and form == BYTES and after == UNIT
+        if not is_torchvision_transform(t):
+            raise NotSupportedError(own_transform_reason(t))
+        name, new_form = type(t).__name__, _form_after(t, form)
+        if new_form is not None:
+            self.image = self.image._replace(form=new_form)
+            self.multiplies |= is_v2(t) and form == BYTES and new_form == UNIT
         elif name == "Normalize" and form == UNIT:
             mean, std = self.normalization = _normalization(t, channels)
             self.image = self.image._replace(form=NORMALIZED)
@@ -122,9 +128,10 @@ class _Draft:
         else:
             require(not self.ends, "follows an erasing")
             steps = steps_of(t, self.image)
-            blurred = any(isinstance(step, Blur) for step in _atoms([*self.steps, *steps]))
+            blurred = any(isinstance(step, Blur) for step in _flatten_steps([*self.steps, *steps]))
             require(
-                not (blurred and any(map(_jumps, _atoms(steps)))), "could amplify a blur's rounding by several levels"
+                not (blurred and any(map(_is_discontinuous, _flatten_steps(steps)))),
+                "could amplify a blur's rounding by several levels",
             )
             self.steps += steps
             self.image = self.image._replace(channels=channels_after(steps, channels))
@@ -136,29 +143,29 @@ class _Draft:
             NotSupportedError: the transforms return PIL images.
         """
         if self.image.form == PIL:
-            raise NotSupportedError(has_no_tensors())
+            raise NotSupportedError(pil_output_reason())
         is_unit, channels = self.image.form != BYTES, self.image.channels
         conversion = TensorConversion(is_unit, *self.normalization, channels, self.multiplies)
         return ImageTransforms(tuple(self.steps), conversion, tuple(self.ends))
 
 
-def compile_transforms(transform: Any, channels: int = 3) -> Compiled:
+def compile_transforms(transform: Any, channels: int = 3) -> CompiledTransforms:
     """Compile a dataset's transforms for PIL images with `channels` channels."""
-    t, known, draft = transform, list[str](), _Draft(ImageForm(PIL, channels))
+    t, supported, draft = transform, list[str](), _Draft(ImageForm(PIL, channels))
     try:
         dtype = torch.get_default_dtype()
         require(dtype is torch.float32, f"torch.get_default_dtype() must be torch.float32, got {dtype}")
         for t in flatten(transform):
             draft.add(t)
-            known.append(name_of(t))
-        return Compiled(draft.finish(), tuple(known))
+            supported.append(name_of(t))
+        return CompiledTransforms(draft.finish(), tuple(supported))
     except NotSupportedError as reason:
-        return Compiled(None, tuple(known), str(reason))
+        return CompiledTransforms(None, tuple(supported), str(reason))
     except Exception as error:  # a rule doesn't support a value; torchvision's own code may support it
-        return Compiled(None, tuple(known), breaks_rule(t, error))
+        return CompiledTransforms(None, tuple(supported), broken_rule_reason(t, error))
 
 
-def augmentations(transform: Any) -> ImageTransforms:
+def compile_augmentations(transform: Any) -> ImageTransforms:
     """Compile transforms for the argument `augment` of `Loader.from_folder`.
 
     Raises:
@@ -168,30 +175,30 @@ def augmentations(transform: Any) -> ImageTransforms:
     image, steps = ImageForm(PIL, 3), list[Any]()
     for t in flatten(transform):
         name = name_of(t)
-        if is_own(t) and (_form_after(t, PIL) or name in _OF_OTHERS):
+        if is_torchvision_transform(t) and (_form_after(t, PIL) or name in _HANDLED_BY_LOADER):
             raise ValueError(f"remove {name} from augment: size, mean and std already crop and normalize the images")
         try:
-            rows = steps_of(t, image)
-            require(channels_after(rows, 3) == 3, "the images must keep 3 channels")
+            new_steps = steps_of(t, image)
+            require(channels_after(new_steps, 3) == 3, "the images must keep 3 channels")
         except Exception as error:
             raise TypeError(f"{name} must be a supported transform: {error}") from error
-        steps += rows
+        steps += new_steps
     return ImageTransforms(tuple(steps))
 
 
-_OF_OTHERS = ("RandomResizedCrop", "Normalize", "ConvertImageDtype", "ToDtype", "ToPureTensor")
+_HANDLED_BY_LOADER = ("RandomResizedCrop", "Normalize", "ConvertImageDtype", "ToDtype", "ToPureTensor")
 
 
-def _atoms(steps: Steps) -> Iterator[Any]:
+def _flatten_steps(steps: Steps) -> Iterator[Any]:
     """Yield all steps, including the nested steps of random choices and random orders."""
     for step in steps:
         if isinstance(step, RandomSteps):
-            yield from _atoms([each for row in step.rows for each in row])
+            yield from _flatten_steps([each for row in step.rows for each in row])
         else:
             yield step
 
 
-def _jumps(step: Any) -> bool:
+def _is_discontinuous(step: Any) -> bool:
     """Return True if a step can map two adjacent pixel values to distant values."""
     if isinstance(step, Color):
         return step.name in ("autocontrast", "equalize", "posterize") or (step.name == "solarize" and step.value != 128)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from torchdali.dataloader._rows import Indices, Seeds
-from torchdali.dataloader._sources import Leaves
+from torchdali.dataloader._sources import DatasetTree
 from torchdali.errors import PipelineError
 from torchdali.ops._caching import cache_in
 from torchdali.ops._picture_steps import CenterCropStep, Lattice, PadStep, RandomCropStep
@@ -25,7 +25,7 @@ from torchdali.pipeline import Pipeline, pipeline_def
 from torchdali.rng import BatchRng, mix
 from torchdali.threads import Latch, Thread, close_at_end
 
-__all__ = ["Arrays", "Pictures", "is_movable"]
+__all__ = ["ArrayEngine", "PipelineEngine", "can_use_array_engine"]
 
 
 class _BatchTask:
@@ -36,65 +36,65 @@ class _BatchTask:
         result: The batch or its error; None before the task is finished.
     """
 
-    def __init__(self, make: Callable[[], Tensor]) -> None:
-        self._make: Callable[[], Tensor] | None = make
+    def __init__(self, create: Callable[[], Tensor]) -> None:
+        self._create: Callable[[], Tensor] | None = create
         self.done, self.result = Latch(), cast("Tensor | BaseException", None)
 
     def run(self) -> None:
         """Create the batch, unless the task was dropped."""
-        make, self._make = self._make, None
-        if make is not None:
+        create, self._create = self._create, None
+        if create is not None:
             try:
-                self.result = make()
+                self.result = create()
             except BaseException as error:
                 self.result = error
         self.done.set()
 
     def drop(self) -> None:
         """Cancel the task, unless it is already running."""
-        self._make = None
+        self._create = None
 
 
-def _work(tasks: queue.SimpleQueue[_BatchTask | None]) -> None:
+def _run_tasks(tasks: queue.SimpleQueue[_BatchTask | None]) -> None:
     while (task := tasks.get()) is not None:
         task.run()
         del task
 
 
-class Arrays:
+class ArrayEngine:
     """Engine for images of one size in memory, with transforms that only move pixels, such as crops and flips.
 
     A batch is created by selecting pixels with NumPy. Each thread creates whole batches, because the NumPy functions
     release the GIL.
     """
 
-    def __init__(self, leaves: Leaves, transforms: ImageTransforms, threads: int, depth: int) -> None:
+    def __init__(self, leaves: DatasetTree, transforms: ImageTransforms, threads: int, depth: int) -> None:
         self.depth, self.process = max(depth, threads + 1), os.getpid()
         self._transforms = transforms
-        self.renew(leaves)
+        self.refresh(leaves)
         self._pending: dict[int, _BatchTask] = {}
         self._tasks: queue.SimpleQueue[_BatchTask | None] = queue.SimpleQueue()
-        self._end = weakref.finalize(self, _end, self._tasks, threads)
+        self._finalizer = weakref.finalize(self, _stop_threads, self._tasks, threads)
         close_at_end(self)
-        for number in range(threads):
-            Thread(_work, (self._tasks,), f"torchdali-arrays-{number}").start()
+        for index in range(threads):
+            Thread(_run_tasks, (self._tasks,), f"torchdali-arrays-{index}").start()
 
-    def renew(self, leaves: Leaves) -> None:
+    def refresh(self, leaves: DatasetTree) -> None:
         """Use the dataset's current images, which the user may have changed since the last loop."""
         (leaf,) = leaves.leaves
         assert leaf.pixels is not None
         self._leaves, self._pixels = leaves, leaf.pixels.numpy()
 
-    def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        self._pending[number] = task = _BatchTask(partial(self._batch, indices, mix(*seeds, number)))
+    def submit(self, batch_index: int, indices: Indices, seeds: Seeds) -> None:
+        self._pending[batch_index] = task = _BatchTask(partial(self._create_batch, indices, mix(*seeds, batch_index)))
         self._tasks.put(task)
 
-    def take(self, number: int) -> list[Any] | Exception:
+    def receive(self, batch_index: int) -> list[Any] | Exception:
         """Wait for the images of a batch; return the images or the batch's error."""
-        task = self._pending[number]
+        task = self._pending[batch_index]
         while not task.done.is_set():
             task.done.wait(60.0)
-        del self._pending[number]
+        del self._pending[batch_index]
         result = task.result
         if isinstance(result, Tensor):
             return [result]
@@ -106,25 +106,25 @@ class Arrays:
 
     def close(self) -> None:
         self.reset()
-        self._end()
+        self._finalizer()
 
-    def _batch(self, indices: Indices, key: int) -> Tensor:
-        pictures = self._pixels[[self._leaves.place(i)[1] for i in indices]]
+    def _create_batch(self, indices: Indices, key: int) -> Tensor:
+        images = self._pixels[[self._leaves.locate(i)[1] for i in indices]]
         rng = BatchRng.following(key, 0, len(indices))
-        lattice = Lattice.of(pictures.shape[1], pictures.shape[2])
-        for number, step in enumerate(self._transforms.steps):
-            lattice = step.move(lattice, rng.uniform(4, 4 * number))
+        lattice = Lattice.of(images.shape[1], images.shape[2])
+        for position, step in enumerate(self._transforms.steps):
+            lattice = step.move(lattice, rng.uniform(4, 4 * position))
         assert self._transforms.conversion is not None
-        planes = np.ascontiguousarray(lattice.select(pictures).transpose(0, 3, 1, 2))
-        return torch.from_numpy(_finish(planes, self._transforms.conversion))
+        planes = np.ascontiguousarray(lattice.select(images).transpose(0, 3, 1, 2))
+        return torch.from_numpy(_convert_planes(planes, self._transforms.conversion))
 
 
-def _end(tasks: queue.SimpleQueue[_BatchTask | None], threads: int) -> None:
+def _stop_threads(tasks: queue.SimpleQueue[_BatchTask | None], threads: int) -> None:
     for _ in range(threads):
         tasks.put(None)
 
 
-def _finish(planes: npt.NDArray[np.uint8], conversion: TensorConversion) -> npt.NDArray[Any]:
+def _convert_planes(planes: npt.NDArray[np.uint8], conversion: TensorConversion) -> npt.NDArray[Any]:
     """Convert uint8 pixels to normalized floats, with bit-identical results to torchvision's."""
     if not conversion.unit:
         return planes
@@ -141,69 +141,71 @@ def _finish(planes: npt.NDArray[np.uint8], conversion: TensorConversion) -> npt.
 
 
 @pipeline_def
-def _graph(requests: Requests, kept: ImageTransforms | None, transforms: ImageTransforms, cache: Any) -> Any:
+def _image_pipeline(
+    requests: Requests, cached_transforms: ImageTransforms | None, transforms: ImageTransforms, cache: Any
+) -> Any:
     data = _requests(requests=requests)
-    if kept is not None:
-        data = cache_in(_still_picture(data, transforms=kept), cache)
+    if cached_transforms is not None:
+        data = cache_in(_still_picture(data, transforms=cached_transforms), cache)
     return _picture(data, transforms=transforms)
 
 
-class Pictures:
+class PipelineEngine:
     """Engine for images that a torchdali pipeline decodes and transforms in its threads."""
 
     def __init__(
         self,
-        leaves: Leaves,
+        leaves: DatasetTree,
         transforms: ImageTransforms,
         threads: int,
         depth: int,
         batch_size: int,
         cache: Any,
-        skips: bool,
+        skip_bad: bool,
     ) -> None:
         self.depth, self.process = depth, os.getpid()
-        self._numbers: deque[int] = deque()
-        self._skips, self._delivered = skips, 0
+        self._submitted: deque[int] = deque()
+        self._skip_bad, self._delivered = skip_bad, 0
         self._requests = requests = Requests(leaves, leaves.source, leaves.leaves[0].pixels is None)
-        before, after = (None, transforms) if cache is None else transforms.divide()
-        self.pipeline: Pipeline = _graph(
-            requests, before, after, cache, batch_size=batch_size, num_threads=threads, device_id=None,
-            num_processes=1, prefetch_queue_depth=depth, seed=0, bad_samples="skip" if skips else "raise",
+        cached_transforms, remaining = (None, transforms) if cache is None else transforms.divide()
+        self.pipeline: Pipeline = _image_pipeline(
+            requests, cached_transforms, remaining, cache, batch_size=batch_size, num_threads=threads, device_id=None,
+            num_processes=1, prefetch_queue_depth=depth, seed=0, bad_samples="skip" if skip_bad else "raise",
         )  # fmt: skip
         self.pipeline.build()
 
-    def renew(self, leaves: Leaves) -> None:
+    def refresh(self, leaves: DatasetTree) -> None:
         """Use the datasets' current samples, which the user may have changed since the last loop."""
         self._requests.source = leaves.source
 
-    def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        self.pipeline.submit_records(indices, mix(*seeds, number))
-        self._numbers.append(number)
+    def submit(self, batch_index: int, indices: Indices, seeds: Seeds) -> None:
+        self.pipeline.submit_records(indices, mix(*seeds, batch_index))
+        self._submitted.append(batch_index)
 
-    def take(self, number: int) -> list[Any] | Exception:
+    def receive(self, batch_index: int) -> list[Any] | Exception:
         """Wait for a batch; return its images, or its error.
 
         If the loader skips bad samples, the list also contains the set of the bad samples' positions in the batch.
         """
-        if self._numbers[0] != number:
-            raise RuntimeError(f"the next batch must be {self._numbers[0]}, got {number}")
+        if self._submitted[0] != batch_index:
+            raise RuntimeError(f"the next batch must be {self._submitted[0]}, got {batch_index}")
         self._delivered += 1
         try:
             (images,) = self.pipeline.outputs()
         except PipelineError as error:
-            return _as_raised(error)
+            return _restore_error(error)
         finally:
-            self._numbers.popleft()
+            self._submitted.popleft()
         tensor = images.dense()
         values = [list(images.samples()) if tensor is None else tensor]
-        return [*values, self._bad(self._delivered - 1)] if self._skips else values
+        return [*values, self._bad_positions(self._delivered - 1)] if self._skip_bad else values
 
-    def _bad(self, batch: int) -> set[int]:
+    def _bad_positions(self, batch: int) -> set[int]:
         return {each.sample for each in self.pipeline.bad_sample_report() if each.batch == batch}
 
     def reset(self) -> None:
         """Wait for all requested batches, and drop them."""
-        self._numbers.clear()
+        self._submitted.clear()
         while True:
             try:
                 self.pipeline.outputs()
@@ -217,12 +219,12 @@ class Pictures:
         self.pipeline.close()
 
 
-def _as_raised(error: PipelineError) -> Exception:
+def _restore_error(error: PipelineError) -> Exception:
     """Return the exception that the dataset itself would raise, with the name of the file added to the message."""
-    cause, place = error.__cause__, str(error).partition("\n")[0]
+    cause, location = error.__cause__, str(error).partition("\n")[0]
     if cause is None:
         return error
-    sample = place.partition(" failed on ")[2]
+    sample = location.partition(" failed on ")[2]
     text = f"{cause}\n  {sample}"
     try:
         raised: Exception = type(cause)(text)  # type: ignore[assignment]
@@ -232,8 +234,8 @@ def _as_raised(error: PipelineError) -> Exception:
     return raised
 
 
-def is_movable(leaves: Leaves, transforms: ImageTransforms) -> bool:
-    """Return True if `Arrays` supports a dataset.
+def can_use_array_engine(leaves: DatasetTree, transforms: ImageTransforms) -> bool:
+    """Return True if `ArrayEngine` supports a dataset.
 
     The images must be in memory and have one size, and the transforms must only move pixels.
     """

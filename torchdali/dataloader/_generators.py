@@ -21,32 +21,32 @@ from torch.utils.data import (
 )
 
 __all__ = [
-    "Snapshot", "decode_states", "draws_early", "encode_states",
-    "generators_of", "is_of_torch", "is_shared", "restore", "snapshot",
+    "Snapshot", "decode_states", "can_draw_early", "encode_states",
+    "generators_of", "is_torch_sampler", "is_shared", "restore", "snapshot",
 ]  # fmt: skip
 
 Snapshot = Mapping[str, Any]
 """States of random number generators, by the generators' names."""
 
-_OF_TORCH = (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler, DistributedSampler)
+_TORCH_SAMPLERS = (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler, DistributedSampler)
 
 
-def is_of_torch(sampler: Any) -> bool:
+def is_torch_sampler(sampler: Any) -> bool:
     """Return True for PyTorch's own samplers, tuples and ranges.
 
     The indices of these samplers depend only on the states of their random generators, not on the time of the draw.
     """
     if type(sampler) is BatchSampler:
-        return is_of_torch(sampler.sampler)
-    return type(sampler) in _OF_TORCH or type(sampler) in (tuple, range)
+        return is_torch_sampler(sampler.sampler)
+    return type(sampler) in _TORCH_SAMPLERS or type(sampler) in (tuple, range)
 
 
-def draws_early(sampler: Any) -> bool:
+def can_draw_early(sampler: Any) -> bool:
     """Return True if a program can't observe that a sampler's indices are drawn earlier than needed."""
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
     if type(inner) is RandomSampler and inner.generator is not None:
         return not inner.replacement and len(inner) == len(inner.data_source)  # the sampler draws only once per epoch
-    return is_of_torch(sampler)
+    return is_torch_sampler(sampler)
 
 
 def generators_of(loader: Any) -> dict[str, Any]:
@@ -56,12 +56,12 @@ def generators_of(loader: Any) -> dict[str, Any]:
     """
     generators: dict[str, Any] = {}
     _add(generators, "generator", torch.default_generator if loader.generator is None else loader.generator)
-    _search(generators, "batch_sampler", loader.batch_sampler)
-    _search(generators, "sampler", loader.sampler)
+    _add_sampler_generators(generators, "batch_sampler", loader.batch_sampler)
+    _add_sampler_generators(generators, "sampler", loader.sampler)
     _add(generators, "torch", torch.default_generator)
-    if not is_of_torch(loader.sampler if loader.batch_sampler is None else loader.batch_sampler):
-        _add(generators, "numpy", _numpy())
-        _add(generators, "random", _python())
+    if not is_torch_sampler(loader.sampler if loader.batch_sampler is None else loader.batch_sampler):
+        _add(generators, "numpy", _numpy_generator())
+        _add(generators, "random", _python_generator())
     return generators
 
 
@@ -70,40 +70,40 @@ def _add(generators: dict[str, Any], name: str, value: Any) -> None:
         generators[name] = value
 
 
-def _search(generators: dict[str, Any], path: str, sampler: Any, depth: int = 4) -> None:
+def _add_sampler_generators(generators: dict[str, Any], path: str, sampler: Any, depth: int = 4) -> None:
     for name, value in getattr(sampler, "__dict__", {}).items():
         if isinstance(value, (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)):
             _add(generators, f"{path}.{name}", value)
         elif depth and (isinstance(value, Sampler) or "sampler" in name):
-            _search(generators, f"{path}.{name}", value, depth - 1)
+            _add_sampler_generators(generators, f"{path}.{name}", value, depth - 1)
 
 
-def _numpy() -> Any:
+def _numpy_generator() -> Any:
     return np.random.mtrand._rand  # the generator of np.random's functions
 
 
-def _python() -> Any:
+def _python_generator() -> Any:
     return random._inst  # the generator of random's functions
 
 
 def is_shared(generator: Any) -> bool:
     """Return True for a global generator of PyTorch, NumPy or Python, which the whole program shares."""
-    return any(generator is each for each in (torch.default_generator, _numpy(), _python()))
+    return any(generator is each for each in (torch.default_generator, _numpy_generator(), _python_generator()))
 
 
 def snapshot(generators: Mapping[str, Any]) -> Snapshot:
     """Return the current states of generators."""
-    return {name: _read(generator) for name, generator in generators.items()}
+    return {name: _get_state(generator) for name, generator in generators.items()}
 
 
 def restore(generators: Mapping[str, Any], states: Snapshot) -> None:
     """Set generators to saved states. Generators without a saved state are unchanged."""
     for name, generator in generators.items():
         if name in states:
-            _write(generator, states[name])
+            _set_state(generator, states[name])
 
 
-def _read(generator: Any) -> Any:
+def _get_state(generator: Any) -> Any:
     if isinstance(generator, torch.Generator):
         return generator.get_state()
     if isinstance(generator, random.Random):
@@ -113,7 +113,7 @@ def _read(generator: Any) -> Any:
     return copy.deepcopy(generator.bit_generator.state)
 
 
-def _write(generator: Any, state: Any) -> None:
+def _set_state(generator: Any, state: Any) -> None:
     if isinstance(generator, torch.Generator):
         generator.set_state(state)
     elif isinstance(generator, random.Random):
@@ -162,14 +162,14 @@ def _decode(generator: Any, value: Any, name: str) -> Any:
     try:
         if isinstance(generator, torch.Generator):
             state: Any = torch.frombuffer(bytearray(base64.b64decode(value, validate=True)), dtype=torch.uint8)
-            _write(torch.Generator(generator.device), state)
+            _set_state(torch.Generator(generator.device), state)
         elif isinstance(generator, random.Random):
             version, numbers, gauss = value
             state = (version, tuple(numbers), gauss)
-            _write(random.Random(), state)
+            _set_state(random.Random(), state)
         else:
             state = value
-            _write(copy.deepcopy(generator), state)
+            _set_state(copy.deepcopy(generator), state)
     except Exception as error:
         raise ValueError(f"the state's generator {name!r} must be the state of a {type(generator).__name__}") from error
     return state

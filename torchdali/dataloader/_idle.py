@@ -15,7 +15,7 @@ from torchdali.threads import close_abandoned
 
 __all__ = ["IdleEngines"]
 
-_MOST = 2  # maximum number of idle engines in a process: one for training and one for validation
+_MAX_IDLE = 2  # maximum number of idle engines in a process: one for training and one for validation
 
 
 class _IdleEngine:
@@ -35,7 +35,7 @@ class IdleEngines:
         """Return the idle engines without removing them."""
         return [entry.engine for entry in self._entries.copy()]
 
-    def take(self, key: Any) -> BatchEngine | None:
+    def pop(self, key: Any) -> BatchEngine | None:
         """Remove and return the engine for the plan with this key; None if there isn't one.
 
         Engines for other plans may be closed.
@@ -47,13 +47,13 @@ class IdleEngines:
                 close_abandoned(entry.engine)
         return None
 
-    def keep(self, key: Any, engine: BatchEngine) -> None:
+    def add(self, key: Any, engine: BatchEngine) -> None:
         """Add an idle engine and its plan's key. If the process now has too many idle engines, close the oldest."""
         entry = _IdleEngine(self, key, engine)
         self._entries.append(entry)
-        _order.append(weakref.ref(entry))
-        idle = [each for each in map(_alive, _order.copy()) if each is not None]
-        for oldest in idle[: max(0, len(idle) - _MOST)]:
+        _all_entries.append(weakref.ref(entry))
+        idle = [each for each in map(_dereference, _all_entries.copy()) if each is not None]
+        for oldest in idle[: max(0, len(idle) - _MAX_IDLE)]:
             owner = oldest.owner()
             if owner is not None:
                 owner._close(oldest)
@@ -78,12 +78,12 @@ class IdleEngines:
         return entry.engine.process == os.getpid()  # False in a forked process, which doesn't have the threads
 
 
-_order: list[weakref.ref[_IdleEngine]] = []  # the entries of all loaders, oldest first
+_all_entries: list[weakref.ref[_IdleEngine]] = []  # the entries of all loaders, oldest first
 
 
-def _alive(reference: weakref.ref[_IdleEngine]) -> _IdleEngine | None:
+def _dereference(reference: weakref.ref[_IdleEngine]) -> _IdleEngine | None:
     entry = reference()
     if entry is None:
         with contextlib.suppress(ValueError):
-            _order.remove(reference)
+            _all_entries.remove(reference)
     return entry

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch.utils.data import default_collate
 
-from torchdali.dataloader._generators import draws_early, is_of_torch
-from torchdali.dataloader._rows import BatchEngine, LoaderPlan, integers
+from torchdali.dataloader._generators import can_draw_early, is_torch_sampler
+from torchdali.dataloader._rows import BatchEngine, LoaderPlan, as_integers
 from torchdali.dataloader._torch_internals import CountingIterator
 from torchdali.errors import note
 from torchdali.forks import process
@@ -29,21 +29,21 @@ class AcceleratedIterator(CountingIterator):
 
     Args:
         plan: The loader's plan, which opens the engine.
-        start: Arguments of `CountingIterator` after ``loader``.
+        arguments: Arguments of `CountingIterator` after ``loader``.
     """
 
-    def __init__(self, loader: Any, plan: LoaderPlan, *start: Any) -> None:
+    def __init__(self, loader: Any, plan: LoaderPlan, *arguments: Any) -> None:
         self._loader, self._plan = loader, plan
         self._engine: BatchEngine | None = None
         self._requests: deque[tuple[Any, int]] = deque()  # indices and number of each undelivered batch
-        self._rows: dict[int, list[int] | None] = {}  # indices of each batch that was requested from the engine
-        self._valid = -1  # number of the batch that the engine returns next; -1 after an exception
-        super().__init__(loader, *start)
+        self._submitted: dict[int, list[int] | None] = {}  # indices of each batch that was requested from the engine
+        self._engine_position = -1  # number of the batch that the engine returns next; -1 after an exception
+        super().__init__(loader, *arguments)
 
     def _prime(self, loader: Any) -> None:
         sampler = self._index_sampler
-        self._is_rebuildable = is_of_torch(sampler)
-        self._draws_early = draws_early(sampler) and not self._num_workers
+        self._is_restartable = is_torch_sampler(sampler)
+        self._can_draw_early = can_draw_early(sampler) and not self._num_workers
         self._window = (loader.prefetch_factor or 2) * self._num_workers
         self._fetcher = self._create_fetcher()
         if self._num_workers:
@@ -57,56 +57,56 @@ class AcceleratedIterator(CountingIterator):
         self._begin()
 
     def _begin(self) -> None:
-        number = self.progress.batches
+        batch_index = self.progress.batches
         self._requests.clear()
         self._exhausted, self._interrupted, self._attempts = False, False, 0
-        self._numbered: Iterator[Any] | None = None
+        self._numbered_indices: Iterator[Any] | None = None
         if self._num_workers:
-            self._draw_ahead(number)
+            self._draw_ahead(batch_index)
         self._restart()
         self._submit()
-        self._valid = number
+        self._engine_position = batch_index
 
     # ------------------------------------------------------------ indices
 
     def _draw(self) -> None:
         """Draw the next batch's indices from the sampler, unless the sampler is exhausted."""
         self._interrupted = True
-        if self._numbered is None:
-            self._numbered = zip(self._indices(), itertools.count(self._end))
+        if self._numbered_indices is None:
+            self._numbered_indices = zip(self._indices(), itertools.count(self._next_draw))
         before = len(self._requests)
         # This is a single C call. If the sampler isn't Python code, an interrupt can't lose the drawn indices.
-        self._requests.extend(itertools.islice(self._numbered, 1))
+        self._requests.extend(itertools.islice(self._numbered_indices, 1))
         self._exhausted = len(self._requests) == before
         self._interrupted = False
 
     def _repair_sampler(self) -> None:
         """Restart PyTorch's sampler after an exception interrupted it."""
-        if self._interrupted and self._is_rebuildable:
-            self._restart_indices(self._end)
-            self._numbered, self._exhausted, self._interrupted = None, False, False
+        if self._interrupted and self._is_restartable:
+            self._restart_indices(self._next_draw)
+            self._numbered_indices, self._exhausted, self._interrupted = None, False, False
 
     @property
-    def _end(self) -> int:
+    def _next_draw(self) -> int:
         """Number of the batch whose indices are drawn next."""
         return self._requests[-1][1] + 1 if self._requests else self.progress.batches
 
-    def _draw_ahead(self, number: int) -> None:
+    def _draw_ahead(self, batch_index: int) -> None:
         """Draw the indices that PyTorch's iterators draw before they wait for the batch with this number.
 
         If the program can't observe a difference, draw the indices of all batches that the engine prepares ahead.
         """
         if self._num_workers:
-            self._attempt(self._window + number - self._begun)
-        end = number + 1
-        if self._draws_early and self._engine is not None and self._engine.depth > 1:
-            end = number + self._engine.depth
+            self._attempt_draws(self._window + batch_index - self._first_batch)
+        end = batch_index + 1
+        if self._can_draw_early and self._engine is not None and self._engine.depth > 1:
+            end = batch_index + self._engine.depth
             if len(self._generators) > 1:  # the program could observe that the last indices are drawn early
-                end = max(number + 1, min(end, len(self._index_sampler) - 1))
-        while self._end < end and not self._exhausted:
+                end = max(batch_index + 1, min(end, len(self._index_sampler) - 1))
+        while self._next_draw < end and not self._exhausted:
             self._draw()
 
-    def _attempt(self, count: int) -> None:
+    def _attempt_draws(self, count: int) -> None:
         """Request indices from the sampler until there were `count` requests in this epoch.
 
         Like PyTorch, request indices even if the sampler is exhausted.
@@ -123,73 +123,73 @@ class AcceleratedIterator(CountingIterator):
         if engine is not None and engine.process == process():
             close_abandoned(engine)
         self._repair_sampler()
-        self._rows.clear()
+        self._submitted.clear()
         self._engine = self._loader._engine(self._plan)
 
     def _submit(self) -> None:
         """Request the batches that the engine should prepare ahead, except those that are already requested."""
         assert self._engine is not None
-        for indices, number in itertools.islice(self._requests, self._engine.depth):
-            if number in self._rows:
+        for indices, batch_index in itertools.islice(self._requests, self._engine.depth):
+            if batch_index in self._submitted:
                 continue
-            rows = integers(indices)
-            if rows is not None:
-                self._engine.submit(number, rows, (self.progress.base_seed, self.progress.epoch))
-            self._rows[number] = rows
+            sample_indices = as_integers(indices)
+            if sample_indices is not None:
+                self._engine.submit(batch_index, sample_indices, (self.progress.base_seed, self.progress.epoch))
+            self._submitted[batch_index] = sample_indices
 
     def _next_data(self) -> Any:
-        progress, valid = self.progress, self._valid
-        number, self._valid = progress.batches, -1
+        progress, engine_position = self.progress, self._engine_position
+        batch_index, self._engine_position = progress.batches, -1
         if progress.finished:
             raise StopIteration
-        if self._engine is None or valid != number or self._engine.process != process():
+        if self._engine is None or engine_position != batch_index or self._engine.process != process():
             self._restart()
-        while self._requests and self._requests[0][1] < number:
-            self._rows.pop(self._requests.popleft()[1], None)
-        self._draw_ahead(number)
+        while self._requests and self._requests[0][1] < batch_index:
+            self._submitted.pop(self._requests.popleft()[1], None)
+        self._draw_ahead(batch_index)
         if not self._requests:
-            self._valid = number
+            self._engine_position = batch_index
             self._release()
             raise StopIteration
         self._submit()
-        data = self._answer(*self._requests[0])
+        data = self._create_with_retry(*self._requests[0])
         if self._num_workers:
-            self._attempt(self._window + number + 1 - self._begun)
-        self._valid = number + 1
+            self._attempt_draws(self._window + batch_index + 1 - self._first_batch)
+        self._engine_position = batch_index + 1
         if isinstance(data, Exception):
-            progress.batches = number + 1
+            progress.batches = batch_index + 1
             try:
                 raise data
             finally:
                 del data  # breaks a cycle, because the exception's traceback refers to this frame
         return data
 
-    def _answer(self, indices: Any, number: int) -> Any:
+    def _create_with_retry(self, indices: Any, batch_index: int) -> Any:
         """Return a batch, or the error that two attempts have raised.
 
         If the first attempt raises an error, a new engine tries again. If the second attempt succeeds or raises a
         different error, the first error came from outside, for example from a signal handler, and is raised.
         """
         try:
-            return self._make(indices, number)
+            return self._create_batch(indices, batch_index)
         except Exception as error:
             self._restart()
             self._submit()
             try:
-                repeated = self._make(indices, number)
+                repeated = self._create_batch(indices, batch_index)
             except Exception as another:
                 repeated = another
             if type(repeated) is not type(error):  # the first error came from outside
                 raise
             return error
 
-    def _make(self, indices: Any, number: int) -> Any:
+    def _create_batch(self, indices: Any, batch_index: int) -> Any:
         assert self._engine is not None
-        rows = self._rows[number]
-        if rows is None:  # the indices are lists or slices, which PyTorch's fetcher supports
+        sample_indices = self._submitted[batch_index]
+        if sample_indices is None:  # the indices are lists or slices, which PyTorch's fetcher supports
             return self._fetcher.fetch(indices)
-        values = self._engine.take(number)
-        return values if isinstance(values, Exception) else self._collate(rows, values)
+        values = self._engine.receive(batch_index)
+        return values if isinstance(values, Exception) else self._collate(sample_indices, values)
 
     def _collate(self, indices: list[int], values: list[Any]) -> Any:
         leaves, data = self._plan.leaves, values
@@ -199,32 +199,32 @@ class AcceleratedIterator(CountingIterator):
             if isinstance(images, torch.Tensor):
                 data = [images, default_collate(targets)]
             else:
-                data = self._collate_sizes(indices, list(zip(images, targets, strict=True)))
+                data = self._collate_images(indices, list(zip(images, targets, strict=True)))
         return self._pin(data)
 
-    def _collate_sizes(self, indices: list[int], samples: list[Any]) -> Any:
+    def _collate_images(self, indices: list[int], samples: list[Any]) -> Any:
         """Collate images. If their sizes differ, add the files of two differing images to PyTorch's error."""
         try:
             return default_collate(samples)
         except RuntimeError as error:
             for index, (image, _) in zip(indices, samples, strict=True):
                 if image.shape != samples[0][0].shape:
-                    ends = ((indices[0], samples[0][0]), (index, image))
-                    note(error, "; ".join(f"{self._plan.leaves.source(i)}: {tuple(each.shape)}" for i, each in ends))
+                    pair = ((indices[0], samples[0][0]), (index, image))
+                    note(error, "; ".join(f"{self._plan.leaves.source(i)}: {tuple(each.shape)}" for i, each in pair))
                     break
             raise
 
     def _position(self) -> int:
-        return max(self._valid, self.progress.batches)
+        return max(self._engine_position, self.progress.batches)
 
-    def _fail(self) -> None:
+    def _count_failure(self) -> None:
         """Do nothing, because `_next_data` counts failed batches."""
 
     # ------------------------------------------------------------ the end
 
     def _shutdown_workers(self) -> None:
         """Close the engine. PyTorch calls this method to stop an iterator's workers."""
-        engine, self._engine, self._valid = self._engine, None, -1
+        engine, self._engine, self._engine_position = self._engine, None, -1
         if engine is not None:
             close_abandoned(engine)
 
@@ -233,8 +233,8 @@ class AcceleratedIterator(CountingIterator):
         engine, self._engine = self._engine, None
         if engine is None or engine.process != process():
             return
-        if self._valid == self.progress.batches:
-            self._loader._idle.keep(self._plan.key, engine)
+        if self._engine_position == self.progress.batches:
+            self._loader._idle.add(self._plan.key, engine)
         else:
             close_abandoned(engine)
 

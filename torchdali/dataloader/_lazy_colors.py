@@ -22,12 +22,12 @@ class _Change(NamedTuple):
 
     Attributes:
         operation: Name of the operation in `codecs.pixel_steps`.
-        is_known: Function that returns True if the library supports a value of the function's argument.
+        is_supported: Function that returns True if the library supports a value of the function's argument.
         keeps_info: True if the result has the same ``info`` dictionary as the image.
     """
 
     operation: str
-    is_known: Callable[[float], bool]
+    is_supported: Callable[[float], bool]
     keeps_info: bool = False
 
 
@@ -53,7 +53,7 @@ def _replacement(original: Any, change: _Change) -> Callable[..., Any]:
         result, values = None, [*arguments, *(value for key, value in named.items() if key == parameter)]
         if isinstance(image, LazyImage) and len(values) == 1 and len(arguments) + len(named) == 1:
             (value,) = values
-            if type(value) in (int, float) and change.is_known(value):
+            if type(value) in (int, float) and change.is_supported(value):
                 steps = encode_operations([(change.operation, value)])
                 result = image.change_colors(steps, lambda each: original(each, value), change.keeps_info)
         return original(image, *arguments, **named) if result is None else result

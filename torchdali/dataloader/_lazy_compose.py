@@ -42,7 +42,7 @@ class _FusedTransforms(NamedTuple):
         states: Attributes of each fused transform, to detect later changes.
         conversion: Conversion that replaces the fused transforms; None if no transforms are fused.
         planar: True if the resulting tensor is contiguous, like the result of `ToTensor`.
-        of_tensors: True if the input of the fused transforms is a tensor; False if it is a PIL image.
+        expects_tensor: True if the input of the fused transforms is a tensor; False if it is a PIL image.
         kind: Class of the resulting tensor; None if the result has the same class as the input.
     """
 
@@ -52,20 +52,20 @@ class _FusedTransforms(NamedTuple):
     states: tuple[dict[str, Any], ...] = ()
     conversion: TensorConversion | None = None
     planar: bool = False
-    of_tensors: bool = False
+    expects_tensor: bool = False
     kind: Any = None
 
     def is_current(self, transforms: Sequence[Any]) -> bool:
         """Return True if the transforms of the `Compose` and their attributes are unchanged."""
         if len(transforms) != len(self.transforms) or not all(map(operator.is_, transforms, self.transforms)):
             return False
-        row = self.transforms[self.start : self.stop]
-        usual = self.conversion is None or torch.get_default_dtype() is torch.float32
-        return usual and all(vars(t) == state for t, state in zip(row, self.states, strict=True))
+        fused = self.transforms[self.start : self.stop]
+        is_dtype_valid = self.conversion is None or torch.get_default_dtype() is torch.float32
+        return is_dtype_valid and all(vars(t) == state for t, state in zip(fused, self.states, strict=True))
 
     def convert(self, image: Any) -> Tensor | None:
         """Apply the fused transforms to a PIL image or a uint8 tensor; None if torchvision must apply them."""
-        if self.conversion is None or isinstance(image, Tensor) is not self.of_tensors:
+        if self.conversion is None or isinstance(image, Tensor) is not self.expects_tensor:
             return None
         if isinstance(image, Tensor):
             planes = convert_tensor(image, self.conversion)
@@ -80,18 +80,18 @@ class _FusedTransforms(NamedTuple):
         If the sample has values besides the image, torchvision's own transforms process those values. To save time,
         the transforms get a tiny image instead of the real one.
         """
-        leaves, form = tree_flatten(inputs)
-        images = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Image.Image) or _is_image(leaf)]
-        planes = self.convert(leaves[images[0]]) if len(images) == 1 else None
+        leaves, spec = tree_flatten(inputs)
+        image_indices = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Image.Image) or _is_image(leaf)]
+        planes = self.convert(leaves[image_indices[0]]) if len(image_indices) == 1 else None
         if planes is None or len(leaves) == 1:
-            return None if planes is None else tree_unflatten([planes], form)
-        (place,) = images
-        image = leaves[place]
-        leaves[place] = image[:, :1, :1] if isinstance(image, Tensor) else Image.new("RGB", (1, 1))
-        results = _run(self.transforms[self.start : self.stop], tree_unflatten(leaves, form))
-        leaves, form = tree_flatten(results)
-        leaves[place] = planes
-        return tree_unflatten(leaves, form)
+            return None if planes is None else tree_unflatten([planes], spec)
+        (image_index,) = image_indices
+        image = leaves[image_index]
+        leaves[image_index] = image[:, :1, :1] if isinstance(image, Tensor) else Image.new("RGB", (1, 1))
+        results = _run(self.transforms[self.start : self.stop], tree_unflatten(leaves, spec))
+        leaves, spec = tree_flatten(results)
+        leaves[image_index] = planes
+        return tree_unflatten(leaves, spec)
 
 
 def _is_image(value: Any) -> bool:
@@ -107,30 +107,34 @@ def _run(transforms: Sequence[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return inputs
 
 
-def _find_row(transforms: Sequence[Any]) -> _FusedTransforms:
+def _find_fusible(transforms: Sequence[Any]) -> _FusedTransforms:
     """Find the longest sequence of supported transforms that begins with a conversion."""
-    everything = tuple(transforms)
-    for start, t in enumerate(everything):
+    all_transforms = tuple(transforms)
+    for start, t in enumerate(all_transforms):
         if name_of(t) in _CONVERSIONS or name_of(t) in _DTYPES:
-            for stop in range(len(everything), start, -1):
-                row = _row_of(everything, start, stop)
-                if row is not None:
-                    return row
-    return _FusedTransforms(0, 0, everything)
+            for stop in range(len(all_transforms), start, -1):
+                fused = _try_fuse(all_transforms, start, stop)
+                if fused is not None:
+                    return fused
+    return _FusedTransforms(0, 0, all_transforms)
 
 
-def _row_of(everything: tuple[Any, ...], start: int, stop: int) -> _FusedTransforms | None:
-    row, first = everything[start:stop], name_of(everything[start])
-    kind, known = None, []
-    for t in row:
+def _try_fuse(all_transforms: tuple[Any, ...], start: int, stop: int) -> _FusedTransforms | None:
+    candidates, first = all_transforms[start:stop], name_of(all_transforms[start])
+    kind, resolved = None, []
+    for t in candidates:
         kind = _kind_after(t, kind)
-        known.append(_of_kind(t, kind))
-    transforms = compile_transforms(Compose(known if first in _CONVERSIONS else [PILToTensor(), *known])).transforms
+        resolved.append(_resolve_dtype(t, kind))
+    transforms = compile_transforms(
+        Compose(resolved if first in _CONVERSIONS else [PILToTensor(), *resolved])
+    ).transforms
     conversion = None if transforms is None or transforms.steps or transforms.ends else transforms.conversion
-    if conversion is None or not conversion.unit or find_transform_change(list(row)):
+    if conversion is None or not conversion.unit or find_transform_change(list(candidates)):
         return None
-    states = tuple(copy.deepcopy(vars(t)) for t in row)
-    return _FusedTransforms(start, stop, everything, states, conversion, first == "ToTensor", first in _DTYPES, kind)
+    states = tuple(copy.deepcopy(vars(t)) for t in candidates)
+    return _FusedTransforms(
+        start, stop, all_transforms, states, conversion, first == "ToTensor", first in _DTYPES, kind
+    )
 
 
 def _kind_after(t: Any, kind: Any) -> Any:
@@ -144,7 +148,7 @@ def _kind_after(t: Any, kind: Any) -> Any:
     return Tensor if name in ("PILToTensor", "ToPureTensor", "ToTensor") else kind
 
 
-def _of_kind(t: Any, kind: Any) -> Any:
+def _resolve_dtype(t: Any, kind: Any) -> Any:
     """Replace a `ToDtype` that has one dtype per class by a `ToDtype` for the image's class.
 
     Other transforms are returned unchanged.
@@ -156,36 +160,38 @@ def _of_kind(t: Any, kind: Any) -> Any:
     return type(t)(dtype, t.scale) if isinstance(dtype, torch.dtype) else t
 
 
-_rows: weakref.WeakKeyDictionary[Any, _FusedTransforms] = weakref.WeakKeyDictionary()
+_fused_by_compose: weakref.WeakKeyDictionary[Any, _FusedTransforms] = weakref.WeakKeyDictionary()
 _searches = itertools.count()
 
 
-def _forget_rows() -> None:
+def _reset_cache() -> None:
     global _searches
-    _rows.clear()
+    _fused_by_compose.clear()
     _searches = itertools.count()
 
 
 # Maximum number of times that a `Compose` is searched for transforms to fuse. A search is slow, and in a program that
 # creates a new `Compose` for each sample, each result would be used only once.
-_MOST = 256
+_MAX_SEARCHES = 256
 
 
-def _call(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def _apply_fused(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Apply the transforms of a `Compose`, with some of them fused; None if no transforms can be fused."""
-    row = _rows.get(compose)
+    fused = _fused_by_compose.get(compose)
     try:
-        if row is None or not row.is_current(compose.transforms):
-            row = _rows[compose] = _find_row(compose.transforms if next(_searches) < _MOST else ())
+        if fused is None or not fused.is_current(compose.transforms):
+            fused = _fused_by_compose[compose] = _find_fusible(
+                compose.transforms if next(_searches) < _MAX_SEARCHES else ()
+            )
     except Exception:  # e.g. attributes can't be compared; torchvision's own code must run
         return None
-    if row.conversion is None:
+    if fused.conversion is None:
         return None
-    inputs = _run(row.transforms[: row.start], inputs)
-    converted = row.convert_sample(inputs)
+    inputs = _run(fused.transforms[: fused.start], inputs)
+    converted = fused.convert_sample(inputs)
     if converted is None:
-        return _run(row.transforms[row.start :], inputs)
-    return _run(row.transforms[row.stop :], converted)
+        return _run(fused.transforms[fused.start :], inputs)
+    return _run(fused.transforms[fused.stop :], converted)
 
 
 def _has_image(inputs: tuple[Any, ...]) -> bool:
@@ -202,7 +208,7 @@ def _replacement(original: Callable[..., Any], is_active: Callable[[], bool]) ->
     @functools.wraps(original)
     def forward(self: Any, *inputs: Any, **named: Any) -> Any:
         if not named and is_active() and _has_image(inputs):
-            outputs = _call(self, inputs)
+            outputs = _apply_fused(self, inputs)
             if outputs is not None:
                 return outputs if len(inputs) > 1 else outputs[0]
         return original(self, *inputs, **named)
@@ -216,7 +222,7 @@ def compose_replacements(is_active: Callable[[], bool]) -> list[tuple[type, str,
     Args:
         is_active: Function that returns True if transforms must be fused in the current thread.
     """
-    _forget_rows()
+    _reset_cache()
     v2 = sys.modules.get("torchvision.transforms.v2")
     methods = [(Compose, "__call__"), *([] if v2 is None else [(v2.Compose, "forward")])]
     return [

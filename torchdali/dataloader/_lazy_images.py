@@ -43,8 +43,8 @@ def convert_image(image: Any, conversion: TensorConversion, planar: bool) -> Ten
     """
     if not isinstance(image, Image.Image) or image._mode != "RGB":
         return None
-    lazy = image._defer() if isinstance(image, LazyImage) else None
-    planes = None if lazy is None else lazy.planes(conversion, planar)
+    deferred = image._defer() if isinstance(image, LazyImage) else None
+    planes = None if deferred is None else deferred.to_tensor(conversion, planar)
     return _convert_pixels(np.array(image), conversion, planar) if planes is None else planes
 
 
@@ -54,8 +54,8 @@ def convert_tensor(image: Tensor, conversion: TensorConversion) -> Tensor | None
     Return None for other tensors.
     """
     pixels = image.permute(1, 2, 0) if image.dim() == 3 else image
-    usual = image.dtype == torch.uint8 and image.dim() == 3 and len(image) == 3 and pixels.is_contiguous()
-    return _convert_pixels(pixels.as_subclass(Tensor).numpy(), conversion, False) if usual else None
+    is_supported = image.dtype == torch.uint8 and image.dim() == 3 and len(image) == 3 and pixels.is_contiguous()
+    return _convert_pixels(pixels.as_subclass(Tensor).numpy(), conversion, False) if is_supported else None
 
 
 def _convert_pixels(pixels: Any, conversion: TensorConversion, planar: bool) -> Tensor | None:
@@ -71,7 +71,7 @@ class LazyImage(Image.Image):
     """
 
     _pillow: type = Image.Image
-    _deferred: Deferred | None = None
+    _deferred: DeferredPixels | None = None
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -85,47 +85,49 @@ class LazyImage(Image.Image):
         return self._decode().load() if self._defer(("RGB", "L")) is None else _PixelAccess(self)
 
     def copy(self) -> Any:
-        lazy = self._defer()
-        if lazy is None:
+        deferred = self._defer()
+        if deferred is None:
             return self._decode().copy()
-        return self._record(lazy, lazy.program, methodcaller("copy"))
+        return self._record(deferred, deferred.program, methodcaller("copy"))
 
     __copy__ = copy
 
     def convert(self, mode: Any = None, *arguments: Any, **named: Any) -> Any:
         """Record a conversion to RGB; decode the image for other conversions."""
-        lazy = None if arguments or named or mode != "RGB" else self._defer(("RGB", "L"))
-        if lazy is None or "transparency" in self.info:
+        deferred = None if arguments or named or mode != "RGB" else self._defer(("RGB", "L"))
+        if deferred is None or "transparency" in self.info:
             return self._decode().convert(mode, *arguments, **named)
-        return self._record(lazy, lazy.program, methodcaller("convert", mode))
+        return self._record(deferred, deferred.program, methodcaller("convert", mode))
 
     def crop(self, box: Any = None) -> Any:
         """Record a crop; decode the image if the box reaches outside of the image."""
-        lazy = self._defer() if _are_integers(box, 4) else None
-        if lazy is not None:
+        deferred = self._defer() if _are_integers(box, 4) else None
+        if deferred is not None:
             left, top, right, bottom = map(int, box)
-            program = lazy.program.crop(top, left, bottom - top, right - left)
+            program = deferred.program.crop(top, left, bottom - top, right - left)
             if program is not None and not is_refused(*program.size):
-                return self._record(lazy, program, methodcaller("crop", box))
+                return self._record(deferred, program, methodcaller("crop", box))
         return self._decode().crop(box)
 
     def resize(self, size: Any, resample: Any = None, box: Any = None, reducing_gap: Any = None) -> Any:
         """Record a resize; decode the image if a resize was recorded before."""
-        known = box is reducing_gap is None and isinstance(resample, (int, type(None))) and resample in _FILTERS
-        lazy = self._defer() if known and _are_integers(size, 2) else None
-        if lazy is not None:
-            program = lazy.program.resize(int(size[1]), int(size[0]), _FILTERS[resample])
+        is_supported = box is reducing_gap is None and isinstance(resample, (int, type(None))) and resample in _FILTERS
+        deferred = self._defer() if is_supported and _are_integers(size, 2) else None
+        if deferred is not None:
+            program = deferred.program.resize(int(size[1]), int(size[0]), _FILTERS[resample])
             if program is not None and not is_refused(*program.size):
-                return self._record(lazy, program, methodcaller("resize", size, resample))
+                return self._record(deferred, program, methodcaller("resize", size, resample))
         return self._decode().resize(size, resample, box, reducing_gap)
 
     def transpose(self, method: Any) -> Any:
         """Record a flip; decode the image for rotations and other transpositions."""
-        lazy = self._defer() if method in _FLIPS else None
-        if lazy is None:
+        deferred = self._defer() if method in _FLIPS else None
+        if deferred is None:
             return self._decode().transpose(method)
         horizontal = method == Image.Transpose.FLIP_LEFT_RIGHT
-        return self._record(lazy, lazy.program.flip(horizontal, not horizontal), methodcaller("transpose", method))
+        return self._record(
+            deferred, deferred.program.flip(horizontal, not horizontal), methodcaller("transpose", method)
+        )
 
     def change_colors(self, steps: bytes, change: Callable[[Any], Any], keeps_info: bool) -> Any:
         """Record a color change; return the changed image, or None if this image isn't RGB or is already decoded.
@@ -135,25 +137,25 @@ class LazyImage(Image.Image):
             change: Function that applies the change to a decoded image.
             keeps_info: True if the changed image has the same ``info`` dictionary as this image.
         """
-        lazy = self._defer()
-        if lazy is None:
+        deferred = self._defer()
+        if deferred is None:
             return None
-        image = self._record(lazy, lazy.program.change_pixels(steps, lazy.program.size), change)
+        image = self._record(deferred, deferred.program.change_pixels(steps, deferred.program.size), change)
         if not keeps_info:
             image.info = {}
         return image
 
-    def _defer(self, modes: tuple[str, ...] = ("RGB",)) -> Deferred | None:
+    def _defer(self, modes: tuple[str, ...] = ("RGB",)) -> DeferredPixels | None:
         """Return the pixels that are not decoded yet.
 
         Return None if the image's mode isn't one of `modes`, or if Pillow must decode the image now.
         """
         return self._deferred if self._mode in modes else None
 
-    def _record(self, lazy: Deferred, program: ImageProgram, operation: Callable[[Any], Any]) -> Any:
+    def _record(self, deferred: DeferredPixels, program: ImageProgram, operation: Callable[[Any], Any]) -> Any:
         image: Any = Image.Image._new(self, Image.new("RGB", (1, 1)).im)
         image._size = program.size[1], program.size[0]
-        vars(image).update(_im=None, _deferred=Deferred(lazy.jpeg, program, (self, operation)))
+        vars(image).update(_im=None, _deferred=DeferredPixels(deferred.jpeg, program, (self, operation)))
         _set_class(image, LazyImage)
         return image
 
@@ -161,21 +163,21 @@ class LazyImage(Image.Image):
 
     @property
     def im(self) -> Any:
-        return _unread(self) if self._deferred is None else self._decode().im
+        return _get_pillow_im(self) if self._deferred is None else self._decode().im
 
     @im.setter
     def im(self, core: Any) -> None:
-        self._become(core)
+        self._restore_pillow_class(core)
 
     def tobytes(self, *arguments: Any, **named: Any) -> Any:
         """Return the pixels without converting this object to Pillow's class."""
-        lazy = None if arguments or named else self._defer()
-        pixels = None if lazy is None else lazy.render()
+        deferred = None if arguments or named else self._defer()
+        pixels = None if deferred is None else deferred.render()
         return self._decode().tobytes(*arguments, **named) if pixels is None else pixels.tobytes()
 
     def close(self) -> None:
         """Close the image without decoding it."""
-        self._become()
+        self._restore_pillow_class()
         self.close()
 
     def __eq__(self, other: object) -> bool:
@@ -195,17 +197,19 @@ class LazyImage(Image.Image):
 
         If the file was not read yet, don't decode the pixels; Pillow decodes them when they are needed.
         """
-        lazy = self._deferred
-        if lazy is None:
-            self._become()
+        deferred = self._deferred
+        if deferred is None:
+            self._restore_pillow_class()
             return self
-        with lazy.jpeg.lock:
+        with deferred.jpeg.lock:
             if isinstance(self, LazyImage):  # False if another thread has converted the image
-                pixels = None if lazy.is_whole else lazy.render()
-                self._become(self._by_pillow(lazy) if pixels is None else Image.fromarray(pixels).im)
+                pixels = None if deferred.is_unmodified else deferred.render()
+                self._restore_pillow_class(
+                    self._decode_with_pillow(deferred) if pixels is None else Image.fromarray(pixels).im
+                )
         return self
 
-    def _become(self, core: Any = None) -> None:
+    def _restore_pillow_class(self, core: Any = None) -> None:
         """Convert this object to Pillow's own class.
 
         Args:
@@ -217,8 +221,8 @@ class LazyImage(Image.Image):
         if core is not None:
             self.im = core
 
-    def _by_pillow(self, lazy: Deferred) -> Any:
-        image, operation = lazy.origin
+    def _decode_with_pillow(self, deferred: DeferredPixels) -> Any:
+        image, operation = deferred.origin
         return operation(image._decode() if isinstance(image, LazyImage) else image).im
 
 
@@ -232,7 +236,7 @@ class LazyJpeg(LazyImage, JpegImageFile):
     _pillow = JpegImageFile
     _scan: int
 
-    def _defer(self, modes: tuple[str, ...] = ("RGB",)) -> Deferred | None:
+    def _defer(self, modes: tuple[str, ...] = ("RGB",)) -> DeferredPixels | None:
         if self._deferred is None and self._mode in modes:
             self._read()
         return super()._defer(modes)
@@ -246,19 +250,19 @@ class LazyJpeg(LazyImage, JpegImageFile):
         if jpeg is None:
             return
         self.tile, self.readonly, self.map = [], 0, None
-        self._deferred = Deferred(jpeg, ImageProgram.of(self._size[1], self._size[0], STORED), tile=tile)
+        self._deferred = DeferredPixels(jpeg, ImageProgram.of(self._size[1], self._size[0], STORED), tile=tile)
         if self._exclusive_fp and self._close_exclusive_fp_after_loading:
             fp.close()
         self.fp = None
 
-    def _by_pillow(self, lazy: Deferred) -> Any:
+    def _decode_with_pillow(self, deferred: DeferredPixels) -> Any:
         image = object.__new__(JpegImageFile)
-        vars(image).update(vars(self), tile=lazy.tile, fp=io.BytesIO(lazy.jpeg.data), _exclusive_fp=True)
+        vars(image).update(vars(self), tile=deferred.tile, fp=io.BytesIO(deferred.jpeg.data), _exclusive_fp=True)
         image.load()
         return image.im
 
 
-class Deferred:
+class DeferredPixels:
     """Pixels that are not decoded yet: a JPEG file and the operations that were recorded for it.
 
     Args:
@@ -281,12 +285,12 @@ class Deferred:
             return self._pixels
 
     @property
-    def is_whole(self) -> bool:
+    def is_unmodified(self) -> bool:
         """True if Pillow decodes the image as fast, because nothing is decoded, cropped, resized or recolored yet."""
         is_part = self.program.filter is not None or self.program.size != self.jpeg.size
         return self._pixels is None and self.program.pixels is None and not is_part
 
-    def planes(self, conversion: TensorConversion, planar: bool) -> Tensor | None:
+    def to_tensor(self, conversion: TensorConversion, planar: bool) -> Tensor | None:
         """Return the pixels as a normalized tensor; None if Pillow must decode the image. See `convert_image`."""
         with self.jpeg.lock:
             if self._pixels is None:
@@ -304,7 +308,7 @@ class JpegData:
 
     def __init__(self, data: bytearray, source: ImageSource, size: tuple[int, int]) -> None:
         self.data, self.source, self.size, self.lock = data, source, size, threading.RLock()
-        self._parts, self._whole = 0, cast("ImageSource | None", None)
+        self._render_count, self._whole_image = 0, cast("ImageSource | None", None)
 
     @classmethod
     def read(cls, fp: Any, scan: int, block: int, size: tuple[int, int]) -> JpegData | None:
@@ -345,22 +349,22 @@ class JpegData:
         If this method is called a second time for the same file, as in multi-crop augmentation, the whole image is
         decoded once and cached. From then on, this process decodes whole images only.
         """
-        self._parts += 1
-        _habit.several |= self._parts > 1
-        if _habit.several and self._whole is None:
+        self._render_count += 1
+        _history.needs_whole_images |= self._render_count > 1
+        if _history.needs_whole_images and self._whole_image is None:
             pixels = self.source.render(ImageProgram.of(*self.size, STORED))
-            self._whole = None if pixels is None else ImageSource(pixels.numpy())
-        source = self.source if self._whole is None else self._whole
+            self._whole_image = None if pixels is None else ImageSource(pixels.numpy())
+        source = self.source if self._whole_image is None else self._whole_image
         return source.render(program)
 
 
-class _Habit:
+class _DecodeHistory:
     """A flag of this process: True after the program needed several regions of one image."""
 
-    several = False
+    needs_whole_images = False
 
 
-_habit = _Habit()
+_history = _DecodeHistory()
 _LARGE = 1 << 26  # bytes; Pillow decodes files of at least this size
 _TINY = 1 << 13  # pixels; decoding an image of this size takes no longer than reading its header
 
@@ -380,9 +384,9 @@ def _read(fp: Any) -> bytearray:
 
 def _has_one_scan(data: bytearray, scan: int) -> bool:
     """Return True if the JPEG data from offset `scan` on contains no markers except restart markers."""
-    body = np.frombuffer(data, np.uint8)[scan:-2]
-    codes = body[np.flatnonzero(body[:-1] == 0xFF) + 1]
-    return bool(len(body) and body[-1] != 0xFF and ((codes == 0) | (codes - 0xD0 < 8)).all())
+    scan_bytes = np.frombuffer(data, np.uint8)[scan:-2]
+    codes = scan_bytes[np.flatnonzero(scan_bytes[:-1] == 0xFF) + 1]
+    return bool(len(scan_bytes) and scan_bytes[-1] != 0xFF and ((codes == 0) | (codes - 0xD0 < 8)).all())
 
 
 class _PixelAccess:
@@ -391,11 +395,11 @@ class _PixelAccess:
     def __init__(self, image: LazyImage) -> None:
         self._image = image
 
-    def __getitem__(self, place: Any) -> Any:
-        return self._image._decode().load()[place]
+    def __getitem__(self, xy: Any) -> Any:
+        return self._image._decode().load()[xy]
 
-    def __setitem__(self, place: Any, color: Any) -> None:
-        self._image._decode().load()[place] = color
+    def __setitem__(self, xy: Any, color: Any) -> None:
+        self._image._decode().load()[xy] = color
 
 
 _FLIPS = (Image.Transpose.FLIP_LEFT_RIGHT, Image.Transpose.FLIP_TOP_BOTTOM)
@@ -404,14 +408,14 @@ _FILTERS: dict[Any, str] = {None: "bicubic", **{Image.Resampling[name.upper()]: 
 
 
 def _are_integers(values: Any, count: int) -> bool:
-    known = isinstance(values, (tuple, list)) and len(values) == count
-    return known and all(isinstance(each, (int, np.integer)) for each in values)
+    is_sequence = isinstance(values, (tuple, list)) and len(values) == count
+    return is_sequence and all(isinstance(each, (int, np.integer)) for each in values)
 
 
 _set_class = object.__dict__["__class__"].__set__
-_of_image = vars(Image.Image).get("im")
+_im_property = vars(Image.Image).get("im")
 
 
-def _unread(image: Any) -> Any:
+def _get_pillow_im(image: Any) -> Any:
     """Return the value of Pillow's own attribute `im`, for an image that isn't read yet."""
-    return vars(image)["im"] if _of_image is None else _of_image.__get__(image)
+    return vars(image)["im"] if _im_property is None else _im_property.__get__(image)

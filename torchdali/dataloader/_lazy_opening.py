@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from torchdali.dataloader._pristine import find_image_change
 from torchdali.kernels.native import status as native_status
 
-__all__ = ["FetchLazily", "InitWorker", "LazyOpening", "Patience"]
+__all__ = ["LazyFetcher", "WorkerInitializer", "LazyOpening", "Patience"]
 
 
-class InitWorker:
+class WorkerInitializer:
     """A ``worker_init_fn`` that calls the user's function, and then lets the worker open JPEGs as lazy images.
 
     Args:
@@ -41,7 +41,7 @@ class InitWorker:
         LazyOpening(in_all_threads=True).__enter__()
 
 
-class FetchLazily:
+class LazyFetcher:
     """A wrapper of PyTorch's fetcher. While the fetcher loads a batch, JPEGs are opened as lazy images.
 
     Args:
@@ -55,8 +55,8 @@ class FetchLazily:
     def fetch(self, indices: Any) -> Any:
         with self._opening:
             batch = self._fetcher.fetch(indices)
-        self._patience.note(self._opening.is_used)
-        if not self._patience.left:
+        self._patience.update(self._opening.is_used)
+        if not self._patience.remaining:
             self.fetch = self._fetcher.fetch  # type: ignore[method-assign]
         return batch
 
@@ -68,15 +68,15 @@ class Patience:
     """Counter of consecutive batches for which no image was opened. After four of them, lazy opening ends.
 
     Attributes:
-        left: Remaining number of consecutive batches without an image until lazy opening ends.
+        remaining: Remaining number of consecutive batches without an image until lazy opening ends.
     """
 
     def __init__(self) -> None:
-        self.left = 4
+        self.remaining = 4
 
-    def note(self, has_images: bool) -> None:
+    def update(self, has_images: bool) -> None:
         """Count a batch; start counting again if an image was opened for the batch."""
-        self.left = 4 if has_images else self.left - 1
+        self.remaining = 4 if has_images else self.remaining - 1
 
 
 class LazyOpening:
@@ -119,7 +119,7 @@ class LazyOpening:
             from torchdali.dataloader._lazy_compose import compose_replacements
 
             found += [*color_replacements(), *compose_replacements(self._is_active)]
-        return [_Replacement(owner, name, value, _value_of(owner, name)) for owner, name, value in found]
+        return [_Replacement(owner, name, value, _current_value(owner, name)) for owner, name, value in found]
 
     def _is_active(self) -> bool:
         return self._in_all_threads or self._thread == threading.get_ident()
@@ -127,7 +127,7 @@ class LazyOpening:
     def __enter__(self) -> LazyOpening:
         self.is_used = False
         try:
-            if self._replacements and _users.setdefault("", self) is self:  # False if another thread is in its block
+            if self._replacements and _active.setdefault("", self) is self:  # False if another thread is in its block
                 self._thread = threading.get_ident()
                 for each in self._replacements:
                     each.swap(each.original, each.value)
@@ -145,14 +145,14 @@ class LazyOpening:
 
     def _restore(self) -> None:
         """Restore the original functions that this object has replaced and not restored yet."""
-        if _users.get("") is self:
+        if _active.get("") is self:
             for each in self._replacements:
                 each.swap(each.value, each.original)
             self._thread = 0
-            del _users[""]
+            del _active[""]
 
 
-_users: dict[str, LazyOpening] = {}  # the active object, if any; an interrupt could leave a lock locked
+_active: dict[str, LazyOpening] = {}  # the active object, if any; an interrupt could leave a lock locked
 
 
 class _Replacement(NamedTuple):
@@ -170,9 +170,9 @@ class _Replacement(NamedTuple):
     value: Any
     original: Any
 
-    def swap(self, present: Any, value: Any) -> None:
-        """Set a new value if the current value is `present`; do nothing if the program has set a different value."""
-        if _value_of(self.owner, self.name) is not present:
+    def swap(self, expected: Any, value: Any) -> None:
+        """Set a new value if the current value is `expected`; do nothing if the program has set a different value."""
+        if _current_value(self.owner, self.name) is not expected:
             return
         if isinstance(self.owner, type):
             setattr(self.owner, self.name, value)
@@ -182,5 +182,5 @@ class _Replacement(NamedTuple):
             self.owner[self.name] = value
 
 
-def _value_of(owner: Any, name: Any) -> Any:
+def _current_value(owner: Any, name: Any) -> Any:
     return (vars(owner) if isinstance(owner, type) else owner).get(name)

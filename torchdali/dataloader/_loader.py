@@ -16,22 +16,22 @@ from torchdali.dataloader._arguments import check_dataset, check_policy
 from torchdali.dataloader._generators import generators_of, snapshot
 from torchdali.dataloader._idle import IdleEngines
 from torchdali.dataloader._iterators import AcceleratedIterator
-from torchdali.dataloader._lazy_opening import FetchLazily, InitWorker, Patience
+from torchdali.dataloader._lazy_opening import LazyFetcher, Patience, WorkerInitializer
 from torchdali.dataloader._notes import Notes
 from torchdali.dataloader._plans import plan_of
 from torchdali.dataloader._pristine import find_collate_change
 from torchdali.dataloader._reports import (
     LoaderStats,
     WorkerReport,
+    describe_site,
     explain,
     measure_workers,
     name_times,
-    note_loop,
     operator_names,
-    place,
+    record_loop,
 )
 from torchdali.dataloader._rows import BatchEngine, LoaderPlan
-from torchdali.dataloader._skipping import ITERATORS, Skipped, skipping
+from torchdali.dataloader._skipping import ITERATORS, SkippedSamples, wrap_for_skipping
 from torchdali.dataloader._states import Progress, StatefulIndices, has_state, position_of, torchdata
 from torchdali.dataloader._torch_internals import (
     SingleProcessIterator,
@@ -109,11 +109,11 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     cache: Any = None
     snapshot_every_n_steps: int | None = None
     _idle = IdleEngines()
-    _late: Progress | None = None
+    _loaded_progress: Progress | None = None
     _progress: Progress | None = None
-    _of_torchdata: Any = None
+    _torchdata_class: Any = None
     _stateful_indices: Any = None
-    _running: Callable[[], Any] = staticmethod(lambda: None)
+    _iterator_reference: Callable[[], Any] = staticmethod(lambda: None)
 
     def __init__(
         self,
@@ -141,57 +141,59 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     ) -> None:
         check_dataset(dataset)
         self.cache, self.snapshot_every_n_steps = cache, snapshot_every_n_steps
-        self.bad_samples, self._skipped, self._site = bad_samples, Skipped(), call_site()
+        self.bad_samples, self._skipped, self._site = bad_samples, SkippedSamples(), call_site()
         self._idle, self._patience = IdleEngines(), Patience()
-        own = {} if in_order else {"in_order": False}  # older versions of PyTorch don't have this argument
+        newer_options = {} if in_order else {"in_order": False}  # older versions of PyTorch don't have this argument
         super().__init__(
             dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last,
             timeout, worker_init_fn, multiprocessing_context, generator, prefetch_factor=prefetch_factor,
-            persistent_workers=persistent_workers, pin_memory_device=pin_memory_device, **own,
+            persistent_workers=persistent_workers, pin_memory_device=pin_memory_device, **newer_options,
         )  # fmt: skip
         check_policy(bad_samples, self._is_iterable)
         iterates_itself = type(self)._get_iterator is not DataLoader._get_iterator
         if snapshot_every_n_steps is not None or (has_state(dataset) and not iterates_itself):
-            self._join_torchdata()
+            self._use_torchdata()
 
     # ------------------------------------------------------------ loops
 
     def __iter__(self) -> Any:
-        if self._of_torchdata is not None:
-            return self._of_torchdata.__iter__(self)
-        if self._late is not None:
+        if self._torchdata_class is not None:
+            return self._torchdata_class.__iter__(self)
+        if self._loaded_progress is not None:
             self._iterator = None  # persistent workers can't continue at the position that the user has loaded
         return super().__iter__()
 
     def _get_iterator(self) -> Any:
         began, plan = time.perf_counter(), plan_of(self)
         changes = self._replaced_attributes(plan)
-        if self._of_torchdata is not None:
-            iterator = self._of_torchdata._get_iterator(replace_attributes(self, changes))
+        if self._torchdata_class is not None:
+            iterator = self._torchdata_class._get_iterator(replace_attributes(self, changes))
             self.next_iter_state = None
         else:
             generators = generators_of(self)
-            progress = self._start(generators, plan=plan)
+            progress = self._start_loop(generators, plan=plan)
             iterator = self._open_iterator(plan, progress, generators, changes)
-            iterator.skipped, self._running = self._skipped, weakref.ref(iterator)
-        if plan.is_lazy and not self.num_workers and self._patience.left:
-            wrap_fetcher(iterator, lambda fetcher: FetchLazily(fetcher, self._patience))
-        if self._of_torchdata is not None:
+            iterator.skipped, self._iterator_reference = self._skipped, weakref.ref(iterator)
+        if plan.is_lazy and not self.num_workers and self._patience.remaining:
+            wrap_fetcher(iterator, lambda fetcher: LazyFetcher(fetcher, self._patience))
+        if self._torchdata_class is not None:
             return iterator
         if self._is_iterable:
-            _skip(iterator, progress)
+            _skip_delivered(iterator, progress)
         progress.began, progress.startup = began, time.perf_counter() - began
         progress.waited = progress.startup
         return iterator
 
-    def _open_iterator(self, plan: LoaderPlan, *start: Any) -> Any:
-        skips = self.bad_samples == "skip"
-        accelerated, *torchs = ITERATORS if skips else (AcceleratedIterator, SingleProcessIterator, WorkerIterator)
+    def _open_iterator(self, plan: LoaderPlan, *arguments: Any) -> Any:
+        skip_bad = self.bad_samples == "skip"
+        accelerated, *torch_iterators = (
+            ITERATORS if skip_bad else (AcceleratedIterator, SingleProcessIterator, WorkerIterator)
+        )
         if plan.open is not None:
-            return accelerated(self, plan, *start)
+            return accelerated(self, plan, *arguments)
         if self.num_workers:
             self.check_worker_number_rationality()
-        return torchs[self.num_workers > 0](self, *start)
+        return torch_iterators[self.num_workers > 0](self, *arguments)
 
     def _replaced_attributes(self, plan: LoaderPlan) -> dict[str, Any]:
         """Return the loader's attributes that PyTorch's iterators must not see, with the values that replace them."""
@@ -201,15 +203,15 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             changes["pin_memory"] = False
         if plan.open is not None:
             return changes
-        if self.bad_samples == "skip" and self._of_torchdata is None:
-            changes |= skipping(self)
+        if self.bad_samples == "skip" and self._torchdata_class is None:
+            changes |= wrap_for_skipping(self)
         elif self.num_workers and self.batch_sampler is not None and not find_collate_change(self.collate_fn):
             changes["collate_fn"] = BlockCollate(ReceivedBlocks(self.num_workers, self.prefetch_factor or 2))
         if self.num_workers and plan.is_lazy:
-            changes["worker_init_fn"] = InitWorker(self.worker_init_fn, self.multiprocessing_context)
+            changes["worker_init_fn"] = WorkerInitializer(self.worker_init_fn, self.multiprocessing_context)
         return changes
 
-    def _start(
+    def _start_loop(
         self, generators: Mapping[str, Any], previous: Progress | None = None, plan: LoaderPlan | None = None
     ) -> Progress:
         """Return the position at which a new loop begins: a loaded position, or the start of an epoch.
@@ -217,25 +219,25 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         Args:
             previous: Position of the previous loop if the new loop uses the same persistent workers; otherwise None.
         """
-        self._skipped.lines.clear()
-        progress, self._late = self._late, None
+        self._skipped.descriptions.clear()
+        progress, self._loaded_progress = self._loaded_progress, None
         if progress is None:
             progress = Progress(snapshot(generators))
             if previous is not None:
                 progress.epoch, progress.base_seed = previous.epoch + 1, previous.base_seed
         self._progress = progress
-        note_loop(self, progress, plan)
+        record_loop(self, progress, plan)
         return progress
 
     def _engine(self, plan: LoaderPlan) -> BatchEngine:
         """Return an engine, whose threads produce the batches: an engine of an earlier loop, or a new engine."""
-        make = plan.open
-        assert make is not None
-        engine = self._idle.take(plan.key)
+        create = plan.open
+        assert create is not None
+        engine = self._idle.pop(plan.key)
         if engine is None:
-            return call_apart(lambda: on_behalf_of(self._site, make))
+            return call_apart(lambda: on_behalf_of(self._site, create))
         engine.reset()
-        engine.renew(plan.leaves)
+        engine.refresh(plan.leaves)
         return engine
 
     # ------------------------------------------------------------ states
@@ -248,10 +250,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         If torchdata's `StatefulDataLoader` runs this loader's loops (see `snapshot_every_n_steps`), the result is the
         state of `StatefulDataLoader` instead.
         """
-        if self._of_torchdata is not None:
-            state: dict[str, Any] = self._of_torchdata.state_dict(self)
+        if self._torchdata_class is not None:
+            state: dict[str, Any] = self._torchdata_class.state_dict(self)
             return state
-        progress = self._late or self._progress
+        progress = self._loaded_progress or self._progress
         if progress is None or progress.finished:
             progress = Progress(snapshot(generators_of(self)))
         return progress.state(self)
@@ -270,14 +272,14 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             ValueError: the dataset's length, the batch size, the number of batches, or the sampler's type differs
                 between the state and this loader; or a field of the state is missing or invalid.
         """
-        if self._of_torchdata is None:
-            self._late = position_of(self, state_dict)
+        if self._torchdata_class is None:
+            self._loaded_progress = position_of(self, state_dict)
             return
         if "torchdali" in state_dict:
             raise ValueError(
                 "the state must come from torchdata's StatefulDataLoader, got a state of torchdali.DataLoader"
             )
-        self._of_torchdata.load_state_dict(self, state_dict)
+        self._torchdata_class.load_state_dict(self, state_dict)
 
     @property
     def _is_iterable(self) -> bool:
@@ -288,7 +290,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         # PyTorch's and torchdata's iterators read this property when they begin.
         return super()._index_sampler if self._stateful_indices is None else self._stateful_indices
 
-    def _join_torchdata(self) -> None:
+    def _use_torchdata(self) -> None:
         """Use torchdata's loader for loops and states, unless this loader is accelerated or torchdata is missing."""
         module = torchdata()
         if module is None or plan_of(self).open is not None:
@@ -300,13 +302,13 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             vars(self)["batch_sampler"] = module.sampler.BatchSampler(self.sampler, self.batch_size, self.drop_last)
         elif not self._is_iterable and not has_state(self._index_sampler):
             self._stateful_indices = StatefulIndices(generators_of(self), self._index_sampler)
-        self._of_torchdata = module.StatefulDataLoader
+        self._torchdata_class = module.StatefulDataLoader
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the engines and iterators, which can't be used in another process."""
         iterator = None if isinstance(self._iterator, AcceleratedIterator) else self._iterator
         state = {**vars(self), "_idle": IdleEngines(), "_iterator": iterator}
-        state.pop("_running", None)
+        state.pop("_iterator_reference", None)
         return state
 
     # ------------------------------------------------------------ questions
@@ -332,7 +334,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         """Return the duration of the last loop, and its waiting time for data. Print the result for a table."""
         plan, pipeline = plan_of(self), self._pipeline()
         if pipeline is None or plan.leaves is None:
-            return LoaderStats.of(self._progress, plan.notes, None, self._skipped.lines)
+            return LoaderStats.of(self._progress, plan.notes, None, self._skipped.descriptions)
         names = operator_names(type(plan.leaves.leaves[0].dataset).__name__, plan.notes)
         stats = name_times(pipeline.stats(), names)
         return LoaderStats.of(self._progress, plan.notes, stats, stats.skipped)
@@ -351,12 +353,12 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
         with torch.random.fork_rng(devices=[]):
             state = None if self.generator is None else self.generator.get_state()
-            batch = next(iter(self._with(num_workers=0)))
+            batch = next(iter(self._copy_with(num_workers=0)))
             if self.generator is not None and state is not None:
                 self.generator.set_state(state)
-        known = {"classes": self.dataset.classes} if hasattr(self.dataset, "classes") else {}
+        defaults = {"classes": self.dataset.classes} if hasattr(self.dataset, "classes") else {}
         values = tuple(batch) if isinstance(batch, list) else batch
-        return pictures.show(values, path, **{**known, **options})
+        return pictures.show(values, path, **{**defaults, **options})
 
     def tune(self, seconds: float = 30.0, *, workers: Sequence[int] = ()) -> WorkerReport:
         """Measure the fastest ``num_workers`` on this machine; print the result to see the recommended code.
@@ -366,10 +368,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):
             workers: Values of ``num_workers`` to try; by default powers of two, up to the number of cores.
         """
 
-        def make(number: int) -> DataLoader[T]:
-            return self._with(num_workers=number)
+        def create(number: int) -> DataLoader[T]:
+            return self._copy_with(num_workers=number)
 
-        return measure_workers(make, self.num_workers, seconds, workers, place(self._site))
+        return measure_workers(create, self.num_workers, seconds, workers, describe_site(self._site))
 
     def close(self) -> None:
         """Stop the threads that produce batches. The next loop starts new threads."""
@@ -378,13 +380,15 @@ class DataLoader(torch.utils.data.DataLoader[T]):
     def _pipeline(self) -> Any:
         """Return the pipeline that produces the samples; None if the samples don't come from a pipeline."""
         engines: list[Any] = self._idle.engines()
-        engines.append(getattr(self._running(), "_engine", None))
+        engines.append(getattr(self._iterator_reference(), "_engine", None))
         return next((engine.pipeline for engine in engines if hasattr(engine, "pipeline")), None)
 
-    def _with(self, **changes: Any) -> DataLoader[T]:
-        own = not self._is_iterable and self.batch_sampler is not None
-        batches: dict[str, Any] = {"batch_sampler": self.batch_sampler} if own else {"batch_size": self.batch_size}
-        if not self._is_iterable and not own:
+    def _copy_with(self, **changes: Any) -> DataLoader[T]:
+        has_batch_sampler = not self._is_iterable and self.batch_sampler is not None
+        batches: dict[str, Any] = (
+            {"batch_sampler": self.batch_sampler} if has_batch_sampler else {"batch_size": self.batch_size}
+        )
+        if not self._is_iterable and not has_batch_sampler:
             batches |= {"sampler": self.sampler}
         names = (
             "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator", "cache",
@@ -398,7 +402,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         return type(self)(self.dataset, **batches, **arguments)
 
 
-def _skip(iterator: Any, progress: Progress) -> None:
+def _skip_delivered(iterator: Any, progress: Progress) -> None:
     """Skip the batches of an iterable dataset that were delivered before the state was saved."""
     count, progress.batches = progress.batches, 0
     for _ in range(count):

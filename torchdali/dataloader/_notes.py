@@ -14,12 +14,12 @@ from torchdali.kernels.native import status as native_status
 
 __all__ = [
     "GUIDE", "LAZY", "NotSupportedError", "Notes", "accelerated_names",
-    "accelerated_note", "add_cure", "breaks_rule", "different_transforms",
-    "empty", "fast_path", "has_no_batches", "has_no_tensors",
-    "has_small_batches", "is_changed", "is_fast_path", "is_iterable",
-    "is_not_accelerated", "is_own_dataset", "is_own_function",
-    "is_own_transform", "is_switched_off", "is_unsupported", "name_of",
-    "not_accelerated", "raised_reason", "short",
+    "accelerated_note", "add_cure", "broken_rule_reason", "different_transforms_reason",
+    "empty_dataset_reason", "fast_path_notes", "no_batches_reason", "pil_output_reason",
+    "small_batches_reason", "changed_code_reason", "is_fast_path_note", "iterable_dataset_reason",
+    "is_not_accelerated", "own_dataset_reason", "own_function_reason",
+    "own_transform_reason", "switched_off_reason", "unsupported_reason", "name_of",
+    "not_accelerated_note", "raised_reason", "shorten",
 ]  # fmt: skip
 
 GUIDE = "https://torchdali.github.io/torchdali/latest/dataloader/"
@@ -40,17 +40,17 @@ class Notes(tuple[str, ...]):
         return "\n".join(self)
 
 
-def not_accelerated(reason: str) -> str:
+def not_accelerated_note(reason: str) -> str:
     """Return the note for a loader that isn't accelerated."""
     return _PREFIX + reason
 
 
 def is_not_accelerated(note: str) -> bool:
-    """Return True for a note that `not_accelerated` has created."""
+    """Return True for a note that `not_accelerated_note` has created."""
     return note.startswith(_PREFIX)
 
 
-def short(note: str) -> str:
+def shorten(note: str) -> str:
     """Return the first sentence of a note, without its remedy and without the words "not accelerated"."""
     return note.removeprefix(_PREFIX).partition(". ")[0]
 
@@ -65,9 +65,9 @@ def accelerated_names(notes: Iterable[str]) -> list[str]:
     return [note.removesuffix(_ACCELERATED) for note in notes if note.endswith(_ACCELERATED)]
 
 
-def name_of(thing: Any) -> str:
+def name_of(value: Any) -> str:
     """Return the name of a function, or of an object's class."""
-    return str(getattr(thing, "__name__", type(thing).__name__))
+    return str(getattr(value, "__name__", type(value).__name__))
 
 
 def _reason(why: str, cure: str, anchor: str) -> str:
@@ -77,12 +77,12 @@ def _reason(why: str, cure: str, anchor: str) -> str:
 # ---------------------------------------------------------------- datasets
 
 
-def is_own_dataset(dataset: Any) -> str:
+def own_dataset_reason(dataset: Any) -> str:
     """Return the reason why a user's own dataset class isn't accelerated."""
     return _reason(f"{name_of(dataset)} is your own dataset", "To speed it up", "own-dataset")
 
 
-def is_changed(change: str) -> str:
+def changed_code_reason(change: str) -> str:
     """Return the reason why a loader isn't accelerated after the program has replaced a function.
 
     Args:
@@ -91,13 +91,13 @@ def is_changed(change: str) -> str:
     return _reason(change, "Restore it, or see", "own-functions")
 
 
-def is_iterable(dataset: Any) -> str:
+def iterable_dataset_reason(dataset: Any) -> str:
     """Return the reason why an `IterableDataset` isn't accelerated."""
     why = f"{name_of(dataset)} is an iterable dataset"
     return _reason(why, "Only datasets with `__getitem__` are accelerated", "own-dataset")
 
 
-def empty(dataset: Any) -> str:
+def empty_dataset_reason(dataset: Any) -> str:
     """Return the reason why a dataset without samples isn't accelerated."""
     return f"{name_of(dataset)} has no samples"
 
@@ -105,7 +105,7 @@ def empty(dataset: Any) -> str:
 # ---------------------------------------------------------------- functions and options
 
 
-def is_own_function(option: str, function: Any = None) -> str:
+def own_function_reason(option: str, function: Any = None) -> str:
     """Return the reason why a loader isn't accelerated if the user passes a function of their own.
 
     Args:
@@ -123,22 +123,22 @@ _CURES = {
 }
 
 
-def has_no_batches() -> str:
+def no_batches_reason() -> str:
     """Return the reason why a loader with ``batch_size=None`` isn't accelerated."""
     return _reason("batch_size is None", "Pass a batch size, or see", "own-functions")
 
 
-def has_small_batches(least: int) -> str:
+def small_batches_reason(min_batch_size: int) -> str:
     """Return the reason why small batches of images in memory aren't accelerated.
 
     Args:
-        least: Smallest batch size that is accelerated without workers.
+        min_batch_size: Smallest batch size that is accelerated without workers.
     """
     why = "PyTorch is as fast for small batches of images in memory"
-    return _reason(why, f"Pass batch_size={least} or more, or num_workers=1, or see", "arguments")
+    return _reason(why, f"Pass batch_size={min_batch_size} or more, or num_workers=1, or see", "arguments")
 
 
-def is_switched_off() -> str:
+def switched_off_reason() -> str:
     """Return the reason why no loader is accelerated under ``TORCHDALI_ACCELERATE=0``."""
     return "TORCHDALI_ACCELERATE turned acceleration off. Unset it to turn acceleration on"
 
@@ -146,20 +146,20 @@ def is_switched_off() -> str:
 # ---------------------------------------------------------------- transforms
 
 
-def is_own_transform(transform: Any) -> str:
+def own_transform_reason(transform: Any) -> str:
     """Return the reason why a user's own transform, or torchvision's `Lambda`, isn't accelerated."""
     why = f"{name_of(transform)} isn't a torchvision transform"
     return _reason(_LAMBDA if name_of(transform) == "Lambda" else why, _SUPPORTED, _TRANSFORMS)
 
 
-def is_unsupported(transform: Any, given: str = "", argument: str = "") -> str:
+def unsupported_reason(transform: Any, form: str = "", argument: str = "") -> str:
     """Return the reason why an unsupported torchvision transform isn't accelerated.
 
     Args:
-        given: The input of the transform, like ``"a tensor from 0 to 1"``; "" if no input is supported.
+        form: The input of the transform, like ``"a tensor from 0 to 1"``; "" if no input is supported.
         argument: The argument of the transform, like ``"fill='red'"``; "" if the argument isn't the reason.
     """
-    why = f"{name_of(transform)} isn't supported{f' with {argument}' * bool(argument)}{f' on {given}' * bool(given)}"
+    why = f"{name_of(transform)} isn't supported{f' with {argument}' * bool(argument)}{f' on {form}' * bool(form)}"
     return _reason(why, _SUPPORTED, _TRANSFORMS)
 
 
@@ -167,17 +167,17 @@ _LAMBDA = "Lambda calls your own function"
 _SUPPORTED, _TRANSFORMS = "Supported transforms", "supported-transforms"
 
 
-def breaks_rule(transform: Any, error: BaseException) -> str:
+def broken_rule_reason(transform: Any, error: BaseException) -> str:
     """Return the reason why a transform isn't accelerated if a rule in `_rules` has raised an error for it."""
     return _reason(f"{name_of(transform)}: {error}", _SUPPORTED, _TRANSFORMS)
 
 
-def has_no_tensors() -> str:
+def pil_output_reason() -> str:
     """Return the reason why transforms that return PIL images aren't accelerated."""
     return _reason("the transforms return PIL images", "End them with `v2.ToImage()` or `ToTensor()`", _TRANSFORMS)
 
 
-def different_transforms() -> str:
+def different_transforms_reason() -> str:
     """Return the reason why a concatenation of datasets with different transforms isn't accelerated."""
     why = "the datasets have different transforms"
     return _reason(why, "Use one loader per transform, or see", _TRANSFORMS)
@@ -213,7 +213,7 @@ _ERRORS = {
 # ---------------------------------------------------------------- the fast path
 
 
-def fast_path() -> tuple[str, ...]:
+def fast_path_notes() -> tuple[str, ...]:
     """Return () if the native library is loaded; otherwise a note that images load no faster without the library."""
     if native_status().library is not None:
         return ()
@@ -221,6 +221,6 @@ def fast_path() -> tuple[str, ...]:
     return (_reason(why, "Run `torchdali doctor`, or see", "fast-path"),)
 
 
-def is_fast_path(note: str) -> bool:
-    """Return True for the note of `fast_path`."""
+def is_fast_path_note(note: str) -> bool:
+    """Return True for the note of `fast_path_notes`."""
     return note.startswith(_FAST_PATH)

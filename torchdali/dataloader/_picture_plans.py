@@ -6,65 +6,66 @@ from typing import Any
 
 from torchdali.cores import cores
 from torchdali.dataloader import _notes as notes
-from torchdali.dataloader._chains import Compiled, compile_transforms
-from torchdali.dataloader._engines import Arrays, Pictures, is_movable
+from torchdali.dataloader._chains import CompiledTransforms, compile_transforms
+from torchdali.dataloader._engines import ArrayEngine, PipelineEngine, can_use_array_engine
 from torchdali.dataloader._notes import Notes, NotSupportedError
 from torchdali.dataloader._pristine import find_transform_change
 from torchdali.dataloader._rows import LoaderPlan
-from torchdali.dataloader._sources import Leaves, leaves_of
+from torchdali.dataloader._sources import DatasetTree, build_dataset_tree
 from torchdali.ops._pictures import ImageTransforms
 
-__all__ = ["picture_plan"]
+__all__ = ["create_image_plan"]
 
 
-def picture_plan(loader: Any) -> LoaderPlan:
+def create_image_plan(loader: Any) -> LoaderPlan:
     """Return the plan of an accelerated loader over torchvision datasets.
 
     Raises:
         NotSupportedError: the loader can't be accelerated.
     """
-    leaves = leaves_of(loader.dataset)
+    leaves = build_dataset_tree(loader.dataset)
     if not len(leaves):
-        raise NotSupportedError(notes.empty(leaves.leaves[0].dataset))
+        raise NotSupportedError(notes.empty_dataset_reason(leaves.leaves[0].dataset))
     for leaf in leaves.leaves:
         change = find_transform_change(leaf.transform)
         if change:
             raise NotSupportedError(change)
-    first, *others = [compile_transforms(leaf.transform, leaf.channels) for leaf in leaves.leaves]
-    if (
-        any(each.transforms != first.transforms for each in others)
-        or len({leaf.channels for leaf in leaves.leaves}) > 1
-    ):
-        raise NotSupportedError(notes.different_transforms())
+    first, *rest = [compile_transforms(leaf.transform, leaf.channels) for leaf in leaves.leaves]
+    if any(each.transforms != first.transforms for each in rest) or len({leaf.channels for leaf in leaves.leaves}) > 1:
+        raise NotSupportedError(notes.different_transforms_reason())
     if first.transforms is None:
-        raise NotSupportedError(first.unknown)
-    return _accelerate(loader, leaves, first, first.transforms)
+        raise NotSupportedError(first.reason)
+    return _create_plan(loader, leaves, first, first.transforms)
 
 
-def _accelerate(loader: Any, leaves: Leaves, compiled: Compiled, transforms: ImageTransforms) -> LoaderPlan:
+def _create_plan(
+    loader: Any, leaves: DatasetTree, compiled: CompiledTransforms, transforms: ImageTransforms
+) -> LoaderPlan:
     _check_batch_size(loader, leaves, transforms)
     name = type(leaves.leaves[0].dataset).__name__
-    steps = (notes.accelerated_note(each) for each in compiled.known)
-    lines = Notes([f"{name}: read by torchdali", *steps, *notes.fast_path()])
+    steps = (notes.accelerated_note(each) for each in compiled.supported)
+    loader_notes = Notes([f"{name}: read by torchdali", *steps, *notes.fast_path_notes()])
     threads, depth = loader.num_workers or cores(), 1 + max(2, loader.prefetch_factor or 2)
-    size, cache, skips = loader.batch_size or 1, loader.cache, loader.bad_samples == "skip"
-    key = tuple(id(leaf.dataset) for leaf in leaves.leaves), id(loader.dataset), transforms, threads, depth, skips
-    if cache is None and is_movable(leaves, transforms):
-        return LoaderPlan(lambda: Arrays(leaves, transforms, threads, depth), lines, ("arrays", key), leaves)
+    size, cache, skip_bad = loader.batch_size or 1, loader.cache, loader.bad_samples == "skip"
+    key = tuple(id(leaf.dataset) for leaf in leaves.leaves), id(loader.dataset), transforms, threads, depth, skip_bad
+    if cache is None and can_use_array_engine(leaves, transforms):
+        return LoaderPlan(
+            lambda: ArrayEngine(leaves, transforms, threads, depth), loader_notes, ("arrays", key), leaves
+        )
     return LoaderPlan(
-        lambda: Pictures(leaves, transforms, threads, depth, size, cache, skips),
-        lines,
+        lambda: PipelineEngine(leaves, transforms, threads, depth, size, cache, skip_bad),
+        loader_notes,
         ("pictures", cache, key),
         leaves,
     )
 
 
 # Without workers, images in memory are accelerated from this batch size on.
-# `FEW_MOVED` applies to transforms that only move pixels, such as crops and flips.
-FEW, FEW_MOVED = 16, 8
+# `MIN_BATCH_SIZE_MOVED` applies to transforms that only move pixels, such as crops and flips.
+MIN_BATCH_SIZE, MIN_BATCH_SIZE_MOVED = 16, 8
 
 
-def _check_batch_size(loader: Any, leaves: Leaves, transforms: ImageTransforms) -> None:
+def _check_batch_size(loader: Any, leaves: DatasetTree, transforms: ImageTransforms) -> None:
     """Check that a batch is large enough for acceleration to help.
 
     Loaders with workers and datasets of image files are not checked.
@@ -75,6 +76,6 @@ def _check_batch_size(loader: Any, leaves: Leaves, transforms: ImageTransforms) 
     if loader.num_workers or leaves.leaves[0].pixels is None:
         return
     size = getattr(loader.batch_sampler, "batch_size", None)
-    few = FEW_MOVED if is_movable(leaves, transforms) else FEW
-    if few and (size is None or size < few):
-        raise NotSupportedError(notes.has_small_batches(few))
+    min_batch_size = MIN_BATCH_SIZE_MOVED if can_use_array_engine(leaves, transforms) else MIN_BATCH_SIZE
+    if min_batch_size and (size is None or size < min_batch_size):
+        raise NotSupportedError(notes.small_batches_reason(min_batch_size))

@@ -16,7 +16,7 @@ from torch.utils.data import ConcatDataset, IterableDataset, Subset
 from torchdali.dataloader import _notes as notes
 from torchdali.dataloader._notes import Notes, NotSupportedError
 from torchdali.dataloader._pristine import find_collate_change, find_dataset_change
-from torchdali.dataloader._rows import LoaderPlan, TensorRows, bases_of, is_rows
+from torchdali.dataloader._rows import LoaderPlan, TensorEngine, find_leaf_datasets, is_plain_tensor_dataset
 from torchdali.kernels.native import status as native_status
 
 __all__ = ["plan_of"]
@@ -25,13 +25,13 @@ __all__ = ["plan_of"]
 def plan_of(loader: Any) -> LoaderPlan:
     """Return the plan of a loader, for the current state of its dataset and transforms."""
     if os.environ.get("TORCHDALI_ACCELERATE", "1").strip().lower() in ("0", "off", "false", "no"):
-        return LoaderPlan(None, Notes([notes.not_accelerated(notes.is_switched_off())]))
+        return LoaderPlan(None, Notes([notes.not_accelerated_note(notes.switched_off_reason())]))
     try:
         return _choose(loader)
     except NotSupportedError as reason:
-        return _leave(str(reason))
+        return _create_fallback_plan(str(reason))
     except Exception as error:  # e.g. of a property of the user's dataset; PyTorch may never read the property
-        return _leave(notes.raised_reason(error))
+        return _create_fallback_plan(notes.raised_reason(error))
 
 
 def _choose(loader: Any) -> LoaderPlan:
@@ -42,54 +42,59 @@ def _choose(loader: Any) -> LoaderPlan:
     """
     dataset = loader.dataset
     if isinstance(dataset, IterableDataset):
-        raise NotSupportedError(notes.is_iterable(dataset))
-    if not (is_rows(dataset) or all(_is_of_torchvision(type(base)) for base in bases_of(dataset))):
-        raise NotSupportedError(notes.is_own_dataset(bases_of(dataset)[0]))
+        raise NotSupportedError(notes.iterable_dataset_reason(dataset))
+    if not (
+        is_plain_tensor_dataset(dataset)
+        or all(_is_torchvision_class(type(leaf)) for leaf in find_leaf_datasets(dataset))
+    ):
+        raise NotSupportedError(notes.own_dataset_reason(find_leaf_datasets(dataset)[0]))
     _check_functions(loader)
-    if is_rows(dataset):
+    if is_plain_tensor_dataset(dataset):
         return LoaderPlan(
-            lambda: TensorRows(dataset), Notes(["TensorDataset: a batch is a selection of rows"]), ("rows", id(dataset))
+            lambda: TensorEngine(dataset),
+            Notes(["TensorDataset: a batch is a selection of rows"]),
+            ("rows", id(dataset)),
         )
-    from torchdali.dataloader._picture_plans import picture_plan  # imported late because it imports torchvision
+    from torchdali.dataloader._picture_plans import create_image_plan  # imported late because it imports torchvision
 
-    return picture_plan(loader)
+    return create_image_plan(loader)
 
 
 def _check_functions(loader: Any) -> None:
-    """Check that PyTorch's loader would not call the user's code. `picture_plan` checks the transforms.
+    """Check that PyTorch's loader would not call the user's code. `create_image_plan` checks the transforms.
 
     Raises:
         NotSupportedError: PyTorch's loader would call the user's code.
     """
     if loader.batch_sampler is None:
-        raise NotSupportedError(notes.has_no_batches())
+        raise NotSupportedError(notes.no_batches_reason())
     if loader.num_workers and loader.worker_init_fn is not None:
-        raise NotSupportedError(notes.is_own_function("worker_init_fn", loader.worker_init_fn))
+        raise NotSupportedError(notes.own_function_reason("worker_init_fn", loader.worker_init_fn))
     change = find_collate_change(loader.collate_fn)
     if change:
         raise NotSupportedError(change)
     if torch.get_default_device().type != "cpu":
-        raise NotSupportedError(notes.is_changed("torch.get_default_device() is not the CPU"))
-    for part in _parts(loader.dataset):
+        raise NotSupportedError(notes.changed_code_reason("torch.get_default_device() is not the CPU"))
+    for part in _walk_datasets(loader.dataset):
         change = find_dataset_change(part)
         if change:
             raise NotSupportedError(change)
 
 
-def _parts(dataset: Any) -> Iterator[Any]:
+def _walk_datasets(dataset: Any) -> Iterator[Any]:
     """Yield a dataset and, recursively, the datasets in a subset or concatenation."""
     yield dataset
     inner = (dataset.dataset,) if type(dataset) is Subset else ()
     for each in dataset.datasets if type(dataset) is ConcatDataset else inner:
-        yield from _parts(each)
+        yield from _walk_datasets(each)
 
 
-def _leave(reason: str) -> LoaderPlan:
+def _create_fallback_plan(reason: str) -> LoaderPlan:
     """Return the plan of a loader that isn't accelerated. If the native library is loaded, JPEGs become lazy images."""
     is_lazy = native_status().library is not None
-    decoding = [notes.LAZY] if is_lazy else notes.fast_path()
-    return LoaderPlan(None, Notes([*decoding, notes.not_accelerated(reason)]), is_lazy=is_lazy)
+    decoding = [notes.LAZY] if is_lazy else notes.fast_path_notes()
+    return LoaderPlan(None, Notes([*decoding, notes.not_accelerated_note(reason)]), is_lazy=is_lazy)
 
 
-def _is_of_torchvision(kind: type) -> bool:
+def _is_torchvision_class(kind: type) -> bool:
     return any(each.__module__.partition(".")[0] == "torchvision" for each in kind.__mro__)

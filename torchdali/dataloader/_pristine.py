@@ -35,9 +35,9 @@ __all__ = [
     "find_class_change", "find_collate_change", "find_dataset_change", "find_image_change", "find_transform_change",
 ]  # fmt: skip
 
-_CHECKED = ("torchvision", "PIL")  # packages whose functions are compared with their files
-_TRUSTED = {"torch", "torchvision", "PIL", "numpy", *sys.stdlib_module_names}
-_VALUES = (
+_CHECKED_PACKAGES = ("torchvision", "PIL")  # packages whose functions are compared with their files
+_TRUSTED_PACKAGES = {"torch", "torchvision", "PIL", "numpy", *sys.stdlib_module_names}
+_VALUE_TYPES = (
     type(None),
     bool,
     int,
@@ -57,40 +57,40 @@ class ChangedError(Exception):
     """Error for a function or attribute that the user has changed. The message contains the name."""
 
 
-class _Checked:
+class _CheckRecord:
     """A record of a check: the checked names with their modules or classes, and the names' values.
 
-    `are_current` quickly compares the recorded values with the current values. If all values are equal, the check need
+    `is_current` quickly compares the recorded values with the current values. If all values are equal, the check need
     not be repeated.
     """
 
     def __init__(self) -> None:
-        self._spaces: dict[str, Mapping[str, Any]] = {}
+        self._namespaces: dict[str, Mapping[str, Any]] = {}
         self._sizes: dict[str, int] = {}  # a larger size shows that a name was added
         self._owners: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._names: dict[tuple[str, str], str] = {}
         self._values: dict[tuple[str, str], Any] = {}
         self._codes: dict[FunctionType, CodeType] = {}
 
-    def add_space(self, space: Mapping[str, Any], qualname: str) -> None:
+    def add_namespace(self, namespace: Mapping[str, Any], qualname: str) -> None:
         """Record the number of names in the namespace of a module or class."""
-        self._spaces[qualname], self._sizes[qualname] = space, len(space)
+        self._namespaces[qualname], self._sizes[qualname] = namespace, len(namespace)
 
-    def add(self, space: Mapping[str, Any], qualname: str, name: str) -> None:
+    def add(self, namespace: Mapping[str, Any], qualname: str, name: str) -> None:
         """Record the value of a name and, if the value is a function, its code."""
-        key, value = (qualname, name), space[name]
-        self.add_space(space, qualname)
-        self._owners[key], self._names[key], self._values[key] = space, name, value
+        key, value = (qualname, name), namespace[name]
+        self.add_namespace(namespace, qualname)
+        self._owners[key], self._names[key], self._values[key] = namespace, name, value
         if isinstance(value, FunctionType):
             self._codes[value] = value.__code__
 
-    def are_current(self) -> bool:
+    def is_current(self) -> bool:
         """Return True if the names still have the same values, and the functions still have the same code."""
         try:
             values = all(map(is_, map(getitem, self._owners.values(), self._names.values()), self._values.values()))
         except KeyError:
             return False
-        sizes = all(map(eq, map(len, self._spaces.values()), self._sizes.values()))
+        sizes = all(map(eq, map(len, self._namespaces.values()), self._sizes.values()))
         return values and sizes and all(map(is_, map(attrgetter("__code__"), self._codes), self._codes.values()))
 
 
@@ -132,7 +132,7 @@ def _constants(module: str) -> dict[str, Any]:
 
 
 @functools.cache
-def _folders() -> tuple[str, ...]:
+def _trusted_folders() -> tuple[str, ...]:
     specs = [importlib.util.find_spec(name) for name in ("torch", "torchvision", "PIL", "numpy", "torchdali")]
     folders = [folder for spec in specs if spec is not None for folder in spec.submodule_search_locations or ()]
     return tuple(folder + os.sep for folder in folders)
@@ -144,10 +144,10 @@ def _is_trusted(function: FunctionType) -> bool:
     if file == "<string>":
         return function.__globals__.get("__name__") != "__main__"
     in_python = is_installed(file) and {"site-packages", "dist-packages"}.isdisjoint(file.split(os.sep))
-    return in_python or file.startswith(_folders())
+    return in_python or file.startswith(_trusted_folders())
 
 
-def _root(module: Any) -> str:
+def _root_package(module: Any) -> str:
     return str(module).partition(".")[0]
 
 
@@ -170,7 +170,7 @@ def _find_tagged(function: FunctionType) -> Any:
     """Return the original method if `torch.compile` has replaced a method of `nn.Module` by `function`; else None."""
     if function.__module__ != "torch._dynamo.mutation_guard":
         return None
-    return next(_inner_functions(function), None)
+    return next(_wrapped_functions(function), None)
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -180,7 +180,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _functions(value: Any) -> Iterable[Any]:
+def _unwrap(value: Any) -> Iterable[Any]:
     """Return the functions in a `property`, `partial` or other wrapper, or the value itself if it isn't a wrapper."""
     if isinstance(value, (staticmethod, classmethod)):
         return (value.__func__,)
@@ -203,17 +203,17 @@ class _ReachableFunctions:
         functions: Functions that are called first.
 
     Attributes:
-        checked: All names that were looked up, with their values, to detect later changes.
+        record: All names that were looked up, with their values, to detect later changes.
         names: Names of attributes and methods that the checked functions mention.
     """
 
     def __init__(self, classes: Iterable[type], entries: Iterable[str], functions: Iterable[FunctionType]) -> None:
-        self.checked = _Checked()
+        self.record = _CheckRecord()
         self.names: set[str] = set()
         self._todo: list[tuple[FunctionType, str]] = []
         self._seen: set[int] = set()
         self._classes: set[type] = set()
-        has_images = any(map(_has_images, (*classes, *functions)))
+        has_images = any(map(_is_image_code, (*classes, *functions)))
         self._roots = (*classes, *([_image_class()] if has_images else ()))
         for kind in self._roots:
             self._add_class(kind, entries)
@@ -226,8 +226,8 @@ class _ReachableFunctions:
         """Check a class's entry methods, its special methods, and methods whose names occur in checked functions."""
         self._classes.add(kind)
         for base in kind.__mro__:
-            self.checked.add_space(vars(base), f"{base.__module__}.{base.__qualname__}")
-        for name in {*entries, *_IMPLICIT, *self.names}:
+            self.record.add_namespace(vars(base), f"{base.__module__}.{base.__qualname__}")
+        for name in {*entries, *_IMPLICIT_METHODS, *self.names}:
             self._add_methods(kind, name)
 
     def _add_methods(self, kind: type, name: str) -> None:
@@ -236,24 +236,24 @@ class _ReachableFunctions:
                 self._add_method(kind, base, name)
 
     def _add_name(self, name: str) -> None:
-        if name in self.names or name in _OF_EVERY_CLASS:
+        if name in self.names or name in _COMMON_ATTRIBUTES:
             return
         self.names.add(name)
         for kind in self._classes:
             self._add_methods(kind, name)
 
     def _add_method(self, kind: type, base: type, name: str) -> None:
-        if _root(base.__module__) not in _TRUSTED:
+        if _root_package(base.__module__) not in _TRUSTED_PACKAGES:
             raise ChangedError(f"{kind.__name__} defines `{name}`")
         self._bind(vars(base), name, base.__module__, f"{base.__qualname__}.{name}")
 
     def _bind(self, namespace: Mapping[str, Any], name: str, module: str, qualname: str) -> None:
         """Check a name of a module or class, and record its value."""
         value = namespace[name]
-        self.checked.add(namespace, f"{module}.{qualname}".removesuffix(f".{name}"), name)
-        functions = [each for each in _functions(value) if isinstance(each, FunctionType)]
+        self.record.add(namespace, f"{module}.{qualname}".removesuffix(f".{name}"), name)
+        functions = [each for each in _unwrap(value) if isinstance(each, FunctionType)]
         is_data = not functions and not isinstance(value, (BuiltinFunctionType, type)) and _is_checked(module)
-        if is_data and (qualname in _codes(module) or _is_other_value(module, qualname, value)):
+        if is_data and (qualname in _codes(module) or _is_changed_value(module, qualname, value)):
             raise ChangedError(f"`{module}.{qualname}` was replaced")
         for function in functions:
             self._add_function(function, module, qualname)
@@ -270,7 +270,7 @@ class _ReachableFunctions:
 
     def _follow(self, function: FunctionType, module: str) -> None:
         """Check each name that a function's code mentions."""
-        for inner in (*_inner_functions(function), *_kernels(function)):
+        for inner in (*_wrapped_functions(function), *_kernels(function)):
             self._add_inner(inner)
         if not _is_checked(module):
             return
@@ -294,7 +294,7 @@ class _ReachableFunctions:
         the class's methods.
         """
         if isinstance(value, ModuleType):
-            if _root(value.__name__) not in _TRUSTED:
+            if _root_package(value.__name__) not in _TRUSTED_PACKAGES:
                 raise ChangedError(f"the module `{name}` was replaced")
             self._add_module(value, names, {value})
         is_class = isinstance(value, type) and _is_checked(value.__module__) and value not in self._classes
@@ -308,24 +308,24 @@ class _ReachableFunctions:
             self._bind(vars(module), name, module.__name__, name)
             if not isinstance(value, ModuleType):
                 self._add_value(value, name, names)
-            elif value not in seen and _root(value.__name__) in _TRUSTED:
+            elif value not in seen and _root_package(value.__name__) in _TRUSTED_PACKAGES:
                 seen.add(value)
                 self._add_module(value, names, seen)
 
 
 def _is_checked(module: str) -> bool:
-    return _root(module) in _CHECKED or module in _OF_TORCH
+    return _root_package(module) in _CHECKED_PACKAGES or module in _TORCH_MODULES
 
 
 # Names of tables that contain functions. `_follow` doesn't check these functions, because `_openers` and
 # `find_collate_change` do.
 _REGISTRIES = {"DECODERS", "ENCODERS", "OPEN", "SAVE", "SAVE_ALL", "default_collate_fn_map"}
-_OF_EVERY_CLASS = {"__class__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__"}
-_IMPLICIT = (
+_COMMON_ATTRIBUTES = {"__class__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__"}
+_IMPLICIT_METHODS = (
     "__bool__", "__call__", "__contains__", "__enter__", "__eq__", "__exit__", "__getattr__", "__getattribute__",
     "__getitem__", "__iter__", "__len__", "__next__", "__torch_function__",
 )  # fmt: skip
-_OF_TORCH = (
+_TORCH_MODULES = (
     fetch.__name__,
     collate.__name__,
     "torch.utils.data.dataset",
@@ -334,9 +334,11 @@ _OF_TORCH = (
 )
 
 
-def _has_images(thing: Any) -> bool:
+def _is_image_code(definition: Any) -> bool:
     """Return True for a class or function of torchvision or Pillow, and for a subclass of one."""
-    return any(_root(each.__module__) in _CHECKED for each in getattr(thing, "__mro__", (thing,)))
+    return any(
+        _root_package(each.__module__) in _CHECKED_PACKAGES for each in getattr(definition, "__mro__", (definition,))
+    )
 
 
 def _image_class() -> type:
@@ -345,14 +347,14 @@ def _image_class() -> type:
     return Image.Image
 
 
-def _inner_functions(function: FunctionType) -> Iterator[FunctionType]:
+def _wrapped_functions(function: FunctionType) -> Iterator[FunctionType]:
     """Yield the functions that a decorator has wrapped."""
     for cell in function.__closure__ or ():
         try:
             inner = cell.cell_contents
         except ValueError:  # the variable of the closure isn't assigned yet
             continue
-        for each in _functions(inner):
+        for each in _unwrap(inner):
             if isinstance(each, FunctionType):
                 yield each
 
@@ -372,11 +374,11 @@ def _kernels(functional: Any) -> Iterator[FunctionType]:
     utils = sys.modules.get("torchvision.transforms.v2.functional._utils")
     registry = getattr(utils, "_KERNEL_REGISTRY", {})
     for kind, kernel in registry.get(functional, {}).items():
-        if _root(getattr(kind, "__module__", "")) in _TRUSTED:
-            yield from (each for each in _functions(kernel) if isinstance(each, FunctionType))
+        if _root_package(getattr(kind, "__module__", "")) in _TRUSTED_PACKAGES:
+            yield from (each for each in _unwrap(kernel) if isinstance(each, FunctionType))
 
 
-def _is_other_value(module: str, qualname: str, value: Any) -> bool:
+def _is_changed_value(module: str, qualname: str, value: Any) -> bool:
     """Return True if a class attribute was changed.
 
     The attribute is compared with the constant in the module's file. If the module computes the value, the attribute is
@@ -392,10 +394,10 @@ def _is_other_value(module: str, qualname: str, value: Any) -> bool:
 
 
 _first_values: dict[tuple[str, str], Any] = {}
-_reaches: dict[Any, _ReachableFunctions] = {}
+_reachable_cache: dict[Any, _ReachableFunctions] = {}
 
 
-def _reach(
+def _find_reachable(
     classes: frozenset[type], entries: tuple[str, ...], functions: frozenset[Any] = frozenset()
 ) -> _ReachableFunctions:
     """Check all functions that may be called, or reuse an earlier result if nothing has changed since then.
@@ -404,11 +406,11 @@ def _reach(
         ChangedError: the user has changed one of the functions.
     """
     key = classes, entries, functions
-    reach = _reaches.get(key)
-    if reach is None or not reach.checked.are_current():
-        _reaches.pop(key, None)
-        reach = _reaches[key] = _ReachableFunctions(classes, entries, functions)
-    return reach
+    reachable = _reachable_cache.get(key)
+    if reachable is None or not reachable.record.is_current():
+        _reachable_cache.pop(key, None)
+        reachable = _reachable_cache[key] = _ReachableFunctions(classes, entries, functions)
+    return reachable
 
 
 # ---------------------------------------------------------------- objects
@@ -422,17 +424,21 @@ def find_dataset_change(dataset: Any) -> str:
     kind = type(dataset)
     try:
         transforms = getattr(dataset, "transforms", None)
-        reach = _reach(frozenset([kind, type(transforms)]), ("__getitems__",))
-        used = {name: value for name, value in vars(dataset).items() if name in reach.names and name not in _TRANSFORMS}
+        reachable = _find_reachable(frozenset([kind, type(transforms)]), ("__getitems__",))
+        used = {
+            name: value
+            for name, value in vars(dataset).items()
+            if name in reachable.names and name not in _TRANSFORM_ATTRIBUTES
+        }
         _check_attributes(kind, used)
         functions = [value for value in used.values() if isinstance(value, FunctionType)]
-        openers = _openers() if _has_images(kind) else []
-        _reach(frozenset(), (), frozenset([*functions, *openers]))
+        openers = _openers() if _is_image_code(kind) else []
+        _find_reachable(frozenset(), (), frozenset([*functions, *openers]))
         for name, value in used.items():
-            if not _is_of_package(type(value)):
+            if not _is_installed_code(type(value)):
                 raise ChangedError(f"`{name}` is a {type(value).__name__}")
     except ChangedError as change:
-        return notes.is_changed(f"{kind.__name__}: {change}")
+        return notes.changed_code_reason(f"{kind.__name__}: {change}")
     return ""
 
 
@@ -445,7 +451,7 @@ def _openers() -> list[Any]:
     return [Image.OPEN[jpeg][0], *(accept for each in formats if (accept := Image.OPEN[each][1]) is not None)]
 
 
-_TRANSFORMS = ("transform", "target_transform", "transforms")
+_TRANSFORM_ATTRIBUTES = ("transform", "target_transform", "transforms")
 
 
 def find_transform_change(transform: Any) -> str:
@@ -458,21 +464,21 @@ def find_transform_change(transform: Any) -> str:
         _collect_parts(transform, parts)
         for part in parts.values():
             _check_attributes(type(part), vars(part))
-        _reach(frozenset(map(type, parts.values())), ())
+        _find_reachable(frozenset(map(type, parts.values())), ())
         hooks = sys.modules["torch.nn.modules.module"]
         if hooks._global_forward_hooks or hooks._global_forward_pre_hooks:
             raise ChangedError("modules have global hooks")
     except ChangedError as change:
-        return notes.is_changed(str(change))
+        return notes.changed_code_reason(str(change))
     return ""
 
 
 def find_class_change(kind: type) -> str:
     """Return the reason why the methods of a torchvision class aren't torchvision's own; "" if they are."""
     try:
-        _reach(frozenset([kind]), ())
+        _find_reachable(frozenset([kind]), ())
     except ChangedError as change:
-        return notes.is_changed(str(change))
+        return notes.changed_code_reason(str(change))
     return ""
 
 
@@ -481,25 +487,25 @@ def find_image_change() -> str:
     from PIL import Image, JpegImagePlugin
 
     kind = JpegImagePlugin.JpegImageFile
-    methods = sorted({name for base in kind.__mro__ for name in vars(base)} - _OF_EVERY_CLASS)
+    methods = sorted({name for base in kind.__mro__ for name in vars(base)} - _COMMON_ATTRIBUTES)
     try:
-        _reach(frozenset([kind]), tuple(methods), frozenset([Image.open, *_openers()]))
+        _find_reachable(frozenset([kind]), tuple(methods), frozenset([Image.open, *_openers()]))
     except ChangedError as change:
-        return notes.is_changed(str(change))
+        return notes.changed_code_reason(str(change))
     return ""
 
 
 def _collect_parts(value: Any, parts: dict[int, Any]) -> None:
     """Add the objects that a transform contains to `parts`, by id."""
-    if isinstance(value, _VALUES) or id(value) in parts:
+    if isinstance(value, _VALUE_TYPES) or id(value) in parts:
         return
     if isinstance(value, Mapping):
         _collect_all(value.values(), parts)
     elif isinstance(value, (list, tuple, set, frozenset)):
         _collect_all(value, parts)
     elif isinstance(value, FunctionType):
-        _reach(frozenset(), (), frozenset([value]))
-    elif _root(type(value).__module__) not in _TRUSTED or isinstance(value, MethodType):
+        _find_reachable(frozenset(), (), frozenset([value]))
+    elif _root_package(type(value).__module__) not in _TRUSTED_PACKAGES or isinstance(value, MethodType):
         raise ChangedError(f"{getattr(value, '__name__', type(value).__name__)} isn't torchvision's")
     elif hasattr(value, "__dict__"):
         parts[id(value)] = value
@@ -520,32 +526,35 @@ def _check_attributes(kind: type, attributes: Mapping[str, Any]) -> None:
             raise ChangedError(f"a {kind.__name__} has hooks")
 
 
-def _is_of_package(thing: Any) -> bool:
+def _is_installed_code(definition: Any) -> bool:
     """Return True for a class or function of the standard library, of an installed package, or of torchdali."""
-    file = getattr(sys.modules.get(thing.__module__), "__file__", None)
-    return _root(thing.__module__) in (*_TRUSTED, "torchdali") or (file is not None and is_installed(file))
+    file = getattr(sys.modules.get(definition.__module__), "__file__", None)
+    return _root_package(definition.__module__) in (*_TRUSTED_PACKAGES, "torchdali") or (
+        file is not None and is_installed(file)
+    )
 
 
 def find_collate_change(collate_fn: Any) -> str:
     """Return the reason why PyTorch's own `default_collate` doesn't create the batches; "" if it does."""
     if collate_fn is not collate.default_collate:
-        return notes.is_own_function("collate_fn", collate_fn)
+        return notes.own_function_reason("collate_fn", collate_fn)
     try:
-        used = [function for kind, function in collate.default_collate_fn_map.items() if kind in _COLLATED]
-        _reach(frozenset([fetch._MapDatasetFetcher]), ("fetch",), frozenset([collate_fn, *used]))
+        used = [function for kind, function in collate.default_collate_fn_map.items() if kind in _COLLATE_FUNCTIONS]
+        _find_reachable(frozenset([fetch._MapDatasetFetcher]), ("fetch",), frozenset([collate_fn, *used]))
     except ChangedError as change:
-        return notes.is_changed(str(change))
+        return notes.changed_code_reason(str(change))
     functions = {
         kind: function.__name__
         for kind, function in collate.default_collate_fn_map.items()
-        if kind in _COLLATED or not _is_of_package(function)  # packages register functions only for their own classes
+        if kind in _COLLATE_FUNCTIONS
+        or not _is_installed_code(function)  # packages register functions only for their own classes
     }
-    if functions != _COLLATED:
-        return notes.is_changed("`default_collate_fn_map` was changed")
+    if functions != _COLLATE_FUNCTIONS:
+        return notes.changed_code_reason("`default_collate_fn_map` was changed")
     return ""
 
 
-_COLLATED = {
+_COLLATE_FUNCTIONS = {
     torch.Tensor: "collate_tensor_fn", np.ndarray: "collate_numpy_array_fn",
     (np.bool_, np.number, np.object_): "collate_numpy_scalar_fn", float: "collate_float_fn", int: "collate_int_fn",
     str: "collate_str_fn", bytes: "collate_str_fn",

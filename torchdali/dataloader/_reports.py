@@ -13,11 +13,11 @@ from typing import Any
 import torch
 
 from torchdali.cores import cores
-from torchdali.dataloader._notes import accelerated_names, is_fast_path, is_not_accelerated, short
+from torchdali.dataloader._notes import accelerated_names, is_fast_path_note, is_not_accelerated, shorten
 from torchdali.dataloader._states import Progress
 from torchdali.errors import Site
 
-__all__ = ["LoaderStats", "WorkerReport", "explain", "measure_workers", "note_loop", "place", "summary"]
+__all__ = ["LoaderStats", "WorkerReport", "explain", "measure_workers", "record_loop", "describe_site", "summary"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class LoaderStats:
     def __str__(self) -> str:
         head = f"{self.batches} batches in {self.seconds:.1f} s; the loop waited {self.share:.0%} of it for data"
         startup = f", {self.startup:.1f} s for start-up" if self.startup >= _NOTICEABLE else ""
-        reasons = [note for note in self.notes if is_not_accelerated(note) or is_fast_path(note)]
+        reasons = [note for note in self.notes if is_not_accelerated(note) or is_fast_path_note(note)]
         if self.skipped and self.pipeline is None:
             reasons.append(f"{len(self.skipped)} bad samples were skipped, the first: {self.skipped[0]}")
         return "\n".join([head + startup, *reasons, *([str(self.pipeline)] if self.pipeline is not None else [])])
@@ -69,19 +69,19 @@ class LoaderStats:
 _NOTICEABLE = 0.1  # seconds
 
 
-def place(site: Site) -> str:
+def describe_site(site: Site) -> str:
     """Return the file and line at which a loader was created."""
     return f"{Path(site.file).name}:{site.line}"
 
 
-def _steps(notes: Sequence[str], most: int = 100) -> str:
+def _describe_steps(notes: Sequence[str], max_names: int = 100) -> str:
     names = accelerated_names(notes)
-    return " + ".join(["decode", *(names if len(names) <= most else [names[0], "...", names[-1]])])
+    return " + ".join(["decode", *(names if len(names) <= max_names else [names[0], "...", names[-1]])])
 
 
 def operator_names(dataset: str, notes: Sequence[str]) -> dict[str, str]:
     """Return descriptions of the operators in an accelerated loader's pipeline, by the operators' names."""
-    return {"_requests": f"read {dataset}", "_picture": _steps(notes, 3), "_still_picture": _FIXED}
+    return {"_requests": f"read {dataset}", "_picture": _describe_steps(notes, 3), "_still_picture": _FIXED}
 
 
 _FIXED, _RANDOM = "decode, and transforms before the first random one", "transforms from the first random one on"
@@ -101,9 +101,9 @@ def name_times(stats: Any, names: dict[str, str]) -> Any:
 
 def explain(dataset: str, notes: Sequence[str], threads: int, cache: Any, site: Site) -> list[str]:
     """Return lines of text that list the processing steps of each image in an accelerated loader."""
-    steps = [_steps(notes)] if cache is None else [_FIXED, f"cache={cache!r}", _RANDOM]
+    steps = [_describe_steps(notes)] if cache is None else [_FIXED, f"cache={cache!r}", _RANDOM]
     lines = [f"  {number}. {step}" for number, step in enumerate([f"read {dataset}", *steps], 1)]
-    return [f"For each image, in {threads} threads ({place(site)}):", *lines]
+    return [f"For each image, in {threads} threads ({describe_site(site)}):", *lines]
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ class WorkerReport:
         If no other number is faster by more than the measurements' noise, the current number is recommended. If several
         numbers are equally fast, the smallest of them is recommended.
         """
-        least = max(self.rates.values()) * (1 - max(_LEAST_GAIN, self.noise))
-        fast = [number for number, rate in self.rates.items() if rate >= least]
+        min_rate = max(self.rates.values()) * (1 - max(_MIN_GAIN, self.noise))
+        fast = [number for number, rate in self.rates.items() if rate >= min_rate]
         return self.present if self.present in fast else min(fast)
 
     def __str__(self) -> str:
@@ -148,11 +148,11 @@ class WorkerReport:
         return f"Write: DataLoader(..., num_workers={self.best})  # {self.where}, {gain:.1f} times as fast"
 
 
-_LEAST_GAIN = 0.05
+_MIN_GAIN = 0.05
 _NOISY = 0.2
 
 
-class _Loops:
+class _LoaderRecord:
     """All loops over one loader in this process."""
 
     def __init__(self, name: str, accelerated: bool, notes: Sequence[str]) -> None:
@@ -162,15 +162,15 @@ class _Loops:
     @property
     def reason(self) -> str:
         """The reason why the loader isn't accelerated, with the name of the dataset."""
-        reason = next((short(note) for note in self.notes if is_not_accelerated(note)), self.name)
+        reason = next((shorten(note) for note in self.notes if is_not_accelerated(note)), self.name)
         return reason if self.name in reason else f"{self.name}: {reason}"
 
 
 recording = False  # `torchdali run` sets it to True
-_loops: dict[int, _Loops] = {}  # loaders are numbered in the order of their first loops
+_records: dict[int, _LoaderRecord] = {}  # loaders are numbered in the order of their first loops
 
 
-def note_loop(loader: Any, progress: Progress, plan: Any = None) -> None:
+def record_loop(loader: Any, progress: Progress, plan: Any = None) -> None:
     """Record a loop for `summary`, if `torchdali run` has switched recording on.
 
     Args:
@@ -179,16 +179,16 @@ def note_loop(loader: Any, progress: Progress, plan: Any = None) -> None:
     """
     if not recording:
         return
-    number = loader.__dict__.setdefault("_number", len(_loops))
-    if number not in _loops and plan is not None:
-        _loops[number] = _Loops(type(loader.dataset).__name__, plan.open is not None, plan.notes)
-    if number in _loops:
-        _loops[number].progress.append(progress)
+    number = loader.__dict__.setdefault("_number", len(_records))
+    if number not in _records and plan is not None:
+        _records[number] = _LoaderRecord(type(loader.dataset).__name__, plan.open is not None, plan.notes)
+    if number in _records:
+        _records[number].progress.append(progress)
 
 
 def summary() -> str:
     """Return a summary of all recorded loops of this process; "" if no loop was recorded."""
-    loops = list(_loops.values())
+    loops = list(_records.values())
     if not loops:
         return ""
     fast = [each.name for each in loops if each.accelerated]
@@ -197,12 +197,12 @@ def summary() -> str:
     parts = [f"{len(fast)} of {len(loops)} loaders accelerated{names}"]
     if rest:
         parts.append(f"not accelerated: {', '.join(dict.fromkeys(rest))}")
-    if any(is_fast_path(note) for loop in loops for note in loop.notes):
+    if any(is_fast_path_note(note) for loop in loops for note in loop.notes):
         parts.append("the fast path isn't built: run `torchdali doctor`")
-    return "; ".join([*parts, _waiting([each for loop in loops for each in loop.progress])])
+    return "; ".join([*parts, _summarize_waiting([each for loop in loops for each in loop.progress])])
 
 
-def _waiting(loops: Sequence[Progress]) -> str:
+def _summarize_waiting(loops: Sequence[Progress]) -> str:
     ended = [each for each in loops if each.ended]
     seconds, waited = sum(each.ended - each.began for each in ended), sum(each.waited for each in ended)
     share, startup = waited / seconds if seconds else 0.0, sum(each.startup for each in ended)
@@ -211,24 +211,24 @@ def _waiting(loops: Sequence[Progress]) -> str:
 
 
 def measure_workers(
-    make: Callable[[int], Any], present: int, seconds: float, numbers: Sequence[int] = (), where: str = ""
+    create: Callable[[int], Any], present: int, seconds: float, numbers: Sequence[int] = (), where: str = ""
 ) -> WorkerReport:
     """Measure the speed of a loader with different numbers of workers. Each number is measured several times.
 
     Args:
-        make: Function that creates the loader with a given number of workers.
+        create: Function that creates the loader with a given number of workers.
         present: The loader's current number of workers.
         seconds: Duration of all measurements together.
         numbers: Numbers of workers to measure; by default powers of two, up to the number of cores.
         where: File and line at which the loader was created.
     """
-    chosen = sorted({present, *(numbers or _powers(cores()))})
+    chosen = sorted({present, *(numbers or _powers_of_two(cores()))})
     measured: dict[int, list[float]] = {number: [] for number in chosen}
     with torch.random.fork_rng(devices=[]):
         for turn in range(_ROUNDS):
             for number in chosen if turn % 2 == 0 else reversed(chosen):
-                loader = make(number)
-                measured[number].append(_rate(loader, seconds / len(chosen) / _ROUNDS))
+                loader = create(number)
+                measured[number].append(_measure_rate(loader, seconds / len(chosen) / _ROUNDS))
                 loader.close()
     rates = {number: statistics.median(each) for number, each in measured.items()}
     noise = max(abs(rate - rates[number]) / (rates[number] or 1.0) for number in chosen for rate in measured[number])
@@ -238,11 +238,11 @@ def measure_workers(
 _ROUNDS = 3
 
 
-def _powers(most: int) -> list[int]:
-    return [*itertools.takewhile(lambda n: n < most, (1 << i for i in range(16))), most]
+def _powers_of_two(limit: int) -> list[int]:
+    return [*itertools.takewhile(lambda n: n < limit, (1 << i for i in range(16))), limit]
 
 
-def _rate(loader: Any, seconds: float) -> float:
+def _measure_rate(loader: Any, seconds: float) -> float:
     """Return the batches/s of a loop that does nothing with the batches. The first batch is not counted."""
     batches, iterator = 0, iter(loader)
     next(iterator, None)

@@ -15,7 +15,16 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from torchdali.dataloader._notes import Notes
 
-__all__ = ["BatchEngine", "Indices", "LoaderPlan", "Seeds", "TensorRows", "bases_of", "integers", "is_rows"]
+__all__ = [
+    "BatchEngine",
+    "Indices",
+    "LoaderPlan",
+    "Seeds",
+    "TensorEngine",
+    "find_leaf_datasets",
+    "as_integers",
+    "is_plain_tensor_dataset",
+]
 
 Indices = Sequence[int]
 Seeds = tuple[int, int]
@@ -25,7 +34,7 @@ Seeds = tuple[int, int]
 class BatchEngine(Protocol):
     """Object that creates batches for an accelerated loader.
 
-    The loader requests each batch by `submit` and gets it by `take`, both in the order of the batches' numbers.
+    The loader requests each batch by `submit` and gets it by `receive`, both in the order of the batches' numbers.
 
     Attributes:
         depth: Number of batches that the loader should request ahead.
@@ -35,26 +44,26 @@ class BatchEngine(Protocol):
     depth: int
     process: int
 
-    def renew(self, leaves: Any) -> None:
+    def refresh(self, leaves: Any) -> None:
         """Read the samples of the datasets again, because the user may have changed them since the last loop."""
         ...
 
-    def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
+    def submit(self, batch_index: int, indices: Indices, seeds: Seeds) -> None:
         """Request a batch.
 
         Args:
-            number: Index of the batch.
+            batch_index: Index of the batch.
             indices: Indices of the batch's samples in the dataset.
-            seeds: Seeds of the epoch. The seeds and `number` determine the batch's random numbers.
+            seeds: Seeds of the epoch. The seeds and `batch_index` determine the batch's random numbers.
         """
         ...
 
-    def take(self, number: int) -> list[Any] | Exception:
+    def receive(self, batch_index: int) -> list[Any] | Exception:
         """Wait for a batch and return the batch, or return the error that the batch has raised.
 
         The batch is a list with one element for each value of a sample: a tensor ``(N, ...)``, or a list of N values.
 
-        If `take` raises an exception, the engine can't be used again.
+        If `receive` raises an exception, the engine can't be used again.
         """
         ...
 
@@ -86,7 +95,7 @@ class LoaderPlan:
     is_lazy: bool = False
 
 
-def integers(indices: Any) -> list[int] | None:
+def as_integers(indices: Any) -> list[int] | None:
     """Convert indices to a list of integers; None if `indices` is empty or contains anything but integer scalars."""
     try:
         values = list(indices)
@@ -108,17 +117,17 @@ def _is_integer(value: Any) -> bool:
     return type(value) is int or isinstance(value, np.integer)
 
 
-def bases_of(dataset: Any) -> list[Any]:
+def find_leaf_datasets(dataset: Any) -> list[Any]:
     """Return the datasets that nested subsets and concatenations consist of; ``[dataset]`` for other datasets."""
     if type(dataset) is Subset:
-        return bases_of(dataset.dataset)
+        return find_leaf_datasets(dataset.dataset)
     if type(dataset) is ConcatDataset:
-        return [base for each in dataset.datasets for base in bases_of(each)]
+        return [leaf for each in dataset.datasets for leaf in find_leaf_datasets(each)]
     return [dataset]
 
 
-class TensorRows:
-    """Engine for a `TensorDataset` or a subset of it. `take` creates the batch."""
+class TensorEngine:
+    """Engine for a `TensorDataset` or a subset of it. `receive` creates the batch."""
 
     depth = 1
 
@@ -126,11 +135,11 @@ class TensorRows:
         self._dataset, self.process = dataset, os.getpid()
         self._requests: dict[int, Indices] = {}
 
-    def renew(self, leaves: Any) -> None:
+    def refresh(self, leaves: Any) -> None:
         """Do nothing, because each batch reads the dataset's current tensors."""
 
-    def submit(self, number: int, indices: Indices, seeds: Seeds) -> None:
-        self._requests[number] = indices
+    def submit(self, batch_index: int, indices: Indices, seeds: Seeds) -> None:
+        self._requests[batch_index] = indices
 
     def reset(self) -> None:
         self._requests.clear()
@@ -138,16 +147,16 @@ class TensorRows:
     def close(self) -> None:
         """Do nothing, because this engine has no threads."""
 
-    def take(self, number: int) -> list[Any]:
+    def receive(self, batch_index: int) -> list[Any]:
         """Return a batch: one tensor with the requested rows for each tensor of the dataset."""
-        dataset, rows = self._dataset, self._requests.pop(number)
+        dataset, rows = self._dataset, self._requests.pop(batch_index)
         while not isinstance(dataset, TensorDataset):
             dataset, rows = dataset.dataset, [dataset.indices[i] for i in rows]
-        numbers = rows if dataset is self._dataset else integers(rows)
-        if numbers is None:
+        row_indices = rows if dataset is self._dataset else as_integers(rows)
+        if row_indices is None:
             return _stack([dataset[row] for row in rows])
-        where = np.asarray(numbers)
-        return [_select(tensor, where) for tensor in dataset.tensors]
+        row_array = np.asarray(row_indices)
+        return [_select(tensor, row_array) for tensor in dataset.tensors]
 
 
 def _stack(samples: Sequence[Any]) -> list[Tensor]:
@@ -155,7 +164,7 @@ def _stack(samples: Sequence[Any]) -> list[Tensor]:
 
 
 def _select(tensor: Tensor, rows: npt.NDArray[np.int64]) -> Tensor:
-    if tensor.dtype in _OF_NUMPY and not tensor.is_conj() and not tensor.is_neg():
+    if tensor.dtype in _NUMPY_DTYPES and not tensor.is_conj() and not tensor.is_neg():
         # NumPy uses a single thread; waking PyTorch's threads for each batch would take longer.
         return torch.from_numpy(np.asarray(tensor.numpy().take(rows, 0)))
     if tensor.dtype is torch.bfloat16:
@@ -163,16 +172,16 @@ def _select(tensor: Tensor, rows: npt.NDArray[np.int64]) -> Tensor:
     return torch.stack([tensor[row] for row in rows.tolist()])
 
 
-_OF_NUMPY = {
+_NUMPY_DTYPES = {
     torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32,
     torch.float64, torch.complex64, torch.complex128,
 }  # fmt: skip
 
 
-def is_rows(dataset: Any) -> bool:
+def is_plain_tensor_dataset(dataset: Any) -> bool:
     """Return True for a `TensorDataset` of plain CPU tensors, or for a subset of it."""
-    base, *others = bases_of(dataset)
-    return not others and type(base) is TensorDataset and all(map(_is_plain, base.tensors))
+    leaf, *rest = find_leaf_datasets(dataset)
+    return not rest and type(leaf) is TensorDataset and all(map(_is_plain, leaf.tensors))
 
 
 def _is_plain(tensor: Tensor) -> bool:

@@ -23,7 +23,7 @@ from torchvision.transforms._presets import ImageClassification
 from torchvision.transforms.functional import _interpolation_modes_from_int
 from torchvision.transforms.v2.functional._geometry import _do_native_uint8_resize_on_cpu
 
-from torchdali.dataloader._notes import NotSupportedError, is_own_transform, is_unsupported
+from torchdali.dataloader._notes import NotSupportedError, own_transform_reason, unsupported_reason
 from torchdali.ops._picture_bends import FILTERS, Bent, Perspective, RandomAffine, RandomRotation
 from torchdali.ops._picture_colors import Blur, Channels, Color, ColorJitterStep, Distortion, Fill
 from torchdali.ops._picture_erasing import Erasing, Rectangle
@@ -33,7 +33,7 @@ from torchdali.ops._pictures import RandomSteps
 
 __all__ = [
     "BYTES", "NORMALIZED", "PIL", "UNIT", "ImageForm", "Steps",
-    "channels_after", "erasing_of", "flatten", "is_own", "is_v2", "require",
+    "channels_after", "erasing_of", "flatten", "is_torchvision_transform", "is_v2", "require",
     "steps_of",
 ]  # fmt: skip
 
@@ -75,9 +75,12 @@ def _numbers(values: Any) -> tuple[float, ...]:
     return tuple(map(_number, values))
 
 
-def _range(values: Any, least: float = -math.inf, most: float = math.inf) -> tuple[float, float]:
+def _range(values: Any, minimum: float = -math.inf, maximum: float = math.inf) -> tuple[float, float]:
     low, high = torch.tensor(_numbers(values), dtype=torch.float32).tolist()  # PyTorch converts the limits to float32
-    require(least <= low <= high <= most and abs(low) + high < math.inf, f"must be in {least} to {most}, got {values}")
+    require(
+        minimum <= low <= high <= maximum and abs(low) + high < math.inf,
+        f"must be in {minimum} to {maximum}, got {values}",
+    )
     return low, high
 
 
@@ -138,7 +141,7 @@ def _borders(padding: Any) -> tuple[int, int, int, int]:
     return left, top, right, bottom
 
 
-def _pad_of(t: Any, padding: tuple[int, int, int, int], image: ImageForm) -> PadStep:
+def _create_pad(t: Any, padding: tuple[int, int, int, int], image: ImageForm) -> PadStep:
     mode = t.padding_mode
     require(image.form == PIL or min(padding) >= 0, f"padding of tensors must not be negative, got {padding}")
     require(mode in ("constant", "edge", "reflect", "symmetric"), f"unknown padding_mode {mode!r}")
@@ -182,23 +185,23 @@ def _random_crop(t: Any, image: ImageForm) -> Steps:
         padding = left, top, right, bottom
     elif t.padding is not None:
         padding = _borders(t.padding)
-    pad = _pad_of(t, padding, image)
+    pad = _create_pad(t, padding, image)
     # In these cases, padding twice isn't the same as padding once.
-    twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")
-    if t.pad_if_needed and twice and not is_v2(t):
+    pads_twice = min(padding) < 0 or pad.mode in ("reflect", "symmetric")
+    if t.pad_if_needed and pads_twice and not is_v2(t):
         return [pad, RandomCropStep(size, replace(pad, padding=(0, 0, 0, 0)), True)]
     return [RandomCropStep(size, pad, bool(t.pad_if_needed))]
 
 
 def _pad(t: Any, image: ImageForm) -> Steps:
-    return [_pad_of(t, _borders(t.padding), image)]
+    return [_create_pad(t, _borders(t.padding), image)]
 
 
 def _flip(t: Any, image: ImageForm) -> Steps:
     return [FlipStep(_number(t.p), "Vertical" in type(t).__name__)]
 
 
-def _sometimes(p: Any, *steps: Any) -> Steps:
+def _with_probability(p: Any, *steps: Any) -> Steps:
     return [RandomSteps((steps, ()), (_number(p), 1.0))]
 
 
@@ -212,7 +215,7 @@ def _color(name: str, argument: str = "") -> Callable[[Any, ImageForm], Steps]:
 
     def rule(t: Any, image: ImageForm) -> Steps:
         value = _number(getattr(t, argument)) if argument else 0.0
-        return _sometimes(t.p, Color(name, value))
+        return _with_probability(t.p, Color(name, value))
 
     return rule
 
@@ -220,18 +223,18 @@ def _color(name: str, argument: str = "") -> Callable[[Any, ImageForm], Steps]:
 def _posterize(t: Any, image: ImageForm) -> Steps:
     bits = _integer(t.bits)
     require(1 <= bits <= 8, f"bits must be in 1 to 8, got {bits}")
-    return _sometimes(t.p, Color("posterize", bits))
+    return _with_probability(t.p, Color("posterize", bits))
 
 
 def _solarize(t: Any, image: ImageForm) -> Steps:
     threshold = _number(t.threshold)
     require(image.form == PIL or threshold <= 255, f"threshold must be below 256, got {threshold}")
-    return _sometimes(t.p, Color("solarize", threshold))
+    return _with_probability(t.p, Color("solarize", threshold))
 
 
 def _grayscale(t: Any, image: ImageForm) -> Steps:
     if type(t).__name__ == "RandomGrayscale":
-        return _sometimes(t.p, Color("gray", image.channels))
+        return _with_probability(t.p, Color("gray", image.channels))
     channels = _integer(t.num_output_channels)
     require(channels in (1, 3), f"num_output_channels must be 1 or 3, got {channels}")
     return [Color("gray", channels)]
@@ -251,7 +254,7 @@ def _color_jitter(t: Any, image: ImageForm) -> Steps:
 def _distortion(t: Any, image: ImageForm) -> Steps:
     ranges = _factors(t)
     require(image.channels == 3 and None not in ranges, "must have 3 channels and four ranges")
-    return [Distortion(ranges, _number(t.p)), *_sometimes(t.p, Channels())]
+    return [Distortion(ranges, _number(t.p)), *_with_probability(t.p, Channels())]
 
 
 def _permutation(t: Any, image: ImageForm) -> Steps:
@@ -292,7 +295,7 @@ def _affine(t: Any, image: ImageForm) -> Steps:
 def _perspective(t: Any, image: ImageForm) -> Steps:
     scale = _number(t.distortion_scale)
     require(0 <= scale <= 1, f"distortion_scale must be in 0 to 1, got {scale}")
-    return _sometimes(t.p, Perspective(scale, _bent(t, image)))
+    return _with_probability(t.p, Perspective(scale, _bent(t, image)))
 
 
 def _policy(t: Any, image: ImageForm) -> Steps:
@@ -312,10 +315,12 @@ def _operations(policy: Any, space: Space) -> tuple[tuple[str, float, int | None
     Each operation is a tuple of name, probability and index of the magnitude. The index is None if the operation has no
     magnitude.
     """
-    rows = [(name, _number(p), None if index is None else space.index(_integer(index))) for name, p, index in policy]
-    usual = all((index is None) == (not space.magnitudes(name, (1, 1))[0]) for name, _, index in rows)
-    require(len(rows) == 2 and usual, f"unknown policy {policy}")
-    return tuple(rows)
+    operations = [
+        (name, _number(p), None if index is None else space.index(_integer(index))) for name, p, index in policy
+    ]
+    is_valid = all((index is None) == (not space.magnitudes(name, (1, 1))[0]) for name, _, index in operations)
+    require(len(operations) == 2 and is_valid, f"unknown policy {policy}")
+    return tuple(operations)
 
 
 def _rectangle(t: Any) -> Rectangle:
@@ -349,14 +354,14 @@ class _Rule(NamedTuple):
     forms: tuple[str, ...] = (PIL, BYTES)
 
 
-_EVERYWHERE = (PIL, BYTES, UNIT, NORMALIZED)
+_ALL_FORMS = (PIL, BYTES, UNIT, NORMALIZED)
 _RULES = {
     "AutoAugment": _Rule(_policy, (PIL,)),
     "CenterCrop": _Rule(_center_crop, (PIL, BYTES, UNIT)),
     "ColorJitter": _Rule(_color_jitter),
     "GaussianBlur": _Rule(_blur),
     "Grayscale": _Rule(_grayscale, (PIL,)),
-    "Identity": _Rule(lambda t, image: [], _EVERYWHERE),
+    "Identity": _Rule(lambda t, image: [], _ALL_FORMS),
     "Pad": _Rule(_pad),
     "RGB": _Rule(lambda t, image: [Color("rgb")] if image.channels == 1 else [], (PIL,)),
     "RandAugment": _Rule(_policy, (PIL,)),
@@ -368,7 +373,7 @@ _RULES = {
     "RandomEqualize": _Rule(_color("equalize")),
     "RandomErasing": _Rule(_fill_rectangle, (BYTES,)),
     "RandomGrayscale": _Rule(_grayscale, (PIL,)),
-    "RandomHorizontalFlip": _Rule(_flip, _EVERYWHERE),
+    "RandomHorizontalFlip": _Rule(_flip, _ALL_FORMS),
     "RandomInvert": _Rule(_color("invert")),
     "RandomPerspective": _Rule(_perspective, (PIL,)),
     "RandomPhotometricDistort": _Rule(_distortion, (PIL,)),
@@ -376,7 +381,7 @@ _RULES = {
     "RandomResizedCrop": _Rule(_random_resized_crop),
     "RandomRotation": _Rule(_rotation, (PIL,)),
     "RandomSolarize": _Rule(_solarize),
-    "RandomVerticalFlip": _Rule(_flip, _EVERYWHERE),
+    "RandomVerticalFlip": _Rule(_flip, _ALL_FORMS),
     "Resize": _Rule(_resize),
     "TrivialAugmentWide": _Rule(_policy, (PIL,)),
 }
@@ -385,7 +390,7 @@ _RULES = {
 # ---------------------------------------------------------------- steps of transforms, also of nested transforms
 
 
-def is_own(t: Any) -> bool:
+def is_torchvision_transform(t: Any) -> bool:
     return type(t).__module__.startswith("torchvision.transforms")
 
 
@@ -397,37 +402,40 @@ def steps_of(t: Any, image: ImageForm) -> Steps:
         ValueError: a value of the transform is not supported.
     """
     name, rule = type(t).__name__, _RULES.get(type(t).__name__)
-    if not is_own(t):
-        raise NotSupportedError(is_own_transform(t))
+    if not is_torchvision_transform(t):
+        raise NotSupportedError(own_transform_reason(t))
     if name in ("RandomApply", "RandomChoice", "RandomOrder"):
         return _choice(t, name, image)
     if rule is None or image.form not in rule.forms:
-        raise NotSupportedError(is_unsupported(t, image.form))
+        raise NotSupportedError(unsupported_reason(t, image.form))
     return rule.steps(t, image)
 
 
 def _choice(t: Any, name: str, image: ImageForm) -> Steps:
-    rows = [tuple(step for each in flatten(one) for step in steps_of(each, image)) for one in t.transforms]
+    step_groups = [tuple(step for each in flatten(one) for step in steps_of(each, image)) for one in t.transforms]
     require(
-        all(channels_after(row, image.channels) == image.channels for row in rows), "must keep the number of channels"
+        all(channels_after(group, image.channels) == image.channels for group in step_groups),
+        "must keep the number of channels",
     )
     if name == "RandomOrder":
-        return [RandomSteps(tuple(rows))]
+        return [RandomSteps(tuple(step_groups))]
     if name == "RandomApply":
-        return _sometimes(t.p, *(step for row in rows for step in row))
-    weights = [1.0] * len(rows) if t.p is None else _numbers(t.p)
-    require(len(weights) == len(rows) and min(weights) >= 0 < sum(weights), f"p must be {len(rows)} weights")
-    return [RandomSteps(tuple(rows), tuple(end / sum(weights) for end in accumulate(weights)))]
+        return _with_probability(t.p, *(step for group in step_groups for step in group))
+    weights = [1.0] * len(step_groups) if t.p is None else _numbers(t.p)
+    require(
+        len(weights) == len(step_groups) and min(weights) >= 0 < sum(weights), f"p must be {len(step_groups)} weights"
+    )
+    return [RandomSteps(tuple(step_groups), tuple(end / sum(weights) for end in accumulate(weights)))]
 
 
 def flatten(transform: Any) -> Iterator[Any]:
     """Yield the transforms of a `Compose`, a `Sequential` or a preset, recursively."""
-    if type(transform).__name__ == "Compose" and is_own(transform):
+    if type(transform).__name__ == "Compose" and is_torchvision_transform(transform):
         inner = transform.transforms
     elif type(transform) is torch.nn.Sequential:
         inner = transform
     elif type(transform) is ImageClassification:
-        inner = _of_weights(transform)
+        inner = _expand_preset(transform)
     else:
         yield transform
         return
@@ -435,7 +443,7 @@ def flatten(transform: Any) -> Iterator[Any]:
         yield from flatten(each)
 
 
-def _of_weights(t: ImageClassification) -> list[Any]:
+def _expand_preset(t: ImageClassification) -> list[Any]:
     """Return the transforms that an `ImageClassification`, the preset of a model's weights, consists of."""
     return [
         v1.Resize(t.resize_size, t.interpolation, antialias=t.antialias), v1.CenterCrop(t.crop_size), v1.PILToTensor(),

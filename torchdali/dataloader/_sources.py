@@ -22,11 +22,11 @@ from torchvision.datasets.vision import StandardTransform
 
 from torchdali.dataloader import _notes as notes
 from torchdali.dataloader._notes import NotSupportedError
-from torchdali.dataloader._rows import bases_of
+from torchdali.dataloader._rows import find_leaf_datasets
 
-__all__ = ["DatasetSource", "Leaves", "leaves_of"]
+__all__ = ["DatasetSource", "DatasetTree", "build_dataset_tree"]
 
-Sample = Callable[[int], tuple[str, Any]]
+SampleReader = Callable[[int], tuple[str, Any]]
 """Function that returns the path of a sample's image, and the sample's other values."""
 
 
@@ -61,39 +61,41 @@ class _ImagePath(str):
 # ---------------------------------------------------------------- torchvision's classes
 
 
-def _by_loader(dataset: Any) -> Sample:
+def _read_by_loader(dataset: Any) -> SampleReader:
     """Return the function that reads samples of a dataset with the attribute ``loader``, which opens image files."""
     if dataset.loader is not default_loader:
-        raise NotSupportedError(notes.is_own_function("loader", dataset.loader))
-    bare = _bare(dataset)
-    bare.loader = _ImagePath
-    sample: Sample = bare.__getitem__
+        raise NotSupportedError(notes.own_function_reason("loader", dataset.loader))
+    untransformed = _copy_without_transforms(dataset)
+    untransformed.loader = _ImagePath
+    sample: SampleReader = untransformed.__getitem__
     return sample
 
 
-def _gtsrb(dataset: Any) -> Sample:
+def _gtsrb(dataset: Any) -> SampleReader:
     return lambda i: (_ImagePath(dataset._samples[i][0]), dataset._samples[i][1])
 
 
-def _pets(dataset: Any) -> Sample:
+def _pets(dataset: Any) -> SampleReader:
     if dataset._target_types != ["category"]:
-        raise NotSupportedError(notes.is_unsupported(dataset, argument=f"target_types={dataset._target_types}"))
+        raise NotSupportedError(notes.unsupported_reason(dataset, argument=f"target_types={dataset._target_types}"))
     return lambda i: (_ImagePath(dataset._images[i]), dataset._labels[i])
 
 
-def _coco(dataset: Any) -> Sample:
-    bare = _bare(dataset)
-    bare._load_image = lambda number: _ImagePath(os.path.join(bare.root, bare.coco.loadImgs(number)[0]["file_name"]))
-    sample: Sample = bare.__getitem__
+def _coco(dataset: Any) -> SampleReader:
+    untransformed = _copy_without_transforms(dataset)
+    untransformed._load_image = lambda image_id: _ImagePath(
+        os.path.join(untransformed.root, untransformed.coco.loadImgs(image_id)[0]["file_name"])
+    )
+    sample: SampleReader = untransformed.__getitem__
     return sample
 
 
-_FILES: dict[str, Callable[[Any], Sample]] = {
+_FILE_DATASETS: dict[str, Callable[[Any], SampleReader]] = {
     **dict.fromkeys(
         (
             "DTD", "DatasetFolder", "FGVCAircraft", "Flowers102", "Food101", "Imagenette", "Places365", "RenderedSST2",
             "SUN397", "StanfordCars",
-        ), _by_loader),
+        ), _read_by_loader),
     "CocoDetection": _coco,
     "GTSRB": _gtsrb,
     "OxfordIIITPet": _pets,
@@ -104,7 +106,7 @@ _FILES: dict[str, Callable[[Any], Sample]] = {
 """
 
 
-class _Array(NamedTuple):
+class _ArrayLayout(NamedTuple):
     """Description of a dataset class with images in memory.
 
     Attributes:
@@ -116,23 +118,23 @@ class _Array(NamedTuple):
     channels_first: bool = False
 
 
-_ARRAYS = {
-    **dict.fromkeys(("CIFAR10", "MNIST", "USPS"), _Array()),
-    "QMNIST": _Array(None),
-    "SEMEION": _Array("labels"),
-    "STL10": _Array(None, channels_first=True),
-    "SVHN": _Array("labels", channels_first=True),
+_ARRAY_DATASETS = {
+    **dict.fromkeys(("CIFAR10", "MNIST", "USPS"), _ArrayLayout()),
+    "QMNIST": _ArrayLayout(None),
+    "SEMEION": _ArrayLayout("labels"),
+    "STL10": _ArrayLayout(None, channels_first=True),
+    "SVHN": _ArrayLayout("labels", channels_first=True),
 }
 
 
-def _bare(dataset: Any) -> Any:
+def _copy_without_transforms(dataset: Any) -> Any:
     """Return a copy of a dataset without transforms."""
-    bare = copy.copy(dataset)
-    bare.transform = bare.transforms = None
-    return bare
+    untransformed = copy.copy(dataset)
+    untransformed.transform = untransformed.transforms = None
+    return untransformed
 
 
-def _leaf(dataset: Any) -> DatasetSource:
+def _create_source(dataset: Any) -> DatasetSource:
     """Return the `DatasetSource` of one torchvision dataset.
 
     Raises:
@@ -141,37 +143,41 @@ def _leaf(dataset: Any) -> DatasetSource:
     method = getattr(type(dataset), "__getitem__", None)
     module, name = getattr(method, "__module__", ""), getattr(method, "__qualname__", "").partition(".")[0]
     joint = getattr(dataset, "transforms", None)
-    if not module.startswith("torchvision.datasets.") or name not in (*_FILES, *_ARRAYS):
-        raise NotSupportedError(notes.is_unsupported(dataset))
+    if not module.startswith("torchvision.datasets.") or name not in (*_FILE_DATASETS, *_ARRAY_DATASETS):
+        raise NotSupportedError(notes.unsupported_reason(dataset))
     if joint is not None and type(joint) is not StandardTransform:
-        raise NotSupportedError(notes.is_own_function("transforms", joint))
+        raise NotSupportedError(notes.own_function_reason("transforms", joint))
     if dataset.target_transform is not None or getattr(joint, "target_transform", None) is not None:
-        raise NotSupportedError(notes.is_own_function("target_transform", dataset.target_transform))
-    if name in _ARRAYS:
-        return _in_memory(dataset, _ARRAYS[name])
+        raise NotSupportedError(notes.own_function_reason("target_transform", dataset.target_transform))
+    if name in _ARRAY_DATASETS:
+        return _create_array_source(dataset, _ARRAY_DATASETS[name])
     if torchvision.get_image_backend() != "PIL":
-        raise NotSupportedError(notes.is_unsupported(dataset, "the image backend accimage"))
-    sample = _FILES[name](dataset)
+        raise NotSupportedError(notes.unsupported_reason(dataset, "the image backend accimage"))
+    sample = _FILE_DATASETS[name](dataset)
     joint_only = name in ("CocoDetection", "OxfordIIITPet", "Places365")  # these classes only use `transforms`
     transform = getattr(joint, "transform", None) if joint_only else dataset.transform
     return DatasetSource(dataset, transform, lambda i: sample(i)[0], lambda i: sample(i)[1])
 
 
-def _in_memory(dataset: Any, array: _Array) -> DatasetSource:
+def _create_array_source(dataset: Any, array: _ArrayLayout) -> DatasetSource:
     pixels = torch.as_tensor(dataset.data)
     if array.channels_first:
         pixels = pixels.permute(0, 2, 3, 1)
     pixels = pixels[..., None] if pixels.dim() == 3 else pixels
     if pixels.dtype != torch.uint8 or pixels.dim() != 4 or pixels.shape[3] not in (1, 3):
-        raise NotSupportedError(notes.is_unsupported(dataset, f"{pixels.dtype} data of shape {tuple(pixels.shape)}"))
-    return DatasetSource(dataset, dataset.transform, lambda i: pixels[i].contiguous(), _target(dataset, array), pixels)
+        raise NotSupportedError(
+            notes.unsupported_reason(dataset, f"{pixels.dtype} data of shape {tuple(pixels.shape)}")
+        )
+    return DatasetSource(
+        dataset, dataset.transform, lambda i: pixels[i].contiguous(), _target_reader(dataset, array), pixels
+    )
 
 
-def _target(dataset: Any, array: _Array) -> Callable[[int], Any]:
+def _target_reader(dataset: Any, array: _ArrayLayout) -> Callable[[int], Any]:
     """Return a function that returns the same target as `__getitem__`."""
     if array.targets is None:
-        bare = _bare(dataset)
-        return lambda i: bare[i][1]
+        untransformed = _copy_without_transforms(dataset)
+        return lambda i: untransformed[i][1]
     targets = getattr(dataset, array.targets)
     converts = "int" in type(dataset).__getitem__.__code__.co_names  # `_pristine` checks that the code is torchvision's
     return (lambda i: int(targets[i])) if converts else targets.__getitem__
@@ -180,7 +186,7 @@ def _target(dataset: Any, array: _Array) -> Callable[[int], Any]:
 # ---------------------------------------------------------------- subsets and concatenations
 
 
-class Leaves:
+class DatasetTree:
     """A dataset, with the torchvision datasets that it consists of.
 
     The dataset may be a torchvision dataset, or nested subsets and concatenations of torchvision datasets.
@@ -192,12 +198,12 @@ class Leaves:
 
     def __init__(self, dataset: Any, leaves: Sequence[DatasetSource]) -> None:
         self.dataset, self.leaves = dataset, leaves
-        self._numbers = {id(leaf.dataset): leaf for leaf in leaves}
+        self._leaf_by_id = {id(leaf.dataset): leaf for leaf in leaves}
 
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def place(self, index: int) -> tuple[DatasetSource, int]:
+    def locate(self, index: int) -> tuple[DatasetSource, int]:
         """Return the `DatasetSource` that contains a sample, and the sample's index in this `DatasetSource`.
 
         Args:
@@ -215,27 +221,27 @@ class Leaves:
             if not -size <= index < size:
                 raise IndexError(f"the index must be below the dataset's {size} samples, got {index}")
             index = index + size if index < 0 else index
-            number = bisect.bisect_right(dataset.cumulative_sizes, index)
-            index -= dataset.cumulative_sizes[number - 1] if number else 0
-            dataset = dataset.datasets[number]
-        return self._numbers[id(dataset)], index
+            child = bisect.bisect_right(dataset.cumulative_sizes, index)
+            index -= dataset.cumulative_sizes[child - 1] if child else 0
+            dataset = dataset.datasets[child]
+        return self._leaf_by_id[id(dataset)], index
 
     def source(self, index: int) -> Any:
         """Return the path of a sample's image, or the image's pixels ``(H, W, C)``."""
-        leaf, number = self.place(index)
-        return leaf.source(number)
+        leaf, leaf_index = self.locate(index)
+        return leaf.source(leaf_index)
 
     def target(self, index: int) -> Any:
         """Return a sample's values without the image."""
-        leaf, number = self.place(index)
-        return leaf.target(number)
+        leaf, leaf_index = self.locate(index)
+        return leaf.target(leaf_index)
 
 
-def leaves_of(dataset: Any) -> Leaves:
+def build_dataset_tree(dataset: Any) -> DatasetTree:
     """Find the torchvision datasets that a dataset consists of.
 
     Raises:
         NotSupportedError: one of the datasets can't be accelerated.
     """
-    leaves = {id(base): _leaf(base) for base in bases_of(dataset)}
-    return Leaves(dataset, list(leaves.values()))
+    leaves = {id(leaf): _create_source(leaf) for leaf in find_leaf_datasets(dataset)}
+    return DatasetTree(dataset, list(leaves.values()))

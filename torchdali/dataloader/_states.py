@@ -30,7 +30,7 @@ from torchdali.dataloader._generators import (
     snapshot,
 )
 
-__all__ = ["Progress", "StatefulIndices", "bare", "has_state", "position_of", "seek", "starting", "torchdata"]
+__all__ = ["Progress", "StatefulIndices", "iterate_next", "has_state", "position_of", "seek", "starting", "torchdata"]
 
 
 @dataclass
@@ -66,15 +66,15 @@ class Progress:
 
     def state(self, loader: Any) -> dict[str, Any]:
         """Return the position as values that JSON can store."""
-        others = encode_states(self.before)
+        encoded = encode_states(self.before)
         return {
             "torchdali": 1,
             "batches": self.batches,
             "epoch": self.epoch,
             "base_seed": self.base_seed,
             "finished": self.finished,
-            "generator": others.pop("generator"),
-            "generators": others,
+            "generator": encoded.pop("generator"),
+            "generators": encoded,
             "first": None if self.first is None else encode_states(self.first),
             "loader": _describe(loader),
         }
@@ -107,8 +107,8 @@ _FIELDS = {*_RANGES, *_TYPES, "generator", "first"}
 
 def _check_fields(state: Mapping[str, Any]) -> None:
     if set(state) != _FIELDS:
-        odd = sorted(map(str, set(state) ^ _FIELDS))
-        raise ValueError(f"the state's fields must be {sorted(_FIELDS)}; missing or unknown: {odd}")
+        mismatched = sorted(map(str, set(state) ^ _FIELDS))
+        raise ValueError(f"the state's fields must be {sorted(_FIELDS)}; missing or unknown: {mismatched}")
     for name, (low, high) in _RANGES.items():
         value = state[name]
         if type(value) is not int or not low <= value <= high:
@@ -121,12 +121,12 @@ def _check_fields(state: Mapping[str, Any]) -> None:
 
 
 def _check_loader(loader: Any, state: Mapping[str, Any]) -> None:
-    own = _describe(loader)
-    for name in [*own, *(key for key in state["loader"] if key not in own)]:
-        value, expected = state["loader"].get(name), own.get(name)
+    description = _describe(loader)
+    for name in [*description, *(key for key in state["loader"] if key not in description)]:
+        value, expected = state["loader"].get(name), description.get(name)
         if type(value) is not type(expected) or value != expected:
             raise ValueError(f"the state belongs to another loader: {name} must be {expected!r}, got {value!r}")
-    batches = None if own["batches"] is None else int(own["batches"])
+    batches = None if description["batches"] is None else int(description["batches"])
     if batches is not None and state["batches"] > batches:
         raise ValueError(f"the state's batches must be at most {batches}, got {state['batches']}")
 
@@ -161,7 +161,7 @@ def starting(generators: Mapping[str, Any], progress: Progress) -> Iterator[None
 
     If the loop is resumed, the generators have the same states as when the original loop created its iterator.
     """
-    with _at(generators, progress.before) if progress.is_resumed else contextlib.nullcontext():
+    with _temporary_states(generators, progress.before) if progress.is_resumed else contextlib.nullcontext():
         yield
 
 
@@ -174,31 +174,31 @@ def seek(indices: Iterator[Any], generators: Mapping[str, Any], states: Snapshot
         states: States to which the generators are set before the sampler draws.
         count: Number of items to skip.
     """
-    rest = bare(indices)
-    with _at(generators, states):
-        following = list(itertools.islice(rest, count, count + 1))
-    return itertools.chain(following, rest)
+    rest = iterate_next(indices)
+    with _temporary_states(generators, states):
+        next_items = list(itertools.islice(rest, count, count + 1))
+    return itertools.chain(next_items, rest)
 
 
-def bare(indices: Iterator[Any]) -> Iterator[Any]:
+def iterate_next(indices: Iterator[Any]) -> Iterator[Any]:
     """Return an iterator that calls only `__next__` of another iterator, never `__iter__`, as PyTorch does."""
     return map(next, itertools.repeat(indices))
 
 
 @contextlib.contextmanager
-def _at(generators: Mapping[str, Any], states: Snapshot) -> Iterator[None]:
+def _temporary_states(generators: Mapping[str, Any], states: Snapshot) -> Iterator[None]:
     """Context manager in which generators have saved states.
 
     When the block ends, only generators that the program shares, like PyTorch's global generator, get their previous
     states back.
     """
     shared = {name: generator for name, generator in generators.items() if is_shared(generator)}
-    program = snapshot(shared)
+    previous_states = snapshot(shared)
     restore(generators, states)
     try:
         yield
     finally:
-        restore(shared, program)
+        restore(shared, previous_states)
 
 
 class StatefulIndices:
@@ -233,9 +233,9 @@ class _StatefulIterator:
     def __next__(self) -> Any:
         if self._first is None:
             self._first = snapshot(self._generators)
-        following = next(self._indices)
+        item = next(self._indices)
         self._count += 1
-        return following
+        return item
 
     def state_dict(self) -> dict[str, Any]:
         """Return the number of drawn items, and the generators' states before the first item."""
@@ -268,10 +268,10 @@ def has_state(dataset: Any) -> bool:
     """
     if isinstance(dataset, torch.nn.Module):
         return False
-    return _takes(getattr(dataset, "state_dict", None)) and _takes(getattr(dataset, "load_state_dict", None), {})
+    return _accepts(getattr(dataset, "state_dict", None)) and _accepts(getattr(dataset, "load_state_dict", None), {})
 
 
-def _takes(method: Any, *arguments: Any) -> bool:
+def _accepts(method: Any, *arguments: Any) -> bool:
     if not callable(method):
         return False
     try:

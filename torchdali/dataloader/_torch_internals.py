@@ -27,7 +27,7 @@ from torch.utils.data.dataloader import (
 
 from torchdali.dataloader._generators import Snapshot, snapshot
 from torchdali.dataloader._notes import add_cure
-from torchdali.dataloader._states import Progress, bare, seek, starting
+from torchdali.dataloader._states import Progress, iterate_next, seek, starting
 
 __all__ = [
     "CountingIterator", "SingleProcessIterator", "WorkerIterator", "collate", "fetch", "pin_memory",
@@ -39,9 +39,9 @@ def replace_attributes(loader: Any, changes: Mapping[str, Any]) -> Any:
     """Return a copy of a loader with changed attributes, even if PyTorch's loader refuses to set them."""
     if not changes:
         return loader
-    other = copy.copy(loader)
-    vars(other).update(changes)
-    return other
+    changed = copy.copy(loader)
+    vars(changed).update(changes)
+    return changed
 
 
 def wrap_fetcher(iterator: Any, wrapper: Callable[[Any], Any]) -> None:
@@ -62,24 +62,24 @@ class CountingIterator(_BaseDataLoaderIter):
         self, loader: Any, progress: Progress, generators: Mapping[str, Any], changes: Mapping[str, Any]
     ) -> None:
         self.progress, self._generators = progress, generators
-        self._is_drawing, self._begun, self._drawn = False, progress.batches, 0
+        self._is_drawing, self._first_batch, self._drawn = False, progress.batches, 0
         self._is_iterable = isinstance(loader.dataset, IterableDataset)
-        self._after_start: Snapshot | None = None
+        self._states_after_start: Snapshot | None = None
         with starting(generators, progress):
             super().__init__(replace_attributes(loader, changes))
             if not progress.is_resumed:
                 progress.base_seed = int(self._base_seed)
             self._base_seed = progress.base_seed
             self._prime(loader)
-            self._after_start = snapshot(generators)
+            self._states_after_start = snapshot(generators)
 
     def _prime(self, loader: Any) -> None:
         """Prepare the iterator before the generators' states are recorded; do nothing for PyTorch's iterators."""
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         if not first_iter:  # the workers persist for another epoch
-            self.progress = loader._start(self._generators, self.progress)
-            self._is_drawing, self._begun, self._drawn, self._after_start = False, 0, 0, None
+            self.progress = loader._start_loop(self._generators, self.progress)
+            self._is_drawing, self._first_batch, self._drawn, self._states_after_start = False, 0, 0, None
         super()._reset(loader, first_iter)
 
     def _begin_drawing(self) -> None:
@@ -88,22 +88,24 @@ class CountingIterator(_BaseDataLoaderIter):
         In a resumed loop, also skip the indices of batches that were already delivered.
         """
         progress = self.progress
-        states = progress.first or (self._after_start if progress.is_resumed else None) or snapshot(self._generators)
+        states = (
+            progress.first or (self._states_after_start if progress.is_resumed else None) or snapshot(self._generators)
+        )
         if progress.is_resumed:
-            self._sampler_iter = seek(self._sampler_iter, self._generators, states, self._begun)
+            self._sampler_iter = seek(self._sampler_iter, self._generators, states, self._first_batch)
         progress.first, self._is_drawing = states, True
 
     def _indices(self) -> Iterator[Any]:
         if not self._is_drawing:
             self._begin_drawing()
-        return bare(self._sampler_iter)
+        return iterate_next(self._sampler_iter)
 
-    def _restart_indices(self, number: int) -> None:
+    def _restart_indices(self, batch_index: int) -> None:
         """Restart the sampler, and skip its indices before the batch with this number."""
         states = self.progress.first
         self._sampler_iter, self._is_drawing = iter(self._index_sampler), states is not None
         if states is not None:
-            self._sampler_iter = seek(self._sampler_iter, self._generators, states, number)
+            self._sampler_iter = seek(self._sampler_iter, self._generators, states, batch_index)
 
     def _next_index(self) -> Any:
         if not self._is_drawing:
@@ -128,7 +130,7 @@ class CountingIterator(_BaseDataLoaderIter):
             progress.finished = True
             raise
         except Exception as error:
-            self._fail()
+            self._count_failure()
             add_cure(error)
             raise
         progress.ended = ended = perf_counter()
@@ -138,7 +140,7 @@ class CountingIterator(_BaseDataLoaderIter):
         progress.batches = batches
         return data
 
-    def _fail(self) -> None:
+    def _count_failure(self) -> None:
         """Count a failed batch, so that the loop continues with the next batch."""
         self.progress.batches = self._position()
 
@@ -158,7 +160,7 @@ class SingleProcessIterator(CountingIterator, _SingleProcessDataLoaderIter):
         self._profile_name = f"enumerate(DataLoader)#{_SingleProcessDataLoaderIter.__name__}.__next__"
 
     def _position(self) -> int:
-        return self.progress.batches + 1 if self._is_iterable else self._begun + self._drawn
+        return self.progress.batches + 1 if self._is_iterable else self._first_batch + self._drawn
 
 
 class WorkerIterator(CountingIterator, _MultiProcessingDataLoaderIter):
@@ -183,7 +185,7 @@ class WorkerIterator(CountingIterator, _MultiProcessingDataLoaderIter):
 
     def _position(self) -> int:
         by_number = not self._is_iterable and getattr(self, "_in_order", True)
-        return self._begun + self._rcvd_idx if by_number else self.progress.batches + 1
+        return self._first_batch + self._rcvd_idx if by_number else self.progress.batches + 1
 
 
 def _restore_class(data: Any, error: RuntimeError) -> RuntimeError:

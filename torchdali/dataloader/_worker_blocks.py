@@ -22,7 +22,7 @@ from torchdali.tensors.buffer_pool import Lease, Loan
 __all__ = ["BlockCollate", "ReceivedBlocks"]
 
 _SPARE = 4  # additional blocks per worker, for batches that the program still uses
-_LEAST = 1 << 20  # smallest size in bytes of a batch in a block; for smaller batches, new memory is as fast
+_MIN_SIZE = 1 << 20  # smallest size in bytes of a batch in a block; for smaller batches, new memory is as fast
 
 
 class ReceivedBlocks:
@@ -46,32 +46,34 @@ class ReceivedBlocks:
         self.key = next(_keys)
         _received[self.key] = self
 
-    def open(self, place: tuple[int, int], block: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    def open(
+        self, block_id: tuple[int, int], block: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype
+    ) -> Tensor:
         """Return the batch in a block. The block becomes free when the program has released all tensors of the batch.
 
         Args:
-            place: Index of the worker, and index of the block.
+            block_id: Index of the worker, and index of the block.
             block: The block's memory if the worker has just created the block; otherwise None.
             shape, dtype: Shape and dtype of the batch.
         """
         self._release()
         if block is not None:
-            self._blocks[place] = block
-        lease = self._blocks[place].numpy().view(Lease)
+            self._blocks[block_id] = block
+        lease = self._blocks[block_id].numpy().view(Lease)
         # When the program releases the batch, Python calls the queue's `append`, which is C code. A function written in
         # Python could swallow an interrupt.
-        self._loans[place] = loan = Loan(lease, self._returned.append)
-        loan.number = place[0] * self.in_use.shape[1] + place[1]
+        self._loans[block_id] = loan = Loan(lease, self._returned.append)
+        loan.number = block_id[0] * self.in_use.shape[1] + block_id[1]
         size = dtype.itemsize * torch.Size(shape).numel()
         return torch.from_numpy(lease)[:size].view(dtype).view(shape)
 
     def _release(self) -> None:
         for _ in range(len(self._returned)):
             loan = self._returned.popleft()
-            place = divmod(loan.number, self.in_use.shape[1])
-            if self._loans.get(place) is loan:
-                del self._loans[place]
-                self.in_use[place] = 0  # from now on, the worker may write to the block
+            block_id = divmod(loan.number, self.in_use.shape[1])
+            if self._loans.get(block_id) is loan:
+                del self._loans[block_id]
+                self.in_use[block_id] = 0  # from now on, the worker may write to the block
 
 
 _keys = itertools.count()
@@ -96,7 +98,7 @@ class BlockCollate:
     def _stack(self, tensors: Any, *, collate_fn_map: Any = None) -> Any:
         first, worker = tensors[0], get_worker_info()
         size = len(tensors) * first.numel() * first.element_size()
-        if worker is None or size < _LEAST or not all(_is_like(each, first) for each in tensors):
+        if worker is None or size < _MIN_SIZE or not all(_is_like(each, first) for each in tensors):
             return collate.collate_tensor_fn(tensors)
         free = (self._in_use[worker.id] == 0).nonzero()
         if not len(free):
@@ -108,17 +110,17 @@ class BlockCollate:
             block = self._blocks[slot] = torch.empty(size, dtype=torch.uint8).share_memory_()
         self._in_use[worker.id, slot] = 1
         torch.stack(tensors, out=block[:size].view(first.dtype).view(shape))
-        return _Sent(self._key, (worker.id, slot), block if is_new else None, shape, first.dtype)
+        return _BlockMessage(self._key, (worker.id, slot), block if is_new else None, shape, first.dtype)
 
 
 def _is_like(tensor: Tensor, first: Tensor) -> bool:
     """Return True if a tensor can be stacked in a block with the first tensor of its batch."""
-    usual = type(tensor) is Tensor and tensor.layout == torch.strided and tensor.is_cpu and not tensor.requires_grad
-    bits = tensor.is_conj() or tensor.is_neg() or tensor.is_quantized
-    return usual and not bits and tensor.shape == first.shape and tensor.dtype == first.dtype
+    is_plain = type(tensor) is Tensor and tensor.layout == torch.strided and tensor.is_cpu and not tensor.requires_grad
+    has_flags = tensor.is_conj() or tensor.is_neg() or tensor.is_quantized
+    return is_plain and not has_flags and tensor.shape == first.shape and tensor.dtype == first.dtype
 
 
-class _Sent:
+class _BlockMessage:
     """A worker's message about a batch in a block. When the main process unpickles the message, it gets the batch."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -128,6 +130,8 @@ class _Sent:
         return _receive, self._arguments
 
 
-def _receive(key: int, place: tuple[int, int], block: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Any:
+def _receive(
+    key: int, block_id: tuple[int, int], block: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype
+) -> Any:
     received = _received.get(key)
-    return None if received is None else received.open(place, block, shape, dtype)  # None after the end of the loop
+    return None if received is None else received.open(block_id, block, shape, dtype)  # None after the end of the loop

@@ -17,7 +17,7 @@ import torchdali.experimental.dynamic as dynamic
 from torchdali import math
 from torchdali.declaration.registry import Operator, registry
 from torchdali.declaration.schema import Argument
-from torchdali.experimental.dynamic._publish import is_wanted
+from torchdali.experimental.dynamic._publish import is_published
 from torchdali.stubs.operators import argument_text, doc_text, idle, path_of
 
 __all__ = ["stubs"]
@@ -57,7 +57,7 @@ def stubs() -> dict[str, str]:
     """Return the text of every stub file, by its path relative to the package `torchdali`."""
     spaces: dict[str, list[Operator]] = defaultdict(list)
     for operator in registry.values():
-        if operator.is_ours and not operator.hidden and is_wanted(operator):
+        if operator.is_ours and not operator.hidden and is_published(operator):
             spaces[operator.name.rpartition(".")[0]].append(operator)
     for space in list(spaces):
         while space:

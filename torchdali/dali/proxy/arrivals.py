@@ -23,27 +23,27 @@ from torch.utils.data import dataloader
 
 __all__ = ["has_arrived", "watch_workers"]
 
-_LOOK_EVERY = 0.5  # seconds
+_CHECK_INTERVAL = 0.5  # seconds
 # Number of consecutive checks that must find a worker suspended before it is killed. A single check isn't enough,
 # because a worker may wake up later than the main process after Ctrl-Z and fg.
-_STILL = 2
-_PATIENCE = 2.0  # seconds
+_MIN_STOPPED_CHECKS = 2
+_END_TIMEOUT = 2.0  # seconds
 
-_Torchs: Any = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
+_TorchIterator: Any = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
 
 
 def watch_workers(arrivals: Any) -> Any:
     """Let an iterator of PyTorch's loader watch its workers; return the iterator."""
-    if _Torchs is not None and type(arrivals) is _Torchs:
-        arrivals.__class__ = _Watching
-        arrivals._watch = watch = _Watch(list(arrivals._workers))
+    if _TorchIterator is not None and type(arrivals) is _TorchIterator:
+        arrivals.__class__ = _WatchedIterator
+        arrivals._watch = watch = _WorkerWatch(list(arrivals._workers))
         # This runs at the end of the program, before multiprocessing waits for its child processes.
         Finalize(arrivals, watch.end, exitpriority=1)
         threading.Thread(target=watch.run, name="torchdali-proxy", daemon=True).start()
     return arrivals
 
 
-class _Watch:
+class _WorkerWatch:
     """Watches workers in a thread, and kills a suspended worker if the loop would wait forever for its result.
 
     The object has no reference to the iterator, so that the watching thread never frees the iterator.
@@ -59,12 +59,12 @@ class _Watch:
 
     def run(self) -> None:
         """Check the workers until the iterator is gone."""
-        still: Counter[Any] = Counter()
-        while not self._is_over.wait(_LOOK_EVERY):
+        stopped_checks: Counter[Any] = Counter()
+        while not self._is_over.wait(_CHECK_INTERVAL):
             stopped = [worker for worker in self._workers if self.waits and _is_stopped(worker.pid)]
-            still = Counter({worker: still[worker] + 1 for worker in stopped})
+            stopped_checks = Counter({worker: stopped_checks[worker] + 1 for worker in stopped})
             for worker in stopped:
-                if still[worker] >= _STILL:
+                if stopped_checks[worker] >= _MIN_STOPPED_CHECKS:
                     self.stopped.append(worker.pid)
                     worker.kill()
 
@@ -76,41 +76,41 @@ class _Watch:
                 worker.kill()
 
 
-class _Watching(_Torchs or object):  # type: ignore[misc]
+class _WatchedIterator(_TorchIterator or object):  # type: ignore[misc]
     def _try_get_data(self, timeout: float = 5.0) -> Any:
         # No lock is needed, because the watching thread acts only if several checks in a row (_STILL) find True here.
         self._watch.waits = True
         try:
-            return self._got_data(timeout)
+            return self._receive_data(timeout)
         except RuntimeError as error:  # PyTorch's error for a dead worker
-            stop = _stop_of(self._watch.stopped)
-            if stop is None:
+            suspension = _suspension_error(self._watch.stopped)
+            if suspension is None:
                 raise
-            raise stop from error
+            raise suspension from error
         finally:
             self._watch.waits = False
 
-    def _got_data(self, timeout: float) -> Any:
-        until = time.monotonic() + timeout
+    def _receive_data(self, timeout: float) -> Any:
+        deadline = time.monotonic() + timeout
         while True:
-            left = until - time.monotonic()
+            remaining = deadline - time.monotonic()
             try:
-                got = super()._try_get_data(max(0.0, min(left, _LOOK_EVERY)))
+                result = super()._try_get_data(max(0.0, min(remaining, _CHECK_INTERVAL)))
             except (EOFError, ConnectionError) as error:
-                death = _death(self._workers)
-                raise _stop_of(self._watch.stopped) or death or error from error
-            if got[0] or left <= _LOOK_EVERY:
-                return got
+                death = _death_error(self._workers)
+                raise _suspension_error(self._watch.stopped) or death or error from error
+            if result[0] or remaining <= _CHECK_INTERVAL:
+                return result
 
     def _mark_worker_as_unavailable(self, worker_id: int, shutdown: bool = False) -> None:
         super()._mark_worker_as_unavailable(worker_id, shutdown)
-        if shutdown and not self._told_later(worker_id):
+        if shutdown and not self._has_later_workers(worker_id):
             _end(self._workers)
 
-    def _told_later(self, worker_id: int) -> bool:
+    def _has_later_workers(self, worker_id: int) -> bool:
         """Return True if PyTorch must still ask a worker with a higher index to end."""
-        later = self._workers_status[worker_id + 1 :]
-        return bool(later) if self._persistent_workers else any(later)
+        later_statuses = self._workers_status[worker_id + 1 :]
+        return bool(later_statuses) if self._persistent_workers else any(later_statuses)
 
 
 def _is_stopped(pid: int | None) -> bool:
@@ -121,46 +121,46 @@ def _is_stopped(pid: int | None) -> bool:
         return False
 
 
-def _stop_of(pids: Sequence[int]) -> RuntimeError | None:
+def _suspension_error(pids: Sequence[int]) -> RuntimeError | None:
     """Return the error for workers that were killed because they were suspended; None if no worker was killed."""
     if not pids:
         return None
     return RuntimeError(
         f"DataLoader worker (pid(s) {', '.join(map(str, pids))}) was suspended (SIGSTOP or Ctrl-Z) and did not "
         f"continue for "
-        f"{_STILL * _LOOK_EVERY:g} s and was killed"
+        f"{_MIN_STOPPED_CHECKS * _CHECK_INTERVAL:g} s and was killed"
     )
 
 
-def _death(workers: Sequence[Any]) -> RuntimeError | None:
+def _death_error(workers: Sequence[Any]) -> RuntimeError | None:
     """Return the error for a worker that died while it sent a result; None if all workers are alive.
 
     PyTorch's own error would only mention a broken connection.
     """
     dead = {worker.sentinel: worker for worker in workers}
-    ended = wait(list(dead), _PATIENCE)
+    ended = wait(list(dead), _END_TIMEOUT)
     if not ended:
         return None
     for sentinel in ended:  # wait for the worker's end, so that PyTorch's signal handler raises no other error
-        dead[sentinel].join(_PATIENCE)
+        dead[sentinel].join(_END_TIMEOUT)
     pids = ", ".join(str(dead[sentinel].pid) for sentinel in ended)
     return RuntimeError(f"DataLoader worker (pid(s) {pids}) is killed or exited unexpectedly")
 
 
 def _end(workers: Sequence[Any]) -> None:
-    """Wait until all workers have ended. After `_PATIENCE` seconds, terminate the workers that are still running."""
-    left, until = {worker.sentinel: worker for worker in workers}, time.monotonic() + _PATIENCE
-    while left and (seconds := until - time.monotonic()) > 0:
-        for ended in wait(list(left), seconds):
-            del left[ended]
-    for worker in left.values():
+    """Wait until all workers have ended. After `_END_TIMEOUT` seconds, terminate the workers that are still running."""
+    running, deadline = {worker.sentinel: worker for worker in workers}, time.monotonic() + _END_TIMEOUT
+    while running and (seconds := deadline - time.monotonic()) > 0:
+        for ended in wait(list(running), seconds):
+            del running[ended]
+    for worker in running.values():
         worker.kill() if _is_stopped(worker.pid) else worker.terminate()
 
 
 def has_arrived(arrivals: Any) -> bool:
     """Return True if a worker has sent a result that wasn't taken yet, or if the answer is unknown."""
     try:
-        early = len(arrivals._task_info.get(arrivals._rcvd_idx, ())) == 2
-        return early or not arrivals._data_queue.empty()
+        is_early = len(arrivals._task_info.get(arrivals._rcvd_idx, ())) == 2
+        return is_early or not arrivals._data_queue.empty()
     except (AttributeError, OSError):
         return True

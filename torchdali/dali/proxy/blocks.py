@@ -19,14 +19,14 @@ import torch
 
 from torchdali.tensors.buffer_pool import Lease, Loan
 
-__all__ = ["Outgoing"]
+__all__ = ["OutgoingBytes"]
 
 _Bytes = npt.NDArray[np.uint8]
 _HEADER = 64  # bytes before the data, so that the data is aligned
-_KEPT = 32  # maximum number of blocks that a worker keeps; more are in use only if the program holds many batches
+_MAX_BLOCKS = 32  # maximum number of blocks that a worker keeps; more are in use only if the program holds many batches
 
 
-class Outgoing:
+class OutgoingBytes:
     """Message with bytes for the main process. When the main process unpickles the message, it gets a uint8 tensor.
 
     Args:
@@ -38,33 +38,33 @@ class Outgoing:
         self.bytes: _Bytes = self._block.numpy()[_HEADER : _HEADER + size]
 
     def __reduce__(self) -> Any:
-        return _arrive, (self._block, self.bytes.size)
+        return _receive, (self._block, self.bytes.size)
 
 
 # ---------------------------------------------------------------- in a worker
 
-_own: list[torch.Tensor] = []
+_blocks: list[torch.Tensor] = []
 if hasattr(os, "register_at_fork"):  # a forked process must not use its parent's blocks
-    os.register_at_fork(after_in_child=_own.clear)
+    os.register_at_fork(after_in_child=_blocks.clear)
 
 
 def _block(size: int) -> torch.Tensor:
     """Return a free block, or a new block if no free block is large enough. The block is marked as in use."""
-    free = [k for k, block in enumerate(_own) if not block[0]]
+    free = [k for k, block in enumerate(_blocks) if not block[0]]
     for k in free:
-        if len(_own[k]) >= size:
-            _own[k][0] = 1
-            return _own[k]
-    fresh = _share(size + size // 4)  # the next batch may be larger
-    fresh[0] = 1
+        if len(_blocks[k]) >= size:
+            _blocks[k][0] = 1
+            return _blocks[k]
+    new_block = _allocate_shared(size + size // 4)  # the next batch may be larger
+    new_block[0] = 1
     if free:
-        _own[free[0]] = fresh
-    elif len(_own) < _KEPT:
-        _own.append(fresh)
-    return fresh
+        _blocks[free[0]] = new_block
+    elif len(_blocks) < _MAX_BLOCKS:
+        _blocks.append(new_block)
+    return new_block
 
 
-def _share(size: int) -> torch.Tensor:
+def _allocate_shared(size: int) -> torch.Tensor:
     storage: Any = torch.UntypedStorage._new_shared(size, device="cpu")
     return torch.empty(0, dtype=torch.uint8).set_(storage, 0, (size,), (1,))
 
@@ -72,21 +72,21 @@ def _share(size: int) -> torch.Tensor:
 # ---------------------------------------------------------------- in the main process
 
 
-_lent: dict[int, Loan] = {}
+_loans: dict[int, Loan] = {}
 _returned: deque[Loan] = deque()
 
 
-def _arrive(block: torch.Tensor, size: int) -> torch.Tensor:
+def _receive(block: torch.Tensor, size: int) -> torch.Tensor:
     """Return the bytes of a worker's block, and release blocks that are no longer referenced."""
     with contextlib.suppress(IndexError):  # another thread may also empty `_returned`
         while True:
             loan = _returned.popleft()
             loan.block[0] = 0  # the worker may use the block again
-            del _lent[id(loan)]
+            del _loans[id(loan)]
     memory = block.numpy()
     lease = memory[_HEADER : _HEADER + size].view(Lease)
     # `Loan` calls only `append`, which is C code. Python code, as in weakref.finalize, could swallow an interrupt.
     loan = Loan(lease, _returned.append)
     loan.block = memory
-    _lent[id(loan)] = loan
+    _loans[id(loan)] = loan
     return torch.from_numpy(lease)

@@ -64,9 +64,9 @@ class DataLoader(_torch.DataLoader[_T_co]):
     def _get_iterator(self) -> Any:
         if isinstance(self.dataset, _torch.IterableDataset):
             return watch_workers(super()._get_iterator())
-        named = copy.copy(self)
-        named.__dict__["dataset"] = NamedSamples(self.dataset)
-        return watch_workers(super(DataLoader, named)._get_iterator())
+        wrapped = copy.copy(self)
+        wrapped.__dict__["dataset"] = NamedSamples(self.dataset)
+        return watch_workers(super(DataLoader, wrapped)._get_iterator())
 
 
 class _EpochIterator:
@@ -82,7 +82,7 @@ class _EpochIterator:
 
     def __init__(self, arrivals: Iterator[Any], server: DALIServer, pin: bool) -> None:
         self._arrivals, self._depth, self._pin = arrivals, server.depth, pin
-        self._waits = server.deterministic
+        self._waits_for_workers = server.deterministic
         self._ahead: deque[PendingBatch | Exception] = deque()
         self._ended = False
 
@@ -93,19 +93,19 @@ class _EpochIterator:
         return len(cast(Any, self._arrivals))
 
     def __next__(self) -> Any:
-        while len(self._ahead) <= self._depth and self._may_go_on():
-            if self._ahead and not self._waits and not has_arrived(self._arrivals):
+        while len(self._ahead) <= self._depth and self._may_advance():
+            if self._ahead and not self._waits_for_workers and not has_arrived(self._arrivals):
                 break  # deliver the oldest batch instead of waiting for the workers' next batch
             self._advance()
         if not self._ahead:
             raise StopIteration
         try:
-            return self._take()
+            return self._next_batch()
         except (Exception, KeyboardInterrupt) as error:
             strip_internal_frames(error)
             raise
 
-    def _take(self) -> Any:
+    def _next_batch(self) -> Any:
         oldest = self._ahead[0]
         try:
             if isinstance(oldest, Exception):
@@ -117,7 +117,7 @@ class _EpochIterator:
         self._ahead.popleft()  # removed last, so that the next call finds the batch again after an interrupt
         return data
 
-    def _may_go_on(self) -> bool:
+    def _may_advance(self) -> bool:
         return not self._ended and not (self._ahead and isinstance(self._ahead[-1], Exception))
 
     def _advance(self) -> None:

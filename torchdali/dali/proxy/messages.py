@@ -104,7 +104,7 @@ class _Reference(torch.Tensor):
     """
 
     def __new__(cls: type[_T], *_: Any) -> _T:
-        return torch.Tensor._make_subclass(cls, _NOTHING)
+        return torch.Tensor._make_subclass(cls, _EMPTY_TENSOR)
 
     def __init__(self, source: Any, output: int) -> None:
         self.source, self.output = source, output
@@ -141,17 +141,17 @@ class _Reference(torch.Tensor):
         return self
 
 
-def _refuse(what: str) -> NoReturn:
+def _refuse(op_name: str) -> NoReturn:
     # Not a TypeError, because an arithmetic operator would replace a TypeError with a less helpful error.
     raise RuntimeError(
-        f"{what} is not available on the result of a proxy, which is only a reference: the pipeline runs later, in "
+        f"{op_name} is not available on the result of a proxy, which is only a reference: the pipeline runs later, in "
         f"the main process. Move this step into the pipeline, or apply it to the batches of the proxy module's "
         f"DataLoader. With PyTorch's own DataLoader, convert each batch to tensors with server.produce_data(batch) "
         f"first"
     )
 
 
-_NOTHING = torch.empty(0)
+_EMPTY_TENSOR = torch.empty(0)
 
 
 class DALIOutputSampleRef(_Reference):
@@ -203,15 +203,15 @@ default_collate_fn_map[DALIOutputSampleRef] = collate
 
 def gather(data: Any) -> None:
     """Combine the proxy calls in a worker's batch into runs of their pipelines. Skip calls that already have a run."""
-    waiting: dict[TargetPipeline, dict[int, ProxyCall]] = {}
+    pending: dict[TargetPipeline, dict[int, ProxyCall]] = {}
 
-    def note(ref: DALIOutputSampleRef) -> DALIOutputSampleRef:
+    def collect(ref: DALIOutputSampleRef) -> DALIOutputSampleRef:
         if ref.source.run is None:
-            waiting.setdefault(ref.source.target, {})[id(ref.source)] = ref.source
+            pending.setdefault(ref.source.target, {})[id(ref.source)] = ref.source
         return ref
 
-    replace(data, DALIOutputSampleRef, note)
-    for target, references in waiting.items():
+    replace(data, DALIOutputSampleRef, collect)
+    for target, references in pending.items():
         calls = list(references.values())
         for start in range(0, len(calls), target.batch_size):
             DALIPipelineRunRef(calls[start : start + target.batch_size])

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from torchdali.dali.proxy.blocks import Outgoing
+from torchdali.dali.proxy.blocks import OutgoingBytes
 from torchdali.tensors import TensorList
 
 __all__ = ["PackedColumn", "as_input"]
@@ -43,13 +43,13 @@ class PackedColumn:
         self._shapes = [tuple(sample.shape) for sample in samples]
         tensors = isinstance(first, torch.Tensor)
         self._dtype = first.dtype if tensors else torch_dtype(first.dtype)
-        self._packed: Any = None  # an `Outgoing` in the sender, a tensor in the receiver
+        self._packed: Any = None  # an `OutgoingBytes` in the sender, a tensor in the receiver
 
     def share(self) -> None:
         """Copy all samples into one block of shared memory, so that sending the object copies no data."""
         assert self._samples is not None
         count = sum(map(math.prod, self._shapes))
-        self._packed = Outgoing(count * self._dtype.itemsize)
+        self._packed = OutgoingBytes(count * self._dtype.itemsize)
         flat = torch.from_numpy(self._packed.bytes).view(self._dtype)
         if count and isinstance(self._samples[0], torch.Tensor):
             torch.cat([sample.reshape(-1) for sample in self._samples], out=flat)
@@ -116,7 +116,7 @@ def as_input(value: Any, name: str) -> Any:
     elif isinstance(value, (bytes, bytearray, memoryview)):
         array = np.frombuffer(value, np.uint8)
     elif isinstance(value, (str, os.PathLike)):
-        return _read(value)
+        return _read_file(value)
     elif isinstance(value, Image.Image) or hasattr(value, "__array__"):
         array = np.ascontiguousarray(value)
     else:
@@ -140,13 +140,13 @@ class _FileBytes(np.ndarray[Any, np.dtype[np.uint8]]):
 _buffers: list[Any] = []  # reused, because allocating new memory takes as long as reading a file into it
 
 
-def _read(path: str | os.PathLike[str]) -> Any:
+def _read_file(path: str | os.PathLike[str]) -> Any:
     with open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         try:
             buffer = _buffers.pop()
         except IndexError:
-            buffer = _NOTHING
+            buffer = _EMPTY_BUFFER
         if len(buffer) < size:
             buffer = np.empty(size + size // 4, np.uint8).view(_FileBytes)
         if file.readinto(buffer[:size]) == size:
@@ -154,7 +154,7 @@ def _read(path: str | os.PathLike[str]) -> Any:
     return np.fromfile(path, np.uint8)  # the path isn't a plain file
 
 
-_NOTHING = np.empty(0, np.uint8).view(_FileBytes)
+_EMPTY_BUFFER = np.empty(0, np.uint8).view(_FileBytes)
 
 
 def _on_cpu(value: torch.Tensor, name: str) -> torch.Tensor:

@@ -137,7 +137,7 @@ class DALIServer:
             Exception: the error of the pipeline.
         """
         try:
-            return PendingBatch(obj, only=self).data()
+            return PendingBatch(obj, only_server=self).data()
         except Exception as error:
             strip_internal_frames(error)
             raise
@@ -198,13 +198,13 @@ class PendingBatch:
 
     Args:
         batch: The worker's batch, which contains references to the pipeline's outputs.
-        only: Server whose references are replaced. Default: the references of all servers are replaced.
+        only_server: Server whose references are replaced. Default: the references of all servers are replaced.
         pin: True to deliver CPU outputs in pinned memory.
     """
 
-    def __init__(self, batch: Any, only: DALIServer | None = None, pin: bool = False) -> None:
+    def __init__(self, batch: Any, only_server: DALIServer | None = None, pin: bool = False) -> None:
         gather(batch)
-        self._batch, self._only, self._pin = batch, only, pin
+        self._batch, self._only_server, self._pin = batch, only_server, pin
         self._runs: dict[int, _PipelineRun] = {}
         replace(batch, DALIOutputBatchRef, lambda ref: self._begin(ref, ref.source))
         replace(batch, DALIOutputSampleRef, lambda ref: self._begin(ref, ref.source.run))
@@ -213,7 +213,7 @@ class PendingBatch:
         server = _servers.get(source.target.server)
         if server is None:
             raise RuntimeError("the DALIServer of this reference no longer exists, or belongs to another process")
-        if id(source) not in self._runs and self._only in (None, server):
+        if id(source) not in self._runs and self._only_server in (None, server):
             self._runs[id(source)] = server._start(source)
         return ref
 
@@ -221,10 +221,10 @@ class PendingBatch:
         """Wait for the runs, and return the batch with the outputs in place of the references."""
         if not self._runs:
             return self._batch
-        batch = replace(self._batch, DALIOutputBatchRef, self._whole)
-        return replace(batch, DALIOutputSampleRef, self._sample)
+        batch = replace(self._batch, DALIOutputBatchRef, self._batch_output)
+        return replace(batch, DALIOutputSampleRef, self._sample_output)
 
-    def _whole(self, ref: DALIOutputBatchRef) -> Any:
+    def _batch_output(self, ref: DALIOutputBatchRef) -> Any:
         run = self._runs.get(id(ref.source))
         if run is None:
             return ref
@@ -236,7 +236,7 @@ class PendingBatch:
             )
         return self._pin_tensor(output.stack())
 
-    def _sample(self, ref: DALIOutputSampleRef) -> Any:
+    def _sample_output(self, ref: DALIOutputSampleRef) -> Any:
         run = self._runs.get(id(ref.source.run))
         if run is None:
             return ref

@@ -49,16 +49,16 @@ class Proxy:
             TypeError: the arguments aren't exactly the pipeline's inputs, or a value has an unsupported type.
         """
         target = self._target
-        values = args if not kwargs else self._order_outputs(args, kwargs)
+        values = args if not kwargs else self._order_inputs(args, kwargs)
         if len(values) != len(target.inputs):
-            self._order_outputs(args, kwargs)
+            self._order_inputs(args, kwargs)
         inputs = [as_input(value, name) for name, value in zip(target.inputs, values, strict=True)]
-        call = ProxyCall(target, inputs, _origin(values))
+        call = ProxyCall(target, inputs, _describe_origin(values))
         if target.outputs == 1:
             return DALIOutputSampleRef(call, 0)
         return tuple(DALIOutputSampleRef(call, k) for k in range(target.outputs))
 
-    def _order_outputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _order_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         names = self._target.inputs
         arguments = [*names[: len(args)], *kwargs]
         if len(args) > len(names) or sorted(arguments) != sorted(names):
@@ -73,7 +73,7 @@ class Proxy:
         return f"Proxy({', '.join(self._target.inputs)})"
 
 
-def _origin(values: tuple[Any, ...]) -> str | None:
+def _describe_origin(values: tuple[Any, ...]) -> str | None:
     parts = [] if _loading.index is None else [f"sample {_loading.index!r} of the dataset"]
     parts += [os.fspath(value) for value in values if isinstance(value, (str, os.PathLike))]
     return ", ".join(map(str, parts)) or None

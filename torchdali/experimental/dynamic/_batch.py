@@ -291,8 +291,8 @@ def _check_index(index: int, count: int) -> int:
     return index % count
 
 
-def _device_of(place: DeviceLike) -> Device:
-    return device(place) or Device.current()
+def _device_of(device_like: DeviceLike) -> Device:
+    return device(device_like) or Device.current()
 
 
 def _batch_of(values: TensorList) -> Batch:

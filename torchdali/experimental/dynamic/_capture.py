@@ -26,7 +26,7 @@ import torch
 from torchdali.declaration.registry import Operator
 from torchdali.experimental.dynamic._context import EvalContext
 from torchdali.experimental.dynamic._device import Device
-from torchdali.experimental.dynamic._matching import CallForm, CallMatcher, copied_node
+from torchdali.experimental.dynamic._matching import CallMatcher, CallSignature, copy_call_node
 from torchdali.experimental.dynamic._mode import EvalMode
 from torchdali.experimental.dynamic._operation import Operation, OperationResult
 from torchdali.experimental.dynamic._rng import RNG, get_default_rng
@@ -57,7 +57,7 @@ class _TemplateCall:
         draw: Number of draws from the generator in the same iteration, before this call.
         asked: Outputs whose values the first iteration used.
         outer: Operands from outside of the loop, which don't change. Their values are retained.
-        form: Description by which `Capture.repeat` recognizes the same call in later iterations, and skips its
+        signature: Description by which `Capture.repeat` recognizes the same call in later iterations, and skips its
             recording; None if the call must be recorded in every iteration.
     """
 
@@ -67,7 +67,7 @@ class _TemplateCall:
     draw: int
     asked: frozenset[int]
     outer: tuple[OperationResult, ...]
-    form: CallForm | None
+    signature: CallSignature | None
 
 
 class Template:
@@ -94,7 +94,7 @@ class _Recorded:
 
     operation: Operation
     outer: tuple[OperationResult, ...]
-    form: CallForm | None = None
+    signature: CallSignature | None = None
 
 
 @dataclass
@@ -121,12 +121,12 @@ class _StartedIterations:
         # A thread holds this lock while it waits for an iteration. The loop's body may pass results to other threads,
         # so several threads may wait.
         self._lock = threading.RLock()
-        self._line: deque[_StartedIteration] = deque()
+        self._queue: deque[_StartedIteration] = deque()
 
     def add(self, finish: Callable[[], None]) -> _StartedIteration:
         """Add an iteration. The function ``finish`` waits for the iteration, and sets the iteration's results."""
         iteration = _StartedIteration(self, finish)
-        self._line.append(iteration)
+        self._queue.append(iteration)
         return iteration
 
     def finish(self, last: _StartedIteration) -> None:
@@ -134,21 +134,21 @@ class _StartedIterations:
         with self._lock:
             while not last.done:
                 # The iteration is removed only after it is done, so that the next call finds it after an interrupt.
-                self._line[0].finish()
-                self._line.popleft()
+                self._queue[0].finish()
+                self._queue.popleft()
 
     def finish_all(self) -> None:
         """Finish all iterations, and drop the errors of iterations whose results weren't requested."""
         with self._lock:
-            if self._line:
-                self.finish(self._line[-1])
+            if self._queue:
+                self.finish(self._queue[-1])
 
 
 class _StartedIteration:
     """An iteration whose results are being computed."""
 
-    def __init__(self, line: _StartedIterations, finish: Callable[[], None]) -> None:
-        self._line, self._finish = line, finish
+    def __init__(self, owner: _StartedIterations, finish: Callable[[], None]) -> None:
+        self._owner, self._finish = owner, finish
         self._error: Exception | None = None
         self.done = False
 
@@ -162,7 +162,7 @@ class _StartedIteration:
 
     def result(self) -> None:
         """Wait until the iteration's results are set, or raise the iteration's error."""
-        self._line.finish(self)
+        self._owner.finish(self)
         if self._error is not None:
             raise self._error
 
@@ -195,7 +195,7 @@ class Capture:
         self.template = template
         self._first = True
         self._recorded: list[_Recorded] = []
-        self._now: _Iteration | None = None
+        self._current: _Iteration | None = None
         self._next_call = 0
         self._matches = True
         self._runners: dict[Any, StructureRunner] = {}
@@ -222,7 +222,7 @@ class Capture:
 
     def _body(self, iteration: _Iteration) -> Iterator[Any]:
         """Yield one item; the loop's body runs meanwhile."""
-        self._now, self._next_call, self._matches = iteration, 0, True
+        self._current, self._next_call, self._matches = iteration, 0, True
         self._roots = _roots(iteration.item)
         self._deliver(iteration.state)
         stack = _active.__dict__.setdefault("stack", [])
@@ -265,7 +265,7 @@ class Capture:
         iteration.copies = dict(zip(template.roots, _roots(item), strict=True))
         before = {rng: rng._count + distance * count for rng, count in template.draws.items()}
         for call in template.calls:
-            node = copied_node(call.node, iteration.copies, template.nodes)
+            node = copy_call_node(call.node, iteration.copies, template.nodes)
             key = None if call.rng is None else call.rng._key_at(before[call.rng] + call.draw)
             operation = Operation(node, _size_of(item), self._context, call.device, key, rng=call.rng)
             operation.captured = True
@@ -300,12 +300,12 @@ class Capture:
             RuntimeError: The first iteration made a different call in place of this call.
         """
         operation.captured = True
-        known = self._matching(operation)
+        prepared = self._match(operation)
         if self._first:
             outer = [o for o in operation.needs if not o.captured]
-            held = tuple(OperationResult(o, e.index) for o in outer for e in o.node.outputs)
-            self._recorded.append(_Recorded(known, held))
-        return known
+            outer_results = tuple(OperationResult(o, e.index) for o in outer for e in o.node.outputs)
+            self._recorded.append(_Recorded(prepared, outer_results))
+        return prepared
 
     def repeat(
         self,
@@ -315,12 +315,12 @@ class Capture:
         size: int | None,
     ) -> Any:
         """Return the prepared results if a call equals the template's next call; None if the call must be recorded."""
-        template, now = self.template, self._now
-        if template is None or now is None or not self._matches or self._next_call == len(template.calls):
+        template, current = self.template, self._current
+        if template is None or current is None or not self._matches or self._next_call == len(template.calls):
             return None
         call = template.calls[self._next_call]
-        form, rng, prepared = call.form, call.rng, now.operations[self._next_call]
-        if form is None or not form.fits(declared, inputs, arguments, size, now.copies):
+        signature, rng, prepared = call.signature, call.rng, current.operations[self._next_call]
+        if signature is None or not signature.matches(declared, inputs, arguments, size, current.copies):
             return None
         if EvalMode.current() in (EvalMode.sync_cpu, EvalMode.sync_full):
             return None
@@ -334,7 +334,7 @@ class Capture:
         if self._first:
             self._recorded.append(_Recorded(prepared, call.outer))
         EvalContext.current().add(prepared)
-        return form.results(prepared)
+        return signature.results(prepared)
 
     def remember(
         self,
@@ -353,14 +353,14 @@ class Capture:
             return
         nodes = {edge.source for edge in self._roots if edge.source is not None}
         nodes.update(recorded.operation.node for recorded in self._recorded[:-1])
-        last.form = CallForm.of(declared, inputs, arguments, size, result, nodes)
+        last.signature = CallSignature.of(declared, inputs, arguments, size, result, nodes)
 
-    def _matching(self, operation: Operation) -> Operation:
+    def _match(self, operation: Operation) -> Operation:
         """Return the prepared operation that matches a call, or the call's own operation."""
         template, node = self.template, operation.node
         if template is None or not self._matches:
             return operation
-        assert self._now is not None
+        assert self._current is not None
         try:
             if self._next_call == len(template.calls):
                 raise RuntimeError(
@@ -368,13 +368,13 @@ class Capture:
                     f"call {node.operator.name!r}"
                     f"\n  {node.where}"
                 )
-            template.matcher.check(node, template.calls[self._next_call].node, self._now.copies)
+            template.matcher.check(node, template.calls[self._next_call].node, self._current.copies)
         except RuntimeError:
             if not self._first:
                 raise
             self._matches = False  # the body differs from the previous loop's body
             return operation
-        prepared = self._now.operations[self._next_call]
+        prepared = self._current.operations[self._next_call]
         if prepared.key != operation.key:  # the generator was reseeded, or used elsewhere, after the preparation
             self._matches = False
             return operation
@@ -410,6 +410,6 @@ def _calls_of(recorded: Sequence[_Recorded]) -> list[_TemplateCall]:
             counts[operation.rng] = draw + 1
         indices = frozenset(operation.asked)
         calls.append(
-            _TemplateCall(operation.node, operation.device, operation.rng, draw, indices, each.outer, each.form)
+            _TemplateCall(operation.node, operation.device, operation.rng, draw, indices, each.outer, each.signature)
         )
     return calls

@@ -42,20 +42,20 @@ class Checkpoint:
         """
         if not (hasattr(op, "get_state") and hasattr(op, "set_state")):
             raise TypeError(f"{type(op).__name__} must have the methods get_state and set_state")
-        own = next((key for key, each in self._objects.items() if each is op), None)
-        if own is not None:
-            if name in (None, own):
-                return own
-            raise RuntimeError(f"cannot register the object as {name!r}: it is registered as {own!r}")
+        registered_name = next((key for key, each in self._objects.items() if each is op), None)
+        if registered_name is not None:
+            if name in (None, registered_name):
+                return registered_name
+            raise RuntimeError(f"cannot register the object as {name!r}: it is registered as {registered_name!r}")
         name = f"__op_{len(self._objects)}" if name is None else name
         if name in self._objects:
             raise RuntimeError(f"the name {name!r} is taken by another object")
         if self._loaded:
-            self._give(op, name)
+            self._restore_state(op, name)
         self._objects[name] = op
         return name
 
-    def _give(self, op: Any, name: str) -> None:
+    def _restore_state(self, op: Any, name: str) -> None:
         entry = self._states.get(name)
         if entry is None:
             raise KeyError(f"the loaded checkpoint has no state of {name!r}")
@@ -84,7 +84,7 @@ class Checkpoint:
         if missing:
             raise RuntimeError(f"the checkpoint has states of objects that are not registered: {missing}")
         for name, op in self._objects.items():
-            self._give(op, name)
+            self._restore_state(op, name)
 
     def clear(self) -> None:
         """Remove all objects and states."""
@@ -145,7 +145,7 @@ class Checkpoint:
         self._states = _read(data)
         self._loaded = True
         for name, op in self._objects.items():
-            self._give(op, name)
+            self._restore_state(op, name)
 
     def save(self, filename: str | os.PathLike[str]) -> str:
         """Write the states to a file, and return its path; an existing file is replaced atomically.
@@ -155,7 +155,7 @@ class Checkpoint:
                 number of the existing files plus 1.
         """
         pattern = os.fspath(filename)
-        target = pattern.format(seq=_last(pattern) + 1) if "{seq" in pattern else pattern
+        target = pattern.format(seq=_last_number(pattern) + 1) if "{seq" in pattern else pattern
         write_whole(target, [self.serialize().encode()], lasting=True)
         return target
 
@@ -171,7 +171,7 @@ class Checkpoint:
         pattern = os.fspath(filename)
         target = pattern
         if "{seq" in pattern:
-            number = _last(pattern)
+            number = _last_number(pattern)
             if number < 0:
                 raise FileNotFoundError(f"no checkpoint matches {pattern}")
             target = pattern.format(seq=number)
@@ -202,7 +202,7 @@ def _read(data: str | bytes) -> dict[str, dict[str, str]]:
 _FIELD = re.compile(r"\{seq(?::[^}]*)?\}")
 
 
-def _last(pattern: str) -> int:
+def _last_number(pattern: str) -> int:
     """Return the largest number in the names of files that match a pattern, or -1."""
     before, after = _FIELD.split(pattern, maxsplit=1)
     numbered = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))

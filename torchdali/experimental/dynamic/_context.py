@@ -112,7 +112,7 @@ class EvalContext(Scoped):
         """Compute all operations whose results are still referenced."""
         with self._lock:
             pending = [operation for each in self._pending.valuerefs() if (operation := each()) is not None]
-            waiting = [o for o in pending if o.results is None and o.held_outputs()]
+            waiting = [o for o in pending if o.results is None and o.referenced_outputs()]
             if waiting:
                 self.engine().run(sorted(waiting, key=lambda o: o.serial))
             self._pending.clear()

@@ -48,7 +48,7 @@ def _as_torch(data: Any) -> torch.Tensor:
     if isinstance(data, StoredTensor):
         return data.torch()
     if isinstance(data, (bool, int, float, list, tuple)):
-        return torch.from_numpy(_of_python(data))
+        return torch.from_numpy(_convert_numbers(data))
     if isinstance(data, np.generic):
         return torch.from_numpy(np.asarray(data))
     if isinstance(data, (bytes, bytearray, memoryview)):
@@ -63,12 +63,12 @@ def _as_torch(data: Any) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
-def _of_python(data: Any) -> np.ndarray[Any, Any]:
+def _convert_numbers(data: Any) -> np.ndarray[Any, Any]:
     """Convert Python numbers to an int32, float32 or bool array. Arrays inside of lists keep their dtype."""
     array = np.asarray(data)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"cannot convert {data!r} to a tensor: its elements must be numbers")
-    if _holds_arrays(data):
+    if _contains_arrays(data):
         return array
     if array.dtype.kind == "f":
         return array.astype(np.float32)
@@ -80,21 +80,21 @@ def _of_python(data: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _holds_arrays(data: Any) -> bool:
+def _contains_arrays(data: Any) -> bool:
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
     return isinstance(data, (np.ndarray, np.generic, torch.Tensor))
 
 
 def list_of_samples(
-    data: Any, dtype: Any = None, place: Any = None, layout: str | None = None, copy: bool = False
+    data: Any, dtype: Any = None, device_like: Any = None, layout: str | None = None, copy: bool = False
 ) -> TensorList:
     """Return several samples as a `TensorList`.
 
     Args:
         data: An array whose first axis is the sample index, or a sequence of samples.
         dtype: Dtype of the result; samples with another dtype are converted.
-        place: The target device; the data's device by default.
+        device_like: The target device; the data's device by default.
         layout: Layout of a sample; the data's layout by default.
         copy: Never share memory with the data.
 
@@ -105,13 +105,13 @@ def list_of_samples(
     if isinstance(data, TensorList):
         batch = _cast_list(data, dtype, copy)
     elif _is_array(data):
-        tensor, own = sample_of(data, dtype, copy)
+        tensor, data_layout = sample_of(data, dtype, copy)
         if tensor.ndim == 0:
             raise ValueError("a batch must have a first axis, got a single number")
-        batch = TensorList.from_dense(tensor, own[1:] if own else "")
+        batch = TensorList.from_dense(tensor, data_layout[1:] if data_layout else "")
     else:
         batch = _gather(data, dtype, copy)
-    return _place_batch(batch, place, layout)
+    return _move_and_relabel(batch, device_like, layout)
 
 
 def _is_array(data: Any) -> bool:
@@ -144,14 +144,14 @@ def _gather(data: Iterable[Any], dtype: Any, copy: bool) -> TensorList:
     samples = [sample for sample, _ in pairs]
     if any(sample.dtype != first.dtype for sample in samples):
         if dtype is None and not all(isinstance(each, (int, float)) for each in data):
-            kinds = sorted({str(s.dtype).removeprefix("torch.") for s in samples})
-            raise TypeError(f"samples of a batch must have one dtype, got {', '.join(kinds)}; pass a dtype")
+            dtypes = sorted({str(s.dtype).removeprefix("torch.") for s in samples})
+            raise TypeError(f"samples of a batch must have one dtype, got {', '.join(dtypes)}; pass a dtype")
         samples = [sample.to(first.dtype) for sample in samples]
     return TensorList.from_samples(samples, layout)
 
 
-def _place_batch(values: TensorList, place: Any, layout: str | None) -> TensorList:
-    target = device(place)
+def _move_and_relabel(values: TensorList, device_like: Any, layout: str | None) -> TensorList:
+    target = device(device_like)
     if target is not None and values.device != to_torch_device(target):
         values = move(values, target)
     if layout is not None and layout != values.layout():
@@ -161,8 +161,8 @@ def _place_batch(values: TensorList, place: Any, layout: str | None) -> TensorLi
 
 def move(values: TensorList, target: Device) -> TensorList:
     """Return a copy of a batch on another device."""
-    place = to_torch_device(target)
-    samples = [sample.to(place, non_blocking=place.type != "cpu") for sample in values.samples()]
+    torch_device = to_torch_device(target)
+    samples = [sample.to(torch_device, non_blocking=torch_device.type != "cpu") for sample in values.samples()]
     return TensorList.from_samples(samples, values.layout(), dtype=values.torch_dtype)
 
 

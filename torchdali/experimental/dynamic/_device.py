@@ -31,17 +31,17 @@ class Device(Scoped):
     CPU: ClassVar[Device]
 
     def __init__(self, name: str, device_id: int | None = None) -> None:
-        kind, _, number = name.partition(":")
+        kind, _, index = name.partition(":")
         if kind not in _ALIASES:
             raise ValueError(f"invalid device type {kind!r}; expected 'cpu', 'gpu' or 'cuda'")
-        if number:
+        if index:
             if device_id is not None:
                 raise ValueError(
                     f"device_id must not be passed with device {name!r}, which has an index, got device_id={device_id}"
                 )
-            device_id = int(number)
+            device_id = int(index)
         self.device_type = _ALIASES[kind]
-        self.device_id = _checked_id(self.device_type, device_id)
+        self.device_id = _check_id(self.device_type, device_id)
 
     @staticmethod
     def current() -> Device:
@@ -93,18 +93,18 @@ class Device(Scoped):
 DeviceLike: TypeAlias = Device | str | None
 
 
-def _checked_id(kind: str, number: int | None) -> int | None:
+def _check_id(kind: str, index: int | None) -> int | None:
     if kind == "cpu":
-        if number is not None:
-            raise ValueError(f"invalid device id {number} for the CPU, which has no index")
+        if index is not None:
+            raise ValueError(f"invalid device id {index} for the CPU, which has no index")
         return None
     count = torch.cuda.device_count()
     if count == 0:
         raise RuntimeError("no CUDA-capable GPU was found: the device 'gpu' is not available")
-    number = torch.cuda.current_device() if number is None else number
-    if not 0 <= number < count:
-        raise ValueError(f"invalid device id {number}; the number of accelerators is {count}")
-    return number
+    index = torch.cuda.current_device() if index is None else index
+    if not 0 <= index < count:
+        raise ValueError(f"invalid device id {index}; the number of accelerators is {count}")
+    return index
 
 
 Device.CPU = Device("cpu")
@@ -125,8 +125,8 @@ def device(obj: Any, id: int | None = None) -> Device | None:
     raise TypeError(f"cannot convert a {type(obj).__name__} to a Device")
 
 
-def to_torch_device(place: Device) -> torch.device:
+def to_torch_device(dali_device: Device) -> torch.device:
     """Convert a `Device` to a `torch.device`."""
-    if place.device_id is None:
+    if dali_device.device_id is None:
         return torch.device("cpu")
-    return torch.device("cuda", place.device_id)
+    return torch.device("cuda", dali_device.device_id)

@@ -129,10 +129,10 @@ class DType:
         Raises:
             ValueError: The name is unknown.
         """
-        known = DType._by_name.get(name)
-        if known is None:
+        found = DType._by_name.get(name)
+        if found is None:
             raise ValueError(f"unknown dtype name {name!r}; expected one of {', '.join(DType._by_name)}")
-        return known
+        return found
 
 
 def _define(
@@ -205,6 +205,6 @@ def as_torch_dtype(obj: Any) -> torch.dtype:
     return types.to_torch_dtype(type_id(kind))
 
 
-def of_torch(obj: torch.dtype) -> DType:
+def from_torch(obj: torch.dtype) -> DType:
     """Return the dynamic mode's dtype for a torch dtype."""
     return bfloat16 if obj == torch.bfloat16 else DType.from_type_id(types.from_torch_dtype(obj))

@@ -29,8 +29,8 @@ from torchdali.tensors import TensorList
 
 __all__ = ["OperationEngine"]
 
-_KEPT = 8  # number of recently used executors to cache
-_FEW = 3  # up to this number of operators on small values run faster one by one than in an executor
+_MAX_CACHED = 8  # number of recently used executors to cache
+_MAX_DIRECT = 3  # up to this number of operators on small values run faster one by one than in an executor
 
 
 class OperationEngine:
@@ -49,15 +49,15 @@ class OperationEngine:
 
     def run(self, operations: Sequence[Operation]) -> None:
         """Compute operations and their inputs; set the results of all operations whose results are referenced."""
-        for work in _works(operations):
+        for work in _group_work(operations):
             # A runner that is in use isn't in the cache, so another thread creates its own runner.
-            runner = self._take(work.key) or self._runner(work, several=False)
+            runner = self._pop_runner(work.key) or self._create_runner(work, several=False)
             try:
                 outputs = runner.run(*work.arguments())
             except BaseException:
                 runner.close()  # an interrupt may have left an unfinished batch in the runner
                 raise
-            self._put(work.key, runner)
+            self._cache_runner(work.key, runner)
             work.deliver(outputs)
 
     def begin(self, results: Sequence[OperationResult], runners: dict[Any, StructureRunner]) -> Callable[[], None]:
@@ -74,10 +74,10 @@ class OperationEngine:
         """
         started: list[tuple[StructureRunner, _OperationWork]] = []
         try:
-            for work in _works(list(dict.fromkeys(r.operation for r in results)), results):
+            for work in _group_work(list(dict.fromkeys(r.operation for r in results)), results):
                 key = work.key
                 if key not in runners:
-                    runners[key] = self._take((key,)) or self._runner(work, several=True)
+                    runners[key] = self._pop_runner((key,)) or self._create_runner(work, several=True)
                 started.append((runner := runners[key], work))
                 runner.start(work, *work.arguments())
         except BaseException:  # drop the runners whose batches will never be taken
@@ -104,20 +104,20 @@ class OperationEngine:
         """Cache runners for the next caller of `begin`. All batches of the runners must be finished."""
         while runners:
             key, runner = runners.popitem()
-            self._put((key,), runner)
+            self._cache_runner((key,), runner)
 
-    def _runner(self, work: _OperationWork, several: bool) -> StructureRunner:
+    def _create_runner(self, work: _OperationWork, several: bool) -> StructureRunner:
         return StructureRunner(work.structure, self.num_threads, work.device or self._device, work.size, several)
 
-    def _take(self, key: Any) -> StructureRunner | None:
+    def _pop_runner(self, key: Any) -> StructureRunner | None:
         with self._lock:
             return self._runners.pop(key, None)
 
-    def _put(self, key: Any, runner: StructureRunner) -> None:
+    def _cache_runner(self, key: Any, runner: StructureRunner) -> None:
         """Cache a runner for the next graph with the same structure; close the runners that the cache can't hold."""
         with self._lock:
             self._runners[key] = runner
-            closed = [self._runners.popitem(last=False)[1] for _ in range(len(self._runners) - _KEPT)]
+            closed = [self._runners.popitem(last=False)[1] for _ in range(len(self._runners) - _MAX_CACHED)]
         for old in closed:
             old.close()
 
@@ -161,7 +161,7 @@ class _OperationWork:
             operation.finish(tuple(results.get(e) for e in node.outputs))
 
 
-def _works(
+def _group_work(
     operations: Sequence[Operation], results: Sequence[OperationResult] | None = None
 ) -> Iterator[_OperationWork]:
     """Group operations by size and accelerator, and yield each group as work for an executor.
@@ -234,20 +234,20 @@ def _wanted_edges(nodes: Sequence[Node], operations: Sequence[Operation]) -> lis
     for node in nodes:
         operation = operation_of(node)
         if operation is not None:
-            held = operation.held_outputs()
-            edges += [e for e in node.outputs if e.index in held or operation in targets]
+            referenced = operation.referenced_outputs()
+            edges += [e for e in node.outputs if e.index in referenced or operation in targets]
     return edges
 
 
 def _is_small(nodes: Sequence[Node], values: dict[DataNode, TensorList]) -> bool:
     """Return True if there are few operators, each of them processes a batch in one call, and the samples are small."""
-    if len(nodes) > _FEW or not all(map(_takes_batches, nodes)):
+    if len(nodes) > _MAX_DIRECT or not all(map(_accepts_batches, nodes)):
         return False
     inputs = [values[e] for n in nodes for e in n.inputs if e is not None and e in values]
     return not any(sample.nbytes > SMALL_SAMPLE for batch in inputs for sample in batch.samples()[:1])
 
 
-def _takes_batches(node: Node) -> bool:
+def _accepts_batches(node: Node) -> bool:
     declared = node.operator
     return node.device == "cpu" and (declared.kind == "batch" or declared.takes_tensors)
 

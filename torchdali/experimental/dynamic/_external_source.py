@@ -49,8 +49,8 @@ class ExternalSource:
         self._cycle = _CYCLES[cycle]
         self._source, self._items = _open_source(source, self._cycle)
         self._num_outputs, self._device = num_outputs, device
-        self._layouts = _each(layout, num_outputs)
-        self._dtypes = _each(dtype, num_outputs)
+        self._layouts = _per_output(layout, num_outputs)
+        self._dtypes = _per_output(dtype, num_outputs)
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
         """Return the next item: tensors or batches. With ``batch_size``, a single sample becomes a batch of its copies.
@@ -63,10 +63,10 @@ class ExternalSource:
         parts = (item,) if self._num_outputs == 1 else item
         if not isinstance(parts, (tuple, list)) or len(parts) != self._num_outputs:
             raise ValueError(f"the source must return a tuple of {self._num_outputs} outputs")
-        outputs = tuple(self._make(part, i, batch_size) for i, part in enumerate(parts))
+        outputs = tuple(self._convert_output(part, i, batch_size) for i, part in enumerate(parts))
         return outputs[0] if self._num_outputs == 1 else outputs
 
-    def _make(self, part: Any, i: int, batch_size: int | None) -> Any:
+    def _convert_output(self, part: Any, i: int, batch_size: int | None) -> Any:
         options = self._dtypes[i], self._device, self._layouts[i]
         if isinstance(part, (Batch, list)) or type(part).__name__.startswith("TensorList"):
             batch = Batch(part, *options)
@@ -91,9 +91,9 @@ class ExternalSource:
 
     def captured(self, batch_size: int | None, ctx: EvalContext | None = None) -> Iterator[Any]:
         """Return an iterator over the data that captures the loop's body; see ``capture`` of `Reader.next_epoch`."""
-        return iter(Capture(self._until_end(batch_size), ctx or EvalContext.current()))
+        return iter(Capture(self._iterate_items(batch_size), ctx or EvalContext.current()))
 
-    def _until_end(self, batch_size: int | None) -> Iterator[tuple[Any, None]]:
+    def _iterate_items(self, batch_size: int | None) -> Iterator[tuple[Any, None]]:
         while True:
             try:
                 item = self(batch_size=batch_size)
@@ -104,7 +104,7 @@ class ExternalSource:
 
 def _open_source(source: Any, cycle: str) -> tuple[Any, Iterator[Any] | None]:
     if inspect.isgeneratorfunction(source):
-        source = _Restarted(source)
+        source = _RestartableGenerator(source)
     if not callable(source) and isinstance(source, Iterable):
         return source, iter(source)
     if not callable(source):
@@ -124,7 +124,7 @@ def _parameters(source: Callable[..., Any]) -> list[inspect.Parameter]:
         return []
 
 
-class _Restarted:
+class _RestartableGenerator:
     """Wraps a generator function as an iterable that can be iterated several times."""
 
     def __init__(self, function: Callable[[], Iterator[Any]]) -> None:
@@ -134,7 +134,7 @@ class _Restarted:
         return self._function()
 
 
-def _each(value: Any, count: int) -> Sequence[Any]:
+def _per_output(value: Any, count: int) -> Sequence[Any]:
     if isinstance(value, (list, tuple)):
         if len(value) != count:
             raise ValueError(f"expected {count} values, one per output, got {len(value)}")

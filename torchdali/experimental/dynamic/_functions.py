@@ -18,7 +18,7 @@ from torchdali.experimental.dynamic._value import LazyValue
 __all__ = ["function_of"]
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-_OWN = ("batch_size", "device")
+_CALL_OPTIONS = ("batch_size", "device")
 
 
 def function_of(declared: Operator) -> Callable[..., Any]:
@@ -56,7 +56,7 @@ def function_of(declared: Operator) -> Callable[..., Any]:
         batch_size: int | None,
         device: Any,
     ) -> Any:
-        _check(title, names, required, arguments)
+        _check_arguments(title, names, required, arguments)
         rng = None
         if declared.schema.random:
             rng = arguments.pop("rng", None)
@@ -71,7 +71,7 @@ def function_of(declared: Operator) -> Callable[..., Any]:
 
 
 # Operators whose inputs have names in DALI. Other inputs are called ``input``, or ``input_0``, ``input_1`` ...
-_NAMED = {
+_INPUT_NAMES = {
     "bbox_rotate": ("bboxes", "labels"),
     "decoders.image_slice": ("data", "anchor", "shape_input"),
     "decoders.numpy": ("data",),
@@ -81,7 +81,7 @@ _NAMED = {
     "filter": ("data", "filter", "fill_value"),
     "slice": ("data", "anchor", "shape_input"),
 }
-_OWN_NAMES = frozenset((
+_UNRENAMED = frozenset((
     "expand_dims", "full", "full_like", "io.file.read", "ones_like", "random_bbox_crop", "reductions.std_dev",
     "reductions.variance", "reinterpret", "reshape", "segmentation.select_masks", "squeeze", "warp_affine",
     "zeros_like",
@@ -92,9 +92,9 @@ def _positional(declared: Operator) -> list[inspect.Parameter]:
     """Return the parameters of the operator's inputs, with DALI's names."""
     parameters = declared.schema.signature().parameters.values()
     inputs = [p for p in parameters if p.kind is not _KEYWORD]
-    if declared.name in _OWN_NAMES or declared.name.startswith("random."):
+    if declared.name in _UNRENAMED or declared.name.startswith("random."):
         return inputs
-    names = _NAMED.get(declared.name)
+    names = _INPUT_NAMES.get(declared.name)
     if names is None:
         variadic = any(p.kind is p.VAR_POSITIONAL for p in inputs)
         names = ("input",) if len(inputs) == 1 and not variadic else None
@@ -110,18 +110,20 @@ def _positional(declared: Operator) -> list[inspect.Parameter]:
 def _signature(declared: Operator) -> inspect.Signature:
     parameters = list(declared.schema.signature().parameters.values())
     positional = _positional(declared)
-    skipped = {"seed", "name", "preserve", "bytes_per_sample_hint", *_OWN}
+    skipped = {"seed", "name", "preserve", "bytes_per_sample_hint", *_CALL_OPTIONS}
     named = [p for p in parameters if p.kind is _KEYWORD and p.name not in skipped]
-    shown = {p.name for p in named}
-    old = [inspect.Parameter(n, _KEYWORD, default=None) for n in declared.schema.deprecated if n not in shown]
-    own = [inspect.Parameter(name, _KEYWORD, default=None) for name in _OWN]
+    current_names = {p.name for p in named}
+    deprecated = [
+        inspect.Parameter(n, _KEYWORD, default=None) for n in declared.schema.deprecated if n not in current_names
+    ]
+    options = [inspect.Parameter(name, _KEYWORD, default=None) for name in _CALL_OPTIONS]
     if declared.schema.random:
         named.append(inspect.Parameter("rng", _KEYWORD, default=None))
     named.append(inspect.Parameter("torch", _KEYWORD, default=False))
-    return inspect.Signature([*positional, *own, *named, *old])
+    return inspect.Signature([*positional, *options, *named, *deprecated])
 
 
-def _check(title: str, names: frozenset[str], required: list[str], arguments: Mapping[str, Any]) -> None:
+def _check_arguments(title: str, names: frozenset[str], required: list[str], arguments: Mapping[str, Any]) -> None:
     for name in arguments:
         if name not in names:
             hint = did_you_mean(name, names)
@@ -139,8 +141,8 @@ def _check_rng(rng: Any) -> RNG:
 
 def _inputs_by_name(declared: Operator, count: int, arguments: dict[str, Any]) -> list[Any]:
     """Remove the inputs that were passed by name from the arguments, and return these inputs."""
-    later = [each.name for each in declared.schema.inputs[count:]]
-    return [arguments.pop(name) for name in later if name in arguments]
+    remaining = [each.name for each in declared.schema.inputs[count:]]
+    return [arguments.pop(name) for name in remaining if name in arguments]
 
 
 def _as_torch(result: Any) -> Any:

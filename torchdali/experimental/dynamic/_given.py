@@ -12,10 +12,10 @@ from torchdali.graph import nodes
 from torchdali.reading.sources import BatchSource, SourceBatch
 from torchdali.tensors import TensorList
 
-__all__ = ["GIVEN", "GivenValue", "make_result"]
+__all__ = ["VALUE_OPERATOR", "ValueSource", "make_result"]
 
 
-class GivenValue(BatchSource):
+class ValueSource(BatchSource):
     """A source whose data is passed to `Executor.schedule` with each batch."""
 
     def next(self, batch_size: int, prepared: SourceBatch | None = None) -> tuple[TensorList, ...]:
@@ -30,15 +30,15 @@ class GivenValue(BatchSource):
 @source(name="_given_value")
 def _given_value() -> BatchSource:
     """Return batches that already exist."""
-    return GivenValue()
+    return ValueSource()
 
 
-GIVEN = registry["_given_value"]
+VALUE_OPERATOR = registry["_given_value"]
 
 
-def make_result(values: TensorList, where: Device) -> OperationResult:
+def make_result(values: TensorList, device: Device) -> OperationResult:
     """Wrap values as the result of a finished operation."""
-    kind = "cpu" if where.device_type == "cpu" else "gpu"
-    node = nodes.add_node(GIVEN, [], {}, {}, device=kind, outputs=1)
-    operation = Operation(node, len(values), None, where, results=(values,))
+    kind = "cpu" if device.device_type == "cpu" else "gpu"
+    node = nodes.add_node(VALUE_OPERATOR, [], {}, {}, device=kind, outputs=1)
+    operation = Operation(node, len(values), None, device, results=(values,))
     return OperationResult(operation, 0)

@@ -40,12 +40,12 @@ def imread(filepaths: Any, *, device: Any = "cpu", **arguments: Any) -> Any:
 
 
 def _signature() -> inspect.Signature:
-    own = list(inspect.signature(imread).parameters.values())[:-1]
-    own[0] = own[0].replace(kind=inspect.Parameter.POSITIONAL_ONLY)
+    imread_parameters = list(inspect.signature(imread).parameters.values())[:-1]
+    imread_parameters[0] = imread_parameters[0].replace(kind=inspect.Parameter.POSITIONAL_ONLY)
     parameters = inspect.signature(_decode).parameters.values()
-    left_out = ("batch_size", "torch", *(p.name for p in own))
-    named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in left_out]
-    return inspect.Signature([*own, *named])
+    excluded = ("batch_size", "torch", *(p.name for p in imread_parameters))
+    named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in excluded]
+    return inspect.Signature([*imread_parameters, *named])
 
 
 vars(imread)["__signature__"] = _signature()

@@ -21,7 +21,7 @@ from torchdali.experimental.dynamic._given import make_result
 from torchdali.experimental.dynamic._mode import EvalMode
 from torchdali.experimental.dynamic._operation import Operation, OperationResult, operation_of
 from torchdali.experimental.dynamic._rng import RNG
-from torchdali.experimental.dynamic._tensor import Tensor, _of_list
+from torchdali.experimental.dynamic._tensor import Tensor, _tensor_of
 from torchdali.experimental.dynamic._value import HOOKS, LazyValue
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.rng import BatchRng
@@ -35,7 +35,7 @@ def invoke(
     inputs: Sequence[Any],
     arguments: Mapping[str, Any],
     batch_size: int | None = None,
-    place: Any = None,
+    device_like: Any = None,
     rng: RNG | None = None,
 ) -> Any:
     """Compute an operator, or record it for later (see `EvalMode`).
@@ -45,7 +45,7 @@ def invoke(
         arguments: Named arguments; per-sample arguments may be tensors or batches.
         batch_size: Number of samples of the result. By default, the batch size of the operands; if no operand is a
             batch, the result is a single tensor.
-        place: Device of the operator; the first input's device by default.
+        device_like: Device of the operator; the first input's device by default.
         rng: Generator of the random numbers, for a random operator; the call advances the generator.
 
     Returns:
@@ -62,30 +62,30 @@ def invoke(
     present = {name: value for name, value in arguments.items() if value is not None}
     size = _common_size([*inputs, *present.values()], batch_size)
     call = _EagerCall(size, _is_deferred(size, [*inputs, *present.values()]))
-    where = _device_of(declared, place, inputs)
-    kind = _kind(declared, where)
-    source = Device.CPU if kind == "mixed" else where
+    target = _device_of(declared, device_like, inputs)
+    kind = _kind(declared, target)
+    source = Device.CPU if kind == "mixed" else target
     operands = [None if v is None else call.operand(v, source) for v in inputs]
     named = {name: call.argument(declared, name, value) for name, value in present.items()}
-    if where.device_type == "gpu" or place is not None:
+    if target.device_type == "gpu" or device_like is not None:
         named["device"] = kind
     checked = bind(declared, operands, named)
     chosen = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
     if call.deferred:
-        return call.record(chosen, checked, where, rng)
-    return call.compute(chosen, checked, where, rng)
+        return call.record(chosen, checked, target, rng)
+    return call.compute(chosen, checked, target, rng)
 
 
 def invoke_arithmetic(name: str, operands: Sequence[Any]) -> Any:
     """Compute an arithmetic operator or a mathematical function, or record it for later (see `EvalMode`)."""
     size = _common_size(operands, None)
     call = _EagerCall(size, _is_deferred(size, operands))
-    where = next((o.device for o in operands if isinstance(o, LazyValue)), Device.current())
+    target = next((o.device for o in operands if isinstance(o, LazyValue)), Device.current())
     numbers = (bool, int, float)
-    converted = [o if isinstance(o, numbers) else call.operand(o, where) for o in operands]
+    converted = [o if isinstance(o, numbers) else call.operand(o, target) for o in operands]
     if all(isinstance(o, numbers) for o in converted):
-        converted[0] = call.operand(converted[0], where)
-    return call.wrap(expression(name)(*converted), where)
+        converted[0] = call.operand(converted[0], target)
+    return call.wrap(expression(name)(*converted), target)
 
 
 def invoke_subscript(data: LazyValue, ranges: Any) -> Any:
@@ -118,20 +118,20 @@ class _EagerCall:
         self.size, self.deferred = size, deferred
         self._results: list[OperationResult] = []
 
-    def operand(self, value: Any, where: Device) -> Any:
+    def operand(self, value: Any, target: Device) -> Any:
         """Convert an operand to a node (for a recorded call) or to a batch."""
         if isinstance(value, LazyValue) and isinstance(value, Batch) == (self.size is not None):
-            if self.deferred and value.device == where:
+            if self.deferred and value.device == target:
                 return value._edge()
             values = value._values()
         else:
             values = as_list(value._single() if isinstance(value, LazyValue) else value, self.size)
-        if values.device != to_torch_device(where):
-            values = move(values, where)
-        return self._hold(values, where) if self.deferred else values
+        if values.device != to_torch_device(target):
+            values = move(values, target)
+        return self._add_value(values, target) if self.deferred else values
 
-    def _hold(self, values: TensorList, where: Device) -> DataNode:
-        result = make_result(values, where)
+    def _add_value(self, values: TensorList, target: Device) -> DataNode:
+        result = make_result(values, target)
         self._results.append(result)  # retained until the operation that needs the result refers to it
         return result.edge
 
@@ -141,13 +141,13 @@ class _EagerCall:
             return value.type_id
         if not isinstance(value, (LazyValue, torch.Tensor)):
             return value
-        known = declared.schema.arguments.get(name)
-        if known is not None and known.edge is None:
+        schema_argument = declared.schema.arguments.get(name)
+        if schema_argument is not None and schema_argument.edge is None:
             single = value._single().torch() if isinstance(value, LazyValue) else value
             return single.tolist()
         return self.operand(value, Device.CPU)
 
-    def compute(self, declared: Operator, checked: CheckedCall, where: Device, generator: RNG | None) -> Any:
+    def compute(self, declared: Operator, checked: CheckedCall, target: Device, generator: RNG | None) -> Any:
         """Run the call now, in this thread."""
         size = 1 if self.size is None else self.size
         rng = None if generator is None else BatchRng.following(generator._key(), 0, size)
@@ -156,40 +156,40 @@ class _EagerCall:
         except Exception as error:  # raise the same class of exception as calls that are computed later
             raise locate_error(error, f"operator {declared.name!r} failed") from error
         if checked.device == "mixed":
-            results = tuple([move(each, where) for each in results])
+            results = tuple([move(each, target) for each in results])
         if self.size is None:
             results = tuple(copy_returned_inputs(declared, results, checked.inputs))
-        values = [_of_list(r) if self.size is None else _batch_of(r) for r in results]
+        values = [_tensor_of(r) if self.size is None else _batch_of(r) for r in results]
         several = declared.returns_list(checked.constants, len(checked.inputs))
         return tuple(values) if several else values[0]
 
-    def record(self, declared: Operator, checked: CheckedCall, where: Device, rng: RNG | None) -> Any:
-        return self.wrap(record(declared, checked), where, rng)
+    def record(self, declared: Operator, checked: CheckedCall, target: Device, rng: RNG | None) -> Any:
+        return self.wrap(record(declared, checked), target, rng)
 
-    def wrap(self, result: Any, where: Device, rng: RNG | None = None) -> Any:
+    def wrap(self, result: Any, target: Device, rng: RNG | None = None) -> Any:
         """Wrap an operator's results, nodes or batches, in this mode's classes."""
         if isinstance(result, (list, tuple)):
-            return tuple(self.wrap(each, where, rng) for each in result)
+            return tuple(self.wrap(each, target, rng) for each in result)
         if isinstance(result, torch.Tensor):
             result = TensorList.from_samples([result])
         if isinstance(result, TensorList):
-            return _of_list(result) if self.size is None else _batch_of(result)
-        return self._pending(result, where, rng)
+            return _tensor_of(result) if self.size is None else _batch_of(result)
+        return self._pending(result, target, rng)
 
-    def _pending(self, edge: DataNode, where: Device, rng: RNG | None) -> LazyValue:
+    def _pending(self, edge: DataNode, target: Device, rng: RNG | None) -> LazyValue:
         assert edge.source is not None
-        operation = operation_of(edge.source) or self._operation(edge.source, where, rng)
+        operation = operation_of(edge.source) or self._operation(edge.source, target, rng)
         result = OperationResult(operation, edge.index)
         output = (Tensor if self.size is None else Batch)(invocation_result=result)
         if EvalMode.current() in (EvalMode.sync_cpu, EvalMode.sync_full):
             output.evaluate()
         return output
 
-    def _operation(self, node: Node, where: Device, rng: RNG | None) -> Operation:
+    def _operation(self, node: Node, target: Device, rng: RNG | None) -> Operation:
         size = 1 if self.size is None else self.size
         key = None if rng is None else rng._key()
         context = EvalContext.current()
-        operation = Operation(node, size, context, where, key, rng=rng)
+        operation = Operation(node, size, context, target, key, rng=rng)
         capture = current_capture()
         if capture is not None:
             operation = capture.operation(operation)
@@ -228,8 +228,8 @@ def _needs_gradient(value: LazyValue) -> bool:
     return any(sample.requires_grad for sample in value._list.samples())
 
 
-def _device_of(declared: Operator, place: Any, inputs: Sequence[Any]) -> Device:
-    target = device(place)
+def _device_of(declared: Operator, device_like: Any, inputs: Sequence[Any]) -> Device:
+    target = device(device_like)
     if target is not None:
         return target
     first = next((v for v in inputs if isinstance(v, LazyValue)), None)
@@ -238,8 +238,8 @@ def _device_of(declared: Operator, place: Any, inputs: Sequence[Any]) -> Device:
     return first.device
 
 
-def _kind(declared: Operator, where: Device) -> str:
-    if where.device_type == "cpu":
+def _kind(declared: Operator, target: Device) -> str:
+    if target.device_type == "cpu":
         return "cpu"
     return "gpu" if "gpu" in declared.options.devices else "mixed"
 

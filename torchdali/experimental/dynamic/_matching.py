@@ -18,14 +18,14 @@ from torchdali.graph.rewrite import copy_node
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
-__all__ = ["CallForm", "CallMatcher", "copied_node"]
+__all__ = ["CallSignature", "CallMatcher", "copy_call_node"]
 
 _PLAIN = frozenset((
     bool, int, float, str, type(None), torch.dtype, DALIDataType, DALIImageType, DALIInterpType, RNG,
 ))  # fmt: skip
 
 
-def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[Node]) -> Node:
+def copy_call_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[Node]) -> Node:
     """Copy a node and its parents that have no copy yet.
 
     Args:
@@ -38,7 +38,7 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[
             assert edge.source is not None
             if edge.source not in calls and operation_of(edge.source) is not None:
                 return edge
-            copied_node(edge.source, copies, calls)
+            copy_call_node(edge.source, copies, calls)
         return copies[edge]
 
     new = {edge: copy_edge(edge) for edge in edges(node)}
@@ -47,7 +47,7 @@ def copied_node(node: Node, copies: dict[DataNode, DataNode], calls: Collection[
     return copy
 
 
-class CallForm:
+class CallSignature:
     """A description of a call in the loop's body, by which the same call is recognized in a later iteration.
 
     The later call needn't be recorded.
@@ -58,12 +58,12 @@ class CallForm:
             and results of `_types_and_values`.
         names: Names of the named arguments.
         size: The argument ``batch_size``.
-        makes: Class of the results.
+        make_value: Class of the results.
         indices: Indices of the outputs that the call returns.
         several: True if the call returns a tuple.
     """
 
-    __slots__ = ("_declared", "_indices", "_kinds", "_makes", "_names", "_operands", "_several", "_size")
+    __slots__ = ("_declared", "_indices", "_kinds", "_make_value", "_names", "_operands", "_several", "_size")
 
     def __init__(
         self,
@@ -72,13 +72,13 @@ class CallForm:
         operands: Sequence[Any],
         names: tuple[str, ...],
         size: int | None,
-        makes: Callable[..., Any],
+        make_value: Callable[..., Any],
         indices: Sequence[int],
         several: bool,
     ) -> None:
         self._declared, self._kinds, self._operands = declared, kinds, operands
         self._names, self._size = names, size
-        self._makes, self._indices, self._several = makes, indices, several
+        self._make_value, self._indices, self._several = make_value, indices, several
 
     @staticmethod
     def of(
@@ -88,7 +88,7 @@ class CallForm:
         size: int | None,
         result: Any,
         nodes: Collection[Node],
-    ) -> CallForm | None:
+    ) -> CallSignature | None:
         """Return the form of a call; None if an operand is neither a plain value nor an output of ``nodes``."""
         values = (*inputs, *arguments.values())
         kinds, operands = tuple(map(type, values)), list[Any]()
@@ -104,12 +104,12 @@ class CallForm:
                 return None
         outputs = result if isinstance(result, tuple) else (result,)
         indices = [each._result.index for each in outputs]
-        return CallForm(
+        return CallSignature(
             declared, kinds, operands, tuple(arguments), size,
             type(outputs[0]), indices, isinstance(result, tuple),
         )  # fmt: skip
 
-    def fits(
+    def matches(
         self,
         declared: Operator,
         inputs: Sequence[Any],
@@ -139,7 +139,7 @@ class CallForm:
 
     def results(self, operation: Operation) -> Any:
         """Return the results of a prepared operation, in the classes that the call returns."""
-        outputs = [self._makes(invocation_result=OperationResult(operation, i)) for i in self._indices]
+        outputs = [self._make_value(invocation_result=OperationResult(operation, i)) for i in self._indices]
         return tuple(outputs) if self._several else outputs[0]
 
 
@@ -171,25 +171,27 @@ class CallMatcher:
         if frozen(node.constants) != frozen(expected.constants):
             raise RuntimeError(
                 f"the arguments of {node.operator.name!r} must be the same in each iteration of a captured loop: "
-                f"{_difference(node, expected)}\n  {node.where}"
+                f"{_describe_difference(node, expected)}\n  {node.where}"
             )
         pairs = [*zip(node.inputs, expected.inputs, strict=False)]
         pairs += [(node.per_sample.get(name), e) for name, e in expected.per_sample.items()]
-        wired = len(node.inputs) == len(expected.inputs) and node.per_sample.keys() == expected.per_sample.keys()
-        if not (wired and all(self._same(a, b, copies) for a, b in pairs)):
+        has_same_operands = (
+            len(node.inputs) == len(expected.inputs) and node.per_sample.keys() == expected.per_sample.keys()
+        )
+        if not (has_same_operands and all(self._is_same(a, b, copies) for a, b in pairs)):
             raise RuntimeError(
                 f"the operands of {node.operator.name!r} must be the same in each iteration of a captured loop: only "
                 f"the loop's own data may change\n  {node.where}"
             )
 
-    def _same(self, edge: DataNode | None, expected: DataNode | None, copies: Mapping[DataNode, DataNode]) -> bool:
+    def _is_same(self, edge: DataNode | None, expected: DataNode | None, copies: Mapping[DataNode, DataNode]) -> bool:
         if edge is None or expected is None:
             return edge is expected
         if copies.get(expected, expected) is edge:
             return True
-        value, its_value = _known_value(edge), _known_value(expected)
-        if value is not None and its_value is not None and expected not in copies:
-            return _equal_values(value, its_value)
+        value, expected_value = _computed_value(edge), _computed_value(expected)
+        if value is not None and expected_value is not None and expected not in copies:
+            return _equal_values(value, expected_value)
         # Auxiliary nodes, for example constants, are created again in each iteration.
         one, other = edge.source, expected.source
         if one is None or other is None or other in self._calls:
@@ -201,13 +203,13 @@ class CallMatcher:
         return True
 
 
-def _difference(node: Node, expected: Node) -> str:
+def _describe_difference(node: Node, expected: Node) -> str:
     names = [n for n in {**node.constants, **expected.constants}
              if frozen(node.constants.get(n)) != frozen(expected.constants.get(n))]  # fmt: skip
     return ", ".join(f"{n}={node.constants.get(n)!r}, was {expected.constants.get(n)!r}" for n in names)
 
 
-def _known_value(edge: DataNode) -> TensorList | None:
+def _computed_value(edge: DataNode) -> TensorList | None:
     """Return the value of an edge, or None if it is not computed yet."""
     operation = None if edge.source is None else operation_of(edge.source)
     if operation is None or operation.results is None:

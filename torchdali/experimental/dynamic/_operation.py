@@ -104,7 +104,7 @@ class Operation:
         """Register a node as this operation's node."""
         _of_node[node] = weakref.ref(self)
 
-    def held_outputs(self) -> set[int]:
+    def referenced_outputs(self) -> set[int]:
         """Return the indices of the outputs that are still referenced."""
         # `valuerefs` copies the references atomically, because another thread may drop a result meanwhile.
         return {result.index for each in self.handles.valuerefs() if (result := each()) is not None}

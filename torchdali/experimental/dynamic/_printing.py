@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from torchdali.experimental.dynamic._dtypes import of_torch
+from torchdali.experimental.dynamic._dtypes import from_torch
 from torchdali.tensors import TensorList
 from torchdali.tensors._printing import batch_values, listing, shapes_of, values_of
 
@@ -29,7 +29,7 @@ def text_of_batch(values: TensorList, device: str) -> str:
 
 def _common(dtype: torch.dtype, layout: str | None, device: str) -> list[str]:
     return [
-        f"dtype={of_torch(dtype)}",
+        f"dtype={from_torch(dtype)}",
         f'layout="{layout}"' if layout else "",
         f'device="{device}"',
     ]

@@ -20,7 +20,7 @@ from torchdali.experimental.dynamic._device import Device
 from torchdali.experimental.dynamic._given import make_result
 from torchdali.experimental.dynamic._operation import Operation, OperationResult
 from torchdali.experimental.dynamic._rng import get_default_rng
-from torchdali.experimental.dynamic._tensor import Tensor, _of_list
+from torchdali.experimental.dynamic._tensor import Tensor, _tensor_of
 from torchdali.experimental.dynamic._value import LazyValue
 from torchdali.forks import cached_property
 from torchdali.graph import nodes
@@ -69,10 +69,10 @@ class Reader:
         _backend: Any = None,
         **arguments: Any,
     ) -> None:
-        known = self._declared.schema.arguments
+        known_arguments = self._declared.schema.arguments
         for key in arguments:
-            if key not in known and key not in self._declared.schema.deprecated:
-                hint = did_you_mean(key, known)
+            if key not in known_arguments and key not in self._declared.schema.deprecated:
+                hint = did_you_mean(key, known_arguments)
                 raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {key!r}{hint}")
         devices = self._declared.options.devices
         if _backend is not None and _backend not in devices:
@@ -87,11 +87,11 @@ class Reader:
         self._constants = {**constants, "_dataset": self._dataset}
         self._cursor = Cursor(EpochOrder.of(self._dataset, options, seed))
         self._batch_size: int | None = None
-        self._iterating: object | None = None
+        self._loop_token: object | None = None
         # `_delivered` counts the batches that the current loop has delivered. `_resumed` counts the batches that were
         # delivered before the restored state was saved.
         self._delivered = self._resumed = 0
-        self._shown: dict[str, Any] | None = None
+        self._loop_state: dict[str, Any] | None = None
         self._template: Template | None = None
 
     def __call__(
@@ -114,17 +114,17 @@ class Reader:
             ValueError: An argument was also passed to the constructor, there are more samples than ``max_batch_size``,
                 or the number of samples differs from the number in the previous call.
         """
-        size = self._size_of(batch_size)
-        call = self._call_of(arguments, size)
+        size = self._resolve_size(batch_size)
+        call = self._convert_arguments(arguments, size)
         return self._outputs(self._cursor.next_batch(size or 1), size, EvalContext.current(), **call)
 
-    def _call_of(self, arguments: dict[str, Any], size: int | None) -> dict[str, TensorList]:
+    def _convert_arguments(self, arguments: dict[str, Any], size: int | None) -> dict[str, TensorList]:
         batches: dict[str, TensorList] = {}
         for name, value in arguments.items():
             if value is None:
                 continue
-            known = self._declared.schema.arguments.get(name)
-            if known is None or known.edge is None:
+            schema_argument = self._declared.schema.arguments.get(name)
+            if schema_argument is None or schema_argument.edge is None:
                 raise TypeError(f"__call__() got an unexpected keyword argument {name!r}")
             if self._constants.get(name) is not None:
                 raise ValueError(f"{name!r} cannot be passed both in the constructor and in the call")
@@ -153,13 +153,15 @@ class Reader:
         Raises:
             RuntimeError: Another loop over this reader hasn't ended.
         """
-        size = self._size_of(batch_size)
+        size = self._resolve_size(batch_size)
         context = ctx or EvalContext.current()
-        count = self._batches(size or 1) - self._resumed
-        self._resumed, self._iterating, self._shown = 0, object(), None
-        batches = self._iterate_taken(count, size, context, self._iterating)
+        count = self._count_batches(size or 1) - self._resumed
+        self._resumed, self._loop_token, self._loop_state = 0, object(), None
+        batches = self._iterate_batches(count, size, context, self._loop_token)
         if capture:
-            return self._iterate_captured(Capture(self._ahead(batches), context, self._note_position, self._template))
+            return self._iterate_captured(
+                Capture(self._with_states(batches), context, self._set_loop_state, self._template)
+            )
         return batches
 
     def _iterate_captured(self, loop: Capture) -> Iterator[Any]:
@@ -168,7 +170,7 @@ class Reader:
         finally:
             self._template = loop.template
 
-    def _ahead(self, batches: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+    def _with_states(self, batches: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield each batch together with the reader's state directly after the batch.
 
         The state must be stored, because the reader may read more batches before the loop uses this batch.
@@ -176,15 +178,15 @@ class Reader:
         for outputs in batches:
             yield outputs, self._state()
 
-    def _note_position(self, state: dict[str, Any] | None) -> None:
+    def _set_loop_state(self, state: dict[str, Any] | None) -> None:
         """Set the result of `get_state`: the position of the loop's current batch."""
-        self._shown = state
+        self._loop_state = state
 
-    def _iterate_taken(self, count: int, size: int | None, context: EvalContext, token: object) -> Iterator[Any]:
-        total = self._batches(size or 1)
+    def _iterate_batches(self, count: int, size: int | None, context: EvalContext, token: object) -> Iterator[Any]:
+        total = self._count_batches(size or 1)
         for i in range(count):
             self._delivered = total - count + i
-            if self._iterating is not token:
+            if self._loop_token is not token:
                 raise RuntimeError(
                     f"another loop over this reader ({type(self).__name__}) has started; finish each loop before you "
                     f"start the next, or create a reader for each"
@@ -194,12 +196,12 @@ class Reader:
             yield outputs
         self._delivered = 0
 
-    def _batches(self, size: int) -> int:
+    def _count_batches(self, size: int) -> int:
         """Return the number of batches of an epoch, including an incomplete last batch."""
         order = self._cursor.order
         return -(-order.shard(self._cursor.epoch).length // size)
 
-    def _size_of(self, batch_size: int | None) -> int | None:
+    def _resolve_size(self, batch_size: int | None) -> int | None:
         size = self.max_batch_size if batch_size is None else batch_size
         if size is None:
             return None
@@ -219,16 +221,16 @@ class Reader:
         """Return tensors or batches. Data is read when it is needed; labels are available immediately."""
         declared = self._declared
         count = declared.count_outputs(self._constants)
-        held = {name: make_result(values, Device.CPU) for name, values in call.items()}
-        edges = {name: result.edge for name, result in held.items()}
+        argument_results = {name: make_result(values, Device.CPU) for name, values in call.items()}
+        edges = {name: result.edge for name, result in argument_results.items()}
         node = nodes.add_node(declared, [], self._constants, edges, device="cpu", outputs=count)
         operation = Operation(node, len(keys.records), context, Device.CPU, records=keys)
         context.add(operation)
-        known = metadata_outputs(node, self._dataset, keys.records)
+        metadata = metadata_outputs(node, self._dataset, keys.records)
         outputs: list[Any] = []
         for edge in node.outputs:
-            if edge in known:
-                outputs.append((_of_list if size is None else _batch_of)(known[edge]))
+            if edge in metadata:
+                outputs.append((_tensor_of if size is None else _batch_of)(metadata[edge]))
             else:
                 result = OperationResult(operation, edge.index)
                 outputs.append((Tensor if size is None else Batch)(invocation_result=result))
@@ -244,7 +246,7 @@ class Reader:
 
     def get_state(self, *, cuda_stream: Any = None) -> str:
         """Return the reader's position as a string."""
-        return json.dumps({**(self._shown or self._state()), "files": self._files})
+        return json.dumps({**(self._loop_state or self._state()), "files": self._files})
 
     def _state(self) -> dict[str, Any]:
         return {**self._cursor.state(), "delivered": self._delivered}
@@ -268,14 +270,14 @@ class Reader:
         self._resumed = self._delivered = int(read.pop("delivered", 0))
         file_lists.compare(self._declared.name, read.pop("files", None), self._files)
         self._cursor.restore(read)
-        self._iterating = self._shown = None
+        self._loop_token = self._loop_state = None
 
 
 def _order_of(constants: dict[str, Any]) -> tuple[LoaderOptions, int]:
     loader = {k: constants[k] for k in LoaderOptions.__dataclass_fields__ if k in constants}
     options = LoaderOptions(**loader)
-    own = options.seed if options.seed not in (None, -1) else None
-    return options, get_default_rng()() & 0x7FFFFFFF if own is None else own
+    seed = options.seed if options.seed not in (None, -1) else None
+    return options, get_default_rng()() & 0x7FFFFFFF if seed is None else seed
 
 
 def reader_of(declared: Operator) -> type[Reader]:
@@ -287,13 +289,13 @@ def reader_of(declared: Operator) -> type[Reader]:
         p for p in declared.schema.signature().parameters.values()
         if p.kind is p.KEYWORD_ONLY and p.name not in _SKIPPED
     ]  # fmt: skip
-    shown = {p.name for p in (*fixed, *named)}
-    old = [
+    current_names = {p.name for p in (*fixed, *named)}
+    deprecated = [
         inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None)
         for n in declared.schema.deprecated
-        if n not in shown
+        if n not in current_names
     ]
-    signature = inspect.Signature([*fixed, *named, *old, *[base[name] for name in last]])
+    signature = inspect.Signature([*fixed, *named, *deprecated, *[base[name] for name in last]])
 
     def __init__(self: Reader, *args: Any, **kwargs: Any) -> None:
         Reader.__init__(self, *args, **kwargs)
@@ -312,9 +314,9 @@ def _call_with(names: list[str]) -> Any:
     def __call__(self: Reader, **arguments: Any) -> Any:
         return Reader.__call__(self, **arguments)
 
-    own, *shown = inspect.signature(Reader.__call__).parameters.values()
+    self_parameter, *call_parameters = inspect.signature(Reader.__call__).parameters.values()
     named = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in names]
-    parameters = [own, shown[0], *named, *shown[1:-1]]
+    parameters = [self_parameter, call_parameters[0], *named, *call_parameters[1:-1]]
     vars(__call__)["__signature__"] = inspect.Signature(parameters)
     __call__.__doc__ = Reader.__call__.__doc__
     return __call__

@@ -94,10 +94,10 @@ def get_default_stream(device_id: int | None = None) -> Stream | None:
     """Return an accelerator's default stream, for threads that haven't set a stream; None without an accelerator."""
     if not torch.cuda.is_available():
         return None
-    number = torch.cuda.current_device() if device_id is None else device_id
-    if number not in _defaults:
-        _defaults[number] = Stream(device_id=number)
-    return _defaults[number]
+    index = torch.cuda.current_device() if device_id is None else device_id
+    if index not in _defaults:
+        _defaults[index] = Stream(device_id=index)
+    return _defaults[index]
 
 
 def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> None:

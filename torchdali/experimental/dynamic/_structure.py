@@ -13,7 +13,7 @@ import torch
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import ReaderState, Settings
 from torchdali.execute.executor import Executor
-from torchdali.experimental.dynamic._given import GIVEN, GivenValue
+from torchdali.experimental.dynamic._given import VALUE_OPERATOR, ValueSource
 from torchdali.graph.keys import key_of, value_key
 from torchdali.graph.nodes import DataNode, Graph, Node
 from torchdali.graph.plan import plan
@@ -55,7 +55,7 @@ def structure_of(nodes: Sequence[Node], outputs: Sequence[DataNode], size: int) 
 
     keys = tuple(
         (
-            key_of(node, number, _value, _READ), node.device, node.lines[:1], len(node.outputs),
+            key_of(node, number, _value, _IGNORED_CONSTANTS), node.device, node.lines[:1], len(node.outputs),
             id(node.constants.get("_dataset")),  # readers of different datasets must not share an executor
         )
         for node in nodes
@@ -63,7 +63,7 @@ def structure_of(nodes: Sequence[Node], outputs: Sequence[DataNode], size: int) 
     return Structure(nodes, outputs, list(inputs), (size, keys, tuple(numbers[e] for e in outputs)))
 
 
-_READ = ("_dataset",)
+_IGNORED_CONSTANTS = ("_dataset",)
 
 
 def frozen(value: Any) -> Hashable:
@@ -75,7 +75,7 @@ def _value(name: str, value: Any) -> Hashable:
     return frozen(value)
 
 
-class _Records:
+class _RecordQueue:
     """A substitute for a reader's position. The next records are those that `StructureRunner.start` has received."""
 
     epoch = -1  # belongs to no epoch, so that nothing is read ahead
@@ -115,13 +115,13 @@ class StructureRunner:
         size: int,
         several: bool = False,
     ) -> None:
-        traced, leaves = _copy_structure(structure)
+        traced, input_nodes = _copy_structure(structure)
         planned = plan(rewrite(traced, exact=False, scaled=False, device=None))
         by_name = {node.name: node for node in planned.graph.nodes}
-        self._inputs = [by_name[node.name] for node in leaves]
-        sources = {node: GivenValue() for node in self._inputs}
+        self._inputs = [by_name[node.name] for node in input_nodes]
+        sources = {node: ValueSource() for node in self._inputs}
         reading = [n for n in structure.nodes if n.operator.kind == "reader"]
-        self._records = [_Records() for _ in reading]
+        self._records = [_RecordQueue() for _ in reading]
         readers: dict[Node, Any] = {
             node: ReaderState(node.constants["_dataset"], self._records[i])  # type: ignore[arg-type]
             for i, node in enumerate(n for n in planned.graph.nodes if n.operator.kind == "reader")
@@ -165,16 +165,22 @@ class StructureRunner:
 
 
 def _copy_structure(structure: Structure) -> tuple[Graph, list[Node]]:
-    """Copy a structure into a graph; nodes of the operator `GIVEN` supply the values of the input edges."""
+    """Copy a structure into a graph; nodes of the operator `VALUE_OPERATOR` supply the values of the input edges."""
     new: dict[DataNode, DataNode] = {}
-    leaves = []
+    input_nodes = []
     for i, edge in enumerate(structure.inputs):
         node = Node(
-            operator=GIVEN, name=f"given_{i}", device=edge.device, inputs=(), constants={}, per_sample={}, lines=()
+            operator=VALUE_OPERATOR,
+            name=f"given_{i}",
+            device=edge.device,
+            inputs=(),
+            constants={},
+            per_sample={},
+            lines=(),
         )
         node.outputs = (DataNode(node.name, edge.device, node),)
         new[edge] = node.outputs[0]
-        leaves.append(node)
+        input_nodes.append(node)
     copies = []
     random = 0
     for i, node in enumerate(structure.nodes):
@@ -183,4 +189,4 @@ def _copy_structure(structure: Structure) -> tuple[Graph, list[Node]]:
         copy.stream, copy.preserve = random, False
         random += node.operator.schema.random
         copies.append(copy)
-    return Graph.of([new[e] for e in structure.outputs], [*leaves, *copies]), leaves
+    return Graph.of([new[e] for e in structure.outputs], [*input_nodes, *copies]), input_nodes

@@ -59,20 +59,20 @@ class Tensor(LazyValue):
         if batch is not None and index_in_batch is not None:
             self._batch, self._index = batch, index_in_batch
         elif data is not None:
-            self._take(data, dtype, device, layout, copy)
+            self._set_data(data, dtype, device, layout, copy)
         elif invocation_result is None:
             raise ValueError("a Tensor needs data, or a batch and an index_in_batch")
 
-    def _take(self, data: Any, dtype: Any, place: DeviceLike, layout: str | None, copy: bool) -> None:
-        plain = dtype is None and place is None and layout is None and not copy
+    def _set_data(self, data: Any, dtype: Any, device_like: DeviceLike, layout: str | None, copy: bool) -> None:
+        plain = dtype is None and device_like is None and layout is None and not copy
         if plain and isinstance(data, Tensor) and data._list is None and data._batch is None:
             self._result = data._result
             return
         if isinstance(data, LazyValue):
             data = data._single()
-        sample, own = sample_of(data, dtype, copy)
-        self._list = TensorList.from_samples([sample], own)
-        target = _target(place, data)
+        sample, data_layout = sample_of(data, dtype, copy)
+        self._list = TensorList.from_samples([sample], data_layout)
+        target = _target(device_like, data)
         if self._list.device != to_torch_device(target):
             self._list = move(self._list, target)
         if layout is not None:
@@ -137,7 +137,7 @@ class Tensor(LazyValue):
         target = _target(device)
         if target == self.device and not force_copy:
             return self
-        return _of_list(move(self._values(), target) if target != self.device else _clone(self))
+        return _tensor_of(move(self._values(), target) if target != self.device else _clone(self))
 
     def torch(self, copy: bool = False) -> torch.Tensor:
         """Return a torch tensor that shares this tensor's memory, or a copied tensor if ``copy`` is True.
@@ -221,18 +221,18 @@ class Tensor(LazyValue):
 install(Tensor)
 
 
-def _target(place: DeviceLike, data: Any = None) -> Device:
+def _target(device_like: DeviceLike, data: Any = None) -> Device:
     """Return the passed device, otherwise the data's device, otherwise the current device."""
-    target = device(place)
+    target = device(device_like)
     if target is not None:
         return target
-    of_data = getattr(data, "__dlpack_device__", None)
-    if of_data is not None and not isinstance(data, np.ndarray):
-        return Device.from_dlpack(of_data())
+    get_dlpack_device = getattr(data, "__dlpack_device__", None)
+    if get_dlpack_device is not None and not isinstance(data, np.ndarray):
+        return Device.from_dlpack(get_dlpack_device())
     return Device.current()
 
 
-def _of_list(values: TensorList) -> Tensor:
+def _tensor_of(values: TensorList) -> Tensor:
     tensor = Tensor.__new__(Tensor)
     tensor._list, tensor._result, tensor._batch = values, None, None
     return tensor
@@ -254,7 +254,7 @@ def tensor(
     Args:
         pad: Pad the samples of a batch with zeros if their shapes differ. If False, different shapes raise an error.
     """
-    return Tensor(_one(data, pad), dtype, device, layout, copy=True)
+    return Tensor(_stack_padded(data, pad), dtype, device, layout, copy=True)
 
 
 def as_tensor(
@@ -265,9 +265,9 @@ def as_tensor(
     pad: bool = False,
 ) -> Tensor:
     """Return a tensor that shares the data's memory if dtype and device allow it; see `Tensor` and `tensor`."""
-    return Tensor(_one(data, pad), dtype, device, layout)
+    return Tensor(_stack_padded(data, pad), dtype, device, layout)
 
 
-def _one(data: Any, pad: bool) -> Any:
+def _stack_padded(data: Any, pad: bool) -> Any:
     """Return a batch as one padded tensor if ``pad`` is True; otherwise return the data unchanged."""
     return data._single(pad=True) if pad and isinstance(data, LazyValue) else data

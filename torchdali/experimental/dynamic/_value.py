@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from torchdali.experimental.dynamic._device import Device
-from torchdali.experimental.dynamic._dtypes import DType, of_torch
+from torchdali.experimental.dynamic._dtypes import DType, from_torch
 from torchdali.experimental.dynamic._given import make_result
 from torchdali.experimental.dynamic._operation import OperationResult
 from torchdali.graph.nodes import DataNode
@@ -111,8 +111,8 @@ class LazyValue:
         result = self._result
         if self._list is None and result is not None:
             return result.device
-        place = self._values().device
-        return Device.CPU if place.type == "cpu" else Device("gpu", place.index)
+        torch_device = self._values().device
+        return Device.CPU if torch_device.type == "cpu" else Device("gpu", torch_device.index)
 
     @property
     def layout(self) -> str | None:
@@ -122,7 +122,7 @@ class LazyValue:
     @property
     def dtype(self) -> DType:
         """Dtype of the elements."""
-        return of_torch(self._torch_dtype())
+        return from_torch(self._torch_dtype())
 
     def _torch_dtype(self) -> torch.dtype:
         dtype = self._values().torch_dtype

@@ -96,10 +96,10 @@ def _package(augment: Augment) -> str:
 
 def _transforms(augment: Any) -> Callable[[Any], Any]:
     """Return a function that applies torchvision transforms to images, as `torchdali.DataLoader` does."""
-    from torchdali.dataloader._chains import augmentations
+    from torchdali.dataloader._chains import compile_augmentations
 
     try:
-        transforms = augmentations(augment)
+        transforms = compile_augmentations(augment)
     except TypeError as error:
         raise TypeError(f"{_takes_one(augment, 'torchvision')}; {error}") from None
     return functools.partial(_picture, transforms=transforms)

@@ -76,7 +76,7 @@ class Reader(BaseNode[dict[str, Any]]):  # type: ignore[misc]  # torchdata has n
         return self._reader.get_metadata(self._batch_size)
 
 
-class _Following(BaseNode[Any]):  # type: ignore[misc]
+class _DerivedNode(BaseNode[Any]):  # type: ignore[misc]
     """Base class of nodes that convert the items of another node."""
 
     def __init__(self, source: BaseNode[dict[str, Any]]) -> None:
@@ -93,7 +93,7 @@ class _Following(BaseNode[Any]):  # type: ignore[misc]
         return {_SOURCE: self._source.state_dict()}
 
 
-class DictMapper(_Following):
+class DictMapper(_DerivedNode):
     """A node that applies a function to one entry of another node's dictionaries.
 
     Args:
@@ -114,7 +114,7 @@ class DictMapper(_Following):
         return {**item, self._key: self._map_fn(item[self._key])}
 
 
-class ToTorch(_Following):
+class ToTorch(_DerivedNode):
     """A node that converts another node's dictionaries to tuples of `torch.Tensor`.
 
     Args:

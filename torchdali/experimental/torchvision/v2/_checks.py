@@ -10,8 +10,8 @@ from typing import Any
 from torchdali.types import DALIInterpType
 
 __all__ = [
-    "InterpolationMode", "checked_fill", "checked_interpolation", "checked_padding", "checked_probability",
-    "checked_range", "checked_size", "interp_type",
+    "InterpolationMode", "check_fill", "check_interpolation", "check_padding", "check_probability",
+    "check_range", "check_size", "interp_type",
 ]  # fmt: skip
 
 
@@ -39,7 +39,7 @@ _FILTERS = {
 }
 
 
-def checked_interpolation(value: Any) -> InterpolationMode:
+def check_interpolation(value: Any) -> InterpolationMode:
     """Convert torchvision's mode or Pillow's number of a filter to an `InterpolationMode`.
 
     Raises:
@@ -77,7 +77,7 @@ def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def checked_size(size: Any, name: str = "size") -> list[int]:
+def check_size(size: Any, name: str = "size") -> list[int]:
     """Return ``[height, width]`` from an int, or from a sequence of one or two ints.
 
     Raises:
@@ -96,7 +96,7 @@ def checked_size(size: Any, name: str = "size") -> list[int]:
     return [values[0], values[-1]]
 
 
-def checked_padding(padding: Any, lengths: tuple[int, ...] = (2, 4)) -> list[int]:
+def check_padding(padding: Any, lengths: tuple[int, ...] = (2, 4)) -> list[int]:
     """Return the padding as ``[left, top, right, bottom]``.
 
     Args:
@@ -110,10 +110,10 @@ def checked_padding(padding: Any, lengths: tuple[int, ...] = (2, 4)) -> list[int
     values = [padding] if isinstance(padding, int) else padding
     counts = (1, *lengths) if isinstance(padding, int) else lengths
     if isinstance(padding, bool) or not _is_sequence(values):
-        raise TypeError(f"padding must be an int or a sequence of {_either(lengths)} ints, got {padding!r}")
+        raise TypeError(f"padding must be an int or a sequence of {_join_lengths(lengths)} ints, got {padding!r}")
     if len(values) not in counts:
         error = ValueError if 1 in lengths else TypeError
-        raise error(f"padding must be an int or a sequence of {_either(lengths)} ints, got {padding!r}")
+        raise error(f"padding must be an int or a sequence of {_join_lengths(lengths)} ints, got {padding!r}")
     if not all(isinstance(v, int) for v in values):
         raise TypeError(f"padding must contain only ints, got {padding!r}")
     if min(values) < 0:
@@ -122,11 +122,11 @@ def checked_padding(padding: Any, lengths: tuple[int, ...] = (2, 4)) -> list[int
     return sides if len(sides) == 4 else [sides[0], sides[-1]] * 2
 
 
-def _either(lengths: tuple[int, ...]) -> str:
+def _join_lengths(lengths: tuple[int, ...]) -> str:
     return ", ".join(map(str, lengths[:-1])) + f" or {lengths[-1]}"
 
 
-def checked_fill(fill: Any) -> list[float]:
+def check_fill(fill: Any) -> list[float]:
     """Return a fill color as a list with one value, or one value per channel; None means 0.
 
     Raises:
@@ -138,7 +138,7 @@ def checked_fill(fill: Any) -> list[float]:
     return [float(v) for v in values]
 
 
-def checked_probability(p: Any) -> float:
+def check_probability(p: Any) -> float:
     """Return a checked probability.
 
     Raises:
@@ -149,7 +149,7 @@ def checked_probability(p: Any) -> float:
     return float(p)
 
 
-def checked_range(values: Any, name: str, error: type[Exception] = ValueError) -> tuple[float, float]:
+def check_range(values: Any, name: str, error: type[Exception] = ValueError) -> tuple[float, float]:
     """Return a checked range as ``(min, max)``.
 
     Args:

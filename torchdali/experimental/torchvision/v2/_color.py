@@ -7,8 +7,8 @@ from numbers import Real
 from typing import Any
 
 from torchdali import fn
-from torchdali.experimental.torchvision.v2._checks import checked_probability, checked_range
-from torchdali.experimental.torchvision.v2._transform import Place, Transform
+from torchdali.experimental.torchvision.v2._checks import check_probability, check_range
+from torchdali.experimental.torchvision.v2._transform import DeviceName, Transform
 from torchdali.ops._vision import vision_color, vision_gray
 
 __all__ = ["ColorJitter", "GaussianBlur", "Grayscale", "Normalize", "RandomGrayscale"]
@@ -37,7 +37,7 @@ class Normalize(Transform):
         mean: Sequence[float],
         std: Sequence[float],
         inplace: bool = False,
-        device: Place = "cpu",
+        device: DeviceName = "cpu",
     ) -> None:
         super().__init__(device)
         for name, values in (("mean", mean), ("std", std)):
@@ -67,7 +67,7 @@ class Grayscale(Transform):
         ValueError: ``num_output_channels`` is neither 1 nor 3.
     """
 
-    def __init__(self, num_output_channels: int = 1, device: Place = "cpu") -> None:
+    def __init__(self, num_output_channels: int = 1, device: DeviceName = "cpu") -> None:
         super().__init__(device)
         if num_output_channels not in (1, 3):
             raise ValueError(f"num_output_channels must be 1 or 3, got {num_output_channels!r}")
@@ -91,9 +91,9 @@ class RandomGrayscale(Transform):
 
     p: float
 
-    def __init__(self, p: float = 0.1, device: Place = "cpu") -> None:
+    def __init__(self, p: float = 0.1, device: DeviceName = "cpu") -> None:
         super().__init__(device)
-        self.p = checked_probability(p)
+        self.p = check_probability(p)
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return the images, some of them gray."""
@@ -128,7 +128,7 @@ class ColorJitter(Transform):
         contrast: float | Sequence[float] | None = 0.0,
         saturation: float | Sequence[float] | None = 0.0,
         hue: float | Sequence[float] | None = 0.0,
-        device: Place = "cpu",
+        device: DeviceName = "cpu",
     ) -> None:
         super().__init__(device)
         self.brightness = _factors(brightness, "brightness")
@@ -150,14 +150,14 @@ def _factors(value: Any, name: str) -> tuple[float, float]:
         if value < 0:
             raise ValueError(f"{name} must not be negative, got {value!r}")
         return max(0.0, 1 - float(value)), 1 + float(value)
-    low, high = checked_range(value, name)
+    low, high = check_range(value, name)
     if low < 0:
         raise ValueError(f"{name} must not be negative, got {value!r}")
     return low, high
 
 
 def _turns(value: Any) -> tuple[float, float]:
-    low, high = (-float(value), float(value)) if isinstance(value, Real) else checked_range(value, "hue")
+    low, high = (-float(value), float(value)) if isinstance(value, Real) else check_range(value, "hue")
     if not -0.5 <= low <= high <= 0.5:
         raise ValueError(f"hue must be from 0 to 0.5, or (min, max) from -0.5 to 0.5, got {value!r}")
     return low, high
@@ -190,7 +190,7 @@ class GaussianBlur(Transform):
         self,
         kernel_size: int | Sequence[int],
         sigma: float | Sequence[float] = (0.1, 2.0),
-        device: Place = "cpu",
+        device: DeviceName = "cpu",
         seed: int = -1,
     ) -> None:
         super().__init__(device)
@@ -215,7 +215,7 @@ def _windows(value: Any) -> list[int]:
 def _deviations(value: Any) -> tuple[float, float]:
     if isinstance(value, Real) and not isinstance(value, bool):
         value = (value, value)
-    low, high = checked_range(value, "sigma")
+    low, high = check_range(value, "sigma")
     if low <= 0:
         raise ValueError(f"sigma must be positive, not {value!r}")
     return low, high

@@ -19,7 +19,7 @@ from torchdali.experimental.torchvision.v2._transform import (
     ToPILImage,
     ToPureTensor,
     Transform,
-    checked_transforms,
+    check_transforms,
 )
 from torchdali.forks import ForkSafeLock
 from torchdali.pipeline import Pipeline
@@ -71,7 +71,7 @@ class Compose:
         num_threads: int = 1,
         **dali_pipeline_kwargs: Any,
     ) -> None:
-        self.op_list = checked_transforms(op_list)
+        self.op_list = check_transforms(op_list)
         for name, value in (("batch_size", batch_size), ("num_threads", num_threads)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a positive int, got {value!r}")
@@ -90,8 +90,8 @@ class Compose:
         self._lock = ForkSafeLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("op_list", "batch_size", "num_threads", "pipeline_kwargs", "_layout")
-        return {name: getattr(self, name) for name in kept}
+        names = ("op_list", "batch_size", "num_threads", "pipeline_kwargs", "_layout")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -126,13 +126,13 @@ class Compose:
         if not len(batch):
             raise RuntimeError("a tensor must contain at least one image")
         try:
-            return self._return(self._run(batch, layout), data_input)
+            return self._convert_result(self._run(batch, layout), data_input)
         except Exception as error:
             strip_internal_frames(error)
             raise
 
-    def _return(self, results: Any, source: Any) -> Any:
-        last = next((t for t in reversed(self.op_list) if isinstance(t, _MARKS)), None)
+    def _convert_result(self, results: Any, source: Any) -> Any:
+        last = next((t for t in reversed(self.op_list) if isinstance(t, _OUTPUT_TRANSFORMS)), None)
         is_image = isinstance(source, PIL.Image.Image)
         leading = () if is_image else tuple(source.shape[:-3])
         tensor = stack(results, "HWC" if is_image else "CHW", leading)
@@ -181,7 +181,7 @@ class Compose:
 
     def _apply(self, images: Any, layout: str) -> Any:
         for each in self.op_list:
-            images = each.apply(each.place(images), layout)
+            images = each.apply(each.move_to_device(images), layout)
         return images
 
     def __repr__(self) -> str:
@@ -189,4 +189,4 @@ class Compose:
         return f"Compose({steps}\n)"
 
 
-_MARKS = (ToPureTensor, ToPILImage)
+_OUTPUT_TRANSFORMS = (ToPureTensor, ToPILImage)

@@ -8,15 +8,15 @@ from typing import Any, Literal
 from torchdali import fn
 from torchdali.experimental.torchvision.v2._checks import (
     InterpolationMode,
-    checked_fill,
-    checked_interpolation,
-    checked_padding,
-    checked_probability,
-    checked_range,
-    checked_size,
+    check_fill,
+    check_interpolation,
+    check_padding,
+    check_probability,
+    check_range,
+    check_size,
     interp_type,
 )
-from torchdali.experimental.torchvision.v2._transform import Place, Transform
+from torchdali.experimental.torchvision.v2._transform import DeviceName, Transform
 from torchdali.ops import _vision
 from torchdali.ops._vision import OUTSIDE
 
@@ -65,11 +65,11 @@ class Resize(Transform):
         interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
         max_size: int | None = None,
         antialias: bool | None = True,
-        device: Place = "cpu",
+        device: DeviceName = "cpu",
     ) -> None:
         super().__init__(device)
-        self.size = _checked_target(size, max_size)
-        self.interpolation = checked_interpolation(interpolation)
+        self.size = _check_target(size, max_size)
+        self.interpolation = check_interpolation(interpolation)
         self.max_size, self.antialias = max_size, bool(antialias)
         self._filter = interp_type(self.interpolation)
 
@@ -83,7 +83,7 @@ class Resize(Transform):
         )  # fmt: skip
 
 
-def _checked_target(size: Any, max_size: Any) -> list[int]:
+def _check_target(size: Any, max_size: Any) -> list[int]:
     """Return the checked size: ``[height, width]``, ``[length of the shorter side]``, or ``[]`` if ``size`` is None."""
     if max_size is not None and (isinstance(max_size, bool) or not isinstance(max_size, int)):
         raise ValueError(f"max_size must be an int or None, got {max_size!r}")
@@ -94,7 +94,7 @@ def _checked_target(size: Any, max_size: Any) -> list[int]:
             raise ValueError(f"max_size must be positive, not {max_size}")
         return []
     try:
-        both = checked_size(size)
+        both = check_size(size)
     except TypeError as error:
         raise ValueError(str(error)) from None
     count = 1 if isinstance(size, int) else len(size)
@@ -118,9 +118,9 @@ class CenterCrop(Transform):
 
     size: list[int]
 
-    def __init__(self, size: int | Sequence[int], device: Place = "cpu") -> None:
+    def __init__(self, size: int | Sequence[int], device: DeviceName = "cpu") -> None:
         super().__init__(device)
-        self.size = checked_size(size)
+        self.size = check_size(size)
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return the center of images."""
@@ -130,12 +130,12 @@ class CenterCrop(Transform):
 class Crop(Transform):
     """Crop a window; pixels outside of the image are 0."""
 
-    def __init__(self, top: int, left: int, height: int, width: int, device: Place = "cpu") -> None:
+    def __init__(self, top: int, left: int, height: int, width: int, device: DeviceName = "cpu") -> None:
         super().__init__(device)
         for name, value in (("top", top), ("left", left), ("height", height), ("width", width)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{name} must be an int, got {value!r}")
-        self.start, self.size = [top, left], checked_size((height, width), "(height, width)")
+        self.start, self.size = [top, left], check_size((height, width), "(height, width)")
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return the window of images."""
@@ -178,17 +178,17 @@ class Pad(Transform):
         padding: int | Sequence[int],
         fill: float | Sequence[float] | Mapping[Any, Any] | None = 0,
         padding_mode: PaddingMode = "constant",
-        device: Place = "cpu",
+        device: DeviceName = "cpu",
     ) -> None:
         super().__init__(device)
-        self.padding = checked_padding(padding)
-        self.padding_mode = _checked_mode(padding_mode)
+        self.padding = check_padding(padding)
+        self.padding_mode = _check_mode(padding_mode)
         self.fill = dict(fill) if isinstance(fill, Mapping) else fill
         if isinstance(self.fill, dict):
             for value in self.fill.values():
-                checked_fill(value)
+                check_fill(value)
         else:
-            checked_fill(fill)
+            check_fill(fill)
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return images with borders."""
@@ -196,15 +196,15 @@ class Pad(Transform):
 
     def _fill(self, layout: str) -> list[float]:
         if not isinstance(self.fill, dict):
-            return checked_fill(self.fill)
+            return check_fill(self.fill)
         name = "Tensor" if layout == "CHW" else "Image"
         for kind, value in self.fill.items():
             if getattr(kind, "__name__", kind) == name:
-                return checked_fill(value)
-        return checked_fill(self.fill.get("others"))
+                return check_fill(value)
+        return check_fill(self.fill.get("others"))
 
 
-def _checked_mode(mode: Any) -> PaddingMode:
+def _check_mode(mode: Any) -> PaddingMode:
     if mode not in OUTSIDE:
         raise ValueError(f"padding_mode must be one of {', '.join(map(repr, OUTSIDE))}, got {mode!r}")
     padding: PaddingMode = mode
@@ -240,15 +240,15 @@ class RandomCrop(Transform):
         pad_if_needed: bool = False,
         fill: float | Sequence[float] | None = 0,
         padding_mode: PaddingMode = "constant",
-        device: Place = "cpu",
+        device: DeviceName = "cpu",
     ) -> None:
         super().__init__(device)
-        self.size = checked_size(size)
-        self.padding = [0] * 4 if padding is None else checked_padding(padding, (1, 2, 4))
+        self.size = check_size(size)
+        self.padding = [0] * 4 if padding is None else check_padding(padding, (1, 2, 4))
         if not isinstance(pad_if_needed, bool):
             raise TypeError(f"pad_if_needed must be a bool, got {pad_if_needed!r}")
-        self.pad_if_needed, self.fill = pad_if_needed, checked_fill(fill)
-        self.padding_mode = _checked_mode(padding_mode)
+        self.pad_if_needed, self.fill = pad_if_needed, check_fill(fill)
+        self.padding_mode = _check_mode(padding_mode)
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return a window of each image."""
@@ -286,12 +286,12 @@ class RandomResizedCrop(Transform):
         ratio: tuple[float, float] = (3 / 4, 4 / 3),
         interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
         antialias: bool | None = True,
-        device: Place = "cpu",
+        device: DeviceName = "cpu",
     ) -> None:
         super().__init__(device)
-        self.size = checked_size(size)
-        self.scale, self.ratio = _positive(scale, "scale"), _positive(ratio, "ratio")
-        self.interpolation = checked_interpolation(interpolation)
+        self.size = check_size(size)
+        self.scale, self.ratio = _check_positive(scale, "scale"), _check_positive(ratio, "ratio")
+        self.interpolation = check_interpolation(interpolation)
         self.antialias = bool(antialias)
         self._filter = interp_type(self.interpolation)
 
@@ -303,8 +303,8 @@ class RandomResizedCrop(Transform):
         )  # fmt: skip
 
 
-def _positive(values: Any, name: str) -> tuple[float, float]:
-    low, high = checked_range(values, name, TypeError)
+def _check_positive(values: Any, name: str) -> tuple[float, float]:
+    low, high = check_range(values, name, TypeError)
     if low <= 0:
         raise ValueError(f"{name} must be positive, not {values!r}")
     return low, high
@@ -323,16 +323,16 @@ class RandomHorizontalFlip(Transform):
 
     p: float
 
-    _along = "horizontal"
+    _direction = "horizontal"
 
-    def __init__(self, p: float = 0.5, device: Place = "cpu") -> None:
+    def __init__(self, p: float = 0.5, device: DeviceName = "cpu") -> None:
         super().__init__(device)
-        self.p = checked_probability(p)
+        self.p = check_probability(p)
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return the images, some of them mirrored."""
         chosen: Any = fn.random.coin_flip(probability=self.p)
-        horizontal, vertical = (chosen, 0) if self._along == "horizontal" else (0, chosen)
+        horizontal, vertical = (chosen, 0) if self._direction == "horizontal" else (0, chosen)
         return fn.flip(images, horizontal=horizontal, vertical=vertical)
 
 
@@ -347,4 +347,4 @@ class RandomVerticalFlip(RandomHorizontalFlip):
         ValueError: ``p`` isn't a number from 0 to 1.
     """
 
-    _along = "vertical"
+    _direction = "vertical"

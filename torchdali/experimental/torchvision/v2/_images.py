@@ -121,11 +121,11 @@ def image_of(tensor: torch.Tensor, mode: str | None = None) -> PIL.Image.Image:
     array = tensor.permute(1, 2, 0).numpy()
     if channels == 1:
         array = array[..., 0]
-    descriptor = PIL.ImageMode.getmode(kind) if kind in _KNOWN else None
+    descriptor = PIL.ImageMode.getmode(kind) if kind in _PIL_MODES else None
     if descriptor is None or len(descriptor.bands) != channels:
         raise ValueError(f"mode {kind!r} does not fit an image of {channels} channels")
     height, width = array.shape[:2]
     return PIL.Image.frombytes(kind, (width, height), np.ascontiguousarray(array).tobytes())
 
 
-_KNOWN = frozenset(("L", "P", "LA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"))
+_PIL_MODES = frozenset(("L", "P", "LA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"))

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from torchdali import fn
-from torchdali.experimental.torchvision.v2._checks import checked_probability
+from torchdali.experimental.torchvision.v2._checks import check_probability
 from torchdali.graph.conditionals import if_return
 
-__all__ = ["PILToTensor", "Place", "RandomApply", "ToPILImage", "ToPureTensor", "Transform"]
+__all__ = ["PILToTensor", "DeviceName", "RandomApply", "ToPILImage", "ToPureTensor", "Transform"]
 
-Place = Literal["cpu", "gpu"]
+DeviceName = Literal["cpu", "gpu"]
 
 
 class Transform:
@@ -24,7 +24,7 @@ class Transform:
         ValueError: ``device`` is neither ``"cpu"`` nor ``"gpu"``.
     """
 
-    def __init__(self, device: Place = "cpu") -> None:
+    def __init__(self, device: DeviceName = "cpu") -> None:
         if device not in ("cpu", "gpu"):
             raise ValueError(f"device must be 'cpu' or 'gpu', got {device!r}")
         self.device = device
@@ -38,10 +38,10 @@ class Transform:
         """
         return images
 
-    def place(self, images: Any) -> Any:
+    def move_to_device(self, images: Any) -> Any:
         """Return the images on the transform's device. Images on another device are copied."""
-        here = images.device
-        if here not in ("cpu", "gpu") or here == self.device:
+        current_device = images.device
+        if current_device not in ("cpu", "gpu") or current_device == self.device:
             return images
         return images.gpu() if self.device == "gpu" else images.cpu()
 
@@ -56,8 +56,8 @@ class Transform:
         )
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
-        return f"{type(self).__name__}({shown})"
+        attributes = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
+        return f"{type(self).__name__}({attributes})"
 
 
 class ToPureTensor(Transform):
@@ -87,25 +87,25 @@ class RandomApply(Transform):
     op_list: list[Transform]
     p: float
 
-    def __init__(self, op_list: Sequence[Callable[..., Any]], p: float = 0.5, device: Place = "cpu") -> None:
+    def __init__(self, op_list: Sequence[Callable[..., Any]], p: float = 0.5, device: DeviceName = "cpu") -> None:
         super().__init__(device)
-        self.op_list = checked_transforms(op_list)
-        self.p = checked_probability(p)
+        self.op_list = check_transforms(op_list)
+        self.p = check_probability(p)
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return the images, some of them transformed."""
-        images = self.place(images)
+        images = self.move_to_device(images)
 
         def apply() -> Any:
             result = images
             for each in self.op_list:
-                result = each.apply(each.place(result), layout)
-            return self.place(result)
+                result = each.apply(each.move_to_device(result), layout)
+            return self.move_to_device(result)
 
         return if_return(fn.random.coin_flip(probability=self.p) == 1, apply, lambda: images)
 
 
-def checked_transforms(op_list: Any) -> list[Transform]:
+def check_transforms(op_list: Any) -> list[Transform]:
     """Return the transforms as a list.
 
     Raises:

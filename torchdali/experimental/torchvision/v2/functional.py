@@ -53,7 +53,7 @@ class _FlipBoth(Transform):
         return fn.flip(images, horizontal=self._axes[0], vertical=self._axes[1])
 
 
-def _at_once(transform: Transform, data: Any, device: Any) -> Any:
+def _apply_eagerly(transform: Transform, data: Any, device: Any) -> Any:
     """Apply a transform to a PIL image or a tensor, eagerly."""
     layout = layout_of(data)
     batch = batch_of(data).to(_torch_device(device, data))
@@ -76,7 +76,7 @@ def _torch_device(device: Any, data: Any) -> torch.device:
 
 def center_crop(inpt: Any, output_size: int | list[int], device: Any = "cpu") -> Any:
     """Crop the center of an image; see `CenterCrop`."""
-    return _at_once(CenterCrop(output_size), inpt, device)
+    return _apply_eagerly(CenterCrop(output_size), inpt, device)
 
 
 def crop(inpt: Any, top: int, left: int, height: int, width: int, device: Any = "cpu") -> Any:
@@ -85,7 +85,7 @@ def crop(inpt: Any, top: int, left: int, height: int, width: int, device: Any = 
     Raises:
         TypeError: a coordinate isn't an int. ValueError: the height or width isn't positive.
     """
-    return _at_once(Crop(top, left, height, width), inpt, device)
+    return _apply_eagerly(Crop(top, left, height, width), inpt, device)
 
 
 def gaussian_blur(
@@ -101,7 +101,7 @@ def gaussian_blur(
     blur = GaussianBlur(kernel_size, sigma)
     chosen = random.uniform(*blur.sigma)
     blur.sigma = (chosen, chosen)
-    return _at_once(blur, inpt, device)
+    return _apply_eagerly(blur, inpt, device)
 
 
 def get_dimensions(inpt: Any) -> list[int]:
@@ -138,12 +138,12 @@ def _shape(inpt: Any) -> tuple[int, ...]:
 
 def horizontal_flip(inpt: Any, device: Any = "cpu") -> Any:
     """Mirror an image left to right."""
-    return _at_once(_FlipBoth(horizontal=1, vertical=0), inpt, device)
+    return _apply_eagerly(_FlipBoth(horizontal=1, vertical=0), inpt, device)
 
 
 def vertical_flip(inpt: Any, device: Any = "cpu") -> Any:
     """Mirror an image top to bottom."""
-    return _at_once(_FlipBoth(horizontal=0, vertical=1), inpt, device)
+    return _apply_eagerly(_FlipBoth(horizontal=0, vertical=1), inpt, device)
 
 
 def normalize(
@@ -160,7 +160,7 @@ def normalize(
     """
     if not isinstance(input_data, torch.Tensor):
         raise TypeError(f"the input of normalize must be a torch.Tensor, got {type(input_data)}")
-    return _at_once(Normalize(mean, std, inplace), input_data, device)
+    return _apply_eagerly(Normalize(mean, std, inplace), input_data, device)
 
 
 def pad(
@@ -171,7 +171,7 @@ def pad(
     device: Any = "cpu",
 ) -> Any:
     """Add borders to an image; see `Pad`."""
-    return _at_once(Pad(padding, fill, padding_mode), inpt, device)
+    return _apply_eagerly(Pad(padding, fill, padding_mode), inpt, device)
 
 
 def pil_to_tensor(inpt: Any) -> torch.Tensor:
@@ -194,7 +194,7 @@ def resize(
     device: Any = "cpu",
 ) -> Any:
     """Resize an image; see `Resize`."""
-    return _at_once(Resize(size, interpolation, max_size, antialias), inpt, device)
+    return _apply_eagerly(Resize(size, interpolation, max_size, antialias), inpt, device)
 
 
 def resized_crop(
@@ -212,12 +212,12 @@ def resized_crop(
     window = Crop(top, left, height, width)
     target = Resize(size, interpolation, None, antialias)
     target.size = [target.size[0], target.size[-1]]
-    return _at_once(ResizedCrop(window, target), inpt, device)
+    return _apply_eagerly(ResizedCrop(window, target), inpt, device)
 
 
 def to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
     """Convert an image to grayscale; see `Grayscale`."""
-    return _at_once(Grayscale(num_output_channels), inpt, device)
+    return _apply_eagerly(Grayscale(num_output_channels), inpt, device)
 
 
 def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
