@@ -1,6 +1,6 @@
-"""Calls of every operator, as text: `values` has what the names in it stand for, and ``device`` is where it runs.
+"""Calls of every operator, as text. `values` defines the names in them; ``device`` is the device of the call.
 
-One row per operator, for all tests that ask something of each operator (laws, gradients, graphs, a mock GPU), for the
+One row per operator, for all tests of every operator (laws, gradients, graphs, a mock GPU), for the
 benchmarks and for the reference (``docs/reference``), which shows the first call of a row as the operator's example. More
 calls follow: one for each path through the implementation, and one on `small_floats` if there is a gradient.
 `tests.test_calls` fails if an operator has no row.
@@ -470,7 +470,7 @@ def calls(name: str) -> tuple[str, ...]:
 
 
 def images(same: bool = False, seed: int = 0) -> list[Any]:
-    """Smooth pictures of about 40 x 50."""
+    """Return smooth images of about 40 x 50 pixels."""
     found = []
     for i in range(BATCH):
         h, w = (40, 50) if same else (40 + 5 * i, 50 - 3 * i)
@@ -483,7 +483,7 @@ def images(same: bool = False, seed: int = 0) -> list[Any]:
 
 
 def small_floats() -> dict[str, tuple[list[Any], str]]:
-    """Return what gradients are asked for, between 0.1 and 0.9: samples and layout of each name."""
+    """Return the inputs of gradient checks, between 0.1 and 0.9: samples and layout of each name."""
     rng, single, double = np.random.default_rng(7), np.float32, np.float64
     kinds: dict[str, tuple[tuple[int, ...], str, Any]] = {
         "pixels": ((5, 6, 3), "HWC", single), "exact": ((5, 6, 3), "HWC", double), "frames": ((2, 4, 5, 3), "FHWC", single),
@@ -499,7 +499,7 @@ def small_floats() -> dict[str, tuple[list[Any], str]]:
 
 
 def names_of(call: str) -> set[str]:
-    """Return the names in a call that could be those of values."""
+    """Return the names in a call that may refer to values."""
     return set(re.findall(r"(?<![.\w])\w+\b(?!=)", call))
 
 
@@ -514,7 +514,7 @@ FLOATS = _float_calls()
 
 
 def values() -> dict[str, tuple[list[Any], str]]:
-    """Return samples and layout of each name: small pictures of several sizes, and of one, and what is of their kind."""
+    """Return samples and layout of each name: small images of several sizes and of one size, and their parameters."""
     rng = np.random.default_rng(3)
     y, x = np.mgrid[0:40, 0:50].astype(np.float32)
     boxes = np.float32([[0.5, 0.15, 0.8, 0.64], [0.0, 0.25, 0.45, 0.65]])

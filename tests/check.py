@@ -1,10 +1,10 @@
-"""Check an operator in every way it can be called, against the real DALI or a slow reference.
+"""Check an operator in every execution mode, against the real DALI or a slow reference.
 
-`check` runs a case in a pipeline. The first one of its kind it runs through the class API too, in the dynamic mode, and at
-once on the batch as given, on each sample alone, on a uniform batch (one tensor) and on an empty batch; with
-TORCHDALI_ALL_WAYS in the environment, each case. All must agree. No way copies the inputs before the operator sees
-them, so that one which writes to its input, or gives memory of it to the user, fails. `dali` returns what the real
-DALI gives for the same case (see `tests.golden`).
+`check` runs a case in a pipeline. It runs the first case of a kind also through the class API, in the dynamic mode, and
+eagerly on the batch, on each single sample, on a uniform batch (one tensor) and on an empty batch; with
+TORCHDALI_ALL_WAYS in the environment, it does so for each case. All results must agree. The inputs are never copied
+before the call, so an operator that writes to its input, or returns memory of it, fails. `dali` returns the results
+of the real DALI for the same case (see `tests.golden`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from torchdali.tensors import TensorCPU, TensorList
 
 
 class PerSample(list):  # type: ignore[type-arg]
-    """Values of an argument, one a sample; becomes an edge of the graph."""
+    """Values of an argument, one per sample; becomes an edge of the graph."""
 
 
 def pipeline(
@@ -42,16 +42,16 @@ def pipeline(
     stacked: bool = False,
     **pipeline_arguments: Any,
 ) -> list[Result]:
-    """Return what one operator gives for one batch in a pipeline of ``torchdali`` or ``nvidia.dali`` (see `golden`).
+    """Run one operator on one batch in a pipeline of ``torchdali`` or ``nvidia.dali`` (see `golden`).
 
     Args:
         library: ``"torchdali"`` or ``"nvidia.dali"``.
         name: Dotted name in ``fn``.
-        inputs: One list of samples an input.
-        arguments: Constants, and `PerSample` values. Enumerations are given by name: ``"types.FLOAT"``.
+        inputs: One list of samples per input.
+        arguments: Constants, and `PerSample` values. Enum members are passed by name: ``"types.FLOAT"``.
         layouts: Of the inputs.
         classes: Use the class API (torchdali only).
-        stacked: Give each input as one array; its samples have one shape.
+        stacked: Pass each input as one array; its samples have one shape.
     """
     if library == "torchdali":
         return _run(library, name, inputs, arguments, layouts, classes, stacked, pipeline_arguments)
@@ -118,7 +118,7 @@ def _results(outputs: Sequence[TensorList]) -> list[Result]:
 
 
 def _check_memory(name: str, outputs: Sequence[TensorList], inputs: Sequence[Array]) -> None:
-    """Assert that whoever writes to an output does not change an input."""
+    """Assert that writing to an output does not change an input."""
     for k, output in enumerate(outputs):
         for sample in output:
             array = np.asarray(sample)
@@ -138,7 +138,7 @@ def _function(fn: Any, name: str) -> Any:
 
 
 def _value(v: Any, types: Any, batch_of: Callable[[list[Array]], Any]) -> Any:
-    """Return the value of an argument: per-sample ones as `batch_of` makes them, enumerations by their names."""
+    """Return the value of an argument: convert per-sample values by `batch_of`, and look up enum members by name."""
     if isinstance(v, PerSample):
         return batch_of([np.asarray(x, _narrow(x)) for x in v])
     if isinstance(v, str) and v.startswith("types."):
@@ -164,7 +164,7 @@ def _class_of(function: Any) -> Any:
 def dali(
     name: str, inputs: Sequence[Sequence[Array]], arguments: Mapping[str, Any], layouts: Any = None
 ) -> list[Result]:
-    """Return what the real DALI gives for a case (see `pipeline`)."""
+    """Return the results of the real DALI for a case (see `pipeline`)."""
     return pipeline("nvidia.dali", name, inputs, arguments, layouts)
 
 
@@ -184,19 +184,19 @@ def check(
 
     Args:
         name: Dotted name in ``fn``.
-        inputs: One list of samples an input.
+        inputs: One list of samples per input.
         arguments: See `pipeline`.
         layouts: Of the inputs.
-        expected: Results, or what computes them from ``(name, inputs, arguments, layouts)``.
+        expected: Results, or a function that computes them from ``(name, inputs, arguments, layouts)``.
         level: Allowed absolute difference.
-        share: Share of the values that must be within it (of each output, all samples together).
+        share: Share of the values that must be within it (of each output, over all samples).
         relative: Allowed relative difference, added to the absolute one.
 
         over_batch: The result of a sample depends on the others of its batch, though the operator is declared
             separable.
 
     Returns:
-        The share of the values that were within the tolerance.
+        The share of values within the tolerance.
     """
     arguments = arguments or {}
     case = Case(name, [list(samples) for samples in inputs], arguments, layouts)
@@ -207,18 +207,18 @@ def check(
         tolerance = parity_table.Tolerance(level, relative)
         _note(name, inputs, arguments, layouts, found, tolerance, close, distance(found, wanted))
     if case.kind not in _kinds or "TORCHDALI_ALL_WAYS" in os.environ:
-        _check_ways(case, found, over_batch)
+        _check_modes(case, found, over_batch)
         _kinds.add(case.kind)
     return close
 
 
-_kinds: set[Any] = set()  # of the cases that were run in every way
+_kinds: set[Any] = set()  # of the cases that ran in every mode
 
 
-def _check_ways(case: Case, found: list[Result], over_batch: bool) -> None:
-    """Assert that an operator gives the same however it is called."""
+def _check_modes(case: Case, found: list[Result], over_batch: bool) -> None:
+    """Assert that an operator returns the same in every execution mode."""
     same(found, case.in_pipeline(classes=True), "class API")
-    same(found, case.at_once(), "eager TensorList")
+    same(found, case.run_eagerly(), "eager TensorList")
     if case.is_dynamic:
         same(found, case.in_dynamic_mode(), "dynamic mode")
     is_separable = not over_batch and registry[case.name].chosen(case.arguments).is_separable(case.arguments)
@@ -229,22 +229,22 @@ def _check_ways(case: Case, found: list[Result], over_batch: bool) -> None:
 
 
 def _check_parts(case: Case, found: list[Result]) -> None:
-    """Assert that each sample alone, and batches of some of them, have the results they have in the batch."""
+    """Assert that single samples and smaller batches have the same results as the batch."""
     for i in range(case.size):
-        alone = case.take([i]).at_once(alone=True)
-        same(_take(found, [i]), alone, f"sample {i} alone", layouts=False)
+        single = case.take([i]).run_eagerly(single=True)
+        same(_take(found, [i]), single, f"sample {i} alone", layouts=False)
     uniform = [i for i in range(case.size) if case.shapes(i) == case.shapes(0)]
     if uniform:
         uniform = uniform if len(uniform) > 1 else uniform * 2
         part = case.take(uniform)
         _check_uniform(part, _take(found, uniform))
-    # Layouts may depend on the number of axes, which nobody knows without samples.
-    same(_take(found, []), case.at_once(empty=True), "an empty batch", layouts=False)
+    # Layouts may depend on the number of axes, which is unknown without samples.
+    same(_take(found, []), case.run_eagerly(empty=True), "an empty batch", layouts=False)
 
 
 def _check_uniform(case: Case, found: list[Result]) -> None:
-    """Assert that samples of one shape have the same results where each input is one tensor."""
-    same(found, case.at_once(stacked=True), "a uniform batch at once")
+    """Assert that samples of one shape have the same results if each input is one tensor."""
+    same(found, case.run_eagerly(stacked=True), "a uniform batch at once")
     same(found, case.in_pipeline(stacked=True), "a uniform batch in a pipeline")
 
 
@@ -268,13 +268,13 @@ class Case:
 
     @property
     def kind(self) -> Any:
-        """Operator, types and axes of inputs, layouts, arguments: what calls that differ only in numbers have in common."""
+        """Operator, types and axes of inputs, layouts, arguments: the key that calls share if they differ only in numbers."""
         inputs = [sorted({(np.asarray(x).dtype.str, np.ndim(x)) for x in samples}) for samples in self.inputs]
         arguments = [(k, v if isinstance(v, (str, bool)) else type(v).__name__) for k, v in sorted(self.arguments.items())]
         return self.name, repr(inputs), repr(self.layouts), repr(arguments)
 
     def take(self, indices: list[int]) -> Case:
-        """Return the call with some of the samples, which keep their memory."""
+        """Return the call on some of the samples, without a copy."""
         arguments = {
             k: PerSample(v[i] for i in indices) if isinstance(v, PerSample) else v
             for k, v in self.arguments.items()
@@ -284,7 +284,7 @@ class Case:
 
     @property
     def is_dynamic(self) -> bool:
-        """True if the dynamic mode has the operator."""
+        """Return True if the dynamic mode has the operator."""
         operator = registry[self.name]
         return not (operator.hidden or operator.instead or "seed" in self.arguments)
 
@@ -313,20 +313,20 @@ class Case:
                 classes=classes, stacked=stacked,
             )  # fmt: skip
 
-    def at_once(
-        self, *, alone: bool = False, stacked: bool = False, empty: bool = False
+    def run_eagerly(
+        self, *, single: bool = False, stacked: bool = False, empty: bool = False
     ) -> list[Result]:
         """Call the operator on tensors.
 
         Args:
-            alone: The inputs are tensors, of the only sample.
+            single: The inputs are tensors of the only sample.
             stacked: They are batches of one tensor each.
             empty: They are batches without samples.
         """
         from torchdali import fn, types
 
         each = _each(self.layouts, len(self.inputs))
-        form = _alone if alone else _stacked if stacked else _empty if empty else _batch
+        form = _single_tensor if single else _stacked if stacked else _empty if empty else _batch
         inputs = [form(samples, layout) for samples, layout in zip(self.inputs, each, strict=True)]
         arguments = {
             k: _value(v, types, _empty if empty else _batch) for k, v in self.arguments.items()
@@ -344,7 +344,7 @@ class Case:
 
 @contextlib.contextmanager
 def _unchanged(name: str, memory: Sequence[Array]) -> Iterator[None]:
-    """Assert that arrays are afterwards as they were."""
+    """Assert that arrays are not modified."""
     before = [array.copy() for array in memory]
     yield
     for x, y in zip(before, memory, strict=True):
@@ -369,7 +369,7 @@ def _empty(samples: Sequence[Array], layout: str | None = None) -> TensorList:
     return TensorList.from_samples([], layout or "", first.dtype, first.ndim)
 
 
-def _alone(samples: Sequence[Array], layout: str | None) -> Any:
+def _single_tensor(samples: Sequence[Array], layout: str | None) -> Any:
     tensor = _tensor(samples[0])
     return tensor if layout is None else TensorCPU(tensor, layout)
 
@@ -395,7 +395,7 @@ def _note(
     share: float,
     far: parity_table.Distance,
 ) -> None:
-    """Keep the case for the table of parity."""
+    """Record the case for the parity table."""
     samples = [*inputs, *(result.samples for result in found if not inputs)]
     named = [layouts] if layouts is None or isinstance(layouts, str) else layouts
     parity_table.note(
@@ -416,7 +416,7 @@ def _take(results: list[Result], indices: list[int]) -> list[Result]:
 
 
 def same(one: list[Result], other: list[Result], way: str, *, layouts: bool = True) -> None:
-    """Assert that two ways of calling agree to the bit; and in their layouts, which plain tensors do not have."""
+    """Assert that two results are bit-identical, and that their layouts agree, which plain tensors do not have."""
     assert len(one) == len(other), f"{way}: {len(other)} outputs instead of {len(one)}"
     for a, b in zip(one, other, strict=True):
         assert not layouts or a.layout == b.layout, (
@@ -430,7 +430,7 @@ def same(one: list[Result], other: list[Result], way: str, *, layouts: bool = Tr
 
 
 def distance(found: list[Result], wanted: list[Result]) -> parity_table.Distance:
-    """Measure how far results are from the wanted ones."""
+    """Measure the distance of results from the expected ones."""
     far_off, integers, floats = [], [], []
     for f, w in zip(found, wanted, strict=True):
         for x, y in zip(f.samples, w.samples, strict=True):

@@ -1,7 +1,7 @@
-"""Choice of the tests that `pytest` alone runs, and the page on parity.
+"""Selection of the quick tests, and the page on parity.
 
-Without a file or ``-m``, slow tests and those that need the real DALI are left out, and of those that compare with its
-stored answers, all but a sample. If pytest-xdist is installed, a process a core runs them.
+Without a file or ``-m``, pytest skips slow tests and tests that need the real DALI, and runs only a sample of the tests
+that compare with its stored results. If pytest-xdist is installed, it runs them with one process per core.
 ``pytest --write-parity=benchmarks/parity.md`` writes the pages from the tests' own comparisons, with the real DALI.
 """
 
@@ -28,28 +28,28 @@ from tests.helpers.left_out import LeftOut
 from torchdali.cores import cores
 
 TESTS = Path(__file__).resolve().parent
-QUICK = "not slow and not parity and (not golden or sample)"  # what takes a few minutes
+QUICK = "not slow and not parity and (not golden or sample)"  # takes a few minutes
 MOST_PROCESSES = 4  # each imports all tests
-# Thousands of small pipelines: replicas would take longer to start than to run. Tests that are about them ask for them.
+# Thousands of small pipelines: replicas would take longer to start than to run. Tests of replicas request them.
 os.environ.setdefault("TORCHDALI_PROCESSES", "1")
-# A body for several samples that always fails would cost time alone: the samples are done one by one.
+# An error in a batched implementation would only cost time, as its samples are rerun one by one: raise it instead.
 os.environ.setdefault("TORCHDALI_BROKEN_BODIES", "raise")
-gc.disable()  # until all tests are collected: what is imported stays
+gc.disable()  # until all tests are collected: imported objects stay alive
 _left_out = LeftOut()
 pytest.importorskip = _left_out.importorskip
-_states: dict[Any, list[tuple[np.random.Generator, Any]]] = {}  # of the random generators of modules
+_states: dict[Any, list[tuple[np.random.Generator, Any]]] = {}  # of the modules' random generators
 
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen() -> None:
-    """Exclude objects of earlier files from garbage collections: some tests collect, and would wait for them."""
+    """Exclude objects of earlier files from garbage collections, which some tests run."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture
 def own_operators() -> Iterator[None]:
-    """Forget the operators that a test declares: others look at the registry."""
+    """Remove the operators that a test declares: other tests inspect the registry."""
     from tests.helpers import pages
 
     with pages.own_operators():
@@ -66,26 +66,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Run `pytest` alone on several cores, a file at a time, if pytest-xdist is installed; ``-n 0`` on one."""
+    """Run `pytest` without arguments on several cores, file by file, if pytest-xdist is installed; ``-n 0`` uses one."""
     if config.getoption("--write-parity"):
         config.option.markexpr = config.option.markexpr or "parity or golden"
         os.environ["TORCHDALI_LIVE_DALI"] = "compare"
-    if not _is_alone(config):
+    if not _has_no_arguments(config):
         return
     config.option.markexpr = QUICK
     is_worker = hasattr(config, "workerinput")
     if config.pluginmanager.hasplugin("xdist") and not is_worker and config.option.numprocesses is None and not config.option.usepdb:
         config.option.numprocesses, config.option.dist = min(cores(), MOST_PROCESSES), "loadfile"
-        config.option.loadscopereorder = False  # files of few tests take as long as others
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of torch that find no core free spin
+        config.option.loadscopereorder = False  # files with few tests take as long as others
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads spin if no core is free
 
 
-def _is_alone(config: pytest.Config) -> bool:
+def _has_no_arguments(config: pytest.Config) -> bool:
     return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what needs the real DALI where nothing of it is wanted: to import it takes long."""
+    """Skip files that need the real DALI if none of their tests is selected: its import is slow."""
     chosen = config.option.markexpr
     if "not parity" not in chosen or TESTS / "parity" not in (collection_path, *collection_path.parents):
         return None
@@ -96,7 +96,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_left_out)
-    # A shell starts jobs in the background with interrupts ignored; the tests send some, to children too.
+    # A shell starts background jobs with interrupts ignored; the tests send interrupts, to children too.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     processes = config.getoption("--processes")
@@ -106,7 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from torchdali.pipeline._options import PipelineOptions
 
         placing.may_fork = lambda: False  # earlier tests may have left threads
-        server = Server.share()  # the same one for all tests
+        server = Server.share()  # one server for all tests
         config.add_cleanup(server.release)
         stays = placing._stays
 
@@ -143,7 +143,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for index, row in enumerate(rows):
         if index % step != first:
             row.marks.append(pytest.mark.slow.mark)
-    operators = set()  # that have a sample
+    operators = set()  # with a sample
     for row in rows:
         operator = row.params.get("name")
         if operator not in operators and "golden" in marks.union(mark.name for mark in row.marks):
@@ -160,7 +160,7 @@ def _is_quick(marks: set[str]) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what ``--one-in`` does; mark golden tests without parameters as a sample."""
+    """Apply ``--one-in``, and mark golden tests without parameters as a sample."""
     count = config.getoption("--one-in")
     items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % count == 0]
     for item in items:
@@ -170,7 +170,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Have a test draw the random numbers, and ask the questions, that it does alone."""
+    """Let a test draw the same random numbers, and make the same calls of DALI, as when it runs alone."""
     for generator, state in _states.get(_module(item), ()):
         generator.bit_generator.state = state
     live = item.get_closest_marker("parity") is not None
@@ -181,7 +181,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, object, object]:
-    """Skip a test of which a case needs a package that has no wheel for free-threaded Python."""
+    """Skip a test if it needs a package that has no wheel for free-threaded Python."""
     try:
         return (yield)
     except RuntimeError as error:
@@ -196,7 +196,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for module in {_module(item) for item in session.items}:
         generators = [v for v in vars(module).values() if isinstance(v, np.random.Generator)] if module else []
         _states[module] = [(generator, generator.bit_generator.state) for generator in generators]
-    gc.freeze()  # tests that call the garbage collector need not wait for it to look at all modules and tests
+    gc.freeze()  # so that garbage collections in tests don't visit all modules and tests
     gc.enable()
 
 
@@ -205,7 +205,7 @@ def pytest_sessionfinish() -> None:
 
 
 class _Writer:
-    """Writes the pages at the end of a session in which nothing failed."""
+    """Writes the pages at the end of a session without failures."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -236,9 +236,9 @@ class _Writer:
 
 
 def _audit() -> list[str]:
-    """Return what the cases of this session leave out, and print it."""
+    """Return the missing cases of this session, and print them."""
     from tests.helpers import (
-        parity_audit,  # declares operators, which other tests do when they want
+        parity_audit,  # declares operators, which other tests do later
     )
 
     cases = parity_table.cases()

@@ -1,12 +1,12 @@
-"""Answers of the real DALI, stored in ``tests/answers``: tests compare with it without having it.
+"""Results of the real DALI, stored in ``tests/answers``: tests compare with DALI without an installation of it.
 
-A helper that runs something on the real DALI asks `answer` for what comes of it. `make golden` writes the answers of
-the tests that are marked ``golden``; TORCHDALI_LIVE_DALI says what is done instead of reading them:
+A helper that runs something on the real DALI gets the result from `answer`. `make golden` writes the results of
+the tests that are marked ``golden``. TORCHDALI_LIVE_DALI selects another mode than reading them:
 
-- ``compare`` runs the real DALI, and fails if it no longer says what is stored;
-- ``write`` runs it, and stores what it says.
+- ``compare`` runs the real DALI, and fails if its result differs from the stored one;
+- ``write`` runs it, and stores its results.
 
-Tests that are marked ``parity`` always run it, and store nothing: they read files or run programs, or have too much to store.
+Tests that are marked ``parity`` always run it, and store nothing: they read files, run programs, or have large results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pytest
 from tests.helpers import answers
 from tests.helpers.answers import Refusal
 
-__all__ = ["Answers", "answer", "answered", "begin", "save"]
+__all__ = ["StoredResults", "answer", "answered", "begin", "save"]
 
 FOLDER = Path(__file__).resolve().parent / "answers"
 HOW = "with the real DALI installed, `make golden` stores it"
@@ -31,8 +31,8 @@ HOW = "with the real DALI installed, `make golden` stores it"
 T = TypeVar("T")
 
 
-class Answers:
-    """Answers of the tests of one file, and the questions of the test that runs."""
+class StoredResults:
+    """Results of the tests of one file, and the current test's calls."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class Answers:
         self._changed: set[Path] = set()
 
     def begin(self, test: str, *, live: bool) -> None:
-        """Note which test asks from now on; what the file before it learned is written."""
+        """Set the current test, and write the new results of the previous file."""
         if test.partition("::")[0] != self._test.partition("::")[0]:
             self.save()
             self._files.clear()
@@ -51,7 +51,7 @@ class Answers:
         """Return what the real DALI returns, or raise what it raises.
 
         Args:
-            question: The answer is known by its hash: nested values and arrays.
+            question: The key of the result is its hash: nested values and arrays.
             ask: Runs the real DALI.
         """
         if self._live:
@@ -60,28 +60,28 @@ class Answers:
         if mode != "write" and key not in stored:
             self._missing()
         if not mode:
-            return _delivered(copy.deepcopy(stored[key]))
-        said = answers.stored(_said(ask))
+            return _raise_or_return(copy.deepcopy(stored[key]))
+        said = answers.stored(_call(ask))
         if mode == "write":
             stored[key] = said
             self._changed.add(self._path())
         elif answers.differs(stored[key], said):
-            pytest.fail(f"the real DALI says {repr(said)[:600]}\nstored is {repr(stored[key])[:600]}\n{HOW}, if that is right")
-        return _delivered(said)
+            pytest.fail(f"the real DALI returned {repr(said)[:600]}\nbut the stored result is {repr(stored[key])[:600]}\n{HOW}, if that is correct")
+        return _raise_or_return(said)
 
     def next_of_test(self) -> tuple[str, int]:
-        """Return the test, without its file, and a number: what its next question is known by, if that depends on a function."""
+        """Return the test's name without its file, and a count: the key of its next call, if that depends on a function."""
         self._count += 1
         return self._test.partition("::")[2], self._count
 
     def save(self) -> None:
-        """Write what was learned."""
+        """Write new results."""
         for path in self._changed:
             answers.write(path, self._files[path])
         self._changed.clear()
 
     def _missing(self) -> NoReturn:
-        pytest.fail(f"no answer of the real DALI is stored for a call of {self._test}: {HOW}")
+        pytest.fail(f"no result of the real DALI is stored for a call of {self._test}: {HOW}")
 
     def _path(self) -> Path:
         file = self._test.partition("::")[0].removeprefix("tests/")
@@ -94,25 +94,25 @@ class Answers:
         return self._files[path]
 
 
-def _said(ask: Callable[[], Any]) -> Any:
+def _call(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except Exception as error:
         return answers.refusal(error)
 
 
-def _delivered(said: Any) -> Any:
+def _raise_or_return(said: Any) -> Any:
     if isinstance(said, Refusal):
         raise said.exception()
     return said
 
 
-_all = Answers()
+_all = StoredResults()
 answer, begin, save = _all.answer, _all.begin, _all.save
 
 
 def answered(run: Callable[..., T]) -> Callable[..., T]:
-    """Have a function, whose first argument is the name of a library, called for torchdali; the real DALI's answer is stored."""
+    """Decorate a function whose first argument is a library's name: it runs for torchdali; for the real DALI, its result is stored."""
 
     @functools.wraps(run)
     def ask(library: str, *arguments: Any, **named: Any) -> T:

@@ -1,4 +1,4 @@
-"""The table of calls: a row for each operator, and a row calls its operator."""
+"""The table of calls: each operator has a row, and each row calls its operator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_MEMORY = [name for name in {**CALLS, **FLOATS} if not re.search(r"\b(folder|j
 
 
 def test_every_operator_has_a_row() -> None:
-    """Those that no user can name have tests of their own."""
+    """Operators without a public name have their own tests."""
     ours = [name for name, o in registry.items() if o.is_ours and not (o.hidden or o.instead)]
     assert not [name for name in ours if not calls(name)], "give it a row in tests/calls.py"
 

@@ -1,4 +1,4 @@
-"""Tests of `tests.check` itself: it finds operators that are wrong, each in one way."""
+"""Tests of `tests.check` itself: it finds operators with one error each."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def wrong_when_stacked(images: Any, /, *, by: Any = 2) -> Any:
 
 @pytest.fixture
 def declare(own_operators: None) -> Iterator[Callable[..., str]]:
-    """Declare an operator for the time of one test; returns its name."""
+    """Declare an operator for the time of one test; return its name."""
     declared = []
 
     def add(body: Callable[..., Any], **options: Any) -> str:
@@ -93,7 +93,7 @@ def test_finds_wrong_operators(
         check(declare(body, **options), [IMAGES], {}, "HWC", expected=expected())
 
 
-def test_one_case_of_a_kind_is_run_in_every_way(declare: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_case_of_a_kind_runs_in_every_mode(declare: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def counted(image: Image, /, *, by: Per[int] = 2) -> Image:
@@ -107,13 +107,13 @@ def test_one_case_of_a_kind_is_run_in_every_way(declare: Callable[..., str], mon
 
     monkeypatch.delenv("TORCHDALI_ALL_WAYS", raising=False)
     name = declare(counted)
-    in_a_pipeline = 2 * len(IMAGES)  # and the batch ahead
+    in_a_pipeline = 2 * len(IMAGES)  # and the prefetched batch
     assert count(2) > in_a_pipeline >= count(3)
     monkeypatch.setenv("TORCHDALI_ALL_WAYS", "1")
     assert count(3) > in_a_pipeline
 
 
-def test_finds_results_that_are_inputs(
+def test_finds_results_that_share_memory_with_inputs(
     declare: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torchdali.calls.dispatch.copy_returned_inputs", lambda declared, outputs, inputs: outputs)
@@ -127,11 +127,11 @@ def test_a_result_that_is_an_input_is_copied(declare: Callable[..., str]) -> Non
 
 
 @pytest.mark.parametrize("by", [2, PerSample([2, 2, 2])])
-def test_accepts_a_right_operator(declare: Callable[..., str], by: Any) -> None:
+def test_accepts_a_correct_operator(declare: Callable[..., str], by: Any) -> None:
     assert check(declare(right), [IMAGES], {"by": by}, "HWC", expected=expected()) == 1.0
 
 
-def test_leaves_its_cases_alone(declare: Callable[..., str]) -> None:
+def test_does_not_modify_its_cases(declare: Callable[..., str]) -> None:
     before = [x.copy() for x in IMAGES]
     check(declare(right), [IMAGES], {}, "HWC", expected=expected())
     for x, y in zip(before, IMAGES, strict=True):

@@ -1,4 +1,4 @@
-"""Bad values in environment variables: the error has the variable's name, the rule and the value."""
+"""Bad values in environment variables: the error contains the variable's name, the rule and the value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torchdali.plugin.pytorch import loader
 
 
 def loaded(module: str) -> Callable[[], Any]:
-    """Return a call that runs a module's file, as an import does."""
+    """Return a function that runs a module's file, like an import."""
     return lambda: runpy.run_path(str(Path(torchdali.__file__).parent / module))
 
 
@@ -43,7 +43,7 @@ CASES: list[tuple[str, Callable[[], Any], str, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("name", "read", "rule", "values"), CASES, ids=[case[0] for case in CASES])
-def test_a_bad_value_is_named(name: str, read: Callable[[], Any], rule: str, values: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_bad_value(name: str, read: Callable[[], Any], rule: str, values: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "4")
     monkeypatch.delenv(name, raising=False)
@@ -56,6 +56,6 @@ def test_a_bad_value_is_named(name: str, read: Callable[[], Any], rule: str, val
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", 7), (" ", 7), ("12", 12), (" 12\n", 12), ("1_000", 1000)])
-def test_a_number_is_read(text: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_is_parsed(text: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_NUMBER", text)
     assert read_number("SOME_NUMBER", 7, 1) == expected

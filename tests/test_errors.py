@@ -1,4 +1,4 @@
-"""The classes of exceptions that operators end a pipeline with."""
+"""The classes of operators' exceptions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_located_error_is_a_pipeline_error_and_of_its_class(kind: type[Excepti
 
 
 @pytest.mark.parametrize("error", [OSError("gone"), RuntimeError("odd"), ZeroDivisionError()])
-def test_what_has_no_class_of_its_own_is_a_pipeline_error(error: Any) -> None:
+def test_other_errors_are_pipeline_errors(error: Any) -> None:
     assert type(errors.locate_error(error, "here")) is errors.PipelineError
 
 
@@ -61,7 +61,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_is_installed_in_one_way_for_all(name: str) -> None:
+def test_installed_files_are_recognized(name: str) -> None:
     file, expected = FILES[name]
     assert is_installed(file) == expected
     code = compile("def function(flag):\n    if flag:\n        return 1\n    return 2\n", file, "exec")
@@ -80,8 +80,8 @@ def test_a_file_is_installed_in_one_way_for_all(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_package_that_a_pth_file_names(tmp_path: Path) -> None:
-    """A folder of packages and an editable one, each on the path by a .pth file, as `pip` does it."""
+def test_a_package_of_a_pth_file(tmp_path: Path) -> None:
+    """Write a folder of packages and an editable package, each on the path by a .pth file, as by `pip`."""
     packages, source = tmp_path / "base" / "site-packages", tmp_path / "source"
     for folder, name in ((packages, "theirs"), (source, "mine")):
         folder.mkdir(parents=True)

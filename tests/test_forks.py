@@ -21,11 +21,11 @@ from torchdali.formats.remote import Remote, RemoteFile
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 
-PATIENCE = 60  # seconds for what takes less than one
+PATIENCE = 60  # seconds for an operation of less than one
 
 
 class Held:
-    """A thread that does something with a `with` block while it lasts: it begins, and ends when the block does."""
+    """A thread that works during a `with` block, and ends with it."""
 
     def __init__(self, work: Callable[[threading.Event, threading.Event], None]) -> None:
         self._inside, self._leave = threading.Event(), threading.Event()
@@ -50,7 +50,7 @@ def held(lock):
 
 
 def ends_in_child(function):
-    """Fork this process, let the child call a function, and return whether it returned in time."""
+    """Fork this process, call a function in the child, and return whether it returned in time."""
     child = multiprocessing.get_context("fork").Process(target=function)
     child.start()
     child.join(PATIENCE)
@@ -97,7 +97,7 @@ def a_lock_of_the_thread_that_forks():
         return ends_in_child(leave)
 
 
-def test_a_lock_of_the_thread_that_forks_stays_its_own():
+def test_a_lock_of_the_forking_thread_stays_held():
     assert in_own_process("tests.test_forks", "a_lock_of_the_thread_that_forks()")
 
 
@@ -125,7 +125,7 @@ def test_a_cached_property_is_computed_once():
 
 
 class Numbers:
-    """A data set whose first sample waits, if it is told so."""
+    """A dataset whose first sample waits on request."""
 
     def __init__(self, inside=None, leave=None):
         self.inside, self.leave = inside, leave
@@ -145,7 +145,7 @@ def numbers(dataset):
     return fn.readers.dataset(dataset=dataset, name="Reader")
 
 
-def a_pipeline_beside_one_that_begins():
+def a_pipeline_during_the_start_of_another():
     def work(inside, leave):
         list(Loader(numbers(Numbers(inside, leave))))
 
@@ -156,12 +156,12 @@ def a_pipeline_beside_one_that_begins():
         return ends_in_child(load)
 
 
-def test_a_forked_process_loads_while_its_parent_looks_at_a_data_set():
-    # The parent's thread is inside `MapStyle.first`, which is computed once for each data set.
-    assert in_own_process("tests.test_forks", "a_pipeline_beside_one_that_begins()")
+def test_a_forked_process_loads_while_its_parent_inspects_a_dataset():
+    # The parent's thread is inside `MapStyle.first`, which is computed once per dataset.
+    assert in_own_process("tests.test_forks", "a_pipeline_during_the_start_of_another()")
 
 
-def loaders_that_have_just_begun(count):
+def just_started_loaders(count):
     results = []
     for _ in range(count):
         loader = Loader(numbers(Numbers()))
@@ -172,7 +172,7 @@ def loaders_that_have_just_begun(count):
     return results
 
 
-def what_the_parent_used():
+def used_by_the_parent():
     def flip():
         batch = ndd.flip(images, horizontal=1)
         for angle in range(5):
@@ -195,8 +195,8 @@ def what_the_parent_used():
         return [*map(ends_in_child, (flip, numbers))]
 
 
-def test_dynamic_mode_goes_on_in_a_forked_process():
-    assert in_own_process("tests.test_forks", "what_the_parent_used()") == [True, True]
+def test_dynamic_mode_continues_in_a_forked_process():
+    assert in_own_process("tests.test_forks", "used_by_the_parent()") == [True, True]
 
 
 def a_remote_file_of_the_parent():
@@ -212,11 +212,11 @@ def a_remote_file_of_the_parent():
         return [ends_in_child(read), ends_in_child(read)]
 
 
-def test_a_remote_file_is_read_on_in_a_forked_process():
+def test_a_remote_file_is_readable_in_a_forked_process():
     pytest.importorskip("aiohttp", reason="fsspec reads web servers by aiohttp")
     assert in_own_process("tests.test_forks", "a_remote_file_of_the_parent()") == [True, True]
 
 
 @pytest.mark.slow
-def test_a_loader_that_has_just_begun_goes_on_in_a_forked_process():
-    assert all(in_own_process("tests.test_forks", "loaders_that_have_just_begun(50)"))
+def test_a_just_started_loader_continues_in_a_forked_process():
+    assert all(in_own_process("tests.test_forks", "just_started_loaders(50)"))

@@ -1,4 +1,4 @@
-"""Tests of `tests.golden`: stored answers are what was said; a wrong, a missing and a changed one fail."""
+"""Tests of `tests.golden`: results are stored exactly; wrong, missing and changed results fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests import golden
 from tests.check import PerSample, Result, check
-from tests.golden import Answers
+from tests.golden import StoredResults
 from tests.helpers import answers
 from tests.helpers.answers import Refusal, differs, digest
 
@@ -26,19 +26,19 @@ def never() -> Any:
 
 
 @pytest.fixture
-def answers_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Answers]:
-    """Return answers in one folder, as a new process has them, in a mode of TORCHDALI_LIVE_DALI."""
+def answers_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], StoredResults]:
+    """Return stored results of one folder, as in a new process, in a mode of TORCHDALI_LIVE_DALI."""
 
-    def make(mode: str, *, live: bool = False) -> Answers:
+    def make(mode: str, *, live: bool = False) -> StoredResults:
         monkeypatch.setenv("TORCHDALI_LIVE_DALI", mode)
-        made = Answers(tmp_path)
+        made = StoredResults(tmp_path)
         made.begin(TEST, live=live)
         return made
 
     return make
 
 
-def store(answers_of: Callable[[str], Answers], question: Any, value: Any) -> None:
+def store(answers_of: Callable[[str], StoredResults], question: Any, value: Any) -> None:
     writing = answers_of("write")
     writing.answer(question, lambda: value)
     writing.save()
@@ -54,7 +54,7 @@ VALUES: list[Any] = [
 
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_what_was_said_is_read_again(answers_of: Callable[[str], Answers], value: Any) -> None:
+def test_stored_results_are_read_again(answers_of: Callable[[str], StoredResults], value: Any) -> None:
     store(answers_of, "question", value)
     said = answers_of("").answer("question", never)
     assert type(said) is type(value)
@@ -65,18 +65,18 @@ def test_what_was_said_is_read_again(answers_of: Callable[[str], Answers], value
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, b"bytes", lambda: 0, [np.array([object()])], 1j], ids=lambda v: type(v).__name__)
-def test_what_cannot_be_stored_is_said_so(value: Any) -> None:
+def test_results_that_cannot_be_stored_are_errors(value: Any) -> None:
     with pytest.raises(TypeError, match="cannot be stored"):
         answers.stored(value)
 
 
-def test_what_is_too_large_for_git_is_said_so() -> None:
+def test_results_too_large_for_git_are_errors() -> None:
     with pytest.raises(ValueError, match="smaller inputs"):
         answers.stored([np.zeros(answers.MOST + 1, np.uint8)])
 
 
 class Own(ValueError):
-    """An exception that only a library has."""
+    """An exception that only one library has."""
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ class Own(ValueError):
     [(RuntimeError("no"), RuntimeError), (Own("no"), ValueError), (UnicodeDecodeError("a", b"b", 0, 1, "c"), ValueError), (StopIteration(), StopIteration)],
     ids=repr,
 )
-def test_refusals_are_answers(answers_of: Callable[[str], Answers], error: Exception, kind: type[Exception]) -> None:
+def test_exceptions_are_stored(answers_of: Callable[[str], StoredResults], error: Exception, kind: type[Exception]) -> None:
     def refuse() -> Any:
         raise error
 
@@ -100,13 +100,13 @@ def test_refusals_are_answers(answers_of: Callable[[str], Answers], error: Excep
         answers_of("compare").answer("question", lambda: 3)
 
 
-def test_no_place_of_a_machine_is_stored() -> None:
+def test_no_path_of_a_machine_is_stored() -> None:
     said = "Critical error:\nFile \"/home/me/x.py\", line 3\nwas encountered:\n\n[/opt/x.cc:12] Assert: too small\nStacktrace: 0x77"
     assert answers.refusal(RuntimeError(said)) == Refusal(("RuntimeError", "Exception", "BaseException", "object"), "Assert: too small")
     assert answers.refusal(OSError("/home/me/file: no")).message == ""
 
 
-def test_a_missing_answer_says_what_to_run(answers_of: Callable[[str], Answers]) -> None:
+def test_the_error_of_a_missing_result_names_the_command(answers_of: Callable[[str], StoredResults]) -> None:
     for mode in ("", "compare"):
         with pytest.raises(pytest.fail.Exception, match=r"test_some.*make golden"):
             answers_of(mode).answer("question", lambda: 3)
@@ -125,28 +125,28 @@ def test_a_missing_answer_says_what_to_run(answers_of: Callable[[str], Answers])
     ],
     ids=repr,
 )  # fmt: skip
-def test_drift_fails(answers_of: Callable[[str], Answers], stored: Any, said: Any) -> None:
+def test_drift_fails(answers_of: Callable[[str], StoredResults], stored: Any, said: Any) -> None:
     store(answers_of, "question", stored)
     assert not differs(answers_of("compare").answer("question", lambda: stored), answers.stored(stored))
     with pytest.raises(pytest.fail.Exception, match="make golden"):
         answers_of("compare").answer("question", lambda: said)
 
 
-def test_the_last_places_of_floats_may_differ() -> None:
-    """Another processor adds up in another order."""
+def test_the_last_digits_of_floats_may_differ() -> None:
+    """Another processor sums in another order."""
     assert not differs(np.float32([1000, 1]), np.float32([1000, 1.001]))
     assert differs(np.float32([1000, 1]), np.float32([1000, 1.1]))
     assert not differs([1.0, float("nan")], [1.0 + 1e-7, float("nan")])
 
 
-def test_an_answer_is_nobody_elses_memory(answers_of: Callable[[str], Answers]) -> None:
+def test_a_result_shares_no_memory(answers_of: Callable[[str], StoredResults]) -> None:
     store(answers_of, "question", np.zeros(2))
     reading = answers_of("")
     reading.answer("question", never)[:] = 5
     assert reading.answer("question", never).tolist() == [0, 0]
 
 
-def test_the_same_answers_are_the_same_file(tmp_path: Path) -> None:
+def test_equal_results_are_equal_files(tmp_path: Path) -> None:
     for name, keys in (("a.xz", "ab"), ("b.xz", "ba")):
         answers.write(tmp_path / name, {key: np.arange(ord(key)) for key in keys})
     assert (tmp_path / "a.xz").read_bytes() == (tmp_path / "b.xz").read_bytes()
@@ -158,7 +158,7 @@ DIFFERENT: list[Any] = [
 ]  # fmt: skip
 
 
-def test_questions_are_told_apart() -> None:
+def test_different_calls_have_different_keys() -> None:
     assert len({digest(question) for question in DIFFERENT}) == len(DIFFERENT)
     assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
     assert digest(np.arange(6).reshape(2, 3).T) == digest(np.ascontiguousarray(np.arange(6).reshape(2, 3).T))
@@ -167,7 +167,7 @@ def test_questions_are_told_apart() -> None:
         digest(object())
 
 
-def test_a_wrong_answer_fails_the_test_that_asks(answers_of: Callable[[str], Answers], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_result_fails_the_test(answers_of: Callable[[str], StoredResults], monkeypatch: pytest.MonkeyPatch) -> None:
     right, wrong = [x[:, ::-1] for x in IMAGES], [x[::-1] for x in IMAGES]
     for samples, layout, message in ((right, "HWC", ""), (wrong, "HWC", "of the values within"), (right, "", "layout")):
         store(answers_of, ("pipeline", "flip", [IMAGES], {}, "HWC", {}), [Result(samples, layout)])
@@ -179,13 +179,13 @@ def test_a_wrong_answer_fails_the_test_that_asks(answers_of: Callable[[str], Ans
             check("flip", [IMAGES], {}, "HWC")
 
 
-def test_a_call_that_nobody_asked_yet_fails_the_test(answers_of: Callable[[str], Answers], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_without_a_stored_result_fails_the_test(answers_of: Callable[[str], StoredResults], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golden, "answer", answers_of("").answer)
     with pytest.raises(pytest.fail.Exception, match="make golden"):
         check("flip", [IMAGES], {"vertical": 1}, "HWC")
 
 
 @pytest.mark.parametrize("case", range(3))
-def test_a_test_draws_what_it_draws_alone(case: int) -> None:
-    """Else the inputs of a test, and with them its questions, depend on those that ran before it."""
+def test_a_test_draws_the_same_numbers_when_it_runs_alone(case: int) -> None:
+    """Otherwise the inputs of a test, and the keys of its calls, depend on earlier tests."""
     assert RANDOM.integers(1 << 40) == FIRST

@@ -1,7 +1,7 @@
-"""The order of the modules: each imports only from those before it, whatever line the import is on.
+"""The order of the modules: each imports only from earlier ones, on any line.
 
 ``ORDER`` is the table of layers in ``docs/architecture.md``, read from left to right and from top
-to bottom. A package counts as one unit; what its files import of each other is its own business.
+to bottom. A package counts as one unit; imports between its own files are free.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LAYERS = (
 )
 ORDER = tuple(unit for layer in LAYERS for unit in layer)
 
-# What the order alone would allow, of a unit or of a module in one.
+# Imports that the order would allow, but that are forbidden, of a unit or of a module in one.
 FORBIDDEN = {
     ("kernels", "tensors"): "kernels are maths on plain tensors",
     ("codecs", "tensors"): "codecs turn bytes into plain tensors",
@@ -46,13 +46,13 @@ FORBIDDEN = {
     },
 }
 
-# All that the delivering layer may know: what a user may import too.
+# All modules that the delivering layer may import: the public ones.
 PUBLIC = frozenset(
     ("", "cores", "environment", "installation", "submodules", "errors", "forks", "threads", "rng", "types", "tensors", "fn", "ops", "math", "pipeline", "auto_aug", "plugin", "containers", "pictures")
 )
 DELIVERING = frozenset(LAYERS[5])
 
-# The last layer is the corner that is there for programs written for DALI, and read last. Nothing imports it but these.
+# The last layer supports programs written for DALI. Only these modules import it.
 DOORS = {
     ("pipeline._factory", "dali.debug"): "pipeline_def(debug=True)",
     ("pipeline._pipeline", "dali.old_names"): "published programs use inner names of DALI's Pipeline",
@@ -61,7 +61,7 @@ DOORS = {
 }
 LIGHT = {("dataloader", "kernels.native"): "worker processes ask for the library without loading the operators"}
 
-# Modules that import others of the package in functions, and why; all of it in the order of the layers.
+# Modules that import others of the package in functions, and the reason, in the order of the layers.
 LATE = {
     "cli": "--help answers before torch is loaded",
     "codecs._image_formats": "TIFF loads Pillow, which other images do not need",
@@ -154,7 +154,7 @@ class _Imports(ast.NodeVisitor):
 
 
 def _public_names(package: Path) -> frozenset[str]:
-    """``__all__`` of the package itself; a function there may be called like a module."""
+    """Return ``__all__`` of the package itself; a function in it may have the name of a module."""
     for statement in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             return frozenset(ast.literal_eval(statement.value))
@@ -163,7 +163,7 @@ def _public_names(package: Path) -> frozenset[str]:
 
 @functools.cache
 def imports(package: Path) -> tuple[Import, ...]:
-    """All imports between the modules of a package folder."""
+    """Return all imports between the modules of a package folder."""
     return tuple(_imports(package))
 
 
@@ -176,7 +176,7 @@ def _imports(package: Path) -> Iterator[Import]:
 
 
 def _is_of(module: str, unit: str) -> bool:
-    """Return True for a module, and for what is below it."""
+    """Return True for a module, and for its submodules."""
     return f"{module}.".startswith(f"{unit}.")
 
 
@@ -203,7 +203,7 @@ def objection(found: Import) -> str | None:
 
 
 def violations(package: Path) -> list[str]:
-    """Each import that breaks the layers as ``module:line imports target: reason``."""
+    """Return each import that breaks the layers as ``module:line imports target: reason``."""
     return [
         f"{found.importer}:{found.line} imports {found.target or package.name}: {reason}"
         for found in imports(package)
@@ -212,9 +212,9 @@ def violations(package: Path) -> list[str]:
 
 
 def circles(package: Path) -> list[str]:
-    """The circles of files that import each other, at the top of a file or in functions, as ``a, b``.
+    """Return the cycles of files that import each other, at the top of a file or in functions, as ``a, b``.
 
-    A file that looks at its own package for a module of it waits for that module only.
+    A file that imports a module from its own package only depends on that module.
     """
     arrows: dict[str, set[str]] = {}
     for found in imports(package):
@@ -224,7 +224,7 @@ def circles(package: Path) -> list[str]:
 
 
 def _circles(arrows: dict[str, set[str]]) -> list[str]:
-    """Return the files of which each reaches each of the others (Warshall)."""
+    """Return sets of files of which each reaches all others (Warshall)."""
     reached = {name: set(targets) for name, targets in arrows.items()}
     for through in arrows:
         for targets in reached.values():
@@ -235,16 +235,16 @@ def _circles(arrows: dict[str, set[str]]) -> list[str]:
 
 
 def units(package: Path) -> set[str]:
-    """The modules and packages directly under a package folder."""
+    """Return the modules and packages directly in a package folder."""
     files = {path.stem for path in package.glob("*.py")} - {"__init__", "__main__"}
     return files | {path.parent.name for path in package.glob("*/__init__.py")}
 
 
-def test_every_module_keeps_to_its_layer() -> None:
+def test_every_module_obeys_its_layer() -> None:
     assert violations(PACKAGE) == []
 
 
-def test_every_door_to_the_corner_is_used() -> None:
+def test_every_import_of_the_dali_layer_is_used() -> None:
     used = {(found.importer, room) for found in imports(PACKAGE) for _, room in DOORS if _is_of(found.target, room)}
     assert set(DOORS) <= used
 
@@ -254,7 +254,7 @@ def test_no_files_import_each_other() -> None:
 
 
 def test_no_sources_of_the_library_call_each_other() -> None:
-    """Each exported function of C is called from the file that has it, and from others that it does not call."""
+    """Each exported C function is called only in its own file, and in files that its file does not call."""
     sources = {path.stem: path.read_text(encoding="utf-8") for path in (PACKAGE.parent / "native" / "src").glob("*.c")}
     homes = {
         name: stem for stem, text in sources.items() for name in re.findall(r"^[a-z].*?\b(tdn_\w+)\([^;]*$", text, re.MULTILINE)
@@ -334,7 +334,7 @@ def test_finds_broken_layers(tmp_path: Path, file: str, text: str, message: str)
     assert message in found[0]
 
 
-def test_accepts_sound_layers(tmp_path: Path) -> None:
+def test_accepts_valid_layers(tmp_path: Path) -> None:
     files = {
         "__init__.py": "from .pipeline import f\nfrom . import execute\n__all__ = ['operator']",
         "kernels/__init__.py": "from . import warp",
@@ -362,7 +362,7 @@ def test_accepts_sound_layers(tmp_path: Path) -> None:
     ],
     ids=["a row", "two", "three", "in a function", "for types", "by the package"],
 )
-def test_finds_circles(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
+def test_finds_import_cycles(tmp_path: Path, files: dict[str, str], expected: list[str]) -> None:
     package = _fake(tmp_path, {"graph/__init__.py": "", **{f"graph/{name}.py": text for name, text in files.items()}})
     assert circles(package) == expected
 
@@ -373,8 +373,8 @@ def test_new_modules_need_a_layer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ENGINE, ids=lambda file: str(file.relative_to(PACKAGE / "execute")))
-def test_the_engine_knows_three_methods_of_the_decoder_on_the_device(file: Path) -> None:
-    """`accepts`, `submit` and `collect`, to make it and to close it; neither its parts nor the operators that share."""
+def test_the_engine_uses_three_methods_of_the_device_decoder(file: Path) -> None:
+    """The engine uses `accepts`, `submit` and `collect`, and creates and closes the decoder, but uses no internals."""
     nodes = list(ast.walk(ast.parse(file.read_text())))
     froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     names = {each.name for node in froms if node.module == "torchdali.execute.hardware_decoding" for each in node.names}

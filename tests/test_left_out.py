@@ -1,4 +1,4 @@
-"""Tests that are left out for want of a package are named."""
+"""Tests that are skipped because a package is missing are listed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_run_names_packages_and_tests(tmp_path: Path, monkeypatch: pytest.Monk
     assert unseen((tmp_path / "runs").read_text().splitlines()) == [found]
 
 
-def test_packages_that_a_run_had_are_not_named() -> None:
+def test_installed_packages_are_not_named() -> None:
     runs = [{"has": ["av"], "has_not": {"numba": ["x"], "ray": ["y"]}}, {"has": ["numba"], "has_not": {"ray": ["z"]}}]
     assert unseen(map(json.dumps, runs)) == ["ray: 2, y, z"]
     assert unseen([]) == []

@@ -91,13 +91,13 @@ def test_errors(name: str, root: Path) -> None:
         call(root)
 
 
-def test_a_dataloader_of_a_text_is_warned_of() -> None:
+def test_a_dataloader_of_text_warns() -> None:
     with pytest.warns(UserWarning, match=r"got the string 'clean', so each letter is a sample\. For a folder of images, write") as said:
         assert [*DataLoader("clean")] == [["c"], ["l"], ["e"], ["a"], ["n"]]
     assert said[0].filename == __file__
 
 
-def test_datasets_that_look_unusual_are_taken() -> None:
+def test_unusual_datasets_are_accepted() -> None:
     import enum
 
     class Color(enum.Enum):
@@ -111,6 +111,6 @@ def test_datasets_that_look_unusual_are_taken() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_pipeline_for_a_gpu_that_is_missing_names_both_cures() -> None:
+def test_the_error_of_a_missing_gpu_names_both_cures() -> None:
     with pytest.raises(RuntimeError, match=r"got cuda:0, but no CUDA-capable GPU is available. Write device_id='cpu', or set TORCHDALI_DEVICE=cpu .*Write device_id=None"):
         images(device_id=0).run()

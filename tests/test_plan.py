@@ -1,4 +1,4 @@
-"""Division of a graph into steps and chains, and that it makes no difference to results."""
+"""Division of a graph into steps and chains, which doesn't change results."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def stages(pipe: Pipeline) -> list[tuple[list[str], list[str]]]:
     ]
 
 
-def test_what_a_chain_of_single_samples_computes_stays_in_it() -> None:
+def test_results_of_a_per_sample_chain_stay_in_it() -> None:
     pipe = pipeline(ends_in_arithmetic)
     names = ["gaussian_blur", "reductions.mean", "math.add", "math.mul", "math.mul", "math.sub"]
     assert of_kind(pipe, StepKind.SAMPLE) == names
 
 
-def test_data_for_a_chain_of_single_samples_joins_it() -> None:
+def test_data_for_a_per_sample_chain_joins_it() -> None:
     pipe = pipeline(lambda x: fn.gaussian_blur(fn.crop(x, crop=(2, 2)) + 1, window_size=3))
     assert of_kind(pipe, StepKind.SAMPLE) == ["crop", "math.add", "gaussian_blur"]
 
@@ -83,7 +83,7 @@ def test_parameters_are_computed_over_the_batch() -> None:
     ]
 
 
-def test_a_drawn_chance_needs_no_stage_of_its_own() -> None:
+def test_a_random_condition_needs_no_separate_stage() -> None:
     def define(data: Any) -> Any:
         chance = fn.random.uniform(range=(0, 1)) * 0.5
         mirror = fn.random.coin_flip(probability=chance)
@@ -95,7 +95,7 @@ def test_a_drawn_chance_needs_no_stage_of_its_own() -> None:
 
 
 def test_chains_wait_for_all_steps_that_they_need() -> None:
-    """Nodes run as late as they can: the blur does not go first, without the flip."""
+    """Nodes run as late as possible: the blur does not run first, without the flip."""
     def define(data: Any) -> Any:
         chance = fn.cast(fn.reductions.mean(fn.crop(data, crop=(2, 2))), dtype=types.FLOAT) / 255
         mirror = fn.random.coin_flip(probability=chance)
@@ -112,8 +112,8 @@ def test_chains_wait_for_all_steps_that_they_need() -> None:
     [lambda numbers: fn.random.uniform(range=(0, 1)) * 0.5, lambda numbers: numbers * 0.5],
     ids=["drawn", "of a source"],
 )
-def test_values_of_arguments_leave_a_decoder_alone_in_its_chain(argument: Callable[[Any], Any]) -> None:
-    """The chain of a decoder stays on the fast path, which takes no other operator."""
+def test_computed_arguments_do_not_join_the_chain_of_a_decoder(argument: Callable[[Any], Any]) -> None:
+    """The chain of a decoder stays on the fast path, which supports no other operator."""
     pipe = Pipeline(2, 1, None)
     encoded, numbers, labels = fn.external_source(lambda: 1 / 0, num_outputs=3)
     images = fn.crop(fn.decoders.image(encoded), crop=(2, 2), crop_pos_x=argument(numbers))
@@ -145,7 +145,7 @@ def test_shapes_of_a_source(heights: tuple[int, int]) -> None:
     pipe.close()
 
 
-def test_the_shape_of_what_a_chain_computes_is_read_in_it() -> None:
+def test_shapes_of_a_chains_results_are_read_in_the_chain() -> None:
     pipe = pipeline(lambda x: fn.gaussian_blur(x, window_size=3).shape())
     assert of_kind(pipe, StepKind.SAMPLE) == ["gaussian_blur", "_shape"]
 
@@ -191,7 +191,7 @@ def run(pipe: Pipeline, batches: int) -> list[list[Any]]:
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("define", [ends_in_arithmetic, feeds_back])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_results_are_those_of_debug_mode(define: Any, settings: dict[str, Any]) -> None:
+def test_results_match_debug_mode(define: Any, settings: dict[str, Any]) -> None:
     expected = run(pipeline(define, debug=True), 12)
     pipe = pipeline(define, **settings)
     assert run(pipe, 12) == expected

@@ -42,14 +42,14 @@ def test_a_sample_draws_the_same_numbers_in_any_batch():
     assert len({row.tobytes() for row in whole}) == 4
 
 
-def test_numbers_drawn_with_the_batch_are_those_of_the_sample():
+def test_numbers_drawn_with_the_batch_match_single_samples():
     expected = BatchRng(5, [2], [8]).uniform(40)[0].tolist()
     rng = BatchRng(5, [1, 2], [8, 8]).samples()[1]
     assert [rng.random() for _ in range(40)] == expected
 
 
 def test_parts_of_a_batch_share_their_numbers():
-    """Threads that take chunks of a batch draw once; each sample has one `Rng`."""
+    """Threads that run chunks of a batch draw once; each sample has one `Rng`."""
     batch, barrier = BatchRng(5, [1] * 8, range(8)), threading.Barrier(4, timeout=60)
     rngs = batch.samples()
 
@@ -99,8 +99,8 @@ def test_the_first_numbers_do_not_depend_on_how_many_are_drawn():
         assert all(np.array_equal(draw(9)[:, :count], draw(count)) for count in range(1, 9))
 
 
-def test_all_bits_of_a_key_count() -> None:
-    """NumPy makes floats of a list of small and large integers."""
+def test_all_bits_of_a_key_matter() -> None:
+    """NumPy converts a list of small and large integers to floats."""
     drawn = [generator_of([5, (1 << 63) + i]).random() for i in range(4)]
     assert len(set(drawn)) == 4
 

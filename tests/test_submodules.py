@@ -1,4 +1,4 @@
-"""Modules of a package are there without an import of their own."""
+"""Modules of a package are attributes without an explicit import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODULES = (
 
 
 def is_there(name: str) -> bool:
-    """Return whether an attribute of torchdali, which nothing imports, is the module of this name."""
+    """Return whether an attribute of torchdali that no code imports is the module of this name."""
     found: object = importlib.import_module("torchdali")
     for part in name.split("."):
         found = getattr(found, part)
@@ -26,7 +26,7 @@ def is_there(name: str) -> bool:
 
 
 def missing() -> list[str]:
-    """Return the names that are not there in a process that has imported torch alone."""
+    """Return the names that are missing in a process that has only imported torch."""
     importlib.import_module("torch")
     found = []
     for name in MODULES:
@@ -44,7 +44,7 @@ def missing() -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_modules_are_there() -> None:
+def test_modules_are_attributes() -> None:
     pytest.importorskip("torchdata.nodes", reason="needs torchdata")
     assert in_own_process("tests.test_submodules", "missing()") == []
 
@@ -58,7 +58,7 @@ def test_an_attribute_that_nothing_has_imported(name: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("package", ["plugin", "plugin.pytorch", "experimental", "experimental.dynamic", "experimental.dynamic.pytorch"])
-def test_other_names_are_not_there(package: str) -> None:
+def test_other_names_raise_attribute_errors(package: str) -> None:
     module = importlib.import_module(f"torchdali.{package}")
     for name in ("no_such_module", "_private", "__wrapped__", "readers_"):
         with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.inside import constants_go_to
+from tests.helpers.inside import record_constants
 from torchdali import types
 
 DTYPES = [
@@ -70,7 +70,7 @@ def test_data_types_without_a_counterpart() -> None:
         types.to_numpy_type(types.STRING)
 
 
-def test_torch_only_dtypes_pass_to_torch() -> None:
+def test_torch_only_dtypes_convert_to_torch() -> None:
     assert types.to_torch_dtype(torch.bfloat16) is torch.bfloat16
 
 
@@ -87,7 +87,7 @@ def test_layouts_compare_with_strings() -> None:
             make()
 
 
-def test_infos_hold_what_they_are_given() -> None:
+def test_infos_hold_their_arguments() -> None:
     sample = types.SampleInfo(1, idx_in_batch=2, iteration=3, epoch_idx=4)
     assert vars(sample) == {"idx_in_epoch": 1, "idx_in_batch": 2, "iteration": 3, "epoch_idx": 4}
     assert "idx_in_batch=2" in repr(sample)
@@ -130,7 +130,7 @@ def test_shortcuts_change_the_type() -> None:
         assert changed.value == (True if name == "bool" else 300.7 if "float" in name else 300)
 
 
-def test_scalar_constants_are_numbers_of_their_own_kind_only() -> None:
+def test_scalar_constants_convert_only_to_their_own_kind() -> None:
     assert int(types.Constant(True)) == 1
     assert float(types.Constant(2.5)) == 2.5
     assert not types.Constant(0)
@@ -211,7 +211,7 @@ def test_other_constants_are_recorded(
     monkeypatch: Any, value: Any, arguments: Any, recorded: Any
 ) -> None:
     seen: list[dict[str, Any]] = []
-    constants_go_to(monkeypatch, lambda **given: seen.append(given))
+    record_constants(monkeypatch, lambda **given: seen.append(given))
     types.Constant(value, **arguments)
     assert [{k: v for k, v in each.items() if v is not None} for each in seen] == [recorded]
 

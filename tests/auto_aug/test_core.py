@@ -1,4 +1,4 @@
-"""Choosing operations sample by sample, augmentations, magnitude bins and policies."""
+"""`select`, augmentations, magnitude bins and policies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DATA = [np.arange(k, k + 6, dtype=np.float32).reshape(2, 3) for k in range(6)]
 
 
 def run(function: Any, index: Any = INDEX, dtype: Any = np.int32, **settings: Any) -> Any:
-    """Return the samples of what a function makes of data and an index."""
+    """Run a function on data and an index; return the samples of its result."""
     settings = {
         "batch_size": len(index),
         "num_threads": 2,
@@ -58,7 +58,7 @@ def add(amount: float) -> Any:
     [{}, {"debug": True}, {"enable_conditionals": False}, {"exec_dynamic": True}],
     ids=str,
 )
-def test_each_sample_takes_its_operation(settings: dict[str, Any]) -> None:
+def test_each_sample_runs_through_its_operation(settings: dict[str, Any]) -> None:
     found = run(
         lambda data, index: select([add(0.0), add(10.0), add(20.0)], index, data), **settings
     )
@@ -74,7 +74,7 @@ def test_each_sample_takes_its_operation(settings: dict[str, Any]) -> None:
         ([-0.5, 0.0, 0.5, 1.0, 1.5, 7.0], np.float32, [0, 0, 1, 1, 2, 2]),
     ],
 )
-def test_numbers_beyond_the_ends_stand_for_them(
+def test_indices_out_of_range_are_clamped(
     index: list[float], dtype: Any, taken: list[int]
 ) -> None:
     found = run(
@@ -157,7 +157,7 @@ def conditional(data: Any) -> Any:
     return result
 
 
-def test_operations_may_choose_again() -> None:
+def test_select_may_be_nested() -> None:
     def inner(data: Any) -> Any:
         return select([add(1000.0), conditional], fn.cast(data[0, 0] > 1, dtype=types.INT32), data)
 
@@ -183,7 +183,7 @@ def test_operations_may_choose_again() -> None:
 
 
 def test_choices_on_the_accelerator_stage() -> None:
-    """The device stage takes the samples of each operation as a smaller batch."""
+    """The device stage runs each operation on a smaller batch of its samples."""
     found = run(
         lambda data, index: select([add(0.0), add(10.0), add(20.0)], index, data.gpu()),
         device_id="cpu",
@@ -282,7 +282,7 @@ def test_options_of_an_augmentation() -> None:
         bare.name = "other"  # type: ignore[misc]
 
 
-def test_a_copy_changes_what_is_given() -> None:
+def test_a_copy_changes_only_the_passed_options() -> None:
     copy = turn.augmentation(mag_range=(1, 2), name=None)
     assert (copy.mag_range, copy.name, copy.randomly_negate, copy.op) == (
         (1, 2),
@@ -297,7 +297,7 @@ def test_a_copy_changes_what_is_given() -> None:
     assert repr(reset) == f"Augmentation({turn.op!r}, name='turned')"
 
 
-def test_a_class_of_ones_own() -> None:
+def test_a_user_class_of_augmentations() -> None:
     class Own(_Augmentation):
         pass
 
@@ -309,7 +309,7 @@ def test_a_class_of_ones_own() -> None:
 def parameters(
     made: Any, magnitude_bin: Any, bins: int | None = 11, count: int = 4, **settings: Any
 ) -> list[Any]:
-    """Return the parameter that each sample gets."""
+    """Return each sample's parameter."""
 
     def define(data: Any, index: Any) -> Any:
         given = magnitude_bin(index) if callable(magnitude_bin) else magnitude_bin
@@ -375,7 +375,7 @@ def test_an_unsigned_bin_is_negated_with_a_warning() -> None:
         assert set(parameters(negated, 5, count=64)) == {5.0, -5.0}
 
 
-def test_parameters_are_made_once() -> None:
+def test_parameters_are_computed_once() -> None:
     asked: list[Any] = []
     noting = magnitude.augmentation(mag_to_param=lambda m: asked.append(m) or m)
     parameters(noting, 2)
@@ -387,7 +387,7 @@ def test_parameters_are_made_once() -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 4])
-def test_a_bin_out_of_range_is_found_while_running(number: int) -> None:
+def test_a_bin_out_of_range_fails_the_run(number: int) -> None:
     negated = magnitude.augmentation(randomly_negate=True)
     for settings in ({}, {"debug": True}):
         with pytest.raises(RuntimeError, match=f"invalid magnitude bin {number}; the bins are 0 to 3"):
@@ -437,7 +437,7 @@ def test_a_policy_prints() -> None:
     )
 
 
-def test_augmentations_of_one_name_are_told_apart() -> None:
+def test_equal_names_in_a_policy_get_prefixes() -> None:
     other = magnitude.augmentation((0, 3))
     policy = Policy(
         "p", 11, [[(magnitude, 0.5, 3), (turn, 0.5, 3)], [(other, 0.1, 2), (magnitude, 0.2, 1)]]

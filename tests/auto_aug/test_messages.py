@@ -1,4 +1,4 @@
-"""Messages of wrong augmentations and policies: what is wrong, where, and with which value."""
+"""Messages of invalid augmentations and policies name the rule, the location and the value."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("use", "kind", "facts"), CASES, ids=[c[2][:40] for c in CASES])
-def test_wrong_use(use: Callable[[], Any], kind: type[Exception], facts: str) -> None:
+def test_wrong_use_is_an_error(use: Callable[[], Any], kind: type[Exception], facts: str) -> None:
     with pytest.raises(kind) as caught:
         use()
     assert re.search(facts, str(caught.value), re.DOTALL), caught.value

@@ -1,4 +1,4 @@
-"""AutoAugment, RandAugment, TrivialAugment: what they draw, and that they run."""
+"""AutoAugment, RandAugment and TrivialAugment: their random draws, and their execution."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def drawn(apply: Any, **settings: Any) -> list[list[tuple[int, int]]]:
 
 
 def even(counts: Counter[Any], kinds: int) -> bool:
-    """Return True if all of some kinds occur, equally often but for chance."""
+    """Return True if all expected kinds occur equally often, except for chance."""
     assert len(counts) == kinds
     return aa.chi_square(list(counts.values()), [counts.total() / kinds] * kinds) < 4
 
 
-# ---------------------------------------------------------------- what is drawn
+# ----------------------------------------------------------------- random draws
 
 
 @pytest.mark.parametrize("seed", [None, 0, 7])
 def test_rand_augment_draws(seed: int | None) -> None:
-    """Every pair of steps and signs is equally likely, with a seed too; the magnitude is the given one."""
+    """Every pair of steps and signs is equally likely, with a seed too; the magnitude is the passed one."""
     found = drawn(
         lambda a, data: rand_augment.apply_rand_augment(
             aa.marks(a, 4, negated=4), data, n=2, m=9, seed=seed
@@ -166,7 +166,7 @@ def test_videos(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["rand", "trivial", "image_net"])
-def test_every_way_of_running_gives_the_same(method: str) -> None:
+def test_results_do_not_depend_on_the_execution_mode(method: str) -> None:
     inputs = images(24, 32)
 
     def pixels(to_gpu: bool = False, **settings: Any) -> Any:
@@ -187,7 +187,7 @@ def test_every_way_of_running_gives_the_same(method: str) -> None:
 
 
 def test_limits_of_translations_reach_the_pixels() -> None:
-    """A white image moves by at most 3 pixels, and black comes in."""
+    """A white image moves by at most 3 pixels, and the border becomes black."""
     white = [np.full((40, 40, 3), 255, np.uint8)] * 64
     suite = [
         a
@@ -223,7 +223,7 @@ def test_excluded_augmentations_are_not_drawn() -> None:
             np.testing.assert_array_equal(result, image)
 
 
-def test_no_augmentation_is_an_augmentation_too() -> None:
+def test_the_identity_is_drawn_too() -> None:
     with pytest.warns(UserWarning, match="n=0"):
         found = aa.compute(
             "torchdali",
@@ -275,7 +275,7 @@ def test_thresholds_of_solarize(threshold: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["auto_contrast", "contrast", "solarize", "solarize_add"])
-def test_tones_take_bytes_only(name: str) -> None:
+def test_color_operations_reject_other_dtypes_than_uint8(name: str) -> None:
     def define(lib: Any, auto_aug: Any, data: Any) -> Any:
         return getattr(augmentations, name)(
             data, magnitude_bin=auto_aug.signed_bin(1), num_magnitude_bins=11
@@ -294,7 +294,7 @@ def test_shifts_of_solarize_add() -> None:
 
 
 def test_public_functions_name_their_arguments() -> None:
-    """Each parameter of the methods is described, by itself or where the docstring points."""
+    """Each parameter of the methods is described in its own docstring or in the one that it refers to."""
     for function in (
         rand_augment.rand_augment,
         trivial_augment.trivial_augment_wide,
@@ -303,19 +303,19 @@ def test_public_functions_name_their_arguments() -> None:
         missing = [
             name
             for name in inspect.signature(function).parameters
-            if f"    {name}: " not in inspect.cleandoc(function.__doc__ or "")  # Python 3.13 takes the indentation out
+            if f"    {name}: " not in inspect.cleandoc(function.__doc__ or "")  # Python 3.13 removes the indentation
         ]
         assert missing == []
 
 
 @pytest.mark.slow
-def test_torchdali_stays_light() -> None:
+def test_import_torchdali_does_not_load_auto_aug() -> None:
     """The package is imported when it is used."""
     code = "import sys, torchdali; assert 'torchdali.auto_aug' not in sys.modules; torchdali.auto_aug.rand_augment.rand_augment"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_augmentations_work_alone() -> None:
+def test_augmentations_work_outside_of_a_policy() -> None:
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
     def define():
         data = fn.constant(idata=200, shape=[4, 4, 3], dtype=types.UINT8, layout="HWC")

@@ -1,4 +1,4 @@
-"""The comparison by accuracy trains from both loaders."""
+"""The accuracy comparison trains with both loaders."""
 
 from __future__ import annotations
 

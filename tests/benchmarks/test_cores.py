@@ -10,7 +10,7 @@ from benchmarks.cores import drawing, forecast
 from benchmarks.gil import Segment, summary
 
 
-def test_one_thread_does_one_segment_after_the_other() -> None:
+def test_one_thread_runs_the_segments_in_turn() -> None:
     assert forecast([(100.0, 400.0), (100.0, 400.0)], 1, 1) == pytest.approx(1000.0)
 
 

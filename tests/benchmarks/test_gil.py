@@ -1,4 +1,4 @@
-"""The GIL in the workers of a pipeline that shares images with an engine: how long it is held, how often it is let go."""
+"""The GIL in the workers of a pipeline that shares images with an engine: how long it is held, and how often it is released."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks import device_host, pipelines
 from tests.helpers.inside import decodes_by_hardware
-from tests.pretend.pictures import folder_of_pictures
+from tests.pretend.pictures import write_images
 from torchdali.execute import hardware_decoding, thread_pool
 from torchdali.execute.compiled_chain import Way
 from torchdali.kernels.native import library
@@ -24,7 +24,7 @@ from torchdali.kernels.native import library
 ROOT = Path(__file__).resolve().parents[2]
 CHUNK, BATCH = 32, 256
 LEAST = re.compile(rf"percentile 10: held (\d+) us, .* ([\d.]+) releases; {CHUNK} samples a call")
-HELD, RELEASES, CALLS = 15, 0.2, 7  # an image: microseconds with the GIL, releases, calls of functions
+HELD, RELEASES, CALLS = 15, 0.2, 7  # per image: microseconds with the GIL, releases, function calls
 
 pytestmark = pytest.mark.skipif(
     library() is None or sys.platform != "linux" or not any(map(shutil.which, ("cc", "gcc", "clang")))
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def _measure(folder: Path) -> tuple[int, float]:
-    """Return the time with the GIL and the releases, for an image."""
+    """Return the time with the GIL and the number of releases per image."""
     command = [sys.executable, "-m", "benchmarks.gil", "train", str(folder), "--mixed", "--engine", "--samples", "1024", "--batch", str(BATCH)]
     done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False)
     found = LEAST.search(done.stdout)
@@ -44,8 +44,8 @@ def _measure(folder: Path) -> tuple[int, float]:
 
 @pytest.mark.slow
 def test_a_chunk_holds_the_gil_for_few_microseconds(tmp_path: Path) -> None:
-    """A chunk is read in one call of C and divided, decoded and copied in another; a busy machine gets three tries."""
-    folder = folder_of_pictures(tmp_path, 256)
+    """One C call reads a chunk, another divides, decodes and copies it; a busy machine gets three tries."""
+    folder = write_images(tmp_path, 256)
     for _ in range(3):
         held, releases = _measure(folder)
         assert releases <= RELEASES
@@ -55,8 +55,8 @@ def test_a_chunk_holds_the_gil_for_few_microseconds(tmp_path: Path) -> None:
         pytest.fail(f"the GIL is held for {held} us an image, at most {HELD} are allowed")
 
 
-def test_an_image_takes_no_function_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its name is looked at in Python, nothing else: this is counted, so that no machine is too busy for it."""
+def test_no_python_function_is_called_per_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python only looks at the file name. The test counts calls, so it doesn't depend on the machine's load."""
     counts: list[int] = []
     work = thread_pool.Job.work
 
@@ -85,7 +85,7 @@ def test_an_image_takes_no_function_of_its_own(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(hardware_decoding, "open_engine", lambda *_: device_host.Engine())
     decodes_by_hardware(monkeypatch)
     batch = BATCH // 2
-    root = str(folder_of_pictures(tmp_path, batch))
+    root = str(write_images(tmp_path, batch))
     with pipelines.build("torchdali", "train", root, batch_size=batch, num_threads=1, num_processes=1, seed=1, mixed=True) as pipe:
         for _ in range(4):
             pipe.run()

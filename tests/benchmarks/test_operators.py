@@ -1,4 +1,4 @@
-"""The benchmark of the operators: its arithmetic and its page, and that both sides really run."""
+"""The operator benchmark: its arithmetic, its page, and a run of both sides."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ OTHER = _result("copy", "224", (1.0, 2.0))
 BROKEN = Result("clahe", "clahe", "224", error="dali: RuntimeError: no")
 
 
-def test_a_ratio_is_that_of_each_sides_best_round() -> None:
+def test_a_ratio_compares_the_best_rounds() -> None:
     assert FAST.ratio() == FAST.ratio("wall") == 3.5
     assert SLOW.ratio() == 0.25
 
 
-def test_cost_is_in_microseconds_a_sample() -> None:
+def test_cost_is_in_microseconds_per_sample() -> None:
     assert FAST.cost(0) == pytest.approx(2.0 * 1000 / 32)
     assert FAST.cost(1) == pytest.approx(7.0 * 1000 / 32)
 
 
-def test_an_operator_is_the_geometric_mean_of_its_cases() -> None:
+def test_an_operators_ratio_is_the_geometric_mean_of_its_cases() -> None:
     assert geometric_mean([0.5, 8.0]) == pytest.approx(2.0)
     found = by_operator([FAST, SLOW, OTHER])
     assert found == {"rotate": pytest.approx((3.5 * 0.25) ** 0.5), "copy": pytest.approx(2.0)}
 
 
-def test_the_page_lists_what_is_slow_and_what_failed() -> None:
+def test_the_page_lists_slow_and_failed_cases() -> None:
     options = argparse.Namespace(threads=2, rounds=3)
     source = [_result("source", "224", (0.1, 0.2))]
     pages = operators.reports([FAST, SLOW, OTHER, BROKEN], source, options)
@@ -68,7 +68,7 @@ def test_cases_are_chosen_by_operator_or_by_name() -> None:
         choose("rotation")
 
 
-def test_every_case_has_a_name_of_its_own_and_an_operator() -> None:
+def test_every_case_has_a_unique_name_and_an_operator() -> None:
     api = Api(fn, types, math, 10, 10)
     names = [case.name for case in CASES]
     assert len(set(names)) == len(names)

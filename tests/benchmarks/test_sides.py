@@ -1,4 +1,4 @@
-"""The benchmarks: their arithmetic, and that every side really runs."""
+"""The benchmarks: their arithmetic, and a run of every side."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def test_rate_and_cpu_time() -> None:
     assert answer.cpu_ms == 2
 
 
-def test_ratios_are_taken_within_a_round() -> None:
+def test_ratios_compare_sides_within_a_round() -> None:
     """A machine that is slow for a whole round must not move the ratio."""
     assert report.ratios(ROUNDS, "ours", "peer", lambda a: a.rate) == [2.0, 1.0]
     assert report.ratios(ROUNDS[::-1], "peer", "ours", lambda a: a.cpu_ms) == [3.0, 1.0]
 
 
-def test_ratios_leave_out_rounds_without_a_peer() -> None:
+def test_ratios_skip_rounds_without_a_peer() -> None:
     assert report.ratios(ROUNDS[:3], "ours", "peer", lambda a: a.rate) == [2.0]
 
 
-def test_a_figure_too_small_to_see_is_no_error() -> None:
+def test_a_ratio_to_zero_is_infinite() -> None:
     unseen = [_answer("ours", 0, 1.0, 1.0), _answer("peer", 0, 1.0, 0.0)]
     assert report.ratios(unseen, "ours", "peer", lambda a: a.cpu_ms) == [math.inf]
 
@@ -69,7 +69,7 @@ def test_tables_show_median_and_spread() -> None:
     ]
 
 
-def test_answers_travel_as_json() -> None:
+def test_results_are_sent_as_json() -> None:
     job = Job("dali", "train", "images", 64, 2, 1, (10, 20))
     assert Job.from_json(job.to_json()) == job
     assert Answer.from_json(ROUNDS[0].to_json()) == ROUNDS[0]
@@ -101,7 +101,7 @@ def test_workers_count(child: int) -> None:
     assert both == pytest.approx(processes.rss([os.getpid()]) + processes.rss([child]), rel=0.01)
 
 
-def test_time_of_a_process_is_counted_finer_than_a_tick() -> None:
+def test_process_time_is_finer_than_a_clock_tick() -> None:
     here = [os.getpid()]
     times = {processes.cpu_seconds(here) for _ in range(100)}
     assert len(times) == 100
@@ -144,11 +144,11 @@ def test_every_side_runs_every_pipeline(images: Path, side: str, pipeline: str) 
     assert (answer.side, answer.pipeline, answer.round) == (side, pipeline, 7)
     assert [look.samples for look in answer.looks] == [8, 12]
     assert answer.rate > 0
-    assert answer.peak_rss >= 0.99 * answer.looks[-1].rss > 0  # the kernel counts the two at different moments
+    assert answer.peak_rss >= 0.99 * answer.looks[-1].rss > 0  # the kernel updates the two counters at different times
 
 
 @pytest.mark.slow
-def test_a_failing_side_says_why(tmp_path: Path) -> None:
+def test_a_failing_side_reports_the_reason(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"loader_pil/train failed:(.|\n)*FileNotFoundError"):
         rounds.run(Job("loader_pil", "train", str(tmp_path), 4, 2, 1, (1,)))
 

@@ -1,4 +1,4 @@
-"""The chart of images a second."""
+"""The chart of images/s."""
 
 from __future__ import annotations
 

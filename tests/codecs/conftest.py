@@ -1,4 +1,4 @@
-"""Fixtures that take packages away."""
+"""Fixtures that hide packages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.helpers.hidden import LOOKED_FOR, hidden
 
 
 @pytest.fixture(autouse=True)
-def _pyav_is_looked_for_anew() -> None:
-    """A test elsewhere may have hidden it."""
+def _forget_pyav_import() -> None:
+    """Another test may have hidden it."""
     LOOKED_FOR["av"].cache_clear()
 
 

@@ -1,4 +1,4 @@
-"""Decoding audio: WAV of all widths, damaged and lying files, and what depends on the package soundfile."""
+"""Decoding audio: WAV of all widths, damaged files, wrong headers, and features that need the package soundfile."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_integers_are_shifted():
     assert decoded(wav(SIGNAL * 0, width="u8"), dtype=torch.int16)[0].abs().max() == 0
 
 
-def test_floats_beyond_full_scale_stay():
+def test_floats_beyond_full_scale_are_not_clipped():
     found, _ = decoded(wav(SIGNAL * 100, width="f32"))
     assert np.array_equal(found.numpy(), (SIGNAL * 100).astype(np.float32))
 
@@ -62,7 +62,7 @@ def test_the_input_is_not_shared():
 
 
 @pytest.mark.parametrize("size", [0, 2**31, 2**32 - 1])
-def test_sizes_that_lie(size):
+def test_wrong_data_sizes_are_ignored(size):
     """A stream whose writer did not know its length is read to its end."""
     file = wav(SIGNAL)
     file[40:44] = np.frombuffer(struct.pack("<I", size), np.uint8)
@@ -96,14 +96,14 @@ def test_a_truncated_stream_is_an_error(format, subtype):
         decoded(file[: len(file) // 2])
 
 
-def test_a_flac_header_that_lies_takes_no_memory():
+def test_a_wrong_flac_header_allocates_no_memory():
     file = encoded(speech(4000), 16000)
     file[21:26] = np.frombuffer(bytes([file[21] | 0x0F, 255, 255, 255, 255]), np.uint8)  # 2**36 - 1 frames
     with pytest.raises(DecodeError):
         decoded(file)
 
 
-def test_a_wav_header_that_lies_takes_no_memory():
+def test_a_wrong_wav_header_allocates_no_memory():
     file = wav(SIGNAL, rate=1)
     assert decoded(file)[1] == 1
     with pytest.raises(DecodeError, match="1 Hz"):
@@ -119,7 +119,7 @@ def test_without_soundfile(monkeypatch, without_pyav):
 
 
 def _mutants(count, seed):
-    """Yield damaged files: bytes changed, cut out, doubled, or the end missing."""
+    """Yield damaged files: bytes are changed, removed or repeated, or the end is missing."""
     rng = np.random.default_rng(seed)
     sources = [wav(SIGNAL, width=w, extended=i % 2 == 0) for i, w in enumerate(WIDTHS)]
     for format, subtype in (("FLAC", "PCM_16"), ("OGG", "VORBIS"), ("MP3", "MPEG_LAYER_III"), ("WAV", "IMA_ADPCM")):
@@ -161,5 +161,5 @@ def test_many_damaged_files():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10  # KiB
 
 
-def test_raw_is_what_the_header_says():
+def test_the_wav_writer_uses_the_stated_width():
     assert len(raw(SIGNAL, "s24")) == 200 * 2 * 3

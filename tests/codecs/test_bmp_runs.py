@@ -1,4 +1,4 @@
-"""Run lengths of BMP: against the commands taken one by one, against Pillow, and what ends early."""
+"""Run-length encoding of BMP: against a decoder of single commands, against Pillow, and truncated files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def bmp(body: bytes, shape: tuple[int, int], bits: int, palette: Array = PALETTE, size: int = 40, gap: int = 0, compression: int = 0) -> bytes:
-    """Write a BMP of run lengths, with a header of `size` bytes, and `gap` bytes before the runs."""
+    """Write a run-length encoded BMP, with a header of `size` bytes, and `gap` bytes before the runs."""
     colors = min(len(palette), 1 << bits)
     start = 14 + size + 4 * colors + gap
     head = b"BM" + struct.pack("<IHHI", start + len(body), 0, 0, start)
@@ -71,7 +71,7 @@ def one_by_one(body: bytes, shape: tuple[int, int], bits: int) -> Array | None:
 
 
 END, ROW = b"\0\1", b"\0\0"
-# bits, height, width, commands; indices of the rows from the bottom, or None: refused
+# bits, height, width, commands; indices of the rows from the bottom, or None: rejected
 CASES: dict[str, tuple[int, int, int, bytes, list[list[int]] | None]] = {
     "a run beyond the row": (8, 2, 3, b"\5\7" + ROW + b"\3\1" + ROW + END, [[7, 7, 7], [1, 1, 1]]),
     "runs behind a full row": (8, 2, 3, b"\3\7\2\6\1\5" + ROW + b"\3\1" + END, [[7, 7, 7], [1, 1, 1]]),
@@ -112,7 +112,7 @@ def test_run_lengths(case: str) -> None:
 
 
 def commands(rng: np.random.Generator, bits: int, damage: int) -> bytes:
-    """Write random commands; of a few, bytes are changed or cut off."""
+    """Write random commands; some files have changed bytes or are truncated."""
     body = b""
     for _ in range(rng.integers(1, 40)):
         kind, count = rng.integers(0, 10), int(rng.integers(3, 12))
@@ -129,7 +129,7 @@ def commands(rng: np.random.Generator, bits: int, damage: int) -> bytes:
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("damage", [0, 3])
 @pytest.mark.parametrize("bits", [4, 8])
-def test_as_the_commands_one_by_one(bits: int, damage: int) -> None:
+def test_results_match_a_decoder_of_single_commands(bits: int, damage: int) -> None:
     rng, refused = np.random.default_rng(bits + damage), 0
     for _ in range(300):
         shape = (int(rng.integers(1, 8)), int(rng.integers(1, 30)))
@@ -146,8 +146,8 @@ def test_as_the_commands_one_by_one(bits: int, damage: int) -> None:
 
 @pytest.mark.parametrize("room", [0, 1, 3])
 @pytest.mark.parametrize("bits", [4, 8])
-def test_as_pillow(bits: int, room: int) -> None:
-    """Rows of runs and indices, padded as some tools do: what Pillow has is the same.
+def test_results_match_pillow(bits: int, room: int) -> None:
+    """Rows of runs and indices, padded as some tools do: the result matches Pillow.
 
     Pillow 12.0 and older read an odd number of indices of four bits wrongly: only even ones here.
     """
@@ -196,6 +196,6 @@ def test_run_lengths_of_other_bits(bits: int, compression: int) -> None:
         decoded(bmp(b"\2\7" + END, (1, 2), bits, compression=compression))
 
 
-def test_a_short_file_takes_no_more_memory_than_its_pixels() -> None:
+def test_a_short_file_allocates_no_more_than_its_pixels() -> None:
     body = b"\xff\7" * 100_000 + END  # 25 million pixels in a row of ten
     assert decoded(bmp(body, (1, 10), 8)).shape == (1, 10, 3)

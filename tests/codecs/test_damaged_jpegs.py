@@ -1,4 +1,4 @@
-"""Damaged JPEGs: no pixel of the image before, whichever way they are decoded."""
+"""Damaged JPEGs: results contain no pixel of an earlier image, in any decoder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.helpers.encoded_images import encoded, picture, tensor
+from tests.helpers.encoded_images import encoded, smooth_image, tensor
 from tests.helpers.inside import memory_before
 from torchdali import fn, pipeline_def
 from torchdali.codecs.image_crops import decode_crop, decode_scaled_crop, decode_upper
@@ -19,9 +19,9 @@ from torchdali.errors import DecodeError
 
 HEIGHT, WIDTH = 64, 72
 SOUND = {
-    "sequential": encoded(picture(HEIGHT, WIDTH), "JPEG"),
-    "progressive": encoded(picture(HEIGHT, WIDTH), "JPEG", progressive=True),
-    "restarts": encoded(picture(HEIGHT, WIDTH), "JPEG", restart_marker_rows=1),
+    "sequential": encoded(smooth_image(HEIGHT, WIDTH), "JPEG"),
+    "progressive": encoded(smooth_image(HEIGHT, WIDTH), "JPEG", progressive=True),
+    "restarts": encoded(smooth_image(HEIGHT, WIDTH), "JPEG", restart_marker_rows=1),
 }
 
 WAYS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -41,14 +41,14 @@ def changed(kind: str, offset: int, value: int) -> bytes:
 
 
 def inserted(kind: str, marker: bytes, rubbish: bytes) -> bytes:
-    """Put rubbish before the first marker of a kind."""
+    """Insert garbage before the first marker of a kind."""
     data = SOUND[kind]
     place = data.index(marker)
     return data[:place] + rubbish + data[place:]
 
 
 def outcome(data: bytes, way: str, poison: int) -> Tensor | None:
-    """Decode into memory of one color; None for a `DecodeError`."""
+    """Decode into memory filled with one color; None for a `DecodeError`."""
     try:
         with memory_before(poison):
             return WAYS[way](tensor(data)).clone()
@@ -72,7 +72,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("damage", DAMAGED)
-def test_no_pixels_of_the_memory_before(damage: str, way: str) -> None:
+def test_results_contain_no_uninitialized_memory(damage: str, way: str) -> None:
     first, second = (outcome(DAMAGED[damage], way, poison) for poison in (0x11, 0xEE))
     assert (first is None) == (second is None)
     if first is not None and second is not None:
@@ -98,12 +98,12 @@ def test_random_damage(kind: str, way: str) -> None:
 @pytest.mark.parametrize(
     "damage", ["an unsupported marker in a scan", "impossible spectral selection"]
 )
-def test_a_fatal_error_is_an_error_in_every_way(damage: str, way: str) -> None:
+def test_a_fatal_error_is_an_error_in_every_decoder(damage: str, way: str) -> None:
     assert outcome(DAMAGED[damage], way, 7) is None
 
 
 @pytest.mark.parametrize("damage", ["rubbish in the header", "cut, with an end"])
-def test_crops_of_what_libjpeg_only_warns_of_are_those_of_the_whole(damage: str) -> None:
+def test_crops_of_jpegs_with_warnings_match_the_whole_image(damage: str) -> None:
     data = tensor(DAMAGED[damage])
     whole = decode(data)
     assert torch.equal(decode_crop(data, 8, 8, 24, 40), whole[8:32, 8:48])
@@ -113,7 +113,7 @@ def test_crops_of_what_libjpeg_only_warns_of_are_those_of_the_whole(damage: str)
 @pytest.mark.parametrize(
     "name", ["image", "image_crop", "image_slice", "image_random_crop", "fused"]
 )
-def test_pipelines_refuse_what_libjpeg_calls_fatal(name: str) -> None:
+def test_pipelines_reject_jpegs_with_fatal_errors(name: str) -> None:
     size = [HEIGHT, WIDTH]
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)  # type: ignore[untyped-decorator]
@@ -141,7 +141,7 @@ def test_pipelines_refuse_what_libjpeg_calls_fatal(name: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_progressive_jpegs_with_too_many_scans_are_refused(way: Callable[[Tensor], Tensor]) -> None:
+def test_progressive_jpegs_with_too_many_scans_are_rejected(way: Callable[[Tensor], Tensor]) -> None:
     data = SOUND["progressive"]
     last = data.rindex(b"\xff\xda")
     scan = data[last:-2]

@@ -1,4 +1,4 @@
-"""Sounds that libsndfile does not know: by FFmpeg, of the length and scale of the same sound in a format that it knows."""
+"""Audio formats that only FFmpeg decodes: length and scale match the same audio in a format of libsndfile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def decoded(data, **arguments):
 
 
 def aligned(found, wanted, most=3000):
-    """Return the greatest difference from a sound that begins up to so many samples later."""
+    """Return the greatest difference from audio that starts up to `most` samples later."""
     count = min(len(wanted), len(found)) - most
     return min(float(np.abs(found[at : at + count] - wanted[:count]).max()) for at in range(most))
 
@@ -45,14 +45,14 @@ EXACT = [
 
 @pytest.mark.parametrize("case", EXACT, ids=lambda case: f"{case[0]}, {case[3]} in {case[1]}")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int16, torch.int32])
-def test_sounds_without_loss_are_those_of_wav(case, dtype):
+def test_lossless_audio_equals_wav(case, dtype):
     codec, container, format, width = case
     found, rate = decoded(av_encoded(codec, container, SOUND, RATE, format=format), dtype=dtype)
     wanted, _ = decoded(wav(SOUND, RATE, width), dtype=dtype)
     assert rate == RATE and found.shape == wanted.shape == SOUND.shape and found.dtype == wanted.dtype
     step = {torch.float32: 1.0, torch.int16: 2.0**15, torch.int32: 2.0**31}[dtype] * 2.0 ** (1 - {"u8": 8, "s16": 16, "s24": 24, "s32": 24}[width])
     least = 1e-7 if dtype == torch.float32 else 1
-    assert np.abs(found.astype(float) - wanted.astype(float)).max() <= max(step, least) * 1.01  # FFmpeg's encoder rounds in another way
+    assert np.abs(found.astype(float) - wanted.astype(float)).max() <= max(step, least) * 1.01  # FFmpeg's encoder rounds differently
 
 
 @pytest.mark.thin(3)
@@ -73,7 +73,7 @@ LOSSY = [("libmp3lame", "mp3", "matroska"), ("libopus", "ogg", "webm"), ("libopu
 
 
 @pytest.mark.parametrize(("codec", "bare", "container"), LOSSY)
-def test_the_container_does_not_matter(codec, bare, container):
+def test_results_do_not_depend_on_the_container(codec, bare, container):
     rate = 48000
     samples = speech(40000, 2, seed=2)
     one, other = decoded(av_encoded(codec, bare, samples, rate)), decoded(av_encoded(codec, container, samples, rate))
@@ -82,7 +82,7 @@ def test_the_container_does_not_matter(codec, bare, container):
 
 
 @pytest.mark.parametrize("arguments", [{"downmix": True}, {"sample_rate": 8000.0}, {"sample_rate": 22050.0, "downmix": True, "dtype": torch.int16}])
-def test_what_is_done_with_the_samples(arguments):
+def test_dtype_downmix_and_rate_are_applied(arguments):
     data = av_encoded("alac", "ipod", SOUND, RATE, format="s16p")
     found, rate = decoded(data, **arguments)
     wanted, same = decoded(encoded(SOUND, RATE), **arguments)
@@ -104,7 +104,7 @@ def test_in_a_pipeline():
     assert [len(sounds.at(i)) for i in range(4)][1:] == [20000] * 3 and len(sounds.at(0)) >= 20000
 
 
-def test_the_sound_of_a_video(tmp_path):
+def test_the_audio_of_a_video(tmp_path):
     path = str(tmp_path / "film.mp4")
     with av.open(path, "w") as file:
         video, audio = file.add_stream("mpeg4", rate=25), file.add_stream("aac", RATE, layout="mono")
@@ -144,7 +144,7 @@ def test_flac_of_unusual_bits_without_pyav(without_pyav, bits):
 
 
 @pytest.mark.parametrize("bits", [12, 20])
-def test_damaged_flac_of_unusual_bits_is_named_so(bits):
+def test_the_error_names_damaged_flac_of_unusual_bits(bits):
     data = flac(np.arange(1200).reshape(-1, 1) % 1000, bits)
     data[len(data) // 2] ^= 1
     with pytest.raises(DecodeError, match=f"FLAC of {bits} bits|do not match the checksum or count"):
@@ -156,7 +156,7 @@ def test_damaged_flac_of_unusual_bits_is_named_so(bits):
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
 @pytest.mark.parametrize("container", ["adts", "matroska", "mp4"])
-def test_cut_files_without_a_number_of_samples_have_what_is_there(container, share):
+def test_truncated_files_without_a_length_are_read_to_their_end(container, share):
     options = {"movflags": "frag_keyframe+empty_moov"} if container == "mp4" else {}
     data = av_encoded("aac", container, speech(60000, seed=1), RATE, **options)
     whole = decoded(data)[0]
@@ -170,7 +170,7 @@ def test_cut_files_without_a_number_of_samples_have_what_is_there(container, sha
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
 @pytest.mark.parametrize("codec", ["aac", "alac"])
-def test_a_cut_file_that_lists_its_samples_is_truncated(tmp_path, codec, share):
+def test_a_truncated_file_with_a_length_is_an_error(tmp_path, codec, share):
     data = av_encoded(codec, "ipod", speech(60000, seed=1), RATE, path=str(tmp_path / "sound.m4a"), movflags="faststart")
     assert data.tobytes().index(b"moov") < data.tobytes().index(b"mdat")
     with pytest.raises(DecodeError, match="M4A"):
@@ -206,7 +206,7 @@ def test_a_stream_that_begins_in_the_middle():
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="MALLOC_PERTURB_ is of glibc")
-def test_nothing_is_delivered_of_damaged_files_that_was_not_decoded(tmp_path):
+def test_damaged_files_deliver_only_decoded_data(tmp_path):
     (tmp_path / "sounds").mkdir()
     samples = speech(9000, 2, seed=4)
     for number, (codec, container, format, piped) in enumerate((
@@ -226,7 +226,7 @@ def test_nothing_is_delivered_of_damaged_files_that_was_not_decoded(tmp_path):
     assert 100 < outputs[0].count("refused") < 380
 
 
-# ---------------------------------------------------------------- words
+# ------------------------------------------------------------- keywords
 
 
 def _without(monkeypatch, *names):
@@ -244,7 +244,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_without_pyav_the_kind_and_the_package_are_named(monkeypatch, name):
+def test_without_pyav_the_error_names_format_and_package(monkeypatch, name):
     data = KINDS[name]()
     for missing in (("av",), ("av", "soundfile")):
         _without(monkeypatch, *missing)
@@ -276,7 +276,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_errors_say_what_it_is(name):
+def test_errors_name_the_format(name):
     pytest.importorskip("soundfile", reason="the extra `audio` is not installed")
     make_data, said = SAID[name]
     with pytest.raises(DecodeError, match=f"(?s){said}") as raised:
@@ -284,12 +284,12 @@ def test_errors_say_what_it_is(name):
     assert "does not exist" not in str(raised.value)
 
 
-def test_a_video_without_sound(tmp_path):
+def test_a_video_without_audio_is_an_error(tmp_path):
     with pytest.raises(DecodeError, match=r"audio \(MP4\): the file contains no audio stream"):
         decoded(np.fromfile(make(tmp_path, "h264.mp4"), np.uint8))
 
 
-def test_a_sound_is_no_video():
+def test_an_audio_file_is_not_a_video():
     for container, said in (("ipod", "a sound, M4A"), ("adts", "a sound, AAC"), ("mp4", "no video stream")):
         with pytest.raises(DecodeError, match=said):
             fn.decoders.video(torch.from_numpy(av_encoded("aac", container, SOUND, RATE)))
@@ -299,5 +299,5 @@ def test_a_sound_is_no_video():
     (b"\0\0\0\x18ftypisom", "MP4, a video or a sound"), (b"\0\0\0\x18ftypM4A ", "a sound, M4A"), (b"\xff\xf1\x50\x80", "a sound, AAC"),
     (b"\xff\xfb\x90\x64", "a sound, MP3"), (b"ID3\4", "a sound, MP3"), (b"caff\0", "a sound, CAF"), (b"\x1a\x45\xdf\xa3", "Matroska or WebM"),
 ])  # fmt: skip
-def test_names_of_files_that_should_be_something_else(data, said):
+def test_descriptions_of_unexpected_formats(data, said):
     assert said in describe_content(data + bytes(40), "image")

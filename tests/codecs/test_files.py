@@ -1,4 +1,4 @@
-"""Files that are read into memory that is used again."""
+"""Files that are read into reused memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_files_are_read_in_blocks(tmp_path, sizes):
         assert each is not None and all(map(np.array_equal, each, contents))
 
 
-def test_what_cannot_be_read(tmp_path):
+def test_unreadable_files_are_errors(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "one").write_bytes(b"1")
     assert read_in_blocks([str(tmp_path / "one"), str(tmp_path / "empty")]) is None

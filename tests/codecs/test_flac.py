@@ -1,4 +1,4 @@
-"""FLAC by FFmpeg: the samples of libsndfile to the bit, and whatever is unusual or damaged is left to that."""
+"""FLAC by FFmpeg: samples are bit-identical to libsndfile, which decodes unusual and damaged files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def noise(frames, channels):
 @pytest.mark.parametrize("subtype", ["PCM_S8", "PCM_16", "PCM_24"])
 @pytest.mark.parametrize("channels", [1, 2, 3, 8])
 @pytest.mark.parametrize("make", [speech, noise, lambda frames, channels: np.zeros((frames, channels))])
-def test_the_samples_of_libsndfile(subtype, channels, make):
+def test_samples_match_libsndfile(subtype, channels, make):
     for frames in (1, 15, 4096, 4097, 30000):
         data = encoded(make(frames, channels), 22050, subtype=subtype)
         for dtype in TYPES:
@@ -48,9 +48,9 @@ def test_the_samples_of_libsndfile(subtype, channels, make):
             assert np.array_equal(found, expected), (frames, dtype)
 
 
-def test_blocks_of_descriptions_are_passed_over():
+def test_metadata_blocks_are_skipped():
     data = encoded(speech(9000))
-    picture = bytes([6, 0, 0x20, 0]) + b"\xff\xf8" * 0x1000  # which looks like the beginning of sound
+    picture = bytes([6, 0, 0x20, 0]) + b"\xff\xf8" * 0x1000  # which looks like the start of a frame
     found, _ = samples(np.frombuffer(data[:42].tobytes() + picture + data[42:].tobytes(), np.uint8))
     assert np.array_equal(found, by_soundfile(data)[0])
 
@@ -86,7 +86,7 @@ DAMAGED = {
 }
 
 
-def is_left(data):
+def falls_back(data):
     try:
         samples(data)
     except (AssertionError, DecodeError):
@@ -103,9 +103,9 @@ def outcome(data):
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_the_rest_is_left_to_libsndfile(name, request):
+def test_libsndfile_decodes_all_other_files(name, request):
     data = DAMAGED[name]
-    assert is_left(data)
+    assert falls_back(data)
     found = outcome(data)
     request.getfixturevalue("without_pyav")
     assert found == outcome(data)
@@ -119,13 +119,13 @@ def test_damaged_files_decode_as_with_libsndfile_or_not_at_all():
         data = sound.copy()
         for at in rng.integers(42, len(data), rng.integers(1, 4)):
             data[at] = rng.integers(0, 256)
-        outcomes[is_left(data)] += 1
-        if not is_left(data):
+        outcomes[falls_back(data)] += 1
+        if not falls_back(data):
             assert np.array_equal(samples(data)[0], by_soundfile(data)[0])
     assert min(outcomes.values()) > 10, outcomes
 
 
 def test_without_av(without_pyav):
     data = encoded(speech(5000))
-    assert is_left(data)
+    assert falls_back(data)
     assert np.array_equal(decode(torch.from_numpy(data))[0].numpy(), by_soundfile(data)[0])

@@ -1,4 +1,4 @@
-"""Damaged images of every format: pixels or a `DecodeError`, the same in every way, and no more memory than claimed."""
+"""Damaged images of every format: pixels or a `DecodeError`, the same in every decoder, and no more memory than the header states."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from tests.helpers.encoded_images import encoded, picture, tensor
+from tests.helpers.encoded_images import encoded, smooth_image, tensor
 from tests.helpers.inside import memory_before
 from torchdali.codecs.image_crops import decode_crop, decode_upper
 from torchdali.codecs.images import decode, peek_shape
 from torchdali.errors import DecodeError, MissingExtraError
 
 COUNT = 1500
-PICTURE = picture(56, 72)
+PICTURE = smooth_image(56, 72)
 SEEDS: dict[str, list[bytes]] = {
     "JPEG": [
         encoded(PICTURE, "JPEG", **options)
@@ -88,7 +88,7 @@ def _tried(call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _check(data: Tensor) -> bool:
-    """Decode in every way, into memory of one color and another; return whether that gave pixels."""
+    """Decode by every function, into memory filled with one color and another; return whether pixels were returned."""
     shape = _tried(peek_shape, data)
     if shape is None or shape[0] * shape[1] > 1 << 22:
         return False

@@ -1,4 +1,4 @@
-"""Windows of images: exact and scaled decoding, the rows they need, kept buffers, turned photos."""
+"""Windows of images: exact and scaled decoding, the rows they need, reused buffers, rotated photos."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from tests.helpers.encoded_images import Array, encoded, exif, picture, tensor
+from tests.helpers.encoded_images import Array, encoded, exif, smooth_image, tensor
 from tests.helpers.hidden import hidden
 from torchdali.codecs import _turbo, image_crops, images
 from torchdali.codecs._image_headers import jpeg_frame
@@ -22,7 +22,7 @@ from torchdali.errors import DecodeError
 
 @pytest.fixture
 def photo() -> Array:
-    return picture(400, 560)
+    return smooth_image(400, 560)
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @functools.cache
 def photo_and_pixels(kind: str) -> tuple[Tensor, Tensor]:
-    """Return a file, and what torchvision decodes of it."""
-    photo: Any = picture(400, 560)
+    """Return a file, and its pixels as torchvision decodes them."""
+    photo: Any = smooth_image(400, 560)
     photo = Image.fromarray(photo).convert("CMYK") if kind == "CMYK" else photo[:, :, 0].copy() if kind == "gray" else photo
     data = tensor(encoded(photo, "PNG" if kind == "PNG" else "JPEG", **KINDS.get(kind, {})))
     return data, by_torchvision(data)
@@ -91,7 +91,7 @@ def test_only_the_rows_that_a_crop_needs_are_decoded(photo: Array, with_simplejp
     assert pixels is not None and pixels.shape == (400, 560, 3)
 
 
-def test_data_that_do_not_end_as_a_jpeg_are_left_to_torchvision(
+def test_torchvision_decodes_jpegs_without_an_end_marker(
     photo: Array, with_simplejpeg: None
 ) -> None:
     data = encoded(photo, "JPEG")
@@ -101,7 +101,7 @@ def test_data_that_do_not_end_as_a_jpeg_are_left_to_torchvision(
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_crops_of_turned_photos(photo: Array, orientation: int, library: str) -> None:
+def test_crops_of_rotated_photos(photo: Array, orientation: int, library: str) -> None:
     data = tensor(encoded(photo, "JPEG", exif=exif(orientation)))
     whole = images.decode(data)
     window = (13, 57, 201, 333)
@@ -119,7 +119,7 @@ def check_scaled(
     target: tuple[int, int],
     scale: int,
 ) -> None:
-    """Compare with the mean of the pixels for which each scaled one stands."""
+    """Compare each scaled pixel with the mean of the pixels that it covers."""
     crop = image_crops.decode_scaled_crop(data, *window, *target)
     assert crop.scale == scale
     assert (crop.h, crop.w) == (window[2] / scale, window[3] / scale)
@@ -150,10 +150,10 @@ def test_scaled_crops(
 
 @pytest.mark.parametrize("scale", [2, 4, 8])
 @pytest.mark.parametrize("kind", [*KINDS, "gray"])
-def test_scaled_crops_are_those_of_the_whole(
+def test_scaled_crops_match_the_whole_image(
     photo: Array, kind: str, scale: int, with_simplejpeg: None
 ) -> None:
-    """Though no more rows are decoded than they need."""
+    """No more rows are decoded than the crop needs."""
     data = encoded(photo[:, :, 0].copy(), "JPEG") if kind == "gray" else encoded(photo, "JPEG", **KINDS[kind])
     frame = jpeg_frame(memoryview(data))[5]
     decoded = _turbo.decode_scaled(memoryview(data), frame, 400, 400, scale)
@@ -192,8 +192,8 @@ def test_scaled_crops_of_other_images(photo: Array, kind: str) -> None:
         assert torch.equal(crop.pixels, images.decode(data)[16:336, 24:264])
 
 
-def test_a_crop_is_the_callers_own(photo: Array, with_simplejpeg: None) -> None:
-    """The next image leaves what was returned as it is."""
+def test_a_crop_shares_no_memory(photo: Array, with_simplejpeg: None) -> None:
+    """The next image does not overwrite the returned one."""
     first, second = tensor(encoded(photo, "JPEG")), tensor(encoded(photo[::-1], "JPEG"))
     crop = image_crops.decode_crop(first, 0, 0, 400, 560)
     image_crops.decode_crop(second, 0, 0, 400, 560)
@@ -221,7 +221,7 @@ def test_crops_of_truncated_photos(photo: Array, target: tuple[int, int]) -> Non
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_windows_turn_with_their_image(orientation: int) -> None:
+def test_windows_are_rotated_with_their_image(orientation: int) -> None:
     pixels = np.random.default_rng(1).integers(0, 256, (7, 11, 3), np.uint8)
     for format in ("PNG", "JPEG"):
         data = tensor(encoded(pixels, format, exif=exif(orientation)))
@@ -230,7 +230,7 @@ def test_windows_turn_with_their_image(orientation: int) -> None:
             assert torch.equal(image_crops.decode_crop(data, y, x, h, w), upright[y : y + h, x : x + w])
 
 
-def test_large_windows_are_exact_and_their_callers_own(
+def test_large_windows_are_exact_and_share_no_memory(
     photo: Array, with_simplejpeg: None
 ) -> None:
     large = np.tile(photo, (3, 3, 1))

@@ -1,4 +1,4 @@
-"""Decoding of images made here: every format, output type and element type, and damaged data."""
+"""Decoding of generated images: every format, output type and dtype, and damaged data."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_lossless_formats_keep_every_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOSSLESS)
-def test_peek_tells_the_shape(name: str) -> None:
+def test_peek_returns_the_shape(name: str) -> None:
     for output_type in ["RGB", "GRAY", "ANY_DATA"]:
         data = LOSSLESS[name][0]
         shape = tuple(images.decode(tensor(data), output_type=output_type).shape)
@@ -64,7 +64,7 @@ def test_peek_tells_the_shape(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", JPEGS)
-def test_jpeg_is_what_libjpeg_makes(name: str) -> None:
+def test_jpeg_decodes_as_by_libjpeg(name: str) -> None:
     data = tensor(JPEGS[name])
     expected = Image.open(io.BytesIO(JPEGS[name]))
     got = images.decode(data)
@@ -78,8 +78,8 @@ def test_jpeg_is_what_libjpeg_makes(name: str) -> None:
     assert torch.equal(wide.int(), gray.int() * 257)
 
 
-def test_jpeg_of_inks() -> None:
-    """Light is the product of what two inks let through; a file without Adobe's mark holds ink."""
+def test_cmyk_jpeg() -> None:
+    """A color is the product of the transmittances of two inks; a file without Adobe's marker stores ink."""
     inks = np.dstack([RGB, GRAY // 2])
     adobe = encoded(Image.fromarray(inks, "CMYK"), "JPEG", quality=100, subsampling="4:4:4")
     light = 255 - inks.astype(int)
@@ -87,7 +87,7 @@ def test_jpeg_of_inks() -> None:
     got = images.decode(tensor(adobe)).numpy().astype(int)
     assert np.abs(got - expected).max() < 8
     start = adobe.index(b"\xff\xee")
-    plain = adobe[:start] + adobe[start + 16 :]  # what was light is ink now
+    plain = adobe[:start] + adobe[start + 16 :]  # inverted values
     swapped = inks.astype(int)[:, :, :3] * inks.astype(int)[:, :, 3:] // 255
     got = images.decode(tensor(plain)).numpy().astype(int)
     assert np.abs(got - swapped).max() < 8
@@ -137,7 +137,7 @@ def test_values_are_rescaled(value: int, dtype: torch.dtype, expected: float) ->
     assert pixels.numpy() == pytest.approx(expected, rel=1e-6)
 
 
-def test_large_pngs_leave_alpha_out() -> None:
+def test_large_pngs_drop_alpha() -> None:
     for size in ((30, 20), (600, 500)):  # the second is copied in parts
         pixels = np.random.default_rng(0).integers(0, 256, (*size, 4), np.uint8)
         file = io.BytesIO()
@@ -232,7 +232,7 @@ TRUNCATED = {
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_absurd_sizes_are_refused(name: str) -> None:
+def test_absurd_sizes_are_rejected(name: str) -> None:
     for call in (lambda: images.decode(tensor(HUGE[name])), lambda: images.peek_shape(HUGE[name])):
         with pytest.raises(DecodeError, match=r"claims 60000 x 60000|claims 16000 x 16000"):
             call()
@@ -250,7 +250,7 @@ def test_truncated_files_are_errors(name: str, share: float, capfd: Any) -> None
 
 @pytest.mark.parametrize("cut", [1, 2])
 def test_a_jpeg_needs_its_end(cut: int) -> None:
-    """The last bytes mark the end: without them DALI does not decode either."""
+    """The last bytes mark the end: DALI does not decode the file without them, either."""
     with pytest.raises(DecodeError, match="truncated"):
         images.decode(tensor(JPEGS["420"][:-cut]))
 
@@ -273,7 +273,7 @@ def test_a_jpeg_needs_its_end(cut: int) -> None:
         (b"\x89PNG\r\n\x1a\n" + bytes(30), "truncated or damaged"),
     ],
 )
-def test_what_is_not_an_image(data: bytes, reason: str) -> None:
+def test_other_data_is_an_error(data: bytes, reason: str) -> None:
     with pytest.raises(DecodeError, match=reason):
         images.decode(tensor(data))
     with pytest.raises(DecodeError, match=reason):
@@ -324,7 +324,7 @@ CALLS: list[Callable[[Tensor], object]] = [
 @pytest.mark.thin(5)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", [*LOSSLESS, *JPEGS])
-def test_damaged_data_raises_nothing_else(name: str) -> None:
+def test_damaged_data_raises_only_decode_errors(name: str) -> None:
     data = JPEGS.get(name) or LOSSLESS[name][0]
     chance = random.Random(name)
     for _ in range(25):
@@ -393,7 +393,7 @@ def test_pngs_are_the_same_without_opencv(
             assert torch.equal(images.decode(data, output_type=kind, dtype=dtype), one)
 
 
-def test_opencv_is_named_where_it_is_missing() -> None:
+def test_the_error_names_opencv_if_it_is_missing() -> None:
     data = bytearray(LOSSLESS["jp2"][0])
     for channel in range(3):
         data[data.index(b"\xff\x4f\xff\x51") + 42 + 3 * channel] = 15  # bits, less one
@@ -412,8 +412,8 @@ def test_jpeg_2000_of_16_bits() -> None:
         images.decode(tensor(data.tobytes()[:200]))
 
 
-def test_it_works_without_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A torchvision that does not fit torch cannot be loaded: Pillow gives the same pixels."""
+def test_decoding_works_without_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A torchvision that does not match torch cannot be loaded: Pillow returns the same pixels."""
     inks = Image.fromarray(np.dstack([RGB, GRAY // 2]), "CMYK")
     work = [
         *JPEGS.values(),
@@ -435,7 +435,7 @@ def test_it_works_without_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_libraries_are_loaded_when_they_are_needed() -> None:
-    """Importing the module costs neither torchvision nor Pillow; decoding does not import them all."""
+    """Importing the module imports neither torchvision nor Pillow; decoding does not import all of them."""
     program = """
 import sys, torch
 from torchdali.codecs import images
@@ -449,7 +449,7 @@ assert not {"PIL", "torchvision", "cv2"} & set(sys.modules), "a JPEG needs none 
 
 @pytest.mark.slow
 def test_real_files() -> None:
-    """Every file of the collection decodes to the shape that its header promises."""
+    """Every file of the collection decodes to the shape in its header."""
     pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
     files = sorted(path for path in folder("formats").rglob("*") if path.is_file())
     assert len(files) > 40

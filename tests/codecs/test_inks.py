@@ -1,4 +1,4 @@
-"""JPEG 2000 of inks: the colors of Pillow, or those of the formula of JPEG, in 8 and more bits, with and without a profile."""
+"""CMYK JPEG 2000: the colors of Pillow, or of the JPEG formula, in 8 and more bits, with and without a profile."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tensor(data: bytes) -> torch.Tensor:
 
 
 def with_colors(data: bytes, colors: bytes) -> bytes:
-    """Return a file with another description of colors, the content of its box."""
+    """Return a file with another color specification box."""
     head, box = data.index(b"jp2h") - 4, data.index(b"colr") - 4
     (old,), (length,) = (struct.unpack_from(">I", data, at) for at in (box, head))
     new = struct.pack(">I4s", 8 + len(colors), b"colr") + colors
@@ -45,7 +45,7 @@ def profile(space: bytes) -> bytes:
 
 
 def inks_of(image: Image.Image, **options: Any) -> bytes:
-    """Return a file of inks, also by a Pillow that writes these as RGBA."""
+    """Return a CMYK file, even if Pillow writes it as RGBA."""
     return with_colors(saved(Image.frombytes("RGBA", image.size, image.convert("CMYK").tobytes()), **options), b"\1\0\0\0\0\0\x0c")
 
 
@@ -63,7 +63,7 @@ def need_pillow_for(data: bytes) -> None:
         pytest.skip("this Pillow cannot read the file")
 
 
-BY_HAND = np.random.RandomState(1).randint(0, 256, (52, 60, 4), np.uint8)  # black where there are other inks, too
+BY_HAND = np.random.RandomState(1).randint(0, 256, (52, 60, 4), np.uint8)  # black together with other inks
 FILES = {
     "inks": lambda image: inks_of(image),
     "in tiles": lambda image: inks_of(image, tile_size=(32, 32)),
@@ -74,7 +74,7 @@ FILES = {
 
 @pytest.mark.parametrize("image", [SMOOTH, WHITE, Image.frombytes("CMYK", (60, 52), BY_HAND.tobytes())], ids=["smooth", "white", "all inks"])
 @pytest.mark.parametrize("name", FILES)
-def test_colors_are_those_of_pillow(name, image):
+def test_colors_match_pillow(name, image):
     data, wanted = FILES[name](image), np.asarray(image.convert("CMYK").convert("RGB")).astype(int)
     need_pillow_for(data)
     for output_type, order in (("RGB", slice(None)), ("BGR", slice(None, None, -1))):
@@ -122,7 +122,7 @@ def test_gray_with_alpha(options):
     assert np.array_equal(images.decode(tensor(data), output_type="ANY_DATA").numpy(), np.asarray(both))
 
 
-def test_gray_with_alpha_of_sixteen_bits_is_refused():
+def test_gray_with_alpha_of_sixteen_bits_is_rejected():
     codecs = pytest.importorskip("imagecodecs")
     levels = np.linspace(0, 65535, 60 * 52 * 2).astype(np.uint16).reshape(52, 60, 2)
     with pytest.raises(DecodeError, match="more than 8 bits"):  # Pillow's values overflow

@@ -1,4 +1,4 @@
-"""Media that FFmpeg may open: data of the listed formats, and nothing that they name."""
+"""Media that FFmpeg may open: data of the listed formats, and no file that the data names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPENING = media._OPENING
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with what playlists name."""
+    """A folder with the files that playlists name."""
     place = tmp_path_factory.mktemp("media")
     make(place, "h264.mp4")
     from PIL import Image
@@ -69,12 +69,12 @@ PLAYLISTS = {
 
 @pytest.mark.parametrize("kind", PLAYLISTS)
 @pytest.mark.parametrize("walls", ["both", "second"])
-def test_playlists_are_refused(folder, monkeypatch, kind, walls):
+def test_playlists_are_rejected(folder, monkeypatch, kind, walls):
     name, text = PLAYLISTS[kind]
     data = text.format(here=folder).encode()
     (folder / name).write_bytes(data)
     monkeypatch.chdir(folder)
-    if walls == "second":  # formats that name others are known, and cannot open these
+    if walls == "second":  # formats that name other files are recognized, and cannot open them
         formats = OPENING["format_whitelist"] + ",concat,hls,sdp,dash,imf,vobsub"
         monkeypatch.setitem(OPENING, "format_whitelist", formats)
     for source in (tensor(data), name, str(folder / name)):
@@ -97,7 +97,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_are_those_of_files_alone(folder, monkeypatch, name):
+def test_urls_and_protocols_are_not_opened(folder, monkeypatch, name):
     monkeypatch.chdir(folder)
     for read in (index_video, VideoDecoder):
         with pytest.raises(DecodeError, match=re.escape(name)):
@@ -105,7 +105,7 @@ def test_names_are_those_of_files_alone(folder, monkeypatch, name):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
-def test_a_fifo_is_no_video(tmp_path):
+def test_a_fifo_is_not_a_video(tmp_path):
     os.mkfifo(tmp_path / "clip.mp4")
     with pytest.raises(DecodeError, match="must be a regular file"):
         index_video(str(tmp_path / "clip.mp4"))
@@ -117,7 +117,7 @@ def box(name, *parts):
 
 
 def _elsewhere(path, name):
-    """Return a file of MP4 whose samples are said to lie in another, by an alias of the Macintosh."""
+    """Return an MP4 file that refers to samples in another file, by a Macintosh alias."""
     data = bytearray(Path(path).read_bytes())
     short = name.encode()
     record = bytes(10) + b"\1v".ljust(28, b"\0") + bytes(12) + bytes([len(short)]) + short.ljust(63, b"\0")
@@ -133,12 +133,12 @@ def _elsewhere(path, name):
     return bytes(data)
 
 
-def test_samples_in_another_file_are_not_looked_for(folder, monkeypatch):
+def test_samples_in_another_file_are_not_read(folder, monkeypatch):
     monkeypatch.chdir(folder)
     data = _elsewhere(folder / "h264.mp4", "h264.mp4")
     (folder / "alias.mov").write_bytes(data)
     with av.open("alias.mov", options={"enable_drefs": "1"}) as file:
-        assert len(list(file.decode(video=0))) == 30  # FFmpeg does, if it is asked to
+        assert len(list(file.decode(video=0))) == 30  # FFmpeg opens it if allowed
     for enabled in ("0", "1"):
         monkeypatch.setitem(OPENING, "enable_drefs", enabled)
         for source in (tensor(data), "alias.mov"):
@@ -146,7 +146,7 @@ def test_samples_in_another_file_are_not_looked_for(folder, monkeypatch):
                 index_video(source)
 
 
-def test_images_are_no_videos(folder):
+def test_images_are_not_videos(folder):
     from PIL import Image
 
     for number, format in enumerate(("png", "jpeg", "bmp", "tiff", "webp", "ppm", "tga")):
@@ -156,21 +156,21 @@ def test_images_are_no_videos(folder):
             index_video(str(path))
 
 
-def test_formats_are_told_by_content_not_by_names(folder):
+def test_formats_are_detected_by_content_not_by_name(folder):
     data = (folder / "h264.mp4").read_bytes()
     (folder / "clip.m3u8").write_bytes(data)
     assert len(index_video(str(folder / "clip.m3u8"))) == 30
 
 
-def test_one_function_opens_media():
-    """FFmpeg, and what would open videos or images by their names."""
+def test_only_one_function_opens_media():
+    """FFmpeg, and the functions that would open videos or images by name."""
     opens = re.compile(r"\bav\.open\b|VideoCapture|cv2\.im(?:read|count)|torchvision\.io\.read|read_video|imageio")
     users = {path.name for path in PACKAGE.rglob("*.py") if opens.search(path.read_text("utf-8"))}
-    assert users == {"media.py", "recipe_data.py"}  # which writes one
+    assert users == {"media.py", "recipe_data.py"}  # which writes a video
 
 
 def _sized(folder, width, height, only_frames):
-    """Return a video of Motion JPEG in AVI that claims another size, or whose frames alone do."""
+    """Return a Motion JPEG video in AVI whose header, or whose frames, state another size."""
     path = make(folder, "mjpeg.avi", frames=2)
     data = bytearray(Path(path).read_bytes())
     for kind, old, new in (("<II", (96, 64), (width, height)), (">HH", (64, 96), (height % 65536, width % 65536))):
@@ -182,17 +182,17 @@ def _sized(folder, width, height, only_frames):
 
 @pytest.mark.parametrize("only_frames", [False, True])
 @pytest.mark.parametrize("size", [(65000, 65000), (30000, 30000), (16384, 16384), (1 << 20, 400)])
-def test_frames_that_are_too_large_are_refused_before_there_is_memory_for_them(tmp_path, size, only_frames):
+def test_too_large_frames_are_rejected_before_memory_is_allocated(tmp_path, size, only_frames):
     resource = pytest.importorskip("resource")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(DecodeError):
         VideoDecoder(_sized(tmp_path, *size, only_frames)).read([0])
-    if sys.platform == "linux":  # others count in other units
+    if sys.platform == "linux":  # other formats use other units
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
 
 
 def _claiming(path, count):
-    """Return a file of MP4 that claims so many samples of one byte each."""
+    """Return an MP4 file whose index lists `count` samples of one byte each."""
     data = bytearray(Path(path).read_bytes())
     for name, table in {b"stsz": (0, 1, count), b"stsc": (0, 1, 1, count, 1), b"stts": (0, 1, count, 1)}.items():
         at = data.index(name) - 4
@@ -205,12 +205,12 @@ def _claiming(path, count):
 
 
 @pytest.mark.parametrize("count", [1 << 17, 1 << 24, (1 << 32) - 1])
-def test_an_index_of_more_samples_than_bytes_is_refused(folder, count):
+def test_an_index_of_more_samples_than_bytes_is_rejected(folder, count):
     with pytest.raises(DecodeError, match=f"claims {count} samples"):
         VideoDecoder(_claiming(folder / "h264.mp4", count))
 
 
-def test_fragments_of_more_samples_than_bytes_are_refused(folder):
+def test_fragments_of_more_samples_than_bytes_are_rejected(folder):
     data = (folder / "h264.mp4").read_bytes()
     fragment = box(b"moof", box(b"traf", box(b"trun", struct.pack(">II", 0, 1 << 26))))
     with pytest.raises(DecodeError, match="claims 67108864 samples"):
@@ -218,7 +218,7 @@ def test_fragments_of_more_samples_than_bytes_are_refused(folder):
     assert len(index_video(tensor(data + box(b"free", struct.pack(">4sII", b"trun", 0, 1 << 26))))) == 30
 
 
-def test_max_pixels_is_for_videos_too(folder):
+def test_max_pixels_limits_videos_too(folder):
     path = str(folder / "h264.mp4")
     with limit_pixels(96 * 64 - 1), pytest.raises(DecodeError, match=r"h264.*96 x 64.*max_pixels"):
         VideoDecoder(path)
@@ -253,7 +253,7 @@ def test_files_are_closed(folder):
 
 
 @pytest.mark.slow
-def test_data_open_no_file_and_start_no_program():
-    """Of what FFmpeg does itself Python sees nothing: the tests above show that it refuses what names others."""
+def test_decoding_opens_no_other_file_and_starts_no_program():
+    """Python doesn't observe FFmpeg's own calls: the tests above show that FFmpeg rejects data that names other files."""
     done = subprocess.run([sys.executable, "-m", "tests.helpers.opened_by_data"], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=200, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr

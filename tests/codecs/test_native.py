@@ -1,4 +1,4 @@
-"""The fast path: the pixels of Python's way, on all levels of vector instructions, and what it refuses."""
+"""The fast path: pixels match the Python path, on all levels of vector instructions, and unsupported images are rejected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from tests.helpers.encoded_images import encoded, exif, picture, tensor
+from tests.helpers.encoded_images import encoded, exif, smooth_image, tensor
 from tests.helpers.native import needs_native, switched_off
 from torchdali.codecs import _native
 from torchdali.codecs.images import decode
@@ -30,7 +30,7 @@ from torchdali.kernels.resample import exact
 from torchdali.kernels.resample.separable import resize
 
 HEIGHT, WIDTH = 117, 203
-PICTURE = picture(HEIGHT, WIDTH)
+PICTURE = smooth_image(HEIGHT, WIDTH)
 PLAIN = encoded(PICTURE, "JPEG", quality=90)
 
 
@@ -43,20 +43,20 @@ def window(y: int, x: int, h: int, w: int) -> tuple[AxisRegion, AxisRegion]:
 
 
 def sampled(data: bytes, factors: int) -> bytes:
-    """Give the first component other sampling factors: blocks go elsewhere, where there are as many."""
+    """Set other sampling factors of the first component: the same number of blocks in another arrangement."""
     made = bytearray(data)
     made[made.index(b"\xff\xc0") + 11] = factors
     return bytes(made)
 
 
-def pictures() -> dict[str, bytes]:
+def encode_images() -> dict[str, bytes]:
     found = {
         f"{name}, {kind}": encoded(PICTURE, "JPEG", subsampling=name, quality=88, **options)
         for name in ("4:4:4", "4:2:2", "4:2:0")
         for kind, options in {"baseline": {}, "progressive": {"progressive": True}, "restarts": {"restart_marker_rows": 1}}.items()
     }
     for name, factors in (("4:2:0", (0x41, 0x14)), ("4:2:2", (0x12,))):
-        even = encoded(picture(128, 256), "JPEG", subsampling=name)
+        even = encoded(smooth_image(128, 256), "JPEG", subsampling=name)
         found |= {f"factors {value:x}": sampled(even, value) for value in factors}
     noise = np.random.default_rng(1).integers(0, 256, PICTURE.shape, np.uint8)
     found["long codes"] = encoded(noise, "JPEG", quality=100)
@@ -71,14 +71,14 @@ def pictures() -> dict[str, bytes]:
     found["inks without Adobe's mark"] = light[:start] + light[start + 16 :]
     found["YCCK"] = light[: start + 15] + b"\2" + light[start + 16 :]
     found["RGB"] = encoded(PICTURE, "JPEG", keep_rgb=True)
-    found["odd"] = encoded(picture(33, 17), "JPEG", subsampling="4:2:0")
-    found["one pixel"] = encoded(picture(1, 1), "JPEG")
+    found["odd"] = encoded(smooth_image(33, 17), "JPEG", subsampling="4:2:0")
+    found["one pixel"] = encoded(smooth_image(1, 1), "JPEG")
     for orientation in range(1, 9):
         found[f"orientation {orientation}"] = encoded(PICTURE, "JPEG", exif=exif(orientation))
     return found
 
 
-PICTURES = pictures()
+PICTURES = encode_images()
 
 
 def size_of(data: torch.Tensor, upright: bool) -> tuple[int, int] | None:
@@ -89,7 +89,7 @@ def size_of(data: torch.Tensor, upright: bool) -> tuple[int, int] | None:
 @needs_native
 @pytest.mark.parametrize("fancy", [True, False])
 @pytest.mark.parametrize("name", PICTURES)
-def test_windows_are_those_of_the_whole_image(name: str, fancy: bool) -> None:
+def test_windows_match_the_whole_image(name: str, fancy: bool) -> None:
     data = tensor(PICTURES[name])
     expected = decode(data, fancy=fancy)
     height, width = expected.shape[:2]
@@ -131,7 +131,7 @@ REGIONS = [
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("name", ["linear", "triangular", "cubic", "nn"])
 @pytest.mark.parametrize("antialias", [True, False])
-def test_pixels_are_those_of_exact_resizing(name: str, size: tuple[int, int], antialias: bool) -> None:
+def test_pixels_match_exact_resizing(name: str, size: tuple[int, int], antialias: bool) -> None:
     data = tensor(PLAIN)
     pixels = decode(data)
     options = ImageOptions(filters=Filters(name, name, antialias))
@@ -172,7 +172,7 @@ def test_exact_resizing_of_pixels(size: tuple[int, int], filters: tuple[str, str
 
 
 @needs_native
-def test_other_pixels_are_left_to_python() -> None:
+def test_other_dtypes_use_the_python_path() -> None:
     options, lines = ImageOptions(), window(0, 0, 8, 8)
     pixels = torch.zeros(8, 8, 3, dtype=torch.uint8)
     assert run(options, pixels, *lines, False) is not None
@@ -197,7 +197,7 @@ def test_pixels_are_mirrored_and_normalized(planar: bool) -> None:
 @needs_native
 @pytest.mark.parametrize("size", [(32, 40), (60, 100), (150, 260)], ids=str)
 @pytest.mark.parametrize("antialias", [True, False])
-def test_pixels_are_within_a_level_of_pythons_way(size: tuple[int, int], antialias: bool) -> None:
+def test_pixels_are_within_a_level_of_the_python_path(size: tuple[int, int], antialias: bool) -> None:
     data = tensor(PLAIN)
     expected = resize(decode(data), size, antialias=antialias)
     lines = AxisRegion(0, HEIGHT, size[0], 0, size[0], 0, HEIGHT), AxisRegion(0, WIDTH, size[1], 0, size[1], 0, WIDTH)
@@ -252,7 +252,7 @@ def test_types_and_layouts(dtype: torch.dtype, planar: bool) -> None:
 
 
 @needs_native
-def test_scaling_is_that_of_the_table() -> None:
+def test_scaling_equals_the_table() -> None:
     data = tensor(PLAIN)
     factor, offset = (0.5, 0.25, 2.0), (-1.0, 3.0, 0.5)
     table = torch.arange(256.0)[None] * torch.tensor(factor)[:, None] + torch.tensor(offset)[:, None]
@@ -264,7 +264,7 @@ def test_scaling_is_that_of_the_table() -> None:
 
 @needs_native
 @pytest.mark.parametrize("name", ["linear", "cubic"])
-def test_all_levels_of_vectors_give_the_same(name: str) -> None:
+def test_all_vector_levels_give_equal_results(name: str) -> None:
     data = tensor(PLAIN)
     found = []
     for level in range(3):
@@ -315,7 +315,7 @@ REFUSED["scans missing"] = cut_progressive()
 
 @needs_native
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses(name: str) -> None:
+def test_unsupported_images_are_rejected(name: str) -> None:
     data = tensor(REFUSED[name])
     assert run(ImageOptions(), data, *window(0, 0, HEIGHT, WIDTH), False) is None
     lines = AxisRegion(0, HEIGHT, 40, 0, 40, 0, HEIGHT), AxisRegion(0, WIDTH, 50, 0, 50, 0, WIDTH)
@@ -338,12 +338,12 @@ def test_refuses(name: str) -> None:
         (AxisRegion(-1e7, 1e7, 4000, 0, 4000, 0, HEIGHT), whole(20)),  # of 8193 weights each
     ],
 )
-def test_nonsense_is_refused(rows: AxisRegion, columns: AxisRegion) -> None:
+def test_invalid_arguments_are_rejected(rows: AxisRegion, columns: AxisRegion) -> None:
     assert run(ImageOptions(), tensor(PLAIN), rows, columns, False) is None
 
 
 @needs_native
-def test_other_tensors_are_refused() -> None:
+def test_unsupported_tensors_are_rejected() -> None:
     data = tensor(PLAIN)
     for other in (data.view(1, -1), data[::2], data.to(torch.int16)):
         assert size_of(other, True) is None
@@ -352,7 +352,7 @@ def test_other_tensors_are_refused() -> None:
         Output.from_table(torch.zeros(3, 255, dtype=torch.uint8), False)
 
 
-# ---------------------------------------------------------------- finding it
+# ----------------------------------------------------------------- detection
 
 
 def status(monkeypatch: pytest.MonkeyPatch, file: Path, **environment: str) -> native.Status:
@@ -376,20 +376,20 @@ def test_not_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert part in found.text
 
 
-def test_a_library_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_invalid_library_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "libtorchdali.so").write_bytes(b"no library")
     found = status(monkeypatch, tmp_path / "libtorchdali.so")
     assert found.library is None and found.broken
     assert "cannot be loaded" in found.text and rebuild_command() in found.text
 
 
-def test_a_library_of_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_without_the_interface_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     found = status(monkeypatch, Path(torch._C.__file__))
     assert found.library is None and found.broken and "tdn_abi" in found.text
 
 
 @pytest.mark.parametrize("version", [native.ABI - 1, native.ABI + 1])
-def test_another_version_of_the_interface(version: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_another_interface_version_is_reported(version: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "libtorchdali.so").write_bytes(b"")
     monkeypatch.setattr(ctypes, "CDLL", lambda file: SimpleNamespace(tdn_abi=lambda: version))
     found = status(monkeypatch, tmp_path / "libtorchdali.so")
@@ -397,12 +397,12 @@ def test_another_version_of_the_interface(version: int, monkeypatch: pytest.Monk
     assert f"interface version {native.ABI}, got {version}" in found.text and rebuild_command() in found.text
 
 
-def test_the_header_has_the_version_that_is_wanted() -> None:
+def test_the_header_has_the_expected_version() -> None:
     header = (Path(__file__).resolve().parents[2] / "native" / "src" / "native.h").read_text(encoding="utf-8")
     assert f"#define TDN_ABI {native.ABI}\n" in header
 
 
-def test_without_it_nothing_is_made() -> None:
+def test_switched_off_the_library_computes_nothing() -> None:
     with switched_off():
         assert native.library() is None
         assert size_of(tensor(PLAIN), True) is None
@@ -410,7 +410,7 @@ def test_without_it_nothing_is_made() -> None:
 
 
 @needs_native
-def test_images_beyond_the_limit_of_pixels_are_refused() -> None:
+def test_images_beyond_the_pixel_limit_are_rejected() -> None:
     lines = whole(HEIGHT), whole(WIDTH)
     with limit_pixels(HEIGHT * WIDTH):
         assert run(ImageOptions(), tensor(PLAIN), *lines, False) is not None
@@ -421,7 +421,7 @@ def test_images_beyond_the_limit_of_pixels_are_refused() -> None:
 
 
 @needs_native
-def test_more_scans_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_scans_than_allowed_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     data, lines = tensor(PICTURES["4:2:0, progressive"]), (whole(HEIGHT), whole(WIDTH))
     scans = PICTURES["4:2:0, progressive"].count(b"\xff\xda")
     monkeypatch.setattr(native, "MAX_SCANS", scans)
@@ -432,7 +432,7 @@ def test_more_scans_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 @needs_native
 def test_files_are_read_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is no plain file with a JPEG of one or three channels is left to the usual way."""
+    """The common path reads everything other than a regular file with a JPEG of one or three channels."""
     good, turned, png, empty, fifo = (tmp_path / name for name in ("\u00e9.jpg", "turned.jpg", "a.png", "empty", "fifo"))
     good.write_bytes(PLAIN)
     turned.write_bytes(PICTURES["orientation 6"])
@@ -458,8 +458,8 @@ def test_files_are_read_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @needs_native
 @pytest.mark.parametrize("kind", ["fits", "another size", "another type", "not contiguous"])
-def test_results_lie_in_memory_that_fits(kind: str) -> None:
-    """Pictures that the library refuses, and those of another size, leave their places alone."""
+def test_results_are_written_into_fitting_memory(kind: str) -> None:
+    """Images that the library rejects, and images of another size, do not modify their slots."""
     data = [tensor(PLAIN), tensor(PLAIN[: len(PLAIN) // 2] + b"\xff\xd9"), tensor(PICTURES["gray"]), tensor(PLAIN)]
     whole = ImageProgram.of(HEIGHT, WIDTH)
     size = (HEIGHT, WIDTH + 1) if kind == "another size" else (HEIGHT, WIDTH)
@@ -474,7 +474,7 @@ def test_results_lie_in_memory_that_fits(kind: str) -> None:
 
 
 @needs_native
-def test_each_of_several_has_a_result_of_its_own() -> None:
+def test_each_of_several_images_has_its_own_result() -> None:
     data = [tensor(PLAIN), tensor(PLAIN[: len(PLAIN) // 2] + b"\xff\xd9"), tensor(PICTURES["gray"])]
     found = _native.read_headers(data)
     programs = [ImageProgram.of(HEIGHT, WIDTH)] * 3
@@ -491,7 +491,7 @@ def test_each_of_several_has_a_result_of_its_own() -> None:
 @pytest.mark.parametrize("fancy", [True, False])
 @pytest.mark.parametrize("name", PICTURES)
 @pytest.mark.parametrize("scale", [2, 4, 8])
-def test_windows_of_scaled_images_are_those_of_the_whole(name: str, scale: int, fancy: bool) -> None:
+def test_windows_of_scaled_images_match_the_whole_image(name: str, scale: int, fancy: bool) -> None:
     data = tensor(PICTURES[name])
     header = _native.read_headers([data])[0]
     assert header is not None
@@ -509,7 +509,7 @@ def test_windows_of_scaled_images_are_those_of_the_whole(name: str, scale: int, 
         image.draft("RGB", (max(1, header.width // scale), max(1, header.height // scale)))
         by_pillow = torch.from_numpy(np.array(image.convert("RGB")))
     assert expected is not None
-    if fancy and by_pillow.shape == expected.shape:  # it takes no scale for the smallest
+    if fancy and by_pillow.shape == expected.shape:  # it doesn't scale the smallest image
         assert (expected.int() - by_pillow.int()).abs().max() <= 1
     rng = np.random.default_rng(5)
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Resampling and small files on the fast path: the values of Python's way, and what it refuses."""
+"""Resampling and small files on the fast path: values match the Python path, and unsupported inputs are rejected."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ pytestmark = needs_native
 
 @pytest.mark.parametrize("quality", [0.0, 25.0, 50.0, 75.0, 100.0])
 @pytest.mark.parametrize("scale", [0.013, 0.5, 0.8765, 1.0, 1.2345678, 2.0, 31.7])
-def test_resampling_is_that_of_torch(quality: float, scale: float) -> None:
-    """Against the exact positions, at which float64 is resampled."""
+def test_resampling_matches_torch(quality: float, scale: float) -> None:
+    """Compare with float64 resampling at the exact positions."""
     for shape in ((1,), (3,), (40,), (900,), (900, 1), (500, 3)):
         x = torch.from_numpy(np.random.default_rng(7).uniform(-1, 1, shape).astype(np.float32))
         length = resampled_length(len(x), 1.0, scale)
@@ -43,7 +43,7 @@ def test_resampling_is_the_same_on_all_levels_and_for_each_channel(monkeypatch: 
             assert torch.equal(resample(x.t()[1], 7.0, 5.3, 2000, quality), expected[:, 1])
 
 
-def test_what_is_not_a_number_stays_within_the_window() -> None:
+def test_nan_and_infinity_stay_within_the_window() -> None:
     for quality, half in ((0.0, 3), (50.0, 16)):
         x = torch.zeros(200)
         x[100] = torch.nan

@@ -1,4 +1,4 @@
-"""Programs: crops, resizes and flips in any order, with the bits of Pillow, on all levels of vector instructions."""
+"""Image programs: crops, resizes and flips in any order are bit-identical to Pillow, on all levels of vector instructions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.helpers.encoded_images import encoded, picture, tensor
+from tests.helpers.encoded_images import encoded, smooth_image, tensor
 from tests.helpers.native import needs_native
 from torchdali.codecs import program as image_programs
 from torchdali.codecs._native import render
@@ -90,7 +90,7 @@ def any_step(rng: random.Random, program: ImageProgram, image: Image.Image) -> t
 
 @pytest.mark.parametrize("kind", ["4:4:4", "4:2:0", "progressive", "gray"])
 def test_files(kind: str, level: int) -> None:
-    source = Image.fromarray(picture(117, 203))
+    source = Image.fromarray(smooth_image(117, 203))
     source = source.convert("L") if kind == "gray" else source
     options = {"subsampling": kind} if ":" in kind else {"progressive": True} if kind == "progressive" else {}
     data = encoded(source, "JPEG", quality=85, **options)
@@ -102,14 +102,14 @@ def test_files(kind: str, level: int) -> None:
         assert np.array_equal(rendered(PLANES, tensor(data), program), np.asarray(expected)), name
 
 
-def test_a_flip_before_a_resize_is_another_one_than_behind_it() -> None:
+def test_a_flip_before_a_resize_differs_from_one_after_it() -> None:
     data, program = pixels(21, 30), ImageProgram.of(21, 30)
     before, behind = program.flip(True, False).resize(21, 15, "nearest"), program.resize(21, 15, "nearest").flip(True, False)
     assert np.array_equal(rendered(BYTES, torch.tensor(data), before), data[:, 28::-2])
     assert np.array_equal(rendered(BYTES, torch.tensor(data), behind), data[:, ::-2])
 
 
-def test_tall_pictures_are_left_to_an_older_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_versions_of_pillow_resize_tall_images(monkeypatch: pytest.MonkeyPatch) -> None:
     width_first = [True, False]
     monkeypatch.setattr(image_programs, "_is_width_first", lambda: width_first[0])
     assert ImageProgram.of(301, 3).resize(100, 2, "bilinear") is None
@@ -118,8 +118,8 @@ def test_tall_pictures_are_left_to_an_older_pillow(monkeypatch: pytest.MonkeyPat
     assert ImageProgram.of(301, 3).resize(100, 2, "bilinear").filter == 3 + 8
 
 
-def test_options_have_one_address_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library reads the structure while other threads look for it, too: no second one may take its place."""
+def test_all_threads_use_one_options_structure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library reads the structure while other threads look it up: a second one must not replace it."""
     both = threading.Barrier(2)
     make = native._NativeOptions
 
@@ -134,7 +134,7 @@ def test_options_have_one_address_for_all_threads(monkeypatch: pytest.MonkeyPatc
         assert first.result(10) == second.result(10) == options.address
 
 
-def test_options_of_operators_in_a_row() -> None:
+def test_options_of_consecutive_operators() -> None:
     linear, cubic = Filters(), Filters("cubic", "cubic")
     resized = ImageOptions(fast=True).mirror().resize(linear)
     assert resized is not None

@@ -1,4 +1,4 @@
-"""Sounds whose header does not know their length, or states another: what is there is read; less than is stated is an error."""
+"""Audio whose header states no length or a wrong one: all samples are read; fewer than stated are an error."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def decoded(data, **arguments):
 
 
 def changed(data, *fields):
-    """Return data with bytes put in, each field a place, or a name behind which it is, and the bytes."""
-    made = bytearray(data)
+    """Return data with replaced bytes; each field is an offset, or a name that precedes it, and the bytes."""
+    audio_file = bytearray(data)
     for place, new in fields:
-        at = place if isinstance(place, int) else made.index(place) + len(place)
-        made[at : at + len(new)] = new
-    return bytes(made)
+        at = place if isinstance(place, int) else audio_file.index(place) + len(place)
+        audio_file[at : at + len(new)] = new
+    return bytes(audio_file)
 
 
-def made(format, subtype="PCM_16"):
+def audio_file(format, subtype="PCM_16"):
     return encoded(SOUND, 8000, format, subtype).tobytes()
 
 
 ZERO, MOST, LARGE, WIDE = bytes(4), b"\xff" * 4, struct.pack("<I", 2**31 - 1), b"\xff" * 8
 
-# A file without its length, and the same with it.
+# A file without its length, and the same file with it.
 UNKNOWN = {
     **{
         f"WAV of {width}, {name}": lambda width=width, fields=fields: (changed(wav(SOUND, width=width), *fields), wav(SOUND, width=width))
@@ -57,23 +57,23 @@ UNKNOWN = {
     },
     "WAV with another chunk": lambda: (changed(wav(SOUND, before=chunk(b"fact", b"1234")), (b"data", ZERO)), wav(SOUND)),
     "WAV of silence": lambda: (changed(wav(0 * SOUND), (b"data", ZERO)), wav(0 * SOUND)),
-    "WAV of mu-law, 0": lambda: (changed(made("WAV", "ULAW"), (b"data", ZERO)), made("WAV", "ULAW")),
-    "WAV of mu-law, all bits": lambda: (changed(made("WAV", "ULAW"), (b"data", MOST)), made("WAV", "ULAW")),
-    "WAV of A-law, 0": lambda: (changed(made("WAV", "ALAW"), (b"data", ZERO)), made("WAV", "ALAW")),
-    "WAV of ADPCM, 0": lambda: (changed(made("WAV", "IMA_ADPCM"), (b"data", ZERO)), made("WAV", "IMA_ADPCM")),
-    "RF64, 0": lambda: (changed(made("RF64"), (b"ds64\x1c\0\0\0", bytes(24))), made("RF64")),
-    "RF64, all bits": lambda: (changed(made("RF64"), (b"ds64\x1c\0\0\0", b"\xff" * 24)), made("RF64")),
-    "W64, 0": lambda: (changed(made("W64"), (16, bytes(8)), (made("W64").index(b"data") + 16, bytes(8))), made("W64")),
-    "W64, all bits": lambda: (changed(made("W64"), (16, WIDE), (made("W64").index(b"data") + 16, WIDE)), made("W64")),
-    "W64, most": lambda: (changed(made("W64"), (16, b"\xff" * 7 + b"\x7f"), (made("W64").index(b"data") + 16, b"\xff" * 7 + b"\x7f")), made("W64")),
-    "AU, -1": lambda: (changed(made("AU"), (8, MOST)), made("AU")),
-    "AU, 0": lambda: (changed(made("AU"), (8, ZERO)), made("AU")),
-    "AU, 2 GiB": lambda: (changed(made("AU"), (8, LARGE[::-1])), made("AU")),
-    "CAF, -1": lambda: (changed(made("CAF"), (b"data", WIDE)), made("CAF")),
-    "AIFF, 0": lambda: (changed(made("AIFF"), (made("AIFF").index(b"COMM") + 10, ZERO), (4, ZERO), (b"SSND", ZERO)), made("AIFF")),
-    "AIFF, all bits": lambda: (changed(made("AIFF"), (made("AIFF").index(b"COMM") + 10, MOST), (4, MOST), (b"SSND", MOST)), made("AIFF")),
-    "AIFF, too few": lambda: (changed(made("AIFF"), (made("AIFF").index(b"COMM") + 10, b"\0\0\0\x99")), made("AIFF")),
-    "AIFF, too many": lambda: (changed(made("AIFF"), (made("AIFF").index(b"COMM") + 10, b"\0\1\0\0")), made("AIFF")),
+    "WAV of mu-law, 0": lambda: (changed(audio_file("WAV", "ULAW"), (b"data", ZERO)), audio_file("WAV", "ULAW")),
+    "WAV of mu-law, all bits": lambda: (changed(audio_file("WAV", "ULAW"), (b"data", MOST)), audio_file("WAV", "ULAW")),
+    "WAV of A-law, 0": lambda: (changed(audio_file("WAV", "ALAW"), (b"data", ZERO)), audio_file("WAV", "ALAW")),
+    "WAV of ADPCM, 0": lambda: (changed(audio_file("WAV", "IMA_ADPCM"), (b"data", ZERO)), audio_file("WAV", "IMA_ADPCM")),
+    "RF64, 0": lambda: (changed(audio_file("RF64"), (b"ds64\x1c\0\0\0", bytes(24))), audio_file("RF64")),
+    "RF64, all bits": lambda: (changed(audio_file("RF64"), (b"ds64\x1c\0\0\0", b"\xff" * 24)), audio_file("RF64")),
+    "W64, 0": lambda: (changed(audio_file("W64"), (16, bytes(8)), (audio_file("W64").index(b"data") + 16, bytes(8))), audio_file("W64")),
+    "W64, all bits": lambda: (changed(audio_file("W64"), (16, WIDE), (audio_file("W64").index(b"data") + 16, WIDE)), audio_file("W64")),
+    "W64, most": lambda: (changed(audio_file("W64"), (16, b"\xff" * 7 + b"\x7f"), (audio_file("W64").index(b"data") + 16, b"\xff" * 7 + b"\x7f")), audio_file("W64")),
+    "AU, -1": lambda: (changed(audio_file("AU"), (8, MOST)), audio_file("AU")),
+    "AU, 0": lambda: (changed(audio_file("AU"), (8, ZERO)), audio_file("AU")),
+    "AU, 2 GiB": lambda: (changed(audio_file("AU"), (8, LARGE[::-1])), audio_file("AU")),
+    "CAF, -1": lambda: (changed(audio_file("CAF"), (b"data", WIDE)), audio_file("CAF")),
+    "AIFF, 0": lambda: (changed(audio_file("AIFF"), (audio_file("AIFF").index(b"COMM") + 10, ZERO), (4, ZERO), (b"SSND", ZERO)), audio_file("AIFF")),
+    "AIFF, all bits": lambda: (changed(audio_file("AIFF"), (audio_file("AIFF").index(b"COMM") + 10, MOST), (4, MOST), (b"SSND", MOST)), audio_file("AIFF")),
+    "AIFF, too few": lambda: (changed(audio_file("AIFF"), (audio_file("AIFF").index(b"COMM") + 10, b"\0\0\0\x99")), audio_file("AIFF")),
+    "AIFF, too many": lambda: (changed(audio_file("AIFF"), (audio_file("AIFF").index(b"COMM") + 10, b"\0\1\0\0")), audio_file("AIFF")),
     **{
         f"FLAC of {bits} bits": lambda bits=bits: tuple(flac(np.rint(SOUND * 2 ** (bits - 1)).astype(int), bits, states_length=s) for s in (False, True))
         for bits in (8, 16, 24)
@@ -84,7 +84,7 @@ UNKNOWN = {
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int16])
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_all_that_is_there_is_read(name, dtype):
+def test_all_samples_are_read(name, dtype):
     without, known = UNKNOWN[name]()
     found, rate = decoded(without, dtype=dtype)
     wanted, same = decoded(known, dtype=dtype)
@@ -107,7 +107,7 @@ PIPED = [
 
 
 @pytest.mark.parametrize("case", PIPED, ids=lambda case: f"{case[1]} of {case[0]} {case[2] or ''}")
-def test_what_ffmpeg_writes_into_a_pipe(case):
+def test_files_that_ffmpeg_writes_into_a_pipe(case):
     codec, container, options = case
     found, rate = decoded(av_encoded(codec, container, SOUND, 16000, piped=True, **options))
     assert found.shape == (5000, 2) and rate == 16000
@@ -123,7 +123,7 @@ def test_ogg_without_its_last_page(codec):
         assert np.allclose(part[:-1024], whole[: len(part) - 1024], atol=1e-6)
 
 
-def test_an_empty_sound_is_empty():
+def test_empty_audio_is_empty():
     empty = io.BytesIO()
     with wave.open(empty, "wb") as file:
         file.setparams((1, 2, 8000, 0, "NONE", ""))
@@ -132,7 +132,7 @@ def test_an_empty_sound_is_empty():
         assert decoded(empty.getvalue() + after)[0].shape == (0, 1)
 
 
-def test_several_files_at_once_of_which_one_knows_no_length():
+def test_a_batch_with_a_file_of_unknown_length():
     files = [changed(wav(SOUND), (b"data", ZERO)), wav(SOUND[:300]).tobytes()]
     from torchdali.codecs.audio import decode_several
 
@@ -143,20 +143,20 @@ def test_several_files_at_once_of_which_one_knows_no_length():
     assert decode_several(batch, False, torch.float32, lambda shape, dtype: torch.empty(shape, dtype=dtype)) is None
 
 
-# ---------------------------------------------------------------- files that are cut
+# ------------------------------------------------------------------- truncated files
 
 HALF = [("WAV", "PCM_16"), ("WAV", "PCM_24"), ("WAV", "ULAW"), ("AIFF", "PCM_16"), ("AU", "PCM_16"), ("W64", "PCM_16"), ("RF64", "PCM_16")]
 
 
 @pytest.mark.parametrize(("format", "subtype"), HALF)
-def test_a_part_of_plain_samples_is_that_part(format, subtype):
-    data = made(format, subtype)
+def test_a_part_of_pcm_matches_the_whole_file(format, subtype):
+    data = audio_file(format, subtype)
     whole, part = decoded(data)[0], decoded(data[: len(data) // 2])[0]
     assert 2000 < len(part) < 2600 and np.array_equal(part, whole[: len(part)])
 
 
 @pytest.mark.parametrize("bits", [12, 16, 24])
-def test_a_cut_flac_of_unknown_length_has_the_blocks_that_are_whole(bits):
+def test_a_truncated_flac_of_unknown_length_delivers_whole_blocks(bits):
     samples = np.rint(SOUND * 2 ** (bits - 1)).astype(int)
     if bits == 12:
         pytest.importorskip("av", reason="the extra `video` is not installed")
@@ -188,7 +188,7 @@ def mp3(samples, rate=44100, states_length=False, codec="libmp3lame", bits="64k"
 
 
 def varying(samples, rate=44100):
-    """Return an MP3 file of a varying rate of bits, without its first block, which states the length."""
+    """Return a VBR MP3 file without its first frame, which states the length."""
     file = io.BytesIO()
     soundfile.write(file, samples, rate, format="MP3", subtype="MPEG_LAYER_III", bitrate_mode="VARIABLE", compression_level=0.4)
     data = file.getvalue()
@@ -207,14 +207,14 @@ def test_mp3_without_a_length(rate, channels):
     known = decoded(mp3(samples, rate, True))[0]
     assert len(known) == rate
     start = int(np.argmin([np.abs(found[at : at + 3000] - known[:3000]).max() for at in range(3 * block)]))
-    assert np.abs(found[start : start + rate] - known[: len(found) - start]).max() < 1e-4  # the same, behind the delay of the encoder
+    assert np.abs(found[start : start + rate] - known[: len(found) - start]).max() < 1e-4  # the same, after the encoder's delay
 
 
 LOUD_AND_SILENT = np.concatenate([speech(44100, seed=1), np.zeros((20 * 44100, 1))])
 
 
 @pytest.mark.parametrize("samples", [LOUD_AND_SILENT, LOUD_AND_SILENT[::-1]], ids=["loud first", "silent first"])
-def test_mp3_of_a_varying_rate_is_not_cut_where_its_first_block_leads(samples):
+def test_the_length_of_vbr_mp3_does_not_follow_from_the_first_frame(samples):
     data = varying(samples)
     found = decoded(data)[0]
     assert len(samples) <= len(found) <= len(samples) + 4 * 1152
@@ -230,7 +230,7 @@ TAIL = {
 
 
 @pytest.mark.parametrize("name", TAIL)
-def test_what_is_behind_or_between_the_blocks_of_mp3(name):
+def test_other_data_after_or_between_mp3_frames(name):
     data = varying(LOUD_AND_SILENT[: 4 * 44100])
     whole = decoded(data)[0]
     assert np.array_equal(decoded(data + TAIL[name])[0], whole)
@@ -246,7 +246,7 @@ def test_other_layers(codec):
     assert rate == 44100 and 44100 <= len(found) <= 44100 + 4 * 1152
 
 
-def test_cut_mp3():
+def test_truncated_mp3():
     samples = speech(44100)
     data, known = mp3(samples), mp3(samples, states_length=True)
     found, whole = decoded(data[: len(data) // 2])[0], decoded(data)[0]
@@ -255,19 +255,19 @@ def test_cut_mp3():
         decoded(known[: len(known) // 2])
 
 
-def test_the_number_of_blocks_may_count_the_one_that_holds_it():
+def test_the_frame_count_may_include_the_header_frame():
     data = mp3(speech(44100), states_length=True)
     at = max(data.find(b"Xing"), data.find(b"Info")) + 8
     (count,) = struct.unpack_from(">I", data, at)
     assert len(decoded(changed(data, (at, struct.pack(">I", count + 1))))[0]) >= 44100
     with pytest.raises(DecodeError, match="truncated"):
         decoded(changed(data, (at, struct.pack(">I", count + 9))))
-    assert len(decoded(changed(data, (at, ZERO)))[0]) >= 44100  # 0 is no number
+    assert len(decoded(changed(data, (at, ZERO)))[0]) >= 44100  # 0 means unknown
 
 
 @pytest.mark.parametrize("head", [b"\xff\xfb\x90\x64", b"\xff\xf3\x40\xc4", b"\xff\xfd\x80\x00", b"\xff\xfb\xf0\x00", b"\xff\xfb\x9c\x00"])
 @pytest.mark.parametrize("rest", [b"", bytes(1000), bytes(range(256)) * 20])
-def test_the_header_of_a_block_is_no_mp3(head, rest):
+def test_a_frame_header_alone_is_not_mp3(head, rest):
     with pytest.raises(DecodeError, match="audio"):
         decoded(head + rest)
 
@@ -285,7 +285,7 @@ CODECS = [
 
 
 def tail(data):
-    """Return a WAV file up to the end of its samples, with the byte that pads them, and where these begin."""
+    """Return a WAV file up to the end of its samples and their padding byte, and the offset of the samples."""
     at = data.index(b"data") + 8
     length = struct.unpack_from("<I", data, at - 4)[0] if data[:4] == b"RIFF" else struct.unpack_from("<Q", data, 28)[0]
     return data[: at + length] + b"\0" * (length & 1), at, length
@@ -299,7 +299,7 @@ def mono(format, subtype, frames):
 @pytest.mark.parametrize("name", TAGS)
 @pytest.mark.parametrize("frames", [3999, 5000])
 @pytest.mark.parametrize(("format", "subtype"), CODECS)
-def test_chunks_after_the_samples_are_no_sound(format, subtype, frames, name):
+def test_chunks_after_the_samples_are_not_decoded(format, subtype, frames, name):
     plain, _, _ = tail(mono(format, subtype, frames))
     tagged = plain + TAGS[name]
     tagged = changed(tagged, (4, struct.pack("<I", len(tagged) - 8))) if format != "RF64" else changed(tagged, (20, struct.pack("<Q", len(tagged) - 8)))
@@ -320,7 +320,7 @@ def test_samples_without_a_length_are_all_read(subtype, stated):
 
 @pytest.mark.parametrize("format", ["W64", "AIFF", "AU", "CAF"])
 @pytest.mark.parametrize("subtype", ["ULAW", "PCM_16", "PCM_24"])
-def test_bytes_after_other_containers_are_no_sound(format, subtype):
+def test_bytes_after_other_containers_are_not_decoded(format, subtype):
     plain = mono(format, subtype, 4000)
     tag = b"LIST" + bytes(12) + struct.pack("<Q", 24 + 40) + b"\x7f" * 40 if format == "W64" else b"ANNO" + struct.pack(">I", 40) + b"\x7f" * 40
     tag = b"free" + struct.pack(">q", 40) + b"\x7f" * 40 if format == "CAF" else tag
@@ -330,7 +330,7 @@ def test_bytes_after_other_containers_are_no_sound(format, subtype):
 
 
 def test_an_empty_rf64_with_tags_is_empty():
-    plain, at, _ = tail(made("RF64"))
+    plain, at, _ = tail(audio_file("RF64"))
     empty = changed(plain[:at], (20, struct.pack("<QQQ", at - 8, 0, 0))) + TAGS["LIST"]
     assert len(decoded(empty)[0]) == 0
 
@@ -379,24 +379,24 @@ BEFORE = {
 @pytest.mark.parametrize("name", BEFORE)
 def test_mp3_after_a_wrong_tag_or_other_bytes(tmp_path, name, states_length):
     data = BEFORE[name] + mp3(speech(44100), states_length=states_length)
-    (tmp_path / "a.mp3").write_bytes(data)  # from a path, libsndfile finds the first block
+    (tmp_path / "a.mp3").write_bytes(data)  # from a path, libsndfile finds the first frame
     wanted = soundfile.read(tmp_path / "a.mp3", dtype="float32", always_2d=True)[0]
     found = decoded(data)[0]
     assert len(found) == len(wanted) > 25000 and np.abs(found - wanted).max() < 1e-4
 
 
 @pytest.mark.parametrize("data", [bytes(70_000), id3(10**6, bytes(20)), b"PK\3\4" + bytes(30)], ids=["far", "a tag beyond the end", "ZIP"])
-def test_mp3_that_is_not_looked_for(data):
+def test_mp3_after_unexpected_bytes_is_not_searched(data):
     with pytest.raises(DecodeError):
         decoded(data + mp3(speech(44100)))
 
 
-# ---------------------------------------------------------------- ways to decode
+# ---------------------------------------------------------------------- decoding
 
 
 @pytest.mark.parametrize("arguments", [{}, {"downmix": True}, {"sample_rate": 16000.0}, {"downmix": True, "sample_rate": 11025.0, "dtype": torch.int16}])
 @pytest.mark.parametrize("name", ["WAV of s16, 0", "FLAC of 16 bits", "CAF, -1", "RF64, 0"])
-def test_every_way_of_decoding(name, arguments):
+def test_every_decoder_agrees_on_the_length(name, arguments):
     without, known = ([torch.from_numpy(array(data))] for data in UNKNOWN[name]())
     for x, y in zip(fn.decoders.audio(without[0], **arguments), fn.decoders.audio(known[0], **arguments), strict=True):
         assert torch.equal(x, y)

@@ -1,4 +1,4 @@
-"""Images beyond the common kinds: their pixels in every form, what is said of those that are refused, and no memory of others."""
+"""Unusual images: their pixels in every form, errors of rejected images, and no uninitialized memory in results."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
 
 
 def own(pixels: Array) -> Array:
-    """Pixels with an axis of channels."""
+    """Return pixels with a channel axis."""
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
 
 @pytest.mark.parametrize("name", UNUSUAL)
-def test_every_value_is_kept(name: str, capfd: Any) -> None:
+def test_every_value_is_decoded(name: str, capfd: Any) -> None:
     data, expected = UNUSUAL[name]
     expected = own(expected)
     dtype = torch.from_numpy(expected[:1].copy()).dtype
@@ -73,7 +73,7 @@ def test_types_and_colors(name: str) -> None:
 
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("name", UNUSUAL)
-def test_parts_are_those_of_the_whole(name: str) -> None:
+def test_parts_match_the_whole_image(name: str) -> None:
     data = tensor(UNUSUAL[name][0])
     whole = images.decode(data)
     height, width, _ = whole.shape
@@ -85,7 +85,7 @@ def test_parts_are_those_of_the_whole(name: str) -> None:
 
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("name", UNUSUAL)
-def test_peek_tells_the_shape(name: str) -> None:
+def test_peek_returns_the_shape(name: str) -> None:
     for output_type in ["RGB", "GRAY", "ANY_DATA"]:
         data = UNUSUAL[name][0]
         assert images.peek_shape(data, image_type=output_type) == images.decode(tensor(data), output_type=output_type).shape
@@ -122,7 +122,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_is_described(name: str, capfd: Any) -> None:
+def test_errors_describe_rejected_images(name: str, capfd: Any) -> None:
     data, text = REFUSED[name]
     with pytest.raises(DecodeError, match=text) as caught:
         images.decode(tensor(data))
@@ -131,7 +131,7 @@ def test_what_is_refused_is_described(name: str, capfd: Any) -> None:
 
 
 @pytest.mark.parametrize("missing", ["tifffile", "imagecodecs"])
-def test_the_extra_is_named_where_it_is_missing(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_the_missing_extra(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
     command = re.escape(extra_command("tiff"))
     with pytest.raises(MissingExtraError, match=f"3 samples of 10 bits in planes.*{missing}.*{command}"):
@@ -161,12 +161,12 @@ def test_errors_keep_their_cause(error: Exception, text: str, monkeypatch: pytes
 
 
 def inside(png_header: bytes) -> bytes:
-    """An icon of 16 x 16 pixels, as it says, whose image is a PNG."""
+    """Return an icon that states 16 x 16 pixels, and contains a PNG."""
     return struct.pack("<HHHBBBBHHII", 0, 1, 1, 16, 16, 0, 0, 1, 32, len(png_header), 22) + png_header
 
 
 @pytest.mark.parametrize("mode", ["L", "LA", "P", "1", "RGB", "RGBA", "I;16"])
-def test_an_icon_of_apple_holds_an_image_of_any_mode(mode: str) -> None:
+def test_an_apple_icon_contains_an_image_of_any_mode(mode: str) -> None:
     held = Image.fromarray(RGB).resize((16, 16)).convert(mode)
     held = encoded(held, "PNG")
     data = b"icns" + struct.pack(">I4sI", 16 + len(held), b"icp4", 8 + len(held)) + held
@@ -196,7 +196,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_absurd_sizes_are_refused_before_anything_is_allocated(name: str) -> None:
+def test_absurd_sizes_are_rejected_before_memory_is_allocated(name: str) -> None:
     import resource
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -207,12 +207,12 @@ def test_absurd_sizes_are_refused_before_anything_is_allocated(name: str) -> Non
 
 
 @pytest.mark.parametrize("format", ["EPS", "PDF", "IM"])
-def test_formats_that_are_left_out(format: str) -> None:
+def test_unsupported_formats_are_errors(format: str) -> None:
     with pytest.raises(DecodeError, match="unknown format"):
         images.decode(tensor(encoded(RGB, format)))
 
 
-def test_the_name_of_a_file_means_nothing(tmp_path: Path) -> None:
+def test_the_file_name_does_not_select_the_format(tmp_path: Path) -> None:
     content = {"a.jpg": UNUSUAL["gif"][0], "b.png": UNUSUAL["tga"][0], "c.bmp": encoded(RGB, "TIFF"), "d.tif": UNUSUAL["dds"][0]}
     for name, data in content.items():
         (tmp_path / name).write_bytes(data)
@@ -226,7 +226,7 @@ def test_the_name_of_a_file_means_nothing(tmp_path: Path) -> None:
         assert tuple(np.array(shapes[index])) == RGB.shape
 
 
-# ---------------------------------------------------------------- memory that was not written
+# ----------------------------------------------------------------------- uninitialized memory
 
 
 class Poison:
@@ -250,7 +250,7 @@ class Poison:
 
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("name", [*UNUSUAL, *LOSSLESS])
-def test_fresh_memory_is_not_delivered(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_contain_no_uninitialized_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tensor((UNUSUAL | LOSSLESS)[name][0])
     expected = images.decode(data, output_type="ANY_DATA")
     for byte in (0x11, 0xEE):
@@ -265,7 +265,7 @@ COUNT = 2600
 
 
 def damaged() -> Iterator[bytes]:
-    """Files with bytes changed, above all in the directory, cut off, or repeated."""
+    """Yield files with bytes changed, mostly in the directory, truncated, or repeated."""
     seeds = [data for data, _ in (UNUSUAL | LOSSLESS).values()]
     chance = random.Random(7)
     for number in range(COUNT):
@@ -285,7 +285,7 @@ def damaged() -> Iterator[bytes]:
 
 
 def _entry(chance: random.Random, data: bytearray) -> int:
-    """Return where an entry of a TIFF's directory lies; 0 in other files."""
+    """Return the offset of an entry of a TIFF's directory; 0 in other files."""
     if data[:4] != b"II*\0" or len(data) < 8:
         return 0
     start = int.from_bytes(data[4:8], "little")
@@ -296,8 +296,8 @@ def _entry(chance: random.Random, data: bytearray) -> int:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the C library's allocator fills memory by MALLOC_PERTURB_ on Linux")
-def test_memory_of_the_libraries_is_not_delivered() -> None:
-    """All allocations of the process are filled, by two bytes: what is decoded, and what is refused, is the same."""
+def test_results_contain_no_memory_of_the_libraries() -> None:
+    """The allocator fills memory with one of two bytes: results and errors must be the same."""
     results = []
     for byte in ("17", "238"):
         surroundings = {"MALLOC_PERTURB_": byte, "PYTHONMALLOC": "malloc", "OMP_NUM_THREADS": "1", "PYTHONPATH": ":".join(sys.path)}
@@ -312,7 +312,7 @@ def test_memory_of_the_libraries_is_not_delivered() -> None:
 
 
 def child() -> None:
-    """Decode the damaged files, and print what became of each."""
+    """Decode the damaged files, and print the result of each."""
     import hashlib
     import resource
 

@@ -1,4 +1,4 @@
-"""Colors of JPEGs, upsampled smoothly or repeated: by all that decodes them, whole and in windows."""
+"""Colors of JPEGs, upsampled smoothly or repeated: by all decoders, on whole images and windows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from tests.helpers.encoded_images import encoded, exif, picture, tensor
+from tests.helpers.encoded_images import encoded, exif, smooth_image, tensor
 from tests.helpers.hidden import hidden
 from tests.helpers.native import switched_off
 from torchdali.codecs.image_crops import decode_crop
@@ -24,7 +24,7 @@ BLOCKS = {"4:4:4": (1, 1), "4:2:2": (1, 2), "4:2:0": (2, 2)}
 
 @pytest.fixture(params=["library", "simplejpeg"])
 def decoder(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Decode by the library of the fast path, and by simplejpeg without it."""
+    """Run with the fast path's library, and with simplejpeg."""
     if request.param == "library":
         if library() is None:
             pytest.skip("needs the library in C")
@@ -36,12 +36,12 @@ def decoder(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def pale(height: int, width: int, **options: Any) -> Tensor:
-    """Return a JPEG of which no color is at an end of its range."""
-    return tensor(encoded(picture(height, width) // 4 + 96, "JPEG", quality=92, **options))
+    """Return a JPEG whose colors are not at an end of their range."""
+    return tensor(encoded(smooth_image(height, width) // 4 + 96, "JPEG", quality=92, **options))
 
 
 def repeats(pixels: Tensor, luminance: Tensor, block: tuple[int, int]) -> bool:
-    """Return whether pixels of a block differ by their luminance alone: libjpeg adds to it what the colors say."""
+    """Return whether pixels of a block differ only in luminance: libjpeg adds the colors to it."""
     colors = (pixels.int() - luminance.int()).numpy()
     assert pixels.min() > 0 and pixels.max() < 255
     rows, columns = block
@@ -64,7 +64,7 @@ def test_colors_are_repeated(subsampling: str, size: tuple[int, int], kind: dict
 @pytest.mark.parametrize("subsampling", ["440", "411"])
 def test_other_subsamplings(subsampling: str, decoder: str) -> None:
     simplejpeg = pytest.importorskip("simplejpeg", reason="needs simplejpeg: install the extra 'image'")
-    pixels = picture(45, 61) // 4 + 96
+    pixels = smooth_image(45, 61) // 4 + 96
     data = tensor(simplejpeg.encode_jpeg(np.ascontiguousarray(pixels), colorsubsampling=subsampling))
     luminance = decode(data, output_type="GRAY")
     assert repeats(decode(data, fancy=False), luminance, {"440": (2, 1), "411": (1, 4)}[subsampling])
@@ -72,7 +72,7 @@ def test_other_subsamplings(subsampling: str, decoder: str) -> None:
 
 @pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_both_decoders_have_the_same_bits(orientation: int, fast: bool) -> None:
+def test_both_decoders_are_bit_identical(orientation: int, fast: bool) -> None:
     pytest.importorskip("simplejpeg", reason="needs simplejpeg: install the extra 'image'")
     if library() is None:
         pytest.skip("needs the library in C")
@@ -85,7 +85,7 @@ def test_both_decoders_have_the_same_bits(orientation: int, fast: bool) -> None:
 
 
 @pytest.mark.parametrize("subsampling", BLOCKS)
-def test_windows_are_those_of_the_whole_image(subsampling: str, decoder: str) -> None:
+def test_windows_match_the_whole_image(subsampling: str, decoder: str) -> None:
     data = pale(75, 83, subsampling=subsampling)
     whole, rng = decode(data, fancy=False), np.random.default_rng(3)
     for _ in range(30):
@@ -94,7 +94,7 @@ def test_windows_are_those_of_the_whole_image(subsampling: str, decoder: str) ->
         assert torch.equal(decode_crop(data, y, x, h, w, fancy=False), whole[y : y + h, x : x + w])
 
 
-def test_other_types_of_pixels(decoder: str) -> None:
+def test_other_color_spaces(decoder: str) -> None:
     data = pale(50, 62, subsampling="4:2:0")
     plain = decode(data, fancy=False)
     assert torch.equal(decode(data, fancy=False, output_type="BGR"), plain.flip(2))
@@ -105,14 +105,14 @@ def test_other_types_of_pixels(decoder: str) -> None:
     assert not torch.equal(floats, decode(data, dtype=torch.float32))
 
 
-def test_what_is_always_smooth(decoder: str) -> None:
-    inks = tensor(encoded(Image.fromarray(picture(40, 50)).convert("CMYK"), "JPEG", subsampling="4:2:0"))
+def test_some_images_are_always_upsampled_smoothly(decoder: str) -> None:
+    inks = tensor(encoded(Image.fromarray(smooth_image(40, 50)).convert("CMYK"), "JPEG", subsampling="4:2:0"))
     assert torch.equal(decode(inks, fancy=False), decode(inks))
-    cut = torch.cat([pale(40, 50, subsampling="4:2:0"), torch.zeros(5, dtype=torch.uint8)])  # only torchvision takes it
+    cut = torch.cat([pale(40, 50, subsampling="4:2:0"), torch.zeros(5, dtype=torch.uint8)])  # only torchvision decodes it
     assert torch.equal(decode(cut, fancy=False), decode(cut))
 
 
-def test_without_a_decoder_that_repeats_they_are_smooth() -> None:
+def test_without_a_decoder_that_repeats_colors_are_smooth() -> None:
     data = pale(50, 62, subsampling="4:2:0")
     expected = decode(data)
     with hidden("simplejpeg"), switched_off():

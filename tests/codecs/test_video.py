@@ -1,4 +1,4 @@
-"""Video: random access is exact in every codec, files that are damaged, and how many files are open."""
+"""Video: exact random access in every codec, damaged files, and the number of open files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def by_pyav(path):
 
 
 @pytest.mark.parametrize("name", CODECS)
-def test_any_order_gives_the_frames_of_pyav(tmp_path, name):
+def test_random_access_matches_pyav(tmp_path, name):
     path = make(tmp_path, name)
     wanted, decoder = by_pyav(path), VideoDecoder(path)
     assert len(decoder.index) == FRAMES == len(wanted)
@@ -60,14 +60,14 @@ def test_real_files(name):
     decoder.close()
 
 
-def test_bytes_are_read_as_files_are(tmp_path):
+def test_bytes_decode_as_files_do(tmp_path):
     path = make(tmp_path, "h264.mp4")
     data = torch.from_numpy(np.fromfile(path, np.uint8))
     assert index_video(data) == index_video(path)
     assert torch.equal(VideoDecoder(data).read([20, 3]), VideoDecoder(path).read([20, 3]))
 
 
-def test_repeated_frames_and_a_place_for_them(tmp_path):
+def test_repeated_frames_and_an_output_tensor(tmp_path):
     decoder = VideoDecoder(make(tmp_path, "vp9.webm"))
     place = torch.zeros(4, *decoder.shape, dtype=torch.uint8)
     found = decoder.read([7, 2, 7, 7], place)
@@ -79,7 +79,7 @@ QUARTERS = [(1, 0, 0, 1), (0, 1, -1, 0), (-1, 0, 0, -1), (0, -1, 1, 0)]  # clock
 
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("quarters", [0, 1, 2, 3])
-def test_frames_are_turned_as_the_container_asks(tmp_path, quarters, mirrored):
+def test_frames_are_rotated_by_the_display_matrix(tmp_path, quarters, mirrored):
     path, (a, b, c, d) = make(tmp_path, "h264.mp4"), QUARTERS[quarters]
     video = torch.from_numpy(asking(path, *((-a, -b, c, d) if mirrored else (a, b, c, d))).copy())
     stored, upright = VideoDecoder(video), VideoDecoder(video, upright=True)
@@ -90,7 +90,7 @@ def test_frames_are_turned_as_the_container_asks(tmp_path, quarters, mirrored):
     assert stored.shape == VideoDecoder(path).shape
 
 
-def test_other_angles_are_left(tmp_path):
+def test_other_angles_are_ignored(tmp_path):
     video = torch.from_numpy(asking(make(tmp_path, "h264.mp4"), 1, 1, -1, 1).copy())
     assert torch.equal(VideoDecoder(video, upright=True).read([4]), VideoDecoder(video).read([4]))
 
@@ -111,8 +111,8 @@ def test_fast_colors_are_close(tmp_path):
 @pytest.mark.parametrize("turns", [0, 1])
 @pytest.mark.parametrize("with_opencv", [True, False])
 @pytest.mark.parametrize("kind", ["yuv420p", "yuvj420p", "yuv422p", "yuv444p", "yuv420p10le", "nv12", "gray"])
-def test_colors_are_those_of_rgb24(monkeypatch, kind, with_opencv, turns):
-    """FFmpeg computes planes of colors sooner than pixels; the bits must not tell."""
+def test_colors_match_rgb24(monkeypatch, kind, with_opencv, turns):
+    """FFmpeg converts color planes faster than pixels; the results must be bit-identical."""
     av = pytest.importorskip("av", reason="the extra `video` is not installed")
     if not with_opencv:
         monkeypatch.setattr("torchdali.codecs.video.opencv", lambda: None)
@@ -144,7 +144,7 @@ def test_coded_colors(tmp_path):
     assert (y - luma).abs().mean() < 2
 
 
-def test_an_open_decoder_goes_on_where_the_next_clip_lies_ahead(tmp_path, monkeypatch):
+def test_an_open_decoder_continues_if_the_next_clip_is_ahead(tmp_path, monkeypatch):
     decoder, seeks = VideoDecoder(make(tmp_path, "vp9.webm")), []
     decoder.read([8])
     monkeypatch.setattr(decoder, "_seek", lambda time: seeks.append(time))
@@ -154,10 +154,10 @@ def test_an_open_decoder_goes_on_where_the_next_clip_lies_ahead(tmp_path, monkey
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")
-def test_frames_on_the_way_that_no_other_refers_to_are_not_decoded(tmp_path):
+def test_non_reference_frames_are_skipped_on_the_way(tmp_path):
     path = make(tmp_path, "h264.mp4")
     wanted, decoder = by_pyav(path), VideoDecoder(path)
-    for frame in range(0, FRAMES, 3):  # in each the decoder comes from a seek, and goes on with all that follow
+    for frame in range(0, FRAMES, 3):  # in each, the decoder seeks, and then decodes all following frames
         decoder.read([0])
         found = decoder.read(range(frame, FRAMES)).numpy()
         assert np.array_equal(found, wanted[frame:]), frame
@@ -168,8 +168,8 @@ def test_frames_on_the_way_that_no_other_refers_to_are_not_decoded(tmp_path):
     decoder.close()
 
 
-def test_an_open_decoder_is_collected_after_pyav_is_gone(tmp_path, monkeypatch):
-    """As at the end of a program: the names in PyAV's modules are None by then."""
+def test_an_open_decoder_is_collected_after_pyav_was_unloaded(tmp_path, monkeypatch):
+    """As at interpreter exit, when the names in PyAV's modules are None."""
     av = pytest.importorskip("av", reason="the extra `video` is not installed")
     said = []
     monkeypatch.setattr(sys, "unraisablehook", said.append)
@@ -183,7 +183,7 @@ def test_an_open_decoder_is_collected_after_pyav_is_gone(tmp_path, monkeypatch):
 
 def test_an_open_decoder_has_no_threads(tmp_path):
     path = make(tmp_path, next(iter(CODECS)))
-    VideoDecoder(path).read([0])  # what PyAV starts once for the process
+    VideoDecoder(path).read([0])  # threads that PyAV starts once per process
     before = len(os.listdir("/proc/self/task"))
     decoder = VideoDecoder(path)
     decoder.read(range(FRAMES))
@@ -191,7 +191,7 @@ def test_an_open_decoder_has_no_threads(tmp_path):
     decoder.close()
 
 
-def test_files_that_lie_idle_stay_few(tmp_path):
+def test_few_idle_files_stay_open(tmp_path):
     paths = [make(tmp_path, f"{i}-vp8.webm", frames=2) for i in range(12)]
     files = VideoFiles()
     for path in paths * 2:
@@ -205,7 +205,7 @@ def test_files_that_lie_idle_stay_few(tmp_path):
         assert len(os.listdir("/proc/self/fd")) <= opened + 1
 
 
-def test_an_index_is_made_anew_when_the_file_changes(tmp_path):
+def test_an_index_is_rebuilt_when_the_file_changes(tmp_path):
     path = make(tmp_path, "vp8.webm", frames=5)
     assert len(index_file(path)) == 5
     make(tmp_path, "vp8.webm", frames=9)

@@ -1,4 +1,4 @@
-"""Frames by their places: in every container and codec that there is an encoder for, in any order of access."""
+"""Frames by index: in every container and codec with an encoder, in any order of access."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.encoded_video import picture, usual_priority
+from tests.helpers.encoded_video import draw_frame, restore_priority
 from torchdali import fn, pipeline_def
 from torchdali.codecs import video
 from torchdali.codecs.video import VideoDecoder, index_video
@@ -27,7 +27,7 @@ OPEN_GROUPS = {"x264-params": "bframes=3:open-gop=1:keyint=10:b-pyramid=2"}
 HEVC = {"x265-params": "bframes=3:keyint=10:open-gop=1:log-level=none"}
 HIDDEN = {"auto-alt-ref": "1", "lag-in-frames": "16"}
 
-# File, codec, format of the container, pixels, options; the first are the quick ones.
+# File, codec, container format, pixel format, options; the first rows are quick.
 CASES = [
     ("h264.mp4", "libx264", None, "yuv420p", B_FRAMES),
     ("h264.avi", "libx264", None, "yuv420p", B_FRAMES),
@@ -72,31 +72,31 @@ SLOW = [
 
 
 def encode(folder: Path, case: Any, frames: int = FRAMES) -> str:
-    """Write a video whose frames differ; skips the calling test without an encoder."""
+    """Write a video whose frames differ; skip the calling test without an encoder."""
     name, codec, container, pixels, options = case
     if codec not in av.codecs_available:
         pytest.skip(f"PyAV has no encoder {codec}")
     path = str(folder / name)
-    with usual_priority(), av.open(path, "w", format=container) as file:
+    with restore_priority(), av.open(path, "w", format=container) as file:
         stream = file.add_stream(codec, rate=25, options=options)
         stream.width, stream.height, stream.pix_fmt = 96, 64, pixels
         stream.codec_context.gop_size = 10
         for number in range(frames):
-            file.mux(stream.encode(av.VideoFrame.from_ndarray(picture(number), format="rgb24")))
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(draw_frame(number), format="rgb24")))
         file.mux(stream.encode(None))
     return path
 
 
 def from_the_start(path: str) -> list[Any]:
-    """Return all frames as they come out, on a coarse grid."""
+    """Return all frames in decoding order, on a coarse grid."""
     with av.open(path) as file:
         stream = file.streams.video[0]
         stream.thread_type = "NONE"
         return [frame.to_ndarray(format="rgb24").astype(int) for frame in file.decode(stream)]
 
 
-def place_of(frame: Any, frames: list[Any]) -> int:
-    """Return which of all frames it is."""
+def find_index(frame: Any, frames: list[Any]) -> int:
+    """Return the index of a frame."""
     return int(np.argmin([np.abs(frame.numpy().astype(int) - each).mean() for each in frames]))
 
 
@@ -107,11 +107,11 @@ def check(path: str) -> None:
     orders = [range(count), range(count - 1, -1, -3), dice.choices(range(count), k=15)]
     for order in orders:
         decoder = VideoDecoder(path, index)
-        assert [place_of(decoder.read([number])[0], frames) for number in order] == list(order)
+        assert [find_index(decoder.read([number])[0], frames) for number in order] == list(order)
         decoder.close()
-    for number in (count - 1, count // 2, 1, *dice.choices(range(count), k=4)):  # each by a decoder of its own
+    for number in (count - 1, count // 2, 1, *dice.choices(range(count), k=4)):  # each by its own decoder
         decoder = VideoDecoder(path, index)
-        assert place_of(decoder.read([number])[0], frames) == number
+        assert find_index(decoder.read([number])[0], frames) == number
         decoder.close()
     seconds = [index.seconds(number) for number in range(count)]
     assert seconds == sorted(set(seconds)) and seconds[0] == 0
@@ -119,7 +119,7 @@ def check(path: str) -> None:
 
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_any_order_gives_the_frames_that_come_out_from_the_start(tmp_path, case):
+def test_random_access_matches_sequential_decoding(tmp_path, case):
     check(encode(tmp_path, case))
 
 
@@ -130,7 +130,7 @@ def test_other_containers(tmp_path, case):
 
 
 def rewrite(source: str, target: str, change: Any, container: str | None = None) -> str:
-    """Copy the packets of a file, each changed, or left out if None is returned."""
+    """Copy the packets of a file, changed by a function; None skips a packet."""
     with av.open(source) as file, av.open(target, "w", format=container) as copy:
         stream = file.streams.video[0]
         into = copy.add_stream_from_template(stream) if hasattr(copy, "add_stream_from_template") else copy.add_stream(template=stream)
@@ -141,19 +141,19 @@ def rewrite(source: str, target: str, change: Any, container: str | None = None)
     return target
 
 
-def _later(number: int, packet: Any) -> Any:
+def _delay(number: int, packet: Any) -> Any:
     packet.pts += packet.duration * 7
     packet.dts += packet.duration * 7
     return packet
 
 
-def test_a_file_that_begins_behind_its_first_keyframe(tmp_path):
+def test_a_file_that_starts_after_its_first_keyframe(tmp_path):
     source = encode(tmp_path, CASES[3])
     check(rewrite(source, str(tmp_path / "cut.mkv"), lambda number, packet: packet if number >= 4 else None))
 
 
-def test_time_stamps_that_do_not_begin_with_zero(tmp_path):
-    check(rewrite(encode(tmp_path, CASES[0]), str(tmp_path / "later.mkv"), _later))
+def test_time_stamps_that_do_not_start_at_zero(tmp_path):
+    check(rewrite(encode(tmp_path, CASES[0]), str(tmp_path / "later.mkv"), _delay))
 
 
 def test_time_stamps_of_a_varying_rate(tmp_path):
@@ -162,7 +162,7 @@ def test_time_stamps_of_a_varying_rate(tmp_path):
         stream = file.add_stream("mpeg4", rate=1000)
         stream.width, stream.height, stream.time_base = 96, 64, Fraction(1, 1000)
         for number, time in enumerate([0, 10, 35, 36, 80, 200, 201, 500]):
-            frame = av.VideoFrame.from_ndarray(picture(number), format="rgb24")
+            frame = av.VideoFrame.from_ndarray(draw_frame(number), format="rgb24")
             frame.pts, frame.time_base = time, Fraction(1, 1000)
             file.mux(stream.encode(frame))
         file.mux(stream.encode(None))
@@ -175,7 +175,7 @@ def test_equal_time_stamps_are_several_frames(tmp_path, monkeypatch, case):
     frames = from_the_start(path)
 
     class Container:
-        """A container whose packets have time stamps in pairs."""
+        """A container in which pairs of packets share a time stamp."""
 
         def __init__(self, container):
             self._container = container
@@ -201,7 +201,7 @@ def test_equal_time_stamps_are_several_frames(tmp_path, monkeypatch, case):
     assert len(index) == len(frames) and not index.seekable
     decoder = VideoDecoder(path, index)
     for number in (20, 3, 4, 30, 0):
-        assert place_of(decoder.read([number])[0], frames) == number
+        assert find_index(decoder.read([number])[0], frames) == number
     decoder.close()
 
 
@@ -223,13 +223,13 @@ def test_a_damaged_frame_is_an_error_with_file_and_frame(tmp_path, case):
             assert str(path) in str(error) and f"frame {number} " in str(error)
             failed.append(number)
         else:
-            if place_of(frame, frames) != number:
+            if find_index(frame, frames) != number:
                 wrong.append(number)
     assert failed and not wrong
     assert all(number in range(8, 24) for number in failed)  # no others than those around it
 
 
-def test_the_reader_names_a_file_without_frames(tmp_path):
+def test_the_error_of_the_reader_names_a_file_without_frames(tmp_path):
     good = encode(tmp_path, CASES[0])
     empty = str(tmp_path / "empty.mp4")
     with av.open(empty, "w") as file:
@@ -249,7 +249,7 @@ def test_the_reader_names_a_file_without_frames(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="MALLOC_PERTURB_ is of glibc")
-def test_nothing_is_delivered_of_damaged_files_that_was_not_decoded(tmp_path):
+def test_damaged_files_deliver_only_decoded_data(tmp_path):
     folder = tmp_path / "videos"
     folder.mkdir()
     for case in CASES:

@@ -1,4 +1,4 @@
-"""Small batches of images in memory are accelerated in these tests, unless one asks for the rule."""
+"""Small in-memory batches of images are accelerated in these tests, except in tests of that rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets for the tests of `torchdali.DataLoader`: torchvision's own, without a download, and those of users."""
+"""Datasets for the tests of `torchdali.DataLoader`: torchvision's, without a download, and user datasets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torchvision.datasets as tvd
 from torch.utils.data import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset
 from torchvision.datasets.folder import default_loader
 
-COUNT = 10  # samples of each data set
+COUNT = 10  # samples of each dataset
 LAZY = "torchdali decodes the images, only as far as your transforms need them"  # a note of a loader
 
 
@@ -22,8 +22,8 @@ def is_lazy(image: Any) -> bool:
     return isinstance(image, PIL.Image.Image) and type(image).__module__.startswith("torchdali.")
 
 
-def write_pictures(root: Path) -> list[str]:
-    """Write pictures of odd sizes in two class folders: JPEGs in color, gray and CMYK, PNGs with palette and alpha."""
+def write_images(root: Path) -> list[str]:
+    """Write images of odd sizes in two class folders: JPEGs in color, gray and CMYK, PNGs with palette and alpha."""
     rng, paths = np.random.default_rng(0), []
     modes = ["RGB", "RGB", "L", "RGB", "CMYK", "RGB", "P", "RGBA", "RGB", "LA"]
     for number, mode in enumerate(modes):
@@ -39,7 +39,7 @@ def write_pictures(root: Path) -> list[str]:
 
 
 def bare(kind: type, **attributes: Any) -> Any:
-    """Return a data set of torchvision with some attributes, as its constructor would make it of a download."""
+    """Return a torchvision dataset with some attributes, as its constructor would set them after a download."""
     dataset = kind.__new__(kind)
     target_transform = attributes.get("target_transform")
     transform = attributes["transform"]
@@ -49,7 +49,7 @@ def bare(kind: type, **attributes: Any) -> Any:
 
 
 def of_files(name: str, paths: list[str], transform: Any, **attributes: Any) -> Any:
-    """Return a data set of torchvision over files."""
+    """Return a torchvision dataset of files."""
     labels = [number % 3 for number in range(len(paths))]
     pairs = list(zip(paths, labels, strict=True))
     kind = getattr(tvd, name)
@@ -62,7 +62,7 @@ def of_files(name: str, paths: list[str], transform: Any, **attributes: Any) -> 
 
 
 def in_memory(name: str, transform: Any, **attributes: Any) -> Any:
-    """Return a data set of torchvision over arrays."""
+    """Return a torchvision dataset of arrays."""
     rng = np.random.default_rng(1)
     gray = rng.integers(0, 256, (COUNT, 28, 28), np.uint8)
     labels = [int(label) for label in rng.integers(0, 10, COUNT)]
@@ -91,7 +91,7 @@ Point = collections.namedtuple("Point", "x y")
 
 
 class Own(Dataset[Any]):
-    """A data set of a user's own, which returns what a function makes of an index."""
+    """A user dataset, which returns a function's result for an index."""
 
     def __init__(self, sample: Any, count: int = COUNT) -> None:
         self.sample, self.count = sample, count
@@ -104,7 +104,7 @@ class Own(Dataset[Any]):
 
 
 class Several(Own):
-    """The same, for several indices in one call."""
+    """A user dataset with a method for several indices."""
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
         return [self.sample(index) for index in indices]
@@ -140,7 +140,7 @@ SAMPLES: dict[str, Any] = {
 
 
 def parts(dataset: Any) -> dict[str, Any]:
-    """Return parts and sums of a data set."""
+    """Return subsets and concatenations of a dataset."""
     generator = torch.Generator().manual_seed(5)
     return {
         "whole": dataset,
@@ -152,5 +152,5 @@ def parts(dataset: Any) -> dict[str, Any]:
 
 
 def rows() -> TensorDataset:
-    """Return a data set of tensors."""
+    """Return a dataset of tensors."""
     return TensorDataset(torch.arange(COUNT * 6).view(COUNT, 2, 3), torch.arange(COUNT) * 0.5)

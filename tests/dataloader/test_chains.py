@@ -1,4 +1,4 @@
-"""Random chains of transforms with fixed outcomes: each sample equals torch's to the bit, and each error is of torch's class."""
+"""Random chains of transforms with fixed outcomes: each sample is bit-identical to torch's, and each error has torch's class."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def check(seed: int, folders: list[Path]) -> tuple[bool, str]:
     r = random.Random(seed)
     try:
         transform = transforms_of(r)
-    except (ValueError, TypeError):  # torchvision refuses the arguments
+    except (ValueError, TypeError):  # torchvision rejects the arguments
         return False, ""
     if r.random() < 0.5:
         data, size = in_memory(r.choice(("CIFAR10", "MNIST")), transform), 32

@@ -1,4 +1,4 @@
-"""The random numbers of each rule beside torchvision's own: the same distributions."""
+"""The random numbers of each rule have the same distributions as torchvision's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNT = 2000
 HEIGHT, WIDTH = 45, 71
 IMAGE = Image.new("RGB", (WIDTH, HEIGHT))
 TENSOR = torch.zeros(3, HEIGHT, WIDTH)
-FAR = 1.95 * (2 / COUNT) ** 0.5  # what the Kolmogorov-Smirnov distance of two equal distributions exceeds once in a thousand
+FAR = 1.95 * (2 / COUNT) ** 0.5  # the Kolmogorov-Smirnov distance of two equal distributions exceeds it once in a thousand
 
 
 def rngs() -> list[Rng]:
@@ -52,7 +52,7 @@ def jitter(t: Any) -> list[float]:
 
 
 def params(*arguments: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return what calls a transform's own function for random numbers; the arguments are those of v1."""
+    """Return a function that calls a transform's random function; the arguments are v1's."""
 
     def call(t: Any) -> Any:
         if "v2" in type(t).__module__:
@@ -154,7 +154,7 @@ def test_distortion() -> None:
 
 
 def operations_of(t: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
-    """Count what a policy of torchvision does, by name and magnitude."""
+    """Count the operations of a torchvision policy, by name and magnitude."""
     seen: Counter[Any] = Counter()
 
     def note(image: Any, name: str, magnitude: float, *others: Any, **more: Any) -> Any:
@@ -181,7 +181,7 @@ def test_policies(make: Any, module: Any, monkeypatch: pytest.MonkeyPatch) -> No
     t = make(module)
     (step,) = steps_of(t)
     theirs = operations_of(t, monkeypatch)
-    if module is v2:  # of a threshold it takes the part
+    if module is v2:  # it uses the fractional part of a threshold
         theirs = Counter({(name, 255.0 * value if name == "Solarize" else value): n for (name, value), n in theirs.items()})
     ours = Counter(each for rng in rngs() for each in step.draw((HEIGHT, WIDTH), rng))
     often = {each for each, n in (theirs + ours).items() if n > 40}

@@ -1,4 +1,4 @@
-"""`torchdali.DataLoader` in the hands of libraries and of loaders that are derived from it: all as with torch's."""
+"""`torchdali.DataLoader` in libraries, and subclasses of it, behave as with torch's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import torchvision.transforms as v1
 from torch.utils.data import DistributedSampler, SequentialSampler
 from torchvision.datasets import ImageFolder
 
-from tests.dataloader.data import write_pictures
+from tests.dataloader.data import write_images
 from torchdali import DataLoader
 from torchdali.dataloader._iterators import AcceleratedIterator
 
@@ -25,15 +25,15 @@ SIZED = v1.Compose([v1.Resize((5, 6)), v1.ToTensor()])
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def image_folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder: Path = tmp_path_factory.mktemp("pictures")
-    write_pictures(folder)
+    write_images(folder)
     return ImageFolder(str(folder), SIZED)
 
 
 @pytest.fixture
 def accelerated(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return a list of the accelerated loops that begin."""
+    """Return a list of the accelerated loops that start."""
     loops: list[Any] = []
     prime = AcceleratedIterator._prime
     monkeypatch.setattr(AcceleratedIterator, "_prime", lambda self, loader: (loops.append(self), prime(self, loader))[1])
@@ -45,7 +45,7 @@ def _labels(batches: Any) -> list[Any]:
 
 
 class _Again:
-    """A sampler that begins again when it ends."""
+    """A sampler that starts again when it ends."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
@@ -56,7 +56,7 @@ class _Again:
 
 
 def _endless(kind: Any, dataset: Any) -> Any:
-    """Return a loader that keeps one iterator for all epochs."""
+    """Return a loader that uses one iterator for all epochs."""
 
     class Endless(kind):  # type: ignore[misc]
         def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -83,7 +83,7 @@ def _in_a_thread(kind: Any, dataset: Any) -> Any:
     return result
 
 
-def _left_early(kind: Any, dataset: Any) -> Any:
+def _break_early(kind: Any, dataset: Any) -> Any:
     loader = kind(dataset, 2, shuffle=True, num_workers=1)
     return [_labels(itertools.islice(loader, count)) for count in (2, 1, 0, 3)], _labels(loader)
 
@@ -121,7 +121,7 @@ def _of_lightning(kind: Any, dataset: Any) -> Any:
 USES: dict[str, Any] = {
     "one iterator for all epochs": lambda kind, data: [_labels(each) for each in [_endless(kind, data)] * 3],
     "a thread that loads ahead": _in_a_thread,
-    "loops that are left early": _left_early,
+    "loops that are left early": _break_early,
     "an interrupted loop": _interrupted,
     "cycle": lambda kind, data: _labels(itertools.islice(itertools.cycle(kind(data, 4, shuffle=True)), 7)),
     "the first batch alone": lambda kind, data: [_labels([next(iter(kind(data, 4, shuffle=True)))]) for _ in range(3)],
@@ -131,19 +131,19 @@ USES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("use", USES)
-def test_uses(pictures: Any, accelerated: list[Any], use: str) -> None:
+def test_uses(image_folder: Any, accelerated: list[Any], use: str) -> None:
     torch.manual_seed(4)
-    expected = USES[use](torch.utils.data.DataLoader, pictures), torch.rand(1)
+    expected = USES[use](torch.utils.data.DataLoader, image_folder), torch.rand(1)
     assert not accelerated
     torch.manual_seed(4)
-    assert (USES[use](DataLoader, pictures), torch.rand(1)) == expected
+    assert (USES[use](DataLoader, image_folder), torch.rand(1)) == expected
     assert bool(accelerated) == (use != "accelerate")
 
 
-def test_accelerate_makes_ours_if_the_program_is_run_by_torchdali(
-    pictures: Any, accelerated: list[Any], monkeypatch: pytest.MonkeyPatch
+def test_torchdali_run_makes_accelerate_use_our_loader(
+    image_folder: Any, accelerated: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = pytest.importorskip("accelerate.data_loader")
-    expected = _of_accelerate(torch.utils.data.DataLoader, pictures)
-    monkeypatch.setattr(module, "DataLoader", DataLoader)  # as it is if `torchdali run` imports accelerate
-    assert _of_accelerate(DataLoader, pictures) == expected and len(accelerated) == 8
+    expected = _of_accelerate(torch.utils.data.DataLoader, image_folder)
+    monkeypatch.setattr(module, "DataLoader", DataLoader)  # as if `torchdali run` imports accelerate
+    assert _of_accelerate(DataLoader, image_folder) == expected and len(accelerated) == 8

@@ -1,4 +1,4 @@
-"""Files that cost more than they should: Pillow's limit of pixels holds, and holes after an image are not read."""
+"""Expensive files: Pillow's pixel limit applies, and holes after an image are not read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def outcome(loader: Any) -> tuple[str, bool]:
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("most", [None, PIXELS, PIXELS - 1, PIXELS // 2, PIXELS // 2 - 1, 0, -1])
 @pytest.mark.parametrize("name", STEPS)
-def test_pillows_limit_of_pixels_is_that_of_the_moment(name: str, most: int | None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_pixel_limit_of_pillow_applies(name: str, most: int | None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = ImageFolder(str(folder), v1.Compose([*STEPS[name], v1.PILToTensor()]))
     loader = DataLoader(dataset)
     assert outcome(loader) == ("", False)

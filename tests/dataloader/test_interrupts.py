@@ -1,4 +1,4 @@
-"""Exceptions that leave `next()` at any moment: no batch is lost, doubled, or gets another batch's labels."""
+"""Exceptions that end `next()` at any moment: no batch is lost, doubled, or combined with another batch's labels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _in_time() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Datasets whose images are of one level, which is that of their label."""
+    """Datasets whose images have one level, which equals their label."""
     folder: Path = tmp_path_factory.mktemp("levels")
     for number in range(COUNT):
         (folder / f"{number:02d}").mkdir()
@@ -52,21 +52,21 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def check_pairs(batches: list[Any]) -> list[int]:
-    """Return the labels of batches, of which each image is its label's."""
+    """Return the labels of batches, and check that each image matches its label."""
     for images, labels in batches:
         assert torch.equal((images.flatten(1).float().mean(1) / 5).round().long(), labels)
     return torch.cat([labels for _, labels in batches]).tolist()
 
 
 class Interrupted:
-    """Asks an iterator for its items, and interrupts every second call at a random moment."""
+    """Calls an iterator, and interrupts every second call at a random moment."""
 
     def __init__(self, loader: Any, arm: Any, disarm: Any, error: type[BaseException]) -> None:
         self._loader, self._arm, self._disarm, self._error = loader, arm, disarm, error
         self.hits = 0
 
     def items(self) -> list[Any]:
-        """Return all items of a loop; None for one that was delivered in the moment of the interrupt."""
+        """Return all items of a loop; None for an item that was delivered at the moment of the interrupt."""
         iterator, items = iter(self._loader), []
         for call in itertools.count():
             progress = self._loader._progress
@@ -129,7 +129,7 @@ def test_an_alarm_in_next(datasets: dict[str, Any], kind: str, error: type[BaseE
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("kind", ["files", "arrays", "rows"])
 def test_an_exception_in_each_line_of_next(datasets: dict[str, Any], kind: str, workers: int) -> None:
-    """A tracer raises at the k-th line that runs in `next()`, for each k."""
+    """A tracer raises at the k-th line of `next()`, for each k."""
     count, lines = 0, iter([0])
 
     def tracer(frame: Any, event: str, argument: Any) -> Any:
@@ -153,7 +153,7 @@ def test_an_exception_in_each_line_of_next(datasets: dict[str, Any], kind: str, 
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_batch_without_its_bad_samples_is_counted_last(tmp_path: Path, workers: int) -> None:
+def test_a_batch_with_skipped_samples_is_counted_when_delivered(tmp_path: Path, workers: int) -> None:
     for number in range(24):
         (tmp_path / f"{number:02d}").mkdir()
         PIL.Image.fromarray(np.full((50, 60, 3), 5 * number, np.uint8)).save(tmp_path / f"{number:02d}" / "a.png")

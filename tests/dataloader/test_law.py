@@ -1,7 +1,7 @@
-"""The law: whatever a user changed takes part, as in torch's own loader.
+"""The law: every change by a user takes effect, as in torch's own loader.
 
-Each function and attribute that torch's path of a sample uses is replaced in turn, and the batches and the number of calls
-are compared with torch's. They are found by tracing that path.
+The tests replace each function and attribute on torch's path of a sample in turn, and compare batches and the number of
+calls with torch's. Tracing that path finds the functions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from torchvision.datasets import ImageFolder
 from torchvision.transforms import v2
 from torchvision.transforms._presets import ImageClassification
 
-from tests.dataloader.data import ARRAYS, FILES, in_memory, of_files, rows, write_pictures
+from tests.dataloader.data import ARRAYS, FILES, in_memory, of_files, rows, write_images
 from tests.dataloader.test_loader import check_equal
 from torchdali import DataLoader
 
@@ -69,7 +69,7 @@ CHAINS: dict[str, Any] = {
 
 
 class Location(NamedTuple):
-    """A function or an attribute: a name of a module, of a class or of an object."""
+    """A function or an attribute: a name in a module, a class or an object."""
 
     owner: Any
     name: str
@@ -79,13 +79,13 @@ class Location(NamedTuple):
 
 
 class Replaced:
-    """A function in the place of another, which calls it and counts."""
+    """A replacement of a function, which calls it and counts the calls."""
 
     def __init__(self) -> None:
         self.calls = 0
 
     def around(self, value: Any) -> Any:
-        """Return a descriptor, or a function, that calls one of the same kind."""
+        """Return a descriptor or function that wraps one of the same kind."""
         if isinstance(value, (staticmethod, classmethod)):
             return type(value)(self.around(value.__func__))
         if isinstance(value, property):
@@ -102,12 +102,12 @@ class Replaced:
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     root: Path = tmp_path_factory.mktemp("images")
-    write_pictures(root)
+    write_images(root)
     return sorted(str(path) for path in root.rglob("*.*") if path.suffix == ".jpg")[:4]
 
 
 def datasets(paths: list[str]) -> dict[str, Any]:
-    """Return each kind of dataset that is accelerated, with a chain; files come with all chains."""
+    """Return each kind of dataset that is accelerated, with a chain; file datasets with all chains."""
     plain = CHAINS["center crop"]
     folder = ImageFolder.__new__(ImageFolder)
     vars(folder).update(vars(of_files("StanfordCars", paths, plain)), samples=[(path, 1) for path in paths])
@@ -135,7 +135,7 @@ def run(kind: type, dataset: Any) -> Any:
 
 
 def trace(dataset: Any) -> tuple[list[types.CodeType], list[Any]]:
-    """Return the functions that torch's loader calls for a batch, and the objects whose methods these are."""
+    """Return the functions that torch's loader calls for a batch, and the objects of its methods."""
     codes: dict[int, types.CodeType] = {}
     objects: dict[int, Any] = {}
 
@@ -200,7 +200,7 @@ def _unique(places: list[Location]) -> list[Location]:
 
 
 def _is_data(owner: Any, name: str) -> bool:
-    """Return True for an attribute, of the object or of its class, that `mutated` changes."""
+    """Return True if `mutated` changes the attribute of the object or of its class."""
     if name.startswith("__") or name in ("training", "_compiled_call_impl"):
         return False
     value = vars(owner).get(name, getattr(type(owner), name, None))
@@ -208,7 +208,7 @@ def _is_data(owner: Any, name: str) -> bool:
 
 
 def mutated(value: Any) -> Any:
-    """Return another value of the same kind; None for one that is left alone."""
+    """Return another value of the same kind; None for a value that is not changed."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, (int, np.integer)):
@@ -229,7 +229,7 @@ def mutated(value: Any) -> Any:
 
 
 def check_batch(dataset: Any, place: Location) -> None:
-    """See that a batch is torch's; if an accelerated loader draws its own random numbers, that its form is."""
+    """Check that a batch equals torch's; only its form if an accelerated loader draws its own random numbers."""
     expected, batch = run(torch.utils.data.DataLoader, dataset), run(DataLoader, dataset)
     if is_random(dataset, expected) and is_accelerated(dataset):
         expected, batch = (each[0].new_zeros(each[0].shape) for each in (expected, batch))
@@ -240,7 +240,7 @@ def check_batch(dataset: Any, place: Location) -> None:
 
 
 def is_random(dataset: Any, batch: Any) -> bool:
-    """Return True if torch's batch is another one with other random numbers."""
+    """Return True if torch's batch depends on random numbers."""
     with torch.random.fork_rng():
         torch.manual_seed(30)
         random.seed(40)
@@ -266,11 +266,11 @@ def patched(place: Location, value: Any) -> Iterator[None]:
 
 
 MISSING = object()
-DONE: set[tuple[int, str]] = set()  # functions of modules and classes, which several datasets have in common
+DONE: set[tuple[int, str]] = set()  # functions of modules and classes that several datasets share
 
 
 def check_calls(dataset: Any, place: Location, value: Any) -> None:
-    """See that a function in the place of another is called as often as in torch's loader."""
+    """Check that a replacement is called as often as in torch's loader."""
     counts = []
     for kind in (torch.utils.data.DataLoader, DataLoader):
         counter = Replaced()
@@ -282,7 +282,7 @@ def check_calls(dataset: Any, place: Location, value: Any) -> None:
 
 @pytest.mark.thin(9)
 @pytest.mark.parametrize("name", list(datasets([])))
-def test_replaced_functions_and_attributes_take_part(paths: list[str], name: str) -> None:
+def test_replaced_functions_and_attributes_take_effect(paths: list[str], name: str) -> None:
     dataset = datasets(paths)[name]
     if hasattr(dataset, "transform"):
         dataset.transform = copy.deepcopy(dataset.transform)
@@ -302,11 +302,11 @@ def test_replaced_functions_and_attributes_take_part(paths: list[str], name: str
     print(f"{name}: {len(fresh)} functions, {len(methods)} methods, {len(attributes)} attributes")
 
 
-# ---------------------------------------------------------------- functions of the user
+# ----------------------------------------------------------------------- user functions
 
 
 class Log:
-    """Writes a line for each call: the function, the kind of process and thread, and random numbers that it draws."""
+    """Writes a line per call: the function, the kind of process and thread, and the random numbers that it draws."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.process = path, os.getpid()
@@ -322,7 +322,7 @@ class Log:
 
 
 class Noted:
-    """A function that is noted, and returns its argument or what another one makes of it."""
+    """A function whose calls are recorded; it returns its argument or another function's result."""
 
     def __init__(self, log: Log, name: str, function: Any = None) -> None:
         self.log, self.name, self.function = log, name, function

@@ -1,4 +1,4 @@
-"""Random chains in a user's own dataset: two epochs, errors and random states are those of torch's loader, to the bit."""
+"""Random chains in a user's own dataset: two epochs, errors and random states are bit-identical to torch's loader."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def dataset_of(r: random.Random, paths: list[str]) -> Own:
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Have torch use one thread: of several, any may be the first to raise."""
+    """Let torch use one thread: with several threads, any may be the first to raise."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -135,7 +135,7 @@ def test_random_chains(part: int, paths: list[str], monkeypatch: pytest.MonkeyPa
         r = random.Random(seed)
         try:
             dataset = dataset_of(r, r.sample(paths, 3))
-        except (ValueError, TypeError):  # torchvision refuses the arguments
+        except (ValueError, TypeError):  # torchvision rejects the arguments
             continue
         expected = batches(TorchLoader, dataset)
         assert is_equal(batches(DataLoader, dataset), expected), seed

@@ -1,4 +1,4 @@
-"""A `Compose` on images makes the tensor in one call: torchvision's own results, to the bit, with its random numbers."""
+"""A `Compose` on images creates the tensor in one call: bit-identical to torchvision, with its random numbers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def results(transform: Any, paths: list[str], inputs: Callable[[Any], tuple[Any, ...]] = lambda image: (image,)) -> list[Any]:
-    """Return what a transform makes of images, and the state of the random numbers, or the error."""
+    """Return a transform's results on images, and the state of the random numbers, or the error."""
     torch.manual_seed(4)
     found: list[Any] = []
     for path in paths:
@@ -109,7 +109,7 @@ def check(found: list[Any], expected: list[Any]) -> None:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Note what becomes a tensor in one call."""
+    """Record conversions to a tensor in one call."""
     noted: list[Any] = []
     for name in ("convert_image", "convert_tensor"):
         function = getattr(_lazy_compose, name)
@@ -119,7 +119,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("name", CHAINS)
-def test_tensors_are_those_of_torchvision(paths: list[str], name: str, calls: list[Any]) -> None:
+def test_tensors_equal_torchvisions(paths: list[str], name: str, calls: list[Any]) -> None:
     is_one, transform = CHAINS[name]
     expected = results(transform, paths)
     with lazy_opening():
@@ -152,7 +152,7 @@ def test_samples_of_several_parts(paths: list[str], name: str) -> None:
         check(flat(results(transform, paths, inputs)), expected)
 
 
-def test_a_changed_transform_is_seen(paths: list[str]) -> None:
+def test_a_changed_transform_takes_effect(paths: list[str]) -> None:
     normalize = v2.Normalize(MEAN, STD)
     transform = v2.Compose([v2.PILToTensor(), FLOAT, normalize])
     changes: list[Callable[[], Any]] = [
@@ -185,7 +185,7 @@ def test_another_default_dtype(paths: list[str]) -> None:
         torch.set_default_dtype(torch.float32)
 
 
-def test_path_of_files(tmp_path: Path) -> None:
+def test_image_files_take_the_fast_path(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jpg", 130, 97)
     with lazy_opening(), Image.open(path) as image:
         planes = v1.Compose([v1.ToTensor()])(image)

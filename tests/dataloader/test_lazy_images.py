@@ -1,4 +1,4 @@
-"""Lazy images: whatever a program does with them, they are Pillow's, to the bit."""
+"""Lazy images: all operations on them are bit-identical to Pillow."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FILES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def without_habit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each test begin as a process that has not loaded an image, and let small ones be lazy."""
+    """Let each test start like a process that has not loaded an image, and make small images lazy."""
     no_lazy_image_before(monkeypatch, smallest=0)
 
 
@@ -66,7 +66,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def _seen(value: Any) -> Any:
-    """Return what a program sees of a value."""
+    """Return a value's description for the comparison."""
     if isinstance(value, Image.Image):
         facts = (value.mode, value.size, value.format, value.__class__, {**value.info}, value.readonly)
         return *facts, value.tobytes(), value.getpalette()
@@ -76,7 +76,7 @@ def _seen(value: Any) -> Any:
 
 
 def outcome(function: Callable[[Any], Any], image: Any) -> Any:
-    """Return what a function returns or raises, and what it makes of the image."""
+    """Return a function's result or error, and the image after the call."""
     try:
         result = _seen(function(image))
     except Exception as error:
@@ -91,7 +91,7 @@ def _saved(image: Any, form: str = "PNG", **options: Any) -> bytes:
 
 
 def _changed(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function that changes a copy of an image, and returns it."""
+    """Return a function that modifies a copy of an image, and returns the copy."""
 
     def changed(image: Any) -> Any:
         image = image.copy()
@@ -154,7 +154,7 @@ FACTORS = (0, 0.0, 0.25, 1, 1.0, 1.5, 2, 300.0, -0.5, np.float32(0.5), float("na
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("name", METHODS)
-def test_methods_and_attributes_are_those_of_pillow(files: dict[str, str], name: str) -> None:
+def test_methods_and_attributes_match_pillow(files: dict[str, str], name: str) -> None:
     for path in files.values():
         expected = outcome(METHODS[name], Image.open(path))
         with lazy_opening():
@@ -194,7 +194,7 @@ def test_chains_of_methods(files: dict[str, str], seed: int) -> None:
             assert _seen(_chained(Image.open(path), seed)) == expected, path
 
 
-def test_a_resize_of_a_part_decodes_nothing_before_it_is_looked_at(files: dict[str, str]) -> None:
+def test_a_resize_of_a_region_decodes_nothing_until_it_is_used(files: dict[str, str]) -> None:
     with lazy_opening():
         image = Image.open(files["color"])
         assert is_lazy(image)
@@ -206,18 +206,18 @@ def test_a_resize_of_a_part_decodes_nothing_before_it_is_looked_at(files: dict[s
     assert image.getpixel((0, 0)) and type(image) is JpegImageFile
 
 
-def test_of_several_parts_of_an_image_the_whole_is_decoded_once(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_regions_of_an_image_are_decoded_once(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     views: list[Any] = []
     render = ImageSource.render
     monkeypatch.setattr(ImageSource, "render", lambda self, program: (views.append((self.size, program.size)), render(self, program))[1])
     boxes = ((0, 0, 9, 9), (1, 2, 30, 31), (5, 5, 9, 10))
     plain = Image.open(files["color"])
-    for count in (1, 3):  # a part of its own, then the whole of it; of later images the whole at once
+    for count in (1, 3):  # a region, then the whole image; later images are decoded completely
         with lazy_opening():
             image = Image.open(files["color"])
         views.clear()
         parts = [image.crop(box) for box in boxes]
-        assert views.pop(0) == ((57, 71), (1, 1))  # is it sound?
+        assert views.pop(0) == ((57, 71), (1, 1))  # is it valid?
         assert [part.tobytes() for part in parts] == [plain.crop(box).tobytes() for box in boxes]
         assert views == [*[((57, 71), (9, 9))] * (count == 1), ((57, 71), (57, 71)), *[((57, 71), size) for size in ((9, 9), (29, 29), (5, 4))[count == 1 :]]]
 
@@ -266,7 +266,7 @@ def damaged(data: bytes, seed: int) -> bytes:
 
 
 def _decode(data: bytes, steps: int) -> Any:
-    """Return what becomes of a file: of which step an error is, and the pixels."""
+    """Open a file; return the step that failed, and the pixels."""
     done = 0
     try:
         image: Any = Image.open(io.BytesIO(data))
@@ -282,7 +282,7 @@ def _decode(data: bytes, steps: int) -> Any:
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 200), marks=pytest.mark.slow)], ids=["100 files", "900 files"])
 @pytest.mark.parametrize("truncated", [False, True])
-def test_damaged_files_have_the_errors_and_the_pixels_of_pillow(
+def test_damaged_files_have_pillows_errors_and_pixels(
     files: dict[str, str], truncated: bool, seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", truncated)
@@ -297,7 +297,7 @@ def test_damaged_files_have_the_errors_and_the_pixels_of_pillow(
 
 @pytest.mark.parametrize("most", [None, 100, 2_100, 4_100])
 @pytest.mark.filterwarnings("error")
-def test_the_guard_against_bombs_is_pillows(files: dict[str, str], most: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_decompression_bomb_check_matches_pillow(files: dict[str, str], most: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", most)
     for steps in range(4):
         data = Path(files["color"]).read_bytes()
@@ -336,20 +336,20 @@ class Streamed(IterableDataset[Any]):
         return (self.dataset[index] for index in range(number, len(self.dataset), count))
 
 
-def begin(worker: int) -> None:
+def draw_and_seed(worker: int) -> None:
     """A worker_init_fn that draws, and registers nothing."""
     torch.manual_seed(worker + int(torch.randint(9, ())))
 
 
 LOADERS: list[Any] = [
-    (Own, {}), pytest.param(Own, {"num_workers": 2}, marks=pytest.mark.slow), (Own, {"num_workers": 2, "persistent_workers": True}), (Own, {"num_workers": 1, "worker_init_fn": begin}),
-    pytest.param(Own, {"num_workers": 1, "multiprocessing_context": "spawn", "persistent_workers": True, "worker_init_fn": begin}, marks=pytest.mark.slow),
+    (Own, {}), pytest.param(Own, {"num_workers": 2}, marks=pytest.mark.slow), (Own, {"num_workers": 2, "persistent_workers": True}), (Own, {"num_workers": 1, "worker_init_fn": draw_and_seed}),
+    pytest.param(Own, {"num_workers": 1, "multiprocessing_context": "spawn", "persistent_workers": True, "worker_init_fn": draw_and_seed}, marks=pytest.mark.slow),
     (Streamed, {}), (Streamed, {"num_workers": 2}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "options"), LOADERS, ids=lambda value: value.__name__ if isinstance(value, type) else " ".join(value) or "-")
-def test_batches_are_those_of_torchs_loader(tmp_path: Path, kind: Any, options: Any) -> None:
+def test_batches_equal_the_batches_of_torchs_loader(tmp_path: Path, kind: Any, options: Any) -> None:
     paths = [write(tmp_path / f"{i}.jpg", 300, 400 + i, quality=97) for i in range(5)]
     dataset: Any = Own(paths)
     dataset = dataset if kind is Own else Streamed(dataset)
@@ -384,7 +384,7 @@ def test_nothing_is_registered_in_the_programs_own_process(files: dict[str, str]
     assert type(Image.open(files["color"])) is JpegImageFile
 
 
-def test_datasets_without_images_are_soon_left_alone(files: dict[str, str]) -> None:
+def test_hooks_are_removed_for_datasets_without_images(files: dict[str, str]) -> None:
     registered: list[bool] = []
     before = (Image.open(files["color"]), _pillow())[1]
 
@@ -399,7 +399,7 @@ def test_datasets_without_images_are_soon_left_alone(files: dict[str, str]) -> N
     assert len(list(DataLoader(Numbers()))) == 9 and registered == [True] * 4 + [False] * 5
 
 
-def test_errors_leave_pillow_as_it_was(files: dict[str, str]) -> None:
+def test_errors_restore_pillow(files: dict[str, str]) -> None:
     before = (Image.open(files["color"]), _pillow())[1]
     with pytest.raises(FileNotFoundError):
         list(DataLoader(Own(["missing"])))
@@ -408,7 +408,7 @@ def test_errors_leave_pillow_as_it_was(files: dict[str, str]) -> None:
 
 @pytest.mark.thin(3)
 @pytest.mark.parametrize(("method", "step"), [("__enter__", 1), ("__exit__", 1), ("_restore", 23), ("swap", 83)])
-def test_an_interrupt_leaves_pillow_as_it_was(files: dict[str, str], method: str, step: int) -> None:
+def test_an_interrupt_restores_pillow(files: dict[str, str], method: str, step: int) -> None:
     before, left = (Image.open(files["color"]), _pillow())[1], 0
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
@@ -416,7 +416,7 @@ def test_an_interrupt_leaves_pillow_as_it_was(files: dict[str, str], method: str
         code = frame.f_code
         if Path(code.co_filename).name != "_lazy_opening.py":
             return None
-        # Python looks for signals where functions begin and after calls, not between `try` and the next line.
+        # Python handles signals at function entries and after calls, not between `try` and the next line.
         if event == "line" and code.co_name == method and linecache.getline(code.co_filename, frame.f_lineno).strip() != "try:":
             left -= 1
             if left == 0:
@@ -456,7 +456,7 @@ def _own_opener(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("change", [_patched_method, _patched_open, _own_opener])
-def test_what_a_user_changed_of_pillow_stays(files: dict[str, str], change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_of_pillow_by_the_user_persist(files: dict[str, str], change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Image.open(files["color"])
     change(monkeypatch)
     with lazy_opening():

@@ -1,4 +1,4 @@
-"""Datasets of other libraries open JPEGs with Pillow: in our workers these are lazy images, and the batches are equal."""
+"""Datasets of other libraries open JPEGs with Pillow: in our workers the images are lazy, and the batches are equal."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def lit_data(folder: Path, paths: list[str]) -> Any:
 
 
 class WithState(torch.utils.data.Dataset[Any]):
-    """A dataset with a state of its own: torchdata's loader saves it."""
+    """A dataset with its own state, which torchdata's loader saves."""
 
     def __init__(self, paths: list[str]) -> None:
         self.paths = paths
@@ -163,7 +163,7 @@ def _flat(batch: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(("library", "workers"), [*((library, 1) for library in LIBRARIES), (torch_data, 0)])
-def test_batches_are_those_of_torchs_loader(
+def test_batches_equal_the_batches_of_torchs_loader(
     tmp_path: Path, paths: list[str], library: Any, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inside.no_lazy_image_before(monkeypatch)
@@ -175,7 +175,7 @@ def test_batches_are_those_of_torchs_loader(
 
 
 def check(found: list[Any], expected: list[Any]) -> None:
-    """Check that the images are lazy, and the batches those of torch's loader."""
+    """Check that the images are lazy, and that the batches equal torch's."""
     assert len(found) == len(expected) > 0
     for batch, other in zip(map(_flat, found), map(_flat, expected), strict=True):
         assert torch.equal(batch[0], other[0]) and np.array_equal(batch[2], other[2])
@@ -191,12 +191,12 @@ def lightning_again(kind: Any, dataset: Any) -> Any:
 def accelerate_again(kind: Any, dataset: Any) -> Any:
     module = pytest.importorskip("accelerate.data_loader")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "DataLoader", kind)  # as it is if `torchdali run` imports accelerate
+        patch.setattr(module, "DataLoader", kind)  # as if `torchdali run` imports accelerate
         return module.prepare_data_loader(kind(dataset, batch_size=2, num_workers=1), num_processes=2, process_index=1)
 
 
 @pytest.mark.parametrize("make", [lightning_again, accelerate_again], ids=["lightning", "accelerate"])
-def test_loaders_that_libraries_make_again(paths: list[str], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loaders_that_libraries_rebuild(paths: list[str], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     inside.no_lazy_image_before(monkeypatch)
     dataset = Own(lambda index: (transformed(Image.open(paths[index])), index), COUNT)
     check(batches(make(DataLoader, dataset)), batches(make(TorchLoader, dataset)))

@@ -1,4 +1,4 @@
-"""`torchdali.DataLoader` beside torch's: equal batches, order, types and errors."""
+"""`torchdali.DataLoader` and torch's: equal batches, order, types and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.dataloader.data import (
     of_files,
     parts,
     rows,
-    write_pictures,
+    write_images,
 )
 from tests.helpers.encoded_images import exif
 from torchdali import DataLoader
@@ -70,7 +70,7 @@ FIXED: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("pictures")
-    write_pictures(folder)
+    write_images(folder)
     return folder
 
 
@@ -85,7 +85,7 @@ def both(dataset: Any, seed: int = 3, **arguments: Any) -> tuple[list[Any], list
 
 
 def check_equal(batch: Any, expected: Any, level: float = 0.0) -> None:
-    """See that two batches are equal, types and all; floats of images within a level."""
+    """Check that two batches are equal, including types; floats of images may differ by a level."""
     assert type(batch) is type(expected)
     if isinstance(expected, torch.Tensor):
         assert batch.dtype == expected.dtype and batch.shape == expected.shape and batch.is_contiguous()
@@ -114,7 +114,7 @@ def level_of(expected: Any, name: str) -> float:
 
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("name", FIXED)
-def test_pictures_of_files_are_those_of_torchvision(root: Path, name: str) -> None:
+def test_images_of_files_match_torchvision(root: Path, name: str) -> None:
     dataset = ImageFolder(str(root), FIXED[name])
     batches, expected, loader = both(dataset, batch_size=1 if "longest" in name else 4)
     assert loader.notes[-1].startswith("not accelerated") == ("function" in name)
@@ -126,7 +126,7 @@ def test_pictures_of_files_are_those_of_torchvision(root: Path, name: str) -> No
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("target", [None, lambda label: {"label": label, "name": f"{label}"}], ids=["numbers", "transformed"])
-def test_data_sets_of_files(root: Path, name: str, target: Any) -> None:
+def test_file_datasets(root: Path, name: str, target: Any) -> None:
     paths = [str(path) for path in sorted(root.rglob("*.*"))]
     dataset = of_files(name, paths, FIXED["crop of a small image"], target_transform=target)
     batches, expected, loader = both(dataset, batch_size=3, shuffle=True, num_workers=0)
@@ -143,7 +143,7 @@ MOVED = v1.Compose([v1.Pad(2, 7), v1.CenterCrop(30), v1.Pad((-3, 2, 4, 1), 7), v
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("transform", [GRAY, SIZED, MOVED], ids=["as they are", "resized", "moved"])
 @pytest.mark.parametrize("name", ARRAYS)
-def test_data_sets_of_arrays(name: str, transform: Any) -> None:
+def test_array_datasets(name: str, transform: Any) -> None:
     dataset = in_memory(name, transform)
     batches, expected, loader = both(dataset, batch_size=4, shuffle=True, num_workers=1 if name == "CIFAR10" else 0)
     assert loader.notes[0] == f"{name}: read by torchdali"
@@ -167,7 +167,7 @@ def _without_samples(dataset: Any) -> Any:
 
 
 NOISE = np.random.default_rng(2).integers(0, 256, (72, 72, 3), np.uint8)
-OTHER_FILES: dict[str, Any] = {  # what is saved, and by which options
+OTHER_FILES: dict[str, Any] = {  # saved object, and options
     "turned.tif": (NOISE[:48], {"exif": exif(6)}), "turned.jpg": (NOISE[:48], {"exif": exif(8)}),
     "16 bits.png": (NOISE[..., 0].astype(np.uint16) * 257, {}), "noise.png": (NOISE, {}),
 }  # fmt: skip
@@ -175,8 +175,8 @@ OTHER_FILES: dict[str, Any] = {  # what is saved, and by which options
 
 @pytest.mark.parametrize("transform", [v1.Resize((90, 90), v1.InterpolationMode.NEAREST), v1.CenterCrop(75)], ids=["nearest", "crop"])
 @pytest.mark.parametrize("name", OTHER_FILES)
-def test_other_files_come_as_by_pillow(tmp_path: Path, name: str, transform: Any) -> None:
-    """The middle of every fifth of 90 columns lies on the edge of two of 72."""
+def test_other_files_decode_as_by_pillow(tmp_path: Path, name: str, transform: Any) -> None:
+    """The center of every fifth of 90 columns is on the edge between two of 72."""
     pixels, options = OTHER_FILES[name]
     (tmp_path / "a").mkdir()
     PIL.Image.fromarray(pixels).save(tmp_path / "a" / name, **options)
@@ -186,7 +186,7 @@ def test_other_files_come_as_by_pillow(tmp_path: Path, name: str, transform: Any
 
 
 @pytest.mark.parametrize("name", EMPTY)
-def test_data_sets_without_samples_give_no_batch(root: Path, name: str) -> None:
+def test_empty_datasets_give_no_batch(root: Path, name: str) -> None:
     dataset = EMPTY[name](str(root))
     batches, expected, loader = both(dataset, batch_size=4)
     assert batches == expected == [] and len(loader) == 0
@@ -195,7 +195,7 @@ def test_data_sets_without_samples_give_no_batch(root: Path, name: str) -> None:
             kind(dataset, shuffle=True)
 
 
-def test_samples_that_are_added_count(root: Path) -> None:
+def test_appended_samples_are_loaded(root: Path) -> None:
     dataset = ImageFolder(str(root), SIZED)
     everything, dataset.samples = dataset.samples, []
     loader = DataLoader(dataset, 4, num_workers=1)
@@ -208,7 +208,7 @@ def test_samples_that_are_added_count(root: Path) -> None:
 
 @pytest.mark.parametrize("part", parts(range(COUNT)))
 @pytest.mark.parametrize("kind", ["files", "arrays", "rows", "own"])
-def test_parts_and_sums(root: Path, kind: str, part: str) -> None:
+def test_subsets_and_concatenations(root: Path, kind: str, part: str) -> None:
     datasets = {
         "files": ImageFolder(str(root), FIXED["crop of a small image"]), "arrays": in_memory("SVHN", MOVED),
         "rows": rows(), "own": Own(SAMPLES["a dictionary"]),
@@ -221,7 +221,7 @@ def test_parts_and_sums(root: Path, kind: str, part: str) -> None:
 
 @pytest.mark.parametrize("kind", [Own, Several])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_samples_of_a_users_own(name: str, kind: Any) -> None:
+def test_samples_that_the_user_changed(name: str, kind: Any) -> None:
     batches, expected, _ = both(kind(SAMPLES[name]), batch_size=4, shuffle=True)
     check_equal(batches, expected)
 
@@ -289,7 +289,7 @@ def test_set_epoch_reorders(root: Path) -> None:
     assert orders[:3] == orders[3:]
 
 
-def test_iterable_data_sets_are_left_to_torch() -> None:
+def test_iterable_datasets_fall_back_to_torch() -> None:
     for workers in (0, 2):
         loader = DataLoader(Stream(), batch_size=3, num_workers=workers)
         assert sorted(torch.cat(list(loader)).tolist()) == list(range(COUNT))
@@ -321,13 +321,13 @@ def test_manual_seed_repeats_an_epoch_whatever_the_number_of_threads(root: Path,
     assert all(map(torch.equal, third, fourth))
 
 
-def test_the_same_picture_twice_in_a_batch_is_augmented_twice(root: Path) -> None:
+def test_a_repeated_image_in_a_batch_is_augmented_twice(root: Path) -> None:
     for dataset in (ImageFolder(str(root), RANDOM), in_memory("CIFAR10", SHIFTED)):
         ((images, _),) = list(DataLoader(dataset, batch_sampler=[[1] * 8]))
         assert len({image.numpy().tobytes() for image in images}) > 4
 
 
-def test_a_loader_is_torchs(root: Path) -> None:
+def test_a_loader_is_a_torch_dataloader(root: Path) -> None:
     loader = DataLoader(ImageFolder(str(root), RANDOM), 4, True, num_workers=2)
     assert isinstance(loader, torch.utils.data.DataLoader) and torchdali.DataLoader is DataLoader
     assert isinstance(loader.sampler, RandomSampler) and loader.num_workers == 2 and len(loader) == 3
@@ -337,7 +337,7 @@ def test_a_loader_is_torchs(root: Path) -> None:
         assert [len(labels) for _, labels in other] == [4, 4, 2]
 
 
-def test_changes_between_epochs_count(root: Path) -> None:
+def test_changes_between_epochs_take_effect(root: Path) -> None:
     dataset = ImageFolder(str(root), v1.Compose([v1.Resize((8, 8)), v1.ToTensor()]))
     loader = DataLoader(dataset, 5, num_workers=1)
     assert next(iter(loader))[0].shape == (5, 3, 8, 8)
@@ -368,14 +368,14 @@ def test_loops_do_not_disturb_each_other(root: Path) -> None:
 
 
 class Called(ImageFolder):
-    """A folder whose `__getitem__` is the user's."""
+    """A folder with a user-defined `__getitem__`."""
 
     def __getitem__(self, index: int) -> Any:
         image, label = super().__getitem__(index)
         return image, label, self.samples[index][0]
 
 
-def test_a_getitem_of_the_users_own_is_called(root: Path) -> None:
+def test_a_user_defined_getitem_is_called(root: Path) -> None:
     batches, expected, loader = both(Called(str(root), SIZED), batch_size=4, shuffle=True)
     check_equal(batches, expected)
     assert "Called defines `__getitem__`" in loader.notes[-1]
@@ -395,13 +395,13 @@ def _joint(dataset: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_known_is_left_to_torch(root: Path, name: str) -> None:
+def test_unsupported_datasets_fall_back_to_torch(root: Path, name: str) -> None:
     loader = DataLoader(REFUSED[name](str(root)), 4, collate_fn=len)
     assert loader.notes[-1].startswith("not accelerated") and list(loader) == [4, 4, 2]
 
 
-def test_errors_are_those_of_torch(tmp_path: Path) -> None:
-    write_pictures(tmp_path)
+def test_errors_match_torch(tmp_path: Path) -> None:
+    write_images(tmp_path)
     broken = tmp_path / "class0" / "00.jpg"
     broken.write_bytes(b"no picture")
     (tmp_path / "class1" / "01.jpg").write_bytes((tmp_path / "class1" / "01.jpg").read_bytes()[:-300])
@@ -420,7 +420,7 @@ def test_errors_are_those_of_torch(tmp_path: Path) -> None:
     iterator = iter(DataLoader(dataset, 1, num_workers=1))
     with pytest.raises(PIL.UnidentifiedImageError, match=r"00\.jpg"):
         next(iterator)
-    assert next(iterator)[0].shape == (1, 3, 20, 17)  # the loop goes on, as with torch's workers
+    assert next(iterator)[0].shape == (1, 3, 20, 17)  # the loop continues, as with torch's workers
 
 
 def test_reports(root: Path, tmp_path: Path) -> None:
@@ -447,7 +447,7 @@ def test_acceleration_can_be_switched_off(root: Path, monkeypatch: pytest.Monkey
         assert len(list(loader)) == 3
 
 
-def test_pictures_are_delivered_in_memory_of_their_own(root: Path) -> None:
+def test_delivered_images_share_no_memory(root: Path) -> None:
     loader = DataLoader(ImageFolder(str(root), FIXED["one pixel"]), 2, num_workers=1)
     kept = []
     for images, _ in loader:
@@ -474,7 +474,7 @@ def test_a_cache_changes_no_pixel(root: Path, tmp_path: Path, transform: Any, wh
 
 
 class Mine:
-    """A transform of a user's own, between those of torchvision."""
+    """A user transform between torchvision's."""
 
     def __call__(self, image: Any) -> Any:
         assert isinstance(image, PIL.Image.Image)
@@ -493,8 +493,8 @@ OWN: dict[str, Any] = {
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", OWN)
-def test_transforms_of_the_users_own_get_the_images_of_pillow(root: Path, name: str, workers: int) -> None:
-    """All is torch's to the bit, random numbers too; only the decoding is ours."""
+def test_user_transforms_get_pil_images(root: Path, name: str, workers: int) -> None:
+    """Batches and random numbers are bit-identical to torch's; only the decoding is ours."""
     dataset = ImageFolder(str(root), OWN[name])
     batches, expected, loader = both(dataset, batch_size=3, shuffle=True, num_workers=workers)
     assert loader.notes[0] == LAZY or not native_status().library

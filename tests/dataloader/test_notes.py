@@ -1,4 +1,4 @@
-"""The sentences of a loader's notes: why, what to do, and a link to a section that exists."""
+"""The sentences of a loader's notes: the reason, the cure, and a link to an existing section."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_an_error_of_a_batch_has_its_cure(name: str, workers: int) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="needs notes of exceptions")
-def test_a_dataset_that_cannot_be_sent_has_its_cure() -> None:
+def test_a_dataset_that_cannot_be_pickled_has_its_cure() -> None:
     with pytest.raises(Exception, match="pickle") as caught:
         iter(DataLoader(Fails(lambda i: i), 2, num_workers=1, multiprocessing_context="spawn"))
     assert "use no `lambda`" in caught.value.__notes__[0]

@@ -1,6 +1,6 @@
-"""Twelve datasets as users write them: two epochs, and the random state after each sample, are those of torch's loader.
+"""Twelve datasets as users write them: two epochs, and the random state after each sample, equal torch's loader.
 
-torchvision's own dataset is wrapped: an accelerated one draws its own numbers.
+Wraps torchvision's own dataset: an accelerated dataset draws its own numbers.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def is_equal(one: Any, other: Any) -> bool:
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("dataset", DATASETS, ids=lambda make: make.__name__.strip("_"))
-def test_two_epochs_are_those_of_torchs_loader(root: Path, dataset: Any, workers: int) -> None:
+def test_two_epochs_equal_torchs_loader(root: Path, dataset: Any, workers: int) -> None:
     samples = dataset(root)
     each = samples if dataset is _called else Watched(samples)
     assert is_equal(epochs(DataLoader, each, workers), epochs(TorchLoader, each, workers))

@@ -1,4 +1,4 @@
-"""Changes of torch's and torchvision's code, seen in a new process."""
+"""Changes of torch's and torchvision's code, in a new process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def last_note() -> str:
 
 
 def notes() -> dict[str, list[str]]:
-    """Return the notes after each change, and after it was undone."""
+    """Return the notes after each change, and after its reversal."""
     found = {}
     for change in CHANGES:
         with pytest.MonkeyPatch.context() as patch:
@@ -34,7 +34,7 @@ def notes() -> dict[str, list[str]]:
 
 def compile_model(patch: pytest.MonkeyPatch) -> None:
     """Let torch wrap `torch.nn.Module.__init__`, as it does when a program compiles its model."""
-    patch.setattr(torch.nn.Module, "___needs_generation_tag_patch", True, raising=False)  # torch does it once in a process
+    patch.setattr(torch.nn.Module, "___needs_generation_tag_patch", True, raising=False)  # torch does it once per process
     torch.compile(torch.nn.Linear(2, 2), backend="eager")(torch.ones(1, 2))
     assert torch.nn.Module.__init__.__module__ == "torch._dynamo.mutation_guard"
 
@@ -62,7 +62,7 @@ CHANGES: dict[Callable[[pytest.MonkeyPatch], None], str] = {
 """The name that each change replaces, "" if none. The first change comes before the first loader of the process."""
 
 
-def test_changes() -> None:
+def test_replaced_functions_of_torch_prevent_acceleration() -> None:
     found = in_own_process(__name__, "notes()")
     for change, name in CHANGES.items():
         changed, later = found[change.__name__]

@@ -1,4 +1,4 @@
-"""The sentence on its loaders with which ``torchdali run`` ends."""
+"""The summary of the loaders that ``torchdali run`` prints at its end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch.utils.data import TensorDataset
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import v2
 
-from tests.dataloader.data import LAZY, Own, write_pictures
+from tests.dataloader.data import LAZY, Own, write_images
 from torchdali import DataLoader
 from torchdali.dataloader import _notes, _reports
 from torchdali.dataloader._states import Progress
@@ -43,7 +43,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("loops", "text"), CASES.values(), ids=CASES)
-def test_sentence(loops: list[Any], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_sentence(loops: list[Any], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = {}
     for number, (name, accelerated, notes, seconds, waited, *startup) in enumerate(loops):
         table[number] = _reports._LoaderRecord(name, accelerated, notes)
@@ -66,7 +66,7 @@ TRANSFORMS = {
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_steps_have_the_names_and_the_line_of_the_user(tmp_path: Path, name: str) -> None:
     transform, all_names, few_names = TRANSFORMS[name]
-    write_pictures(tmp_path)
+    write_images(tmp_path)
     loader = DataLoader(ImageFolder(str(tmp_path), transform), batch_size=1, num_workers=2)
     line = f"test_reports.py:{inspect.currentframe().f_lineno - 1}"  # type: ignore[union-attr]
     list(loader)
@@ -80,7 +80,7 @@ def test_steps_have_the_names_and_the_line_of_the_user(tmp_path: Path, name: str
 
 
 def test_steps_before_and_after_a_cache(tmp_path: Path) -> None:
-    write_pictures(tmp_path)
+    write_images(tmp_path)
     transform = v2.Compose([v2.Resize(20), v2.RandomCrop(16), v2.ToImage()])
     loader = DataLoader(ImageFolder(str(tmp_path), transform), batch_size=4, num_workers=1, cache="1MB")
     list(loader)
@@ -90,8 +90,8 @@ def test_steps_before_and_after_a_cache(tmp_path: Path) -> None:
     loader.close()
 
 
-def test_a_cache_that_is_set_later_counts_from_the_next_loop(tmp_path: Path) -> None:
-    write_pictures(tmp_path)
+def test_a_cache_that_is_set_later_takes_effect_in_the_next_loop(tmp_path: Path) -> None:
+    write_images(tmp_path)
     loader = DataLoader(ImageFolder(str(tmp_path), v2.Compose([v2.Resize((20, 20)), v2.ToImage()])), batch_size=4, num_workers=1)
     list(loader)
     assert not loader.stats().pipeline.caches
@@ -101,8 +101,8 @@ def test_a_cache_that_is_set_later_counts_from_the_next_loop(tmp_path: Path) -> 
     loader.close()
 
 
-def test_the_missing_fast_path_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_pictures(tmp_path)
+def test_the_missing_fast_path_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_images(tmp_path)
     missing = native_status()._replace(library=None)
     monkeypatch.setattr(_notes, "native_status", lambda: missing)
     monkeypatch.setattr("torchdali.dataloader._plans.native_status", lambda: missing)
@@ -114,7 +114,7 @@ def test_the_missing_fast_path_is_said_once(tmp_path: Path, monkeypatch: pytest.
     assert "fast path" not in str(DataLoader(TensorDataset(torch.arange(4))).notes)
 
 
-def test_stats_say_why_a_loader_is_not_accelerated() -> None:
+def test_stats_explain_why_a_loader_is_not_accelerated() -> None:
     loader = DataLoader(Own(int), batch_size=2)
     list(loader)
     assert "\nnot accelerated: Own" in str(loader.stats()) and loader.explain() == str(loader.notes)
@@ -130,7 +130,7 @@ REPORTS = {
 
 
 @pytest.mark.parametrize(("rates", "present", "noise", "best", "line"), REPORTS.values(), ids=REPORTS)
-def test_tuning_says_a_line_to_write(rates: dict[int, float], present: int, noise: float, best: int, line: str) -> None:
+def test_tuning_prints_a_line_to_write(rates: dict[int, float], present: int, noise: float, best: int, line: str) -> None:
     report = _reports.WorkerReport(rates, present, noise, "train.py:3")
     assert report.best == best
     *_, said, last = str(report).splitlines()
@@ -172,7 +172,7 @@ list(DataLoader(Odd(), batch_size=2))
 
 
 @pytest.mark.slow
-def test_a_script_ends_with_it(tmp_path: Path) -> None:
+def test_a_script_ends_with_the_summary(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     done = subprocess.run(
         [sys.executable, "-m", "torchdali", "run", "train.py"], cwd=tmp_path, capture_output=True, text=True, check=True,

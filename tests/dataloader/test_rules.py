@@ -1,4 +1,4 @@
-"""Values of transforms that a program changed: the samples of an accelerated loader follow torch's, whatever the values are."""
+"""Values of transforms that a program changed: the samples of an accelerated loader match torch's, for any values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torchvision.datasets import ImageFolder
 from torchvision.transforms import v2
 
 import torchdali
-from tests.dataloader.data import in_memory, write_pictures
+from tests.dataloader.data import in_memory, write_images
 from tests.helpers.inside import compiled
 
 Make = Callable[[Any], Any]
@@ -110,11 +110,11 @@ def test_operations_come_from_the_class(kind: str, m: Any, monkeypatch: pytest.M
         monkeypatch.setattr(v1.AutoAugment, "_get_policies", lambda *_: [(("Equalize", 1.0, None),) * 2])
     found = compiled(to_tensor(m, getattr(m, kind)()))
     assert found.transforms is None and kind in found.reason
-    if kind != "AugMix":  # which mixes by chance
+    if kind != "AugMix":  # which mixes at random
         check(to_tensor(m, getattr(m, kind)()))
 
 
-def test_a_changed_table_counts_from_the_next_epoch() -> None:
+def test_a_changed_table_takes_effect_in_the_next_epoch() -> None:
     augment = v2.RandAugment(1)
     augment._AUGMENTATION_SPACE = of_v2("RandAugment", "Equalize")
     data = in_memory("CIFAR10", to_tensor(v2, augment))
@@ -150,7 +150,7 @@ def test_the_default_dtype(make: Make, m: Any, dtype: torch.dtype) -> None:
     assert equal(*map(batches, loaders))
 
 
-# ---------------------------------------------------------------- values of other types, and those that torchvision refuses
+# --------------------------------------------------------------- values of other types, and values that torchvision rejects
 
 
 class Whole(int):
@@ -193,7 +193,7 @@ NUMBERS: dict[str, tuple[Make, tuple[str, ...]]] = {
 
 
 def others(value: Any) -> list[Any]:
-    """Return values that look like one, but are of other types."""
+    """Return values that equal `value`, but have other types."""
     plain = value[0] if isinstance(value, (tuple, list)) and value else value
     plain = plain if isinstance(plain, (int, float)) else 1
     made = [as_type(plain) for as_type in ALIKE] + [-1, -1.5, float("nan"), float("inf"), 10**9, 0]
@@ -204,7 +204,7 @@ def others(value: Any) -> list[Any]:
 
 @pytest.mark.parametrize("name", NUMBERS)
 @MODULES
-def test_values_of_any_type_have_a_chain_of_plain_numbers_or_none(name: str, m: Any) -> None:
+def test_values_of_any_type_compile_to_plain_numbers_or_not_at_all(name: str, m: Any) -> None:
     make, attributes = NUMBERS[name]
     count = 0
     for attribute in attributes:
@@ -217,20 +217,20 @@ def test_values_of_any_type_have_a_chain_of_plain_numbers_or_none(name: str, m: 
             count += found.transforms is None
             assert (found.transforms is None) == bool(found.reason)
             for step in () if found.transforms is None else found.transforms.steps:
-                assert not isinstance(plain := list(leaves(step)), Odd) and {type(each) for each in plain} <= PLAIN, (attribute, value, step)
+                assert not isinstance(plain := list(flatten(step)), Odd) and {type(each) for each in plain} <= PLAIN, (attribute, value, step)
     assert count or not attributes
 
 
 PLAIN = {int, float, bool, str, type(None), v1.InterpolationMode}
 
 
-def leaves(value: Any) -> Any:
+def flatten(value: Any) -> Any:
     """Yield the values that a step consists of."""
     if isinstance(value, (tuple, list)):
         for each in value:
-            yield from leaves(each)
+            yield from flatten(each)
     elif hasattr(value, "__dataclass_fields__"):
-        yield from leaves([each for key, each in vars(value).items() if key != "table"])
+        yield from flatten([each for key, each in vars(value).items() if key != "table"])
     else:
         yield value
 
@@ -355,7 +355,7 @@ def test_values_of_a_transform(name: str, m: Any, tensors: bool) -> None:
     check(m.Compose(transforms))
 
 
-def test_a_changed_value_counts_from_the_next_epoch() -> None:
+def test_a_changed_value_takes_effect_in_the_next_epoch() -> None:
     resize, normalize = v1.Resize(20), v1.Normalize([0.5], [0.5])
     data = in_memory("CIFAR10", v1.Compose([resize, v1.ToTensor(), normalize]))
     ours, theirs = torchdali.DataLoader(data, 32), DataLoader(data, 32)
@@ -365,7 +365,7 @@ def test_a_changed_value_counts_from_the_next_epoch() -> None:
 
 
 class RandomInvert:
-    """A class of the user's own, with the name of torchvision's."""
+    """A user class with the name of torchvision's."""
 
     p = 1.0
 
@@ -376,13 +376,13 @@ class RandomInvert:
 @pytest.mark.parametrize("make", [lambda m: RandomInvert(), lambda m: m.RandomApply([RandomInvert()], 1.0), lambda m: m.RandomOrder([RandomInvert()]),
                                   lambda m: torch.nn.Sequential(m.RandomApply([m.Compose([RandomInvert()])], 1.0))])  # fmt: skip
 @MODULES
-def test_own_classes_are_called(make: Make, m: Any) -> None:
+def test_user_classes_are_called(make: Make, m: Any) -> None:
     found = compiled(to_tensor(m, make(m)))
     assert found.transforms is None and "RandomInvert isn't a torchvision transform" in found.reason
     check(to_tensor(m, make(m)))
 
 
-def test_a_ratio_of_v2_is_the_one_that_it_draws_from() -> None:
+def test_the_ratio_of_v2_must_match_its_log_ratio() -> None:
     for make in (lambda: v2.RandomResizedCrop(9), lambda: v2.Compose([v2.ToTensor(), v2.RandomErasing()]).transforms[1]):
         t = make()
         before = [v2.ToTensor()] if isinstance(t, v2.RandomErasing) else []
@@ -415,7 +415,7 @@ def test_borders(mode: str, tensors: bool, m: Any) -> None:
 @pytest.mark.parametrize("mode", ["reflect", "symmetric", "edge", "constant"])
 @MODULES
 def test_borders_of_files(mode: str, m: Any, tmp_path: Path) -> None:
-    write_pictures(tmp_path)
+    write_images(tmp_path)
     for sides in (3, 36, (100, 5), (7, 79, 200, 1), (-10, 9, 100, -20), (-300, 9)):
         data = ImageFolder(str(tmp_path), m.Compose([m.Pad(sides, padding_mode=mode), m.PILToTensor()]))
         assert equal(*(batches(kind(data, batch_size=1)) for kind in (torchdali.DataLoader, DataLoader))), sides
@@ -438,7 +438,7 @@ CROPS: dict[str, Make] = {
 @pytest.mark.parametrize("name", CROPS)
 @pytest.mark.parametrize("files", [False, True], ids=["in memory", "files"])
 @MODULES
-def test_all_windows_are_torchvisions(name: str, files: bool, m: Any, tmp_path: Path) -> None:
+def test_all_windows_match_torchvision(name: str, files: bool, m: Any, tmp_path: Path) -> None:
     transform, count = to_tensor(m, CROPS[name](m)), 400
     pixels = np.random.default_rng(2).integers(0, 256, (1, 3, 4, 3), np.uint8)
     data = in_memory("CIFAR10", transform)

@@ -1,4 +1,4 @@
-"""Samplers are called as often and at the same moments as by torch's loader."""
+"""Samplers are called as often, and at the same times, as by torch's loader."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.utils.data import BatchSampler, RandomSampler, Sampler, SequentialSam
 from torchvision import transforms as v1
 from torchvision.datasets import ImageFolder
 
-from tests.dataloader.data import COUNT, in_memory, rows, write_pictures
+from tests.dataloader.data import COUNT, in_memory, rows, write_images
 from tests.dataloader.test_loader import check_equal
 from tests.helpers import inside
 from torchdali import DataLoader
@@ -24,13 +24,13 @@ SIZED = v1.Compose([v1.Resize((5, 6)), v1.ToTensor()])
 @pytest.fixture(scope="module")
 def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder: Path = tmp_path_factory.mktemp("pictures")
-    write_pictures(folder)
+    write_images(folder)
     arrays = v1.Compose([v1.CenterCrop(30), v1.ToTensor()])
     return {"files": ImageFolder(str(folder), SIZED), "arrays": in_memory("CIFAR10", arrays), "rows": rows()}
 
 
 class Logged(Sampler[int]):
-    """Writes down each call, and what the program has drawn by then."""
+    """Records each call, and the number of draws of the program so far."""
 
     def __init__(self, log: list[Any], eager: bool) -> None:
         self.log, self.eager = log, eager
@@ -51,7 +51,7 @@ class Logged(Sampler[int]):
 
 
 class Counted:
-    """An iterator, not a generator, which notes each call, also those after its end."""
+    """An iterator, not a generator, which records each call, even calls after its end."""
 
     def __init__(self, log: list[Any]) -> None:
         self.log, self.k = log, 0
@@ -98,7 +98,7 @@ def test_calls_of_a_sampler(datasets: dict[str, Any], kind: str, name: str, work
 
 
 class Learning:
-    """Batches that depend on what the loop has seen."""
+    """Batches that depend on the loop's earlier batches."""
 
     first = 0
 
@@ -111,7 +111,7 @@ class Learning:
 
 
 @pytest.mark.parametrize("kind", ["files", "arrays", "rows"])
-def test_without_workers_nothing_is_asked_ahead(datasets: dict[str, Any], kind: str) -> None:
+def test_without_workers_the_sampler_is_not_called_ahead(datasets: dict[str, Any], kind: str) -> None:
     seen = []
     for loader_kind in (torch.utils.data.DataLoader, DataLoader):
         batches, labels = Learning(), []
@@ -190,14 +190,14 @@ def test_indices_of_any_type(name: str, workers: int) -> None:
 
 @pytest.mark.parametrize("indices", [[["a"]], [[99]], [[]], [5], [slice(0, 2)], [[1, slice(0, 3)]]], ids=str)
 @pytest.mark.parametrize("kind", ["files", "arrays", "rows"])
-def test_errors_of_indices_are_torchs(datasets: dict[str, Any], kind: str, indices: Any) -> None:
+def test_errors_of_indices_match_torch(datasets: dict[str, Any], kind: str, indices: Any) -> None:
     errors = []
     for loader_kind in (torch.utils.data.DataLoader, DataLoader):
         iterator = iter(loader_kind(datasets[kind], batch_sampler=[*indices, [1]]))
         with pytest.raises(Exception) as caught:
             next(iterator)
         errors.append(type(caught.value))
-        assert len(next(iterator)[1]) == 1  # the loop goes on
+        assert len(next(iterator)[1]) == 1  # the loop continues
     assert errors[0] is errors[1]
 
 
@@ -207,7 +207,7 @@ def test_errors_of_indices_are_torchs(datasets: dict[str, Any], kind: str, indic
     (v1.ToTensor(), {"batch_size": 4}, False), (v1.ToTensor(), {"batch_size": 8}, True),
     (v1.ToTensor(), {"batch_sampler": BatchSampler(SequentialSampler(range(4)), 8, False)}, True),
 ])  # fmt: skip
-def test_small_batches_in_memory_without_workers_are_torchs(transform: Any, arguments: Any, accelerated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_in_memory_batches_without_workers_use_torch(transform: Any, arguments: Any, accelerated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     inside.small_batches(monkeypatch, 16, 8)
     loader = DataLoader(in_memory("CIFAR10", transform), **arguments)
     assert accelerated is not ("small batches of images in memory" in loader.notes[-1])

@@ -1,4 +1,4 @@
-"""``bad_samples="skip"``: samples with damaged files are left out, a warning and `stats` name them."""
+"""``bad_samples="skip"``: samples with damaged files are skipped; a warning and `stats` name them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Mistaken(Own):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_mistakes_in_the_code_are_no_bad_samples(tmp_path: Path, workers: int) -> None:
+def test_errors_in_the_code_are_not_bad_samples(tmp_path: Path, workers: int) -> None:
     with pytest.raises(KeyError, match="missing"):
         list(DataLoader(Mistaken(write(tmp_path, [])), 4, num_workers=workers, bad_samples="skip"))
 
@@ -131,7 +131,7 @@ def test_by_default_a_bad_sample_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("train", [False, True])
-def test_loaders_of_folders_say_it_too(tmp_path: Path, train: bool) -> None:
+def test_loaders_of_folders_report_bad_samples_too(tmp_path: Path, train: bool) -> None:
     loader = Loader.from_folder(write(tmp_path, [1, 6]), train=train, size=16, batch_size=4, num_threads=1, bad_samples="skip")
     with pytest.warns(UserWarning, match=r"a bad sample was skipped \(stats\(\) lists all of them\): .*\.jpg: DecodeError: ") as said:
         assert sum(len(labels) for _, labels in loader) == 6
@@ -168,7 +168,7 @@ def test_accelerated_loaders(tmp_path: Path, workers: int, cache: Any, bad: list
     loader.close()
 
 
-def test_a_part_of_a_data_set_in_a_loop_that_is_left(tmp_path: Path) -> None:
+def test_a_subset_in_a_loop_that_breaks(tmp_path: Path) -> None:
     dataset = Subset(ImageFolder(str(write(tmp_path, [1])), FIXED), [1, 0, 2, 3, 4])
     loader = DataLoader(dataset, 2, num_workers=1, bad_samples="skip")
     with pytest.warns(UserWarning, match="was skipped"):
@@ -179,7 +179,7 @@ def test_a_part_of_a_data_set_in_a_loop_that_is_left(tmp_path: Path) -> None:
     loader.close()
 
 
-def test_a_cache_that_is_full_is_told_on_the_line_of_the_loader(tmp_path: Path) -> None:
+def test_a_full_cache_warns_on_the_line_of_the_loader(tmp_path: Path) -> None:
     dataset = ImageFolder(str(write(tmp_path, [])), FIXED)
     for size, free in ((100, "100"), (2000, r"\d{3}")):  # none fits; two do
         loader = DataLoader(dataset, 4, num_workers=1, cache=size)

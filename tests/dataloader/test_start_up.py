@@ -17,7 +17,7 @@ HEAVY = ("torchdali.ops", "torchdali.pipeline", "torchdali.execute", "torchvisio
 
 
 class Loaded(Dataset[Any]):
-    """Samples say which modules are loaded where they are made."""
+    """Samples list the loaded modules of the process that created them."""
 
     def __len__(self) -> int:
         return 2
@@ -27,7 +27,7 @@ class Loaded(Dataset[Any]):
 
 
 def test_a_spawned_worker_loads_no_operators() -> None:
-    """It imports this file for the dataset, so `from torchdali import DataLoader` loads none either."""
+    """The worker imports this file for the dataset, so `from torchdali import DataLoader` loads no operators, either."""
     (batch,) = DataLoader(Loaded(), 2, num_workers=1, multiprocessing_context="spawn", timeout=120)
     assert not batch.any()
 
@@ -35,6 +35,6 @@ def test_a_spawned_worker_loads_no_operators() -> None:
 PRIVATE = re.compile(r"torch\.utils\.data\._|_(Base|SingleProcess|MultiProcessing)DataLoaderIter|_DatasetKind|_dataset_kind|_auto_collation|_rcvd_idx")
 
 
-def test_private_names_of_torch_are_in_one_file() -> None:
+def test_one_file_uses_private_names_of_torch() -> None:
     files = [path for path in FOLDER.glob("*.py") if PRIVATE.search(path.read_text(encoding="utf-8"))]
     assert [path.name for path in files] == ["_torch_internals.py"]

@@ -15,7 +15,7 @@ import pytest
 import torch
 from torchvision.datasets import ImageFolder
 
-from tests.dataloader.data import SAMPLES, Own, Stream, in_memory, rows, write_pictures
+from tests.dataloader.data import SAMPLES, Own, Stream, in_memory, rows, write_images
 from tests.dataloader.test_loader import RANDOM, SHIFTED, check_equal
 from torchdali import DataLoader
 
@@ -23,7 +23,7 @@ from torchdali import DataLoader
 @pytest.fixture(scope="module")
 def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder: Path = tmp_path_factory.mktemp("pictures")
-    write_pictures(folder)
+    write_images(folder)
     return {
         "files": ImageFolder(str(folder), RANDOM), "arrays": in_memory("CIFAR10", SHIFTED), "rows": rows(),
         "own": Own(SAMPLES["a dictionary"]), "stream": Stream(),
@@ -35,7 +35,7 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize("persistent", [False, True], ids=["", "persistent"])
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("kind", ["files", "arrays", "rows", "own", "stream"])
-def test_a_loop_goes_on_where_the_state_was_taken(
+def test_a_loop_resumes_from_the_saved_state(
     datasets: dict[str, Any], kind: str, workers: int, persistent: bool, generator: bool
 ) -> None:
     if persistent and not workers:
@@ -49,7 +49,7 @@ def test_a_loop_goes_on_where_the_state_was_taken(
         return DataLoader(datasets[kind], generator=own, **arguments)
 
     first = loader(1)
-    list(first)  # the second epoch is another one
+    list(first)  # the second epoch differs
     iterator = iter(first)
     for taken in range(5):
         state = json.loads(json.dumps(first.state_dict()))
@@ -67,7 +67,7 @@ def test_a_loop_goes_on_where_the_state_was_taken(
     assert len(list(second)) == 4 and second.state_dict()["batches"] == 0
 
 
-def test_the_state_of_a_broken_loop_is_that_of_its_last_batch() -> None:
+def test_the_state_after_break_is_the_state_of_the_last_batch() -> None:
     torch.manual_seed(0)
     loader, seen = DataLoader(rows(), 2, shuffle=True), []
     for number, batch in enumerate(loader):
@@ -80,13 +80,13 @@ def test_the_state_of_a_broken_loop_is_that_of_its_last_batch() -> None:
     assert sorted(values.tolist()) == [0.5 * i for i in range(10)]
 
 
-def test_a_state_of_something_else_is_refused() -> None:
+def test_a_state_of_another_kind_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"must come from torchdali.DataLoader.*snapshot_every_n_steps"):
         DataLoader(rows()).load_state_dict({"_snapshot": {}})
 
 
 class Counts(Own):
-    """A data set with a state of its own."""
+    """A dataset with its own state."""
 
     def state_dict(self) -> dict[str, Any]:
         return {"drawn": 7}
@@ -95,7 +95,7 @@ class Counts(Own):
         self.loaded = state
 
 
-def test_states_of_data_sets_are_torchdatas() -> None:
+def test_states_of_datasets_match_torchdata() -> None:
     pytest.importorskip("torchdata")
     torch.manual_seed(0)
     loader = DataLoader(Counts(SAMPLES["a number"]), 2, shuffle=True)
@@ -118,7 +118,7 @@ OTHERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_state_of_another_loader_is_refused(name: str) -> None:
+def test_a_state_of_another_loader_is_rejected(name: str) -> None:
     loader = DataLoader(rows(), **BASE)
     next(iter(loader))
     dataset = torch.utils.data.Subset(rows(), range(9)) if name == "dataset length" else rows()
@@ -134,7 +134,7 @@ TAMPERED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("field", TAMPERED)
-def test_a_tampered_state_is_refused(field: str) -> None:
+def test_a_tampered_state_is_rejected(field: str) -> None:
     loader = DataLoader(rows(), **BASE)
     next(iter(loader))
     state = loader.state_dict()
@@ -148,7 +148,7 @@ def test_a_tampered_state_is_refused(field: str) -> None:
 
 
 class Drawing(torch.utils.data.Sampler[int]):
-    """Draws from a generator of its own, and from those of the program."""
+    """Draws from its own generator, and from the program's."""
 
     def __init__(self, own: Any) -> None:
         self.own = own
@@ -180,7 +180,7 @@ GENERATORS: dict[str, Any] = {
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("name", GENERATORS)
 def test_every_generator_is_resumed(name: str, workers: int) -> None:
-    """The rest of the epoch; the next one too if the loader draws from generators of its own only."""
+    """The remaining epoch; also the next epoch if the loader draws only from its own generators."""
 
     def loader(seed: int) -> DataLoader[Any]:
         torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""The pixels of each rule beside torchvision's, with the same random numbers: to the bit, with the library and without it."""
+"""The pixels of each rule are bit-identical to torchvision's with the same random numbers, with and without the library."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms.functional import _get_perspective_coeffs
 
 from tests.helpers import inside
-from tests.helpers.encoded_images import encoded, picture, tensor
-from tests.helpers.native import both_ways, needs_native
+from tests.helpers.encoded_images import encoded, smooth_image, tensor
+from tests.helpers.native import both_paths, needs_native
 from torchdali.declaration.narrowing import ChainPart, DecodeChain
 from torchdali.declaration.registry import registry
 from torchdali.kernels.native import library
@@ -32,9 +32,9 @@ def pictures() -> dict[str, np.ndarray]:
     noise = rng.integers(0, 256, (37, 53, 3), np.uint8)
     return {
         "odd": noise,
-        "smooth": picture(64, 51),
+        "smooth": smooth_image(64, 51),
         "few levels": noise // 64 * 60,
-        "dark": picture(30, 30) // 9 + 20,
+        "dark": smooth_image(30, 30) // 9 + 20,
         "gray": np.repeat(noise[:, :, :1], 3, 2),
         "one color": np.full((9, 8, 3), (10, 200, 30), np.uint8),
         "one row": noise[:1],
@@ -115,7 +115,7 @@ ALL = {**COLORS, **PLACES, **ONLY_V2}
 
 
 def fixed(t: Any, drawn: list[Any]) -> Any:
-    """Let a transform of torchvision take the numbers of our steps."""
+    """Let a torchvision transform use the random numbers of our steps."""
     name, is_v2 = type(t).__name__, "v2" in type(t).__module__
     if name == "Compose" or name == "RandomApply":
         return t
@@ -178,7 +178,7 @@ def compare(make: Make, module: Any, pixels: np.ndarray, seed: int, tolerance: i
         walk = inside.drawn(found.transforms, pixels.shape[:2], Rng(7, (0, seed)))
         drawn = [each for _, each in walk.steps] + [walk.drawn] * bool(walk.rest)
         expected = module.PILToTensor()(fixed(t, drawn)(image_of(pixels))).numpy().astype(int)
-    except (ValueError, RuntimeError) as error:  # torchvision's, of a picture with too few pixels
+    except (ValueError, RuntimeError) as error:  # torchvision's, for an image with too few pixels
         for call in (lambda: ours(found.transforms, torch.tensor(pixels), seed), lambda: t(image_of(pixels))):
             with pytest.raises(type(error)):
                 call()
@@ -190,7 +190,7 @@ def compare(make: Make, module: Any, pixels: np.ndarray, seed: int, tolerance: i
 
 
 @pytest.mark.parametrize(("name", "module"), CASES, ids=lambda value: value if isinstance(value, str) else "v2" if value is v2 else "v1")
-@both_ways
+@both_paths
 def test_a_rule(name: str, module: Any) -> None:
     for seed, (kind, pixels) in enumerate(PICTURES.items()):
         if name in ("RandomPhotometricDistort", "RandomChannelPermutation") and pixels.shape[2] == 1:
@@ -202,7 +202,7 @@ def test_a_rule(name: str, module: Any) -> None:
 
 @pytest.mark.parametrize("fill", [(1, 2, 3), [255, 0, 9], (4,), None], ids=str)
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
-@both_ways
+@both_paths
 def test_colors_of_borders(fill: Any, module: Any) -> None:
     for make in (lambda m: m.RandomRotation(50, BILINEAR, fill=fill), lambda m: m.RandomAffine(0, (0.9, 0.9), fill=fill),
                  lambda m: m.RandomPerspective(0.9, 1.0, fill=fill)):
@@ -214,14 +214,14 @@ def test_colors_of_borders(fill: Any, module: Any) -> None:
 
 @pytest.mark.parametrize("window", [1, 3, 9, (5, 23)], ids=str)
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
-@both_ways
+@both_paths
 def test_a_blur_is_within_one_level(window: Any, module: Any) -> None:
     for seed, kind in enumerate(("odd", "smooth", "few levels", "one channel")):
         compare(lambda m: m.GaussianBlur(window, (0.1, 3)), module, PICTURES[kind], seed, tolerance=1)
 
 
-@both_ways
-def test_a_blur_with_too_large_a_window_is_torchvisions_error() -> None:
+@both_paths
+def test_a_blur_with_too_large_a_window_raises_torchvisions_error() -> None:
     chain = inside.compiled(v1.Compose([v1.GaussianBlur(9), v1.PILToTensor()])).transforms
     with pytest.raises(RuntimeError, match="adding size"):
         ours(chain, torch.tensor(PICTURES["two by three"]), 1)
@@ -251,7 +251,7 @@ def only(t: Any, name: str, magnitude: int, size: tuple[int, int]) -> Any:
 
 
 def both_signs(t: Any, image: Image.Image) -> list[bytes]:
-    """Do an operation until both signs have come."""
+    """Repeat an operation until both signs have occurred."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return sorted({np.asarray(t(image)).tobytes() for _ in range(12)})
@@ -261,7 +261,7 @@ def both_signs(t: Any, image: Image.Image) -> list[bytes]:
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize(("name", "make"), POLICIES, ids=[name for name, _ in POLICIES])
 @pytest.mark.parametrize("options", [{}, {"interpolation": BILINEAR, "fill": [1, 2, 3]}], ids=["", "bilinear"])
-@both_ways
+@both_paths
 def test_each_operation_of_a_policy(name: str, make: Any, module: Any, options: Any) -> None:
     t, pixels = make(module, **options), PICTURES["smooth"]
     whole = inside.compiled(v1.Compose([t, v1.PILToTensor()])).transforms
@@ -277,7 +277,7 @@ def test_each_operation_of_a_policy(name: str, make: Any, module: Any, options: 
 
 
 class Numbers:
-    """A step with the numbers that a test gives."""
+    """A step with the numbers that a test passes."""
 
     def __init__(self, step: Any, drawn: Any) -> None:
         self._step, self._drawn = step, drawn
@@ -291,7 +291,7 @@ class Numbers:
 
 @pytest.mark.parametrize("angle", [0, 90, 180, 270, -90, 360, 450, 30])
 @pytest.mark.parametrize("expand", [False, True], ids=["", "expanded"])
-@both_ways
+@both_paths
 def test_quarter_turns(angle: float, expand: bool) -> None:
     for kind in ("odd", "dark", "one row", "one pixel"):
         compare(lambda m: m.RandomRotation((angle, angle), BICUBIC, expand), v1, PICTURES[kind], 0)
@@ -312,12 +312,12 @@ ROWS: dict[str, Make] = {
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize("name", ROWS)
 @needs_native
-def test_rows_of_steps(name: str, module: Any) -> None:
-    """Files and pixels become in one call of the library what torchvision makes of images, one step after the other."""
+def test_sequences_of_steps(name: str, module: Any) -> None:
+    """One call of the library on files and pixels equals torchvision's steps, one after another."""
     found = inside.compiled(module.Compose([*ROWS[name](module), module.ToTensor() if module is v1 else module.PILToTensor()]))
     assert found.transforms is not None, found.unknown
     for seed in range(12):
-        source = picture(45 + seed, 71 - 2 * seed)
+        source = smooth_image(45 + seed, 71 - 2 * seed)
         data = tensor(encoded(Image.fromarray(source).convert("L") if seed % 4 == 3 else source, "JPEG", quality=92))
         for each in (data, torch.tensor(source)):
             walk = inside.drawn(found.transforms, source.shape[:2], Rng(7, (0, seed)))
@@ -330,9 +330,9 @@ def test_rows_of_steps(name: str, module: Any) -> None:
 
 
 @needs_native
-def test_several_in_one_call_are_those_one_by_one() -> None:
+def test_several_images_in_one_call_equal_single_calls() -> None:
     chain = inside.compiled(v1.Compose([*ROWS["SimCLR"](v1), v1.ToTensor(), v1.RandomErasing(1.0)])).transforms
-    sources = [torch.tensor(picture(40, 50)), tensor(encoded(picture(60, 50), "JPEG")), torch.tensor(PICTURES["one channel"]),
+    sources = [torch.tensor(smooth_image(40, 50)), tensor(encoded(smooth_image(60, 50), "JPEG")), torch.tensor(PICTURES["one channel"]),
                tensor(b"no picture"), None]
     rngs = BatchRng.following(7, 0, len(sources)).samples()
     together = one_call(chain, sources, rngs)
@@ -341,12 +341,12 @@ def test_several_in_one_call_are_those_one_by_one() -> None:
         assert torch.equal(together[k], torch.tensor(ours(chain, sources[k], k)))
 
 
-@both_ways
+@both_paths
 def test_files_that_pillow_decodes() -> None:
-    """Other formats, and inks, of which the library makes other colors: its steps go on with Pillow's pixels."""
+    """Other formats, and CMYK images, which the library converts differently: its steps continue with Pillow's pixels."""
     chain = inside.compiled(v1.Compose([v1.RandomRotation(20), v1.Resize(33, BICUBIC), v1.PILToTensor()])).transforms
-    inks = Image.fromarray(np.dstack([picture(40, 50), picture(40, 50)[::-1, :, :1]]), "CMYK")
-    for seed, data in enumerate((encoded(inks, "JPEG"), encoded(picture(40, 50), "PNG"), encoded(PICTURES["one channel"][:, :, 0], "BMP"))):
+    inks = Image.fromarray(np.dstack([smooth_image(40, 50), smooth_image(40, 50)[::-1, :, :1]]), "CMYK")
+    for seed, data in enumerate((encoded(inks, "JPEG"), encoded(smooth_image(40, 50), "PNG"), encoded(PICTURES["one channel"][:, :, 0], "BMP"))):
         walk = inside.drawn(chain, Image.open(io.BytesIO(data)).size[::-1], Rng(7, (0, seed)))
         expected = v1.PILToTensor()(walk.go_on(Image.open(io.BytesIO(data)).convert("RGB"), True))
         assert np.array_equal(ours(chain, tensor(data), seed), expected)
@@ -355,8 +355,8 @@ def test_files_that_pillow_decodes() -> None:
             assert several == [None]
 
 
-@both_ways
-def test_a_cache_keeps_what_is_before_the_first_random_step() -> None:
+@both_paths
+def test_a_cache_stores_results_before_the_first_random_step() -> None:
     make = [v1.Resize(40), v1.Grayscale(), v1.RandomRotation(20), v1.ColorJitter(0.3), v1.ToTensor()]
     chain = inside.compiled(v1.Compose(make)).transforms
     before, behind = chain.divide()
@@ -390,7 +390,7 @@ def fixed_erasing(module: Any, value: Any, window: Any, planes: torch.Tensor) ->
 
 @pytest.mark.parametrize("value", [0, 0.5, (1, 2, 3), [0.25]], ids=str)
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
-@both_ways
+@both_paths
 def test_erasing(value: Any, module: Any) -> None:
     pixels, seed = PICTURES["odd"], 3
     plain = module.Compose(floats(module))(Image.fromarray(pixels))
@@ -405,7 +405,7 @@ def test_erasing(value: Any, module: Any) -> None:
     assert torch.equal(torch.tensor(before), fixed_erasing(module, value, window, normalize(plain)))
 
 
-@both_ways
+@both_paths
 def test_erasing_by_random_values() -> None:
     pixels = torch.full((200, 200, 3), 128, dtype=torch.uint8)
     made = torch.tensor(ours(erased(v1, "random"), pixels, 4))
@@ -419,7 +419,7 @@ def test_erasing_by_random_values() -> None:
     assert torch.allclose(normalized, v1.Normalize(*NORMAL)(made), rtol=0, atol=1e-6)
 
 
-@both_ways
+@both_paths
 def test_erasing_of_bytes() -> None:
     chain = inside.compiled(v2.Compose([v2.ToImage(), v2.RandomErasing(1.0, value=(3, 4, 5)), v2.ToDtype(torch.float32, True)])).transforms
     assert not chain.ends
@@ -430,7 +430,7 @@ def test_erasing_of_bytes() -> None:
     assert np.array_equal(ours(chain, pixels, 2), expected.permute(2, 0, 1).numpy().astype(np.float32) * np.float32(1 / 255))
 
 
-# ---------------------------------------------------------------- tensors of bytes, and what has no rule
+# ---------------------------------------------------------- uint8 tensors, and transforms without a rule
 
 AS_BYTES: dict[str, Make] = {
     "RandomInvert": lambda m: m.RandomInvert(1.0),
@@ -451,8 +451,8 @@ AS_BYTES: dict[str, Make] = {
 
 @pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize("name", AS_BYTES)
-@both_ways
-def test_tensors_of_bytes(name: str, module: Any) -> None:
+@both_paths
+def test_uint8_tensors(name: str, module: Any) -> None:
     if module is v1 and "Resize" in name:
         pytest.skip("v1 resizes floats")
     for seed, kind in enumerate(("odd", "smooth", "dark")):
@@ -490,7 +490,7 @@ WITHOUT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", WITHOUT)
-def test_what_has_no_rule_is_left_to_torch(name: str) -> None:
+def test_transforms_without_a_rule_fall_back_to_torch(name: str) -> None:
     found = inside.compiled(v1.Compose(WITHOUT[name]))
     assert found.transforms is None and found.unknown
 

@@ -1,4 +1,4 @@
-"""Loaders that libraries derive, and programs that use an iterator's own methods."""
+"""Subclasses of loaders in libraries, and programs that call an iterator's methods."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DATASETS: dict[str, Any] = {"arrays": lambda: in_memory("CIFAR10", CROPPED), "ro
 
 
 class Wrapper:
-    """An iterator around torch's, with nothing else."""
+    """An iterator that only wraps torch's."""
 
     def __init__(self, iterator: Any) -> None:
         self._iterator = iterator
@@ -46,7 +46,7 @@ def generating(kind: Any) -> Any:
 
 
 def endless(kind: Any) -> Any:
-    """A loader with one iterator, which begins again by `_get_iterator()`."""
+    """A loader with one iterator, which `_get_iterator()` restarts."""
 
     class Endless(kind):  # type: ignore[misc]
         def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -75,7 +75,7 @@ def test_derived_loaders(kind: str, derive: Any, workers: int) -> None:
 
 
 @pytest.mark.parametrize("kind", DATASETS)
-def test_workers_are_ended_by_hand(kind: str) -> None:
+def test_workers_can_be_shut_down_by_the_program(kind: str) -> None:
     loader = DataLoader(DATASETS[kind](), 4, num_workers=1, persistent_workers=True)
     iterator = iter(loader)
     next(iterator)
@@ -85,7 +85,7 @@ def test_workers_are_ended_by_hand(kind: str) -> None:
 
 
 class Asking(IterableDataset[int]):
-    """A stream whose `state_dict` takes arguments."""
+    """A stream whose `state_dict` accepts arguments."""
 
     def __iter__(self) -> Any:
         return iter(range(8))
@@ -98,7 +98,7 @@ class Asking(IterableDataset[int]):
 
 
 class Loading(Asking):
-    """One whose `load_state_dict` does."""
+    """A stream whose `load_state_dict` accepts arguments."""
 
     def state_dict(self) -> dict[str, Any]:  # type: ignore[override]
         raise AssertionError
@@ -121,7 +121,7 @@ class Weights(torch.nn.Module):
 
 
 class Position(Own):
-    """A dataset with a state of its own."""
+    """A dataset with its own state."""
 
     def state_dict(self) -> dict[str, Any]:
         return {}
@@ -134,7 +134,7 @@ class Position(Own):
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("generator", [False, True])
 @pytest.mark.parametrize("make", [Asking, Loading, Weights, lambda: Position(lambda i: i)], ids=["arguments", "loading", "module", "position"])
-def test_datasets_with_states_have_torchs_order(make: Any, generator: bool, workers: int) -> None:
+def test_stateful_datasets_have_torchs_order(make: Any, generator: bool, workers: int) -> None:
     pytest.importorskip("torchdata")
     orders = []
     for kind in (torch.utils.data.DataLoader, DataLoader):

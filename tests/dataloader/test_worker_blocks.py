@@ -1,4 +1,4 @@
-"""Large batches of torch's workers: memory that is used again, and never while the program has a tensor on it."""
+"""Large batches of torch's workers: memory is reused, but never while the program holds a tensor in it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def of_growing_sizes(index: int) -> torch.Tensor:
     return image(index, (3, 200, 256 + index // 4 * 8))
 
 
-def refused_later(index: int) -> Any:
+def ragged_pair(index: int) -> Any:
     return image(index), image(index, (index % 4 + 1, 2))
 
 
@@ -55,7 +55,7 @@ SAMPLES: dict[str, Any] = {
     "an array": lambda i: np.full(SHAPE, i, np.float32),
     "sparse": lambda i: torch.eye(3).mul(i + 1),
 }
-SAME = ("a pair", "uint8", "bool", "requires grad")  # kinds that others show, too
+SAME = ("a pair", "uint8", "bool", "requires grad")  # kinds that other tests cover, too
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ SAME = ("a pair", "uint8", "bool", "requires grad")  # kinds that others show, t
     ],
     ids=str,
 )  # fmt: skip
-def test_batches_are_torchs(name: str, options: dict[str, Any]) -> None:
+def test_batches_equal_torchs(name: str, options: dict[str, Any]) -> None:
     sample = SAMPLES[name]
     arguments: dict[str, Any] = {"batch_size": 4, "num_workers": 2, **options}
     theirs, ours = torch.utils.data.DataLoader(Large(sample), **arguments), DataLoader(Large(sample), **arguments)
@@ -76,7 +76,7 @@ def test_batches_are_torchs(name: str, options: dict[str, Any]) -> None:
             check_equal(batch, expected)
 
 
-def test_memory_is_used_again_when_the_program_has_released_it() -> None:
+def test_memory_is_reused_after_the_program_released_it() -> None:
     places = [batch.data_ptr() for batch in DataLoader(Large(image), 4, num_workers=1)]
     assert len(set(places)) < len(places)
 
@@ -91,7 +91,7 @@ KEEPS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", KEEPS)
-def test_memory_that_the_program_has_stays(name: str) -> None:
+def test_memory_that_the_program_holds_is_not_reused(name: str) -> None:
     kept = []
     for number, batch in enumerate(DataLoader(Large(image), 4, num_workers=2)):
         expected = torch.arange(4 * number, 4 * number + 4.0)[:, None, None, None].expand(batch.shape)
@@ -114,8 +114,8 @@ def test_a_forked_process_frees_nothing_of_its_parents() -> None:
     assert torch.equal(first[:, 0, 0, 0], torch.arange(4.0)) and len(rest) == COUNT // 4 - 1
 
 
-def test_batches_that_fail_take_no_memory_from_others() -> None:
-    iterator = iter(DataLoader(Large(refused_later), 4, num_workers=1))
+def test_failed_batches_leak_no_memory() -> None:
+    iterator = iter(DataLoader(Large(ragged_pair), 4, num_workers=1))
     for _ in range(COUNT // 4):
         with pytest.raises(RuntimeError, match="equal size"):
             next(iterator)

@@ -1,4 +1,4 @@
-"""Lines as users write them, which type checkers must take without an error; see `test_typing.py`, which runs them too."""
+"""Lines as users write them, which type checkers must accept; `test_typing.py` also runs them."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def readers(root: Path) -> None:
 
 
 def outputs(root: Path) -> None:
-    """Use what pipelines return."""
+    """Use the outputs of pipelines."""
     pipe = training(root, size=8, batch_size=2, device_id=None)
     batch = pipe.run()
     images, labels = pipe.run()
@@ -131,7 +131,7 @@ def outputs(root: Path) -> None:
 
 
 def checkpoints(root: Path) -> None:
-    """Save a place and go on there."""
+    """Save a checkpoint and continue from it."""
     pipe = training(root)
     pipe.run()
     place = pipe.state_dict()
@@ -226,7 +226,7 @@ def served(root: Path) -> None:
 
 
 def main(root: Path) -> None:
-    """Run all of it on a folder of two classes."""
+    """Run all functions on a folder of two classes."""
     readers(root)
     outputs(root)
     checkpoints(root)

@@ -1,5 +1,5 @@
 # ruff: noqa: B018, RUF059
-"""Mistakes that type checkers must find: an error in each line with a comment, and in no other; see `test_typing.py`."""
+"""Mistakes that type checkers must find: an error in each line with a comment, and in no other line; see `test_typing.py`."""
 
 from __future__ import annotations
 

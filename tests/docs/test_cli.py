@@ -1,4 +1,4 @@
-"""The command line: each command does what it says, on small data."""
+"""The command line: each command works as documented, on small data."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def images(tmp_path: Path) -> Path:
     return tmp_path / "images"
 
 
-def test_ctrl_c_is_no_traceback(
+def test_ctrl_c_prints_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted() -> str:
@@ -65,7 +65,7 @@ def test_ctrl_c_is_no_traceback(
 
 
 @pytest.mark.parametrize(("option", "message"), [("--help", "doctor"), ("--version", f"torchdali {torchdali.__version__}")])
-def test_the_console_script_answers_without_torch(option: str, message: str) -> None:
+def test_the_console_script_works_without_torch(option: str, message: str) -> None:
     code = "import sys; from torchdali import cli; sys.argv[0] = 'torchdali'\ntry: cli.main()\nfinally: print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, option], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
@@ -80,7 +80,7 @@ def test_the_console_script_runs_a_command() -> None:
     assert "no/such/folder" in done.stderr
 
 
-def test_doctor_says_what_is_missing_without_torch() -> None:
+def test_doctor_reports_missing_torch() -> None:
     command = [sys.executable, "-S", "-m", "torchdali", "doctor"]  # without installed packages
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
@@ -164,7 +164,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 
 @pytest.mark.parametrize("name", commands())
-def test_help_says_what_a_command_and_its_arguments_are(name: str) -> None:
+def test_help_describes_commands_and_arguments(name: str) -> None:
     command = commands()[name]
     assert len((command.description or "").split()) > 7 and command.description.endswith(".")
     assert [action.dest for action in command._actions if not action.help] == []
@@ -186,7 +186,7 @@ def test_doctor_tries_all_formats() -> None:
     assert not untried, f"add a sample to WRITTEN or DEEP in torchdali/_commands/doctoring.py: {untried}"
 
 
-def test_doctor_tells_of_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     status = native_status()
     (found,) = doctoring.native()
     assert found.state is (doctoring.ComponentState.MISSING if status.library is None else doctoring.ComponentState.WORKS), found
@@ -196,7 +196,7 @@ def test_doctor_tells_of_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.state is doctoring.ComponentState.BROKEN and found.text == "not used: too old"
 
 
-def test_doctor_tells_of_the_gil(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_the_gil(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysconfig, "get_config_var", {}.get)
     assert doctoring.gil().text == "Python has a GIL"
     monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
@@ -211,7 +211,7 @@ def test_doctor_tells_of_the_gil(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found.state is doctoring.ComponentState.MISSING and found.text == f"free-threaded Python, but the GIL is on: {text}"
 
 
-def test_doctor_sees_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_detects_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     decode = fn.decoders.image
     monkeypatch.setattr(
         fn.decoders, "image", lambda *a, **k: 255 - torch.as_tensor(decode(*a, **k))
@@ -219,7 +219,7 @@ def test_doctor_sees_wrong_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctoring.try_codec("PNG").state is doctoring.ComponentState.BROKEN
 
 
-def test_doctor_sees_wrong_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_detects_wrong_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fn.decoders, "image", lambda *a, **k: torch.zeros(1, 2, 3))
     assert doctoring.try_codec("PNG").state is doctoring.ComponentState.BROKEN
 
@@ -250,7 +250,7 @@ def test_doctor_lists_devices_and_packages(capsys: pytest.CaptureFixture[str]) -
     printed = capsys.readouterr().out
     for part in ("torch", "cpu", "Image codecs", "JPEG, CMYK"):
         assert part in printed
-    assert printed.splitlines()[2].startswith("Fast path")  # what matters most comes first
+    assert printed.splitlines()[2].startswith("Fast path")  # the most important check comes first
 
 
 REQUIRES = [
@@ -301,7 +301,7 @@ def test_bench_accounts_for_the_time(images: Path, capsys: pytest.CaptureFixture
     [(1.2, 0.8, True), (0.1, 0.8, False), (1.2, 1.9, False), (None, 0.8, False)],
     ids=["others compute", "slow files", "enough cores", "a system that does not tell"],
 )
-def test_bench_knows_a_busy_machine(
+def test_bench_detects_a_busy_machine(
     others: float | None, own: float, busy: bool, images: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     everyone = None if others is None else own + others
@@ -345,7 +345,7 @@ def test_bench_names_bad_images(images: Path, capsys: pytest.CaptureFixture[str]
     assert "bad.jpg" in printed.split("Skipped")[1]
 
 
-def test_bench_trains_and_gives_a_verdict(images: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_trains_and_prints_a_verdict(images: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = ["--batch-size=4", "--batches=3", "--size=32", "--threads=1"]
     assert cli.main(["bench", str(images), *small, "--train", "--device=cpu"]) == 0
     printed = capsys.readouterr().out.split("Training a network (small) on cpu")[1]
@@ -379,7 +379,7 @@ def test_bench_trains_networks_of_torchvision(
     ("option", "message"),
     [("--model=resnet5000", "for example resnet50, got 'resnet5000'"), ("--device=abacus", "on this machine, got 'abacus'")],
 )
-def test_bench_refuses_what_it_cannot_train(
+def test_bench_rejects_networks_that_it_cannot_train(
     images: Path, option: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
@@ -387,7 +387,7 @@ def test_bench_refuses_what_it_cannot_train(
     assert message in capsys.readouterr().err
 
 
-def test_bench_takes_flat_folders(images: Path) -> None:
+def test_bench_accepts_flat_folders(images: Path) -> None:
     assert cli.main(["bench", str(images / "class0"), "--batch-size=2", "--batches=2"]) == 0
 
 
@@ -465,7 +465,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 def test_run_reaches_child_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spawned processes, workers of a DataLoader, and what a script starts by itself."""
+    """Spawned processes, workers of a DataLoader, and processes that a script starts itself."""
     script = tmp_path / "script.py"
     script.write_text(CHILDREN)
     own = tmp_path / "own"
@@ -497,7 +497,7 @@ def test_run_fails_as_the_script_does(tmp_path: Path, text: str, code: int, mess
 
 
 @pytest.mark.slow
-def test_run_shows_the_frames_of_the_script_alone(tmp_path: Path) -> None:
+def test_run_shows_only_the_frames_of_the_script(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("def divide():\n    return 1 / 0\n\ndivide()\n")
     lines = _command("run", str(script)).stderr.splitlines()
@@ -507,14 +507,14 @@ def test_run_shows_the_frames_of_the_script_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_run_says_where_the_script_is(tmp_path: Path) -> None:
+def test_run_sets_the_path_of_the_script(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import os; os.chdir('/'); print(os.path.abspath(__file__))")
     assert _command("run", script.name, cwd=tmp_path).stdout == f"{script}\n"
 
 
 @pytest.mark.slow
-def test_run_has_the_version_of_dali(tmp_path: Path) -> None:
+def test_run_reports_the_version_of_dali(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import nvidia.dali as dali, torchdali, nvidia.dali.fn as fn\n"
@@ -578,7 +578,7 @@ def test_run_reloads_dali(tmp_path: Path) -> None:
     assert done.stdout == "3\n", done.stderr
 
 
-def test_alias_refuses_to_mix(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alias_refuses_to_mix_with_the_real_dali(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nvidia.dali", torch)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     with pytest.raises(RuntimeError, match="must not be imported before"):
@@ -588,7 +588,7 @@ def test_alias_refuses_to_mix(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------- demo
 
 
-def test_pictures_are_reproducible(tmp_path: Path) -> None:
+def test_demo_images_are_reproducible(tmp_path: Path) -> None:
     for name in ("a", "b"):
         pictures.write(tmp_path / name, 1, seed=5)
     first, second = (sorted((tmp_path / name).rglob("*.jpg")) for name in ("a", "b"))
@@ -596,15 +596,15 @@ def test_pictures_are_reproducible(tmp_path: Path) -> None:
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 
-def test_pictures_differ() -> None:
+def test_demo_images_differ() -> None:
     rng = np.random.default_rng(0)
     one, other = (pictures.draw("star", rng) for _ in range(2))
     assert one.size != other.size
     assert all(180 <= side <= 320 for side in (*one.size, *other.size))
 
 
-def test_network_learns_what_it_sees() -> None:
-    """Two constant images are told apart after a few steps, and accuracy says so."""
+def test_network_learns_from_its_images() -> None:
+    """After a few steps, the network distinguishes two constant images, and the accuracy shows it."""
     torch.manual_seed(0)
     images = torch.stack([torch.full((3, 16, 16), value) for value in (-1.0, 1.0) * 4])
     batches = [(images, torch.tensor([0, 1] * 4))]
@@ -635,7 +635,7 @@ def test_demo_learns(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_run_takes_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_accepts_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "programs"
     package.mkdir()
     (package / "__init__.py").touch()

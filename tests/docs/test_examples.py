@@ -1,4 +1,4 @@
-"""Every example runs on small data; the distributed one also dies and continues."""
+"""Every example runs on small data; the distributed one also crashes and continues."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
-    """Two classes of 24 pictures: dark red and bright blue, with noise."""
+def image_folder(tmp_path_factory):
+    """Two classes of 24 images: dark red and bright blue, with noise."""
     root = tmp_path_factory.mktemp("pictures")
     random = np.random.default_rng(1)
     for name, color in (("blue", (60, 80, 220)), ("red", (180, 40, 30))):
@@ -43,19 +43,19 @@ def losses(output):
 
 
 @pytest.mark.parametrize("script", ["train_imagefolder.py", "lightning_style.py"])
-def test_training_scripts_learn(script, pictures):
-    done = run(f"examples/{script}", pictures, "--epochs", 4)
+def test_training_scripts_learn(script, image_folder):
+    done = run(f"examples/{script}", image_folder, "--epochs", 4)
     assert done.returncode == 0, done.stderr
     found = losses(done.stdout)
     assert len(found) == 4 and found[-1] < found[0]
 
 
-def torchrun(pictures, log, *more):
+def torchrun(image_folder, log, *more):
     log.mkdir(exist_ok=True)
     return run(
         "-m", "torch.distributed.run", "--nproc-per-node", 2,
         "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0",
-        "examples/train_ddp.py", pictures, "--batch-size", 5, "--epochs", 3, "--batch-log", log, *more,
+        "examples/train_ddp.py", image_folder, "--batch-size", 5, "--epochs", 3, "--batch-log", log, *more,
     )  # fmt: skip
 
 
@@ -63,9 +63,9 @@ def lines(log, rank):
     return [json.loads(line) for line in (log / f"rank-{rank}.jsonl").read_text().splitlines()]
 
 
-def test_two_processes_share_the_epoch_and_continue_after_a_crash(pictures, tmp_path):
+def test_two_processes_share_the_epoch_and_continue_after_a_crash(image_folder, tmp_path):
     whole = tmp_path / "whole"
-    done = torchrun(pictures, whole)
+    done = torchrun(image_folder, whole)
     assert done.returncode == 0, done.stderr
     for epoch in range(3):
         seen = [
@@ -80,9 +80,9 @@ def test_two_processes_share_the_epoch_and_continue_after_a_crash(pictures, tmp_
     assert last < first
 
     broken, saved = tmp_path / "broken", ("--checkpoint", tmp_path / "saved", "--save-every", 3)
-    crashed = torchrun(pictures, broken, *saved, "--crash-at", 7)
+    crashed = torchrun(image_folder, broken, *saved, "--crash-at", 7)
     assert crashed.returncode != 0
-    resumed = torchrun(pictures, broken, *saved, "--resume")
+    resumed = torchrun(image_folder, broken, *saved, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     for rank in (0, 1):
         expected = {line["step"]: (line["samples"], line["checksum"]) for line in lines(whole, rank)}
@@ -102,12 +102,12 @@ print("threads left:", [name for name in names if "gloo" in name])
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="names of threads are read from Linux's /proc")
-def test_no_thread_of_the_process_group_outlives_training(pictures, tmp_path):
-    """A thread of gloo that still holds Python objects aborts the interpreter at its end, now and then."""
+def test_no_thread_of_the_process_group_outlives_training(image_folder, tmp_path):
+    """A thread of gloo that still holds Python objects sometimes aborts the interpreter at its exit."""
     (tmp_path / "threads.py").write_text(THREADS)
     done = run(
         "-m", "torch.distributed.run", "--nproc-per-node", 1, "--standalone", tmp_path / "threads.py",
-        "examples/train_ddp.py", pictures, "--epochs", 1, "--size", 16,
+        "examples/train_ddp.py", image_folder, "--epochs", 1, "--size", 16,
     )  # fmt: skip
     assert "threads left: []" in done.stdout, done.stdout + done.stderr
 
@@ -120,16 +120,16 @@ def test_no_thread_of_the_process_group_outlives_training(pictures, tmp_path):
         ("train_ddp.py", ".", "torchrun"),
     ],
 )  # fmt: skip
-def test_wrong_calls_are_told_in_one_line(script, place, message):
+def test_wrong_calls_are_reported_in_one_line(script, place, message):
     done = run(f"examples/{script}", place)
     assert done.returncode == 2
     assert message in done.stderr.splitlines()[-1]
 
 
-def test_training_on_ray(pictures):
+def test_training_on_ray(image_folder):
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
     done = run(
-        "examples/train_ray.py", pictures, "--epochs", 4, "--size", 32, "--batch-size", 8, "--threads", 1, RAY_worker_niceness="0"
+        "examples/train_ray.py", image_folder, "--epochs", 4, "--size", 32, "--batch-size", 8, "--threads", 1, RAY_worker_niceness="0"
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = losses(done.stdout)
@@ -144,7 +144,7 @@ def test_directions_are_learned_from_clips():
     assert float(last.split("accuracy ")[1].split()[0]) >= 0.9, done.stdout
 
 
-def test_digits_are_told_apart_by_their_sound():
+def test_digits_are_learned_from_audio():
     done = run("examples/speech_digits.py", "--epochs", 15)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.splitlines()[-1].split()[1].rstrip("%")) > 80

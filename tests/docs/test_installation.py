@@ -1,4 +1,4 @@
-"""The commands in messages are right for how torchdali was installed."""
+"""The commands in messages match the way in which torchdali was installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FROM_INDEX = f"{AGAIN} --no-binary torchdali torchdali==1.2"
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, folder: Path, url: dict[str, object] | None) -> None:
-    """Let pip have installed version 1.2 into a folder, from a URL."""
+    """Simulate an installation of version 1.2 by pip into a folder, from a URL."""
     text = None if url is None else json.dumps(url)
     monkeypatch.setattr(installation, "PACKAGE", folder / "torchdali")
     monkeypatch.setattr(metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda file: text))
@@ -76,7 +76,7 @@ def test_from_an_index_or_an_archive(
     assert extra_command("audio") == 'pip install "torchdali[audio]"'
 
 
-def test_from_a_folder_and_an_sdist_that_are_still_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_from_an_existing_folder_or_sdist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("a clone", "torchdali-1.2.tar.gz"):
         origin = tmp_path / name
         origin.touch()
@@ -84,7 +84,7 @@ def test_from_a_folder_and_an_sdist_that_are_still_there(monkeypatch: pytest.Mon
         assert rebuild_command() == f'{AGAIN} "{origin.as_uri()}"'
 
 
-def test_that_pip_knows_nothing_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_installation_that_pip_does_not_know(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def unknown(name: str) -> None:
         raise metadata.PackageNotFoundError(name)
 
@@ -110,22 +110,22 @@ def test_the_tools_are_named_as_the_system_names_them(programs: set[str], expect
     assert "TORCHDALI_LIBJPEG" in tools()
 
 
-def test_an_extra_that_is_missing_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_error_of_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     error = MissingExtraError("soundfile", "audio", "decoding FLAC")
     assert extra_command("audio") in str(error) and "pip install soundfile," in str(error)
     installed(monkeypatch, tmp_path / "site-packages", None)
     assert 'pip install "torchdali[audio]"' in str(MissingExtraError("soundfile", "audio", "decoding FLAC"))
 
 
-def test_doctor_names_what_torchdali_cannot_do_without() -> None:
+def test_doctor_names_required_packages() -> None:
     command = f"import runpy, sys; sys.argv = ['torchdali', 'doctor']; runpy.run_path({str(ROOT / 'torchdali' / 'cli.py')!r}, run_name='__main__')"
-    done = subprocess.run([sys.executable, "-S", "-c", command], capture_output=True, text=True, check=False)  # -S: nothing is installed
+    done = subprocess.run([sys.executable, "-S", "-c", command], capture_output=True, text=True, check=False)  # -S: no package is installed
     assert done.returncode == 1
     assert done.stdout == "torchdali needs packages that are not installed: pip install torch torchvision numpy pillow\n"
     assert not done.stderr
 
 
-def test_the_version_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_is_defined_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 'dynamic = ["version"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert "0.1.0" not in (ROOT / "setup.py").read_text(encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""The notebook of the first hour: its cells run one after the other, offline."""
+"""The notebook of the first hour: its cells run in order, offline."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ CODE = [text for kind, text in SOURCES if kind == "code"]
 TEXT = "\n".join(text for kind, text in SOURCES if kind == "markdown")
 
 
-def test_it_is_a_notebook_without_outputs() -> None:
+def test_the_notebook_has_no_outputs() -> None:
     assert (BOOK["nbformat"], BOOK["nbformat_minor"]) == (4, 5)
     assert len({cell["id"] for cell in BOOK["cells"]}) == len(SOURCES) > 10
     assert not [cell for cell in BOOK["cells"] if cell.get("outputs") or cell.get("execution_count")]
     assert CODE[0].startswith("%pip install") and not re.search(r"^[%!]", "\n".join(CODE[1:]), re.MULTILINE)
 
 
-def test_its_badge_opens_it_and_its_links_lead_to_pages() -> None:
+def test_badge_and_links_of_the_notebook_work() -> None:
     name = PATH.relative_to(pages.ROOT).as_posix()
     assert f"](https://colab.research.google.com/github/torchdali/torchdali/blob/main/{name})" in TEXT
     links = re.findall(r"https://torchdali\.github\.io/torchdali/latest/([\w/]+)/\)", TEXT)
@@ -37,7 +37,7 @@ def test_its_badge_opens_it_and_its_links_lead_to_pages() -> None:
 
 
 @pytest.mark.slow
-def test_its_cells_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cells_of_the_notebook_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(pages.ROOT))
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -45,7 +45,7 @@ def test_its_cells_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     with pages.own_operators():
         for number, code in enumerate(CODE[1:], 1):
             tree, name = ast.parse(code), f"<cell {number}>"
-            linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name  # where notebooks put it
+            linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name  # the default folder of notebooks
             last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
             exec(compile(tree, name, "exec"), names)
             if isinstance(last, ast.Expr):  # which a notebook displays

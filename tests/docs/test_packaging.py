@@ -1,4 +1,4 @@
-"""Wheels with the C library, and without it; type stubs are made by the build."""
+"""Wheels with and without the C library; the build writes the type stubs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAILING = "a-compiler-that-is-not-there"
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sources, which builds may write to."""
+    """Return a copy of the sources, which builds may write to."""
     folder = tmp_path_factory.mktemp("sources") / "torchdali"
     unwanted = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "libtorchdali.*", "*.pyi", "operators")
     shutil.copytree(ROOT, folder, ignore=unwanted)
@@ -40,7 +40,7 @@ def _setup(tree: Path, *arguments: str, **environment: str) -> str:
 
 
 def _wheel(tree: Path, **environment: str) -> tuple[str, set[str], str]:
-    """Return the tag and the files of a wheel, and what the build printed."""
+    """Return the tag and the files of a wheel, and the build's output."""
     target = tree / "wheels"
     shutil.rmtree(target, ignore_errors=True)
     printed = _setup(tree, "bdist_wheel", "--dist-dir", str(target), **environment)
@@ -49,11 +49,11 @@ def _wheel(tree: Path, **environment: str) -> tuple[str, set[str], str]:
         return path.stem.split("-", 2)[2], set(wheel.namelist()), printed
 
 
-def test_what_cannot_be_built_is_left_out(tree: Path) -> None:
+def test_a_library_that_cannot_be_built_is_skipped(tree: Path) -> None:
     tag, files, printed = _wheel(tree)
     built = LIBRARY in files
     assert tag.startswith("py3-none-") and tag.endswith("-any") == (not built)
-    for environment in ({"CC": FAILING}, {"TORCHDALI_NO_EXTENSIONS": "1"}):  # and what was built before is not delivered
+    for environment in ({"CC": FAILING}, {"TORCHDALI_NO_EXTENSIONS": "1"}):  # and older build results are not delivered
         tag, files, printed = _wheel(tree, **environment)
         assert tag == "py3-none-any" and LIBRARY not in files
         assert "built without its fast path" in printed and "torchdali doctor" in printed and tools() in printed
@@ -80,7 +80,7 @@ def test_an_editable_install_is_a_path_which_type_checkers_follow(tree: Path) ->
     assert (tree / "torchdali/fn/__init__.pyi").is_file()
 
 
-def test_a_build_goes_on_without_stubs_and_says_so(tree: Path) -> None:
+def test_a_build_continues_without_stubs_and_warns(tree: Path) -> None:
     module = tree / "torchdali/stubs/operators.py"
     text = module.read_text(encoding="utf-8")
     module.write_text("raise RuntimeError", encoding="utf-8")
@@ -91,19 +91,19 @@ def test_a_build_goes_on_without_stubs_and_says_so(tree: Path) -> None:
     assert "built without type stubs" in printed
 
 
-def test_a_wheel_that_must_have_it_is_not_built_without(tree: Path) -> None:
+def test_a_wheel_that_requires_the_library_is_not_built_without_it(tree: Path) -> None:
     with pytest.raises(AssertionError, match=f"(?s)fast path could not be built. It needs a C compiler and libjpeg-turbo's headers: .*{FAILING}"):
         _wheel(tree, CC=FAILING, TORCHDALI_NEED_EXTENSIONS="1")
 
 
-def test_a_build_in_place_that_fails_leaves_no_old_library(tree: Path) -> None:
+def test_a_failed_in_place_build_removes_the_old_library(tree: Path) -> None:
     for environment in ({"CC": FAILING}, {"TORCHDALI_NO_EXTENSIONS": "1"}):
         (tree / LIBRARY).write_bytes(b"of an earlier version")
         _setup(tree, "build_ext", "--inplace", **environment)
         assert not (tree / LIBRARY).exists()
 
 
-def test_the_sdist_has_what_builds_and_tests_need(tree: Path) -> None:
+def test_the_sdist_has_all_files_for_builds_and_tests(tree: Path) -> None:
     _setup(tree, "sdist", "--dist-dir", str(tree / "sdist"))
     (path,) = (tree / "sdist").iterdir()
     with tarfile.open(path) as archive:

@@ -1,4 +1,4 @@
-"""The Python examples of ``docs/*.md`` and of the guides run, and give what they say."""
+"""The Python examples of ``docs/*.md`` and of the guides run, and return the stated results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     if page == "docs/readers/records.md":
         pytest.importorskip("lmdb", reason="writes a database by the package lmdb")
     monkeypatch.chdir(tmp_path)
-    # The pages show plans without the library, wherever they run.
+    # The pages always show plans without the library.
     monkeypatch.setattr(native, "status", lambda: native.Status(None, "not used here"))
     pages.check(page)
 
@@ -63,7 +63,7 @@ a.missing
 """
 
 
-def test_blocks_are_found() -> None:
+def test_examples_are_found() -> None:
     found = pages.blocks(EXAMPLE)
     assert [(b.line, b.runs) for b in found] == [(5, True), (10, False), (16, True)]
     assert found[2].examples == [("a + 1", "2")]
@@ -76,16 +76,16 @@ def test_a_failing_example_names_its_line() -> None:
     assert str(caught.traceback[-1].path).endswith("page.md")
 
 
-def test_a_wrong_result_is_told() -> None:
+def test_a_wrong_result_is_reported() -> None:
     with pytest.raises(AssertionError, match=r"1 \+ 1  # -> 2, not 3"):
         pages.run("page.md", pages.blocks("```python\n1 + 1  # -> 3\n```\n"))
 
 
-def test_a_mark_needs_a_reason() -> None:
+def test_a_not_run_mark_needs_a_reason() -> None:
     assert pages.blocks("<!-- not run: -->\n```python\n1\n```\n")[0].runs
 
 
-def test_pictures_are_those_of_their_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_match_their_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, page = pages.ROOT / "docs" / "show", "docs/visualize.md"
     shown = set(re.findall(r"\]\(show/([\w.]+)\)", (pages.ROOT / page).read_text(encoding="utf-8")))
     assert shown == {path.name for path in folder.iterdir()}
@@ -95,4 +95,4 @@ def test_pictures_are_those_of_their_page(tmp_path: Path, monkeypatch: pytest.Mo
     for name in sorted(shown - {"notebook.png", "graph.svg"}):
         expected, drawn = (np.asarray(PIL.Image.open(place / name).convert("RGB"), np.int16) for place in (folder, tmp_path))
         assert expected.shape == drawn.shape, name
-        assert np.abs(expected - drawn).mean() < 8, name  # of few colors, to be small
+        assert np.abs(expected - drawn).mean() < 8, name  # few colors make small files

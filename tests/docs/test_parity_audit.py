@@ -1,4 +1,4 @@
-"""The audit of the parity tests: what it demands, counts and finds missing."""
+"""The audit of the parity tests: its demands, counts and missing cases."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_cases_are_counted() -> None:
         ((9, 9, 9), True),
     ],
 )
-def test_six_three_and_two(found: tuple[int, int, int], enough: bool) -> None:
+def test_demands_are_six_combinations_three_dtypes_and_two_layouts(found: tuple[int, int, int], enough: bool) -> None:
     rotate = {"rotate": registry["rotate"]}
     assert (not short(cases("rotate", *found), rotate)) is enough
 
@@ -65,7 +65,7 @@ def test_demands_follow_the_declaration(name: str, wanted: Coverage) -> None:
     assert demanded(registry[name]) == wanted
 
 
-def test_what_is_left_out_has_no_need_to_be_narrow() -> None:
+def test_exempt_operators_need_no_narrow_entry() -> None:
     assert not ELSEWHERE.keys() & NARROW.keys()
     assert all(
         reason for reason in [*ELSEWHERE.values(), *(reason for _, reason in NARROW.values())]
@@ -114,13 +114,13 @@ def test_readers_do_not_count() -> None:
     assert not short([], {"readers.file": registry["readers.file"]})
 
 
-def test_the_page_tells_what_is_missing() -> None:
+def test_the_page_lists_missing_cases() -> None:
     assert parity_table.pages({}, {}, ["`rotate`: none"])[""].endswith("## Too few cases, or results too far off\n\n- `rotate`: none\n")
     assert "Too few" not in parity_table.pages({}, {})[""]
 
 
-def test_the_pages_are_those_of_the_documentation() -> None:
-    """Their headings stay as the tests write them, and each says who wrote it."""
+def test_the_pages_match_the_documentation() -> None:
+    """The pages keep the headings that the tests write, and state their author."""
     for suffix, page in parity_table.pages({}, {}).items():
         text = (pages.ROOT / "benchmarks" / f"parity{suffix}.md").read_text(encoding="utf-8")
         assert text.splitlines()[0] == page.splitlines()[0]

@@ -1,4 +1,4 @@
-"""The example and the benchmark of the proxy run, on pictures made here."""
+"""The example and the benchmark of the proxy run, on generated images."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Reddish and bluish noise, 16 pictures each."""
+    """Reddish and bluish noise, 16 images each."""
     numbers = np.random.default_rng(0)
     for name, color in ("red", (120, 20, 20)), ("blue", (20, 20, 120)):
         (tmp_path / name).mkdir()

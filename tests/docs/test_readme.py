@@ -1,4 +1,4 @@
-"""README.md: its Python runs, its commands are the ones that continuous integration runs."""
+"""README.md: its Python code runs, and continuous integration runs its commands."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 @pytest.fixture
 def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder ``images`` with 128 small pictures, where the examples run."""
+    """A folder ``images`` with 128 small images, in which the examples run."""
     pages.pictures(tmp_path / "images")
     monkeypatch.chdir(tmp_path)
     return tmp_path / "images"
 
 
 def _names(root: Path) -> dict[str, Any]:
-    """Names that the examples take as given."""
+    """Names that the examples expect."""
     from torch.utils.data import DataLoader
     from torchvision.datasets import ImageFolder
     from torchvision.transforms import v2
@@ -43,7 +43,7 @@ def test_examples_run(images: Path) -> None:
     assert names["labels"].shape[0] == 64
 
 
-def test_own_operators_work_as_shown() -> None:
+def test_user_operators_work_as_shown() -> None:
     from torchdali import fn
 
     block = next(block for block in pages.blocks(README) if "invert" in block.code)
@@ -55,7 +55,7 @@ def test_own_operators_work_as_shown() -> None:
 
 @pytest.mark.parametrize(("page", "name"), [("README.md", "demo-command"), ("README.md", "test-command")])
 def test_commands_are_one_line_each(page: str, name: str) -> None:
-    """``.ci/run`` takes them from between these marks, so that the two cannot diverge."""
+    """``.ci/run`` reads the commands between these marks, so that the two cannot diverge."""
     assert f"{page} {name}" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     text = (ROOT / page).read_text(encoding="utf-8").split(f"<!-- {name} -->\n")[1].split(f"\n<!-- /{name} -->")[0]
     fence, command, end = text.splitlines()
@@ -68,7 +68,7 @@ PAGES += [page for folder, pattern in {"docs": "**/*.md", "examples": "*.md", "b
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub and mkdocs make them."""
+    """Return the anchors of a page's headings, as GitHub and mkdocs generate them."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
     named = set(re.findall(r'<a id="([\w-]+)"></a>', text))

@@ -1,4 +1,4 @@
-"""Each program of ``docs/recipes`` and ``docs/first_script.md`` runs alone, on small data, and prints what the page says."""
+"""Each program of ``docs/recipes`` and ``docs/first_script.md`` runs by itself, on small data, and prints the output on the page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def server(data):
-    """The address of the data on a web server of this machine."""
+    """Return the address of the data on a web server of this machine."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -62,7 +62,7 @@ def server(data):
 
 
 def contained(wanted: list[str], printed: list[str]) -> bool:
-    """Tell whether lines are printed, in this order, perhaps among others."""
+    """Return whether lines are printed in this order, perhaps among others."""
     rest = iter(printed)
     return all(any(line.strip().endswith(each) for line in rest) for each in wanted)
 
@@ -176,7 +176,7 @@ def test_file_names_differ_and_hide_no_package():
     assert not {name for name in names if importlib.util.find_spec(name) is not None}
 
 
-def test_the_demo_leaves_files_for_the_recipes(tmp_path, capsys, monkeypatch):
+def test_the_demo_writes_files_for_the_recipes(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "new" / "demo"
     assert cli.main(["demo", "--keep", str(folder)]) == 0
     assert capsys.readouterr().out.startswith(f"Files for the recipes in {folder}:\n  images/train")
@@ -186,7 +186,7 @@ def test_the_demo_leaves_files_for_the_recipes(tmp_path, capsys, monkeypatch):
     assert "pass a new folder" in capsys.readouterr().err and [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
-def test_the_demo_says_what_it_left_out(tmp_path, capsys, monkeypatch):
+def test_the_demo_reports_skipped_files(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert cli.main(["demo", f"--keep={tmp_path / 'data'}"]) == 0
     printed = capsys.readouterr().out
@@ -194,7 +194,7 @@ def test_the_demo_says_what_it_left_out(tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "data" / "clips").exists() and (tmp_path / "data" / "table.csv").exists()
 
 
-def test_the_demo_adds_what_it_left_out_before(tmp_path, capsys, monkeypatch):
+def test_the_demo_adds_files_that_it_skipped_before(tmp_path, capsys, monkeypatch):
     picture = tmp_path / "data" / "photos" / "000.jpg"
     with monkeypatch.context() as without:
         without.setattr(importlib.util, "find_spec", lambda name: None)
@@ -208,7 +208,7 @@ def test_the_demo_adds_what_it_left_out_before(tmp_path, capsys, monkeypatch):
     assert picture.read_bytes() == b"changed"
 
 
-def test_recipes_read_what_the_demo_leaves():
+def test_recipes_read_the_files_of_the_demo():
     words = " ".join(part.files for part in recipe_data.PARTS)
     read = {path for recipe in ALL for path in re.findall(r"\"(images/\w+|photos|masks|annotations\.json|table\.csv|archives|sounds|clips|arrays\.h5)\b", recipe.code)}
     assert read and all(path.split("/")[0] in words for path in read)

@@ -1,4 +1,4 @@
-"""The reference of operators, which ``make docs`` makes of the declarations: all is described, and has an example that runs."""
+"""The reference of operators, which ``make docs`` generates from the declarations: everything is described, and each example runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WITHOUT_PICTURE = {
 """Operators whose example gives an image that would show nothing."""
 
 
-def test_it_is_written_and_what_is_no_longer_made_removed(tmp_path: Path) -> None:
+def test_the_reference_is_written_and_outdated_pages_are_removed(tmp_path: Path) -> None:
     (tmp_path / "gone.md").touch()
     write(tmp_path)
     assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == reference()
@@ -79,7 +79,7 @@ def test_links_to_its_pages_lead_somewhere(written: Path) -> None:
 
 
 def test_every_operator_is_in_one_family() -> None:
-    """One that is not listed follows those of its module."""
+    """An unlisted operator follows the operators of its module."""
     assert sorted(name for names in members().values() for name in names) == sorted(OPERATORS), "see docs/reference/families.py"
     assert all(name in OPERATORS for family in FAMILIES for name in family.names)
 
@@ -99,7 +99,7 @@ def test_the_tasks_name_operators() -> None:
     assert "| [resize](sizes.md#resize) |" in reference()["README.md"]
 
 
-def test_inputs_arguments_and_their_descriptions_stand_in_it() -> None:
+def test_the_reference_describes_inputs_and_arguments() -> None:
     entry = reference()["sizes.md"].split("\n## crop_mirror_normalize\n")[1].split("\n## ")[0]
     assert "`ops.CropMirrorNormalize`" in entry and "- `mean` (" in entry
     assert "- `crop_w` (float, per sample" in entry, "shared arguments are listed"
@@ -118,12 +118,12 @@ def test_a_signature_begins_with_required_arguments_and_those_of_the_example() -
     assert max(map(len, resize.splitlines())) <= 88
 
 
-def test_old_names_stand_in_it() -> None:
+def test_the_reference_lists_old_names() -> None:
     assert "\n- `fn.coin_flip`, `ops.CoinFlip`: [random.coin_flip](random.md#randomcoin_flip)" in reference()["README.md"]
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_every_operator_and_all_it_takes_is_described(name: str) -> None:
+def test_every_operator_and_its_arguments_are_described(name: str) -> None:
     operator = OPERATORS[name]
     described = descriptions(operator)
     taken = [
@@ -145,7 +145,7 @@ def test_every_operator_has_an_example() -> None:
 @pytest.mark.thin(3)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_example_runs_and_shows_a_picture_if_it_gives_an_image(
+def test_the_example_runs_and_shows_its_image(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "video" in name:
@@ -177,7 +177,7 @@ def test_all_names_of_the_examples_are_explained() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_pictures_are_up_to_date(tmp_path: Path) -> None:
+def test_the_images_are_up_to_date(tmp_path: Path) -> None:
     stored = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
     drawn = files(tmp_path)
     again = "run `python -m docs.reference --pictures` and commit them"
@@ -190,7 +190,7 @@ def test_the_pictures_are_up_to_date(tmp_path: Path) -> None:
         assert np.abs(one - other).mean() < 2, f"{name}: {again}"
 
 
-def test_the_pictures_are_small() -> None:
+def test_the_images_are_small() -> None:
     sizes = [path.stat().st_size for path in FOLDER.iterdir()]
     assert sum(sizes) < 1_500_000 and max(sizes) < 32_000
 
@@ -200,7 +200,7 @@ API = sorted((pages.ROOT / "docs" / "api").glob("*.md"))
 
 @pytest.mark.parametrize("page", API, ids=lambda page: page.stem)
 def test_classes_of_the_reference_exist(page: Path) -> None:
-    """Each has a docstring, from which the site makes its entry."""
+    """Each has a docstring, from which the site generates its entry."""
     names = re.findall(r"^::: ([\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert names
     for name in names:

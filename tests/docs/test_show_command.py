@@ -45,7 +45,7 @@ def script(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave this process as it is."""
+    """Restore the state of this process."""
     without_alias(monkeypatch)
     monkeypatch.setattr(sys, "path", list(sys.path))
 
@@ -176,7 +176,7 @@ def test_bench_draws_a_bar_on_a_terminal(
     assert ("100%  3 of 3 batches, " in drawn and f"[{'#' * 30}]" in drawn) == stream.isatty() and bool(drawn) == stream.isatty()
 
 
-def test_a_data_loader_is_drawn_as_it_is(tmp_path: Path, here: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_draws_a_data_loader(tmp_path: Path, here: None, capsys: pytest.CaptureFixture[str]) -> None:
     more = "from torchdali import DataLoader\npictures = [(np.full((8, 8, 3), 90, np.uint8), 1)] * 8\ntrain = DataLoader(pictures, batch_size=4)"
     path = _write(tmp_path, more=more)
     sheet = tmp_path / "sheet.png"

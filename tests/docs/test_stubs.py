@@ -1,4 +1,4 @@
-"""The stubs of `fn`, `ops` and the dynamic mode, which a build makes of the declarations."""
+"""The stubs of `fn`, `ops` and the dynamic mode, which a build generates from the declarations."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ROOT = Path(torchdali.__file__).parent
 ALL = {**stubs(), **of_dynamic.stubs()}
 
 
-def test_a_build_makes_them_without_torch(tmp_path):
-    """The packages that torchdali depends on are not there yet, as if only Python's own library were."""
+def test_a_build_writes_stubs_without_torch(tmp_path):
+    """The packages that torchdali depends on are not installed yet; only Python's standard library is."""
     old = tmp_path / "ops" / "gone.pyi"
     old.parent.mkdir()
     old.touch()
@@ -30,7 +30,7 @@ def test_a_build_makes_them_without_torch(tmp_path):
     assert written == ALL
 
 
-def test_placeholders_stand_for_what_is_missing_alone():
+def test_placeholders_replace_only_missing_packages():
     code = "\n".join((
         f"import sys; sys.path.append({str(ROOT.parent)!r})",
         "from torchdali.stubs.placeholders import replace_missing; replace_missing()",
@@ -46,7 +46,7 @@ def test_placeholders_stand_for_what_is_missing_alone():
     assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'a_package_that_is_not_there'"
 
 
-def test_every_argument_stands_in_the_stub():
+def test_every_argument_is_in_the_stub():
     text = stubs()["fn/__init__.pyi"]
     assert "def crop(" in text and "mode: Literal['default', 'stretch', 'not_larger', 'not_smaller'] | None = None" in text
     assert "crop_w: float | DataNode | TensorList = ..." in text
@@ -65,7 +65,7 @@ def test_stubs_have_the_docstrings():
             assert line in ALL[path]
 
 
-def test_choices_are_taken_by_the_operator():
+def test_operators_accept_all_listed_choices():
     for operator in registry.values():
         for argument in operator.schema.arguments.values():
             _, marks, optional = split(argument.annotation)
@@ -83,7 +83,7 @@ def test_the_number_of_outputs_is_known_where_it_can_be():
     assert forms == ["DataNode", "tuple[DataNode, ...]"]
 
 
-def test_the_dynamic_modes_own_names_stand_in_its_stub():
+def test_the_stub_of_the_dynamic_mode_has_its_own_names():
     text = ALL["experimental/dynamic/__init__.pyi"]
     for name in dynamic.__all__:
         assert f" import {name} as {name}\n" in text or f"\ndef {name}(" in text, name

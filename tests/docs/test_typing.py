@@ -1,4 +1,4 @@
-"""A user's program passes a type checker, and its mistakes do not; `help` says all."""
+"""A type checker accepts a user's program, and finds mistakes; `help` describes every argument."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _pyright(program: Path) -> set[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [_mypy, _pyright])
-def test_a_type_checker_takes_correct_lines(check: Callable[[Path], set[int]], tmp_path: Path) -> None:
+def test_a_type_checker_accepts_correct_lines(check: Callable[[Path], set[int]], tmp_path: Path) -> None:
     program = Path(shutil.copy(HERE / "correct_lines.py", tmp_path))
     tree = ast.parse(program.read_text())
     lines = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
@@ -105,7 +105,7 @@ def test_signatures_are_plain() -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_of_the_output_may_have_enough() -> None:
+def test_a_closed_pipe_ends_the_output_quietly() -> None:
     command = [sys.executable, "-m", "torchdali", "doctor"]
     reading, writing = os.pipe()
     os.close(reading)

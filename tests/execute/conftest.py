@@ -1,4 +1,4 @@
-"""Threads and free memory of these tests are their own: many count them, and other tests may have left pipelines."""
+"""Give these tests their own threads and free memory: many count them, and earlier tests may have left pipelines."""
 
 from __future__ import annotations
 

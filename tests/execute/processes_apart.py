@@ -1,7 +1,7 @@
-"""Pipelines in several processes: the same results as in one, and what happens when a process dies.
+"""Pipelines in several processes: the same results as in one, also if processes die.
 
-`test_processes.py` runs this file in a process of its own: these tests fork, and the threads of all other tests
-would be there when they do.
+`test_processes.py` runs this file in a separate process: these tests fork, and the threads of all other tests
+would still be running.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.encoded_images import encoded, smooth_image
 from tests.helpers.garbage import released
-from tests.helpers.inside import blocks_made, executor_of, pool_of, server_of, spare_of, with_blocks_from
+from tests.helpers.inside import count_blocks, executor_of, pool_of, server_of, spare_of, with_blocks_from
 from tests.helpers.native import needs_native
 from torchdali import fn, pipeline_def, types
 from torchdali.calls.decorators import operator
@@ -48,8 +48,8 @@ from torchdali.execute.workers.blocks import SharedBuffers
 from torchdali.pipeline import Pipeline
 
 COUNT, SIZE = 12, 24
-BOUND = 2.0  # seconds in which a death is noticed
-LONGEST = 30.0  # the same on a machine that is busy with other things
+BOUND = 2.0  # seconds within which a death is detected
+LONGEST = 30.0  # the same on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +57,14 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("photos")
     for i in range(COUNT):
         (root / f"{i % 3}").mkdir(exist_ok=True)
-        pixels = np.roll(picture(40 + 5 * i, 90 - 4 * i), 7 * i, axis=(0, 1))
+        pixels = np.roll(smooth_image(40 + 5 * i, 90 - 4 * i), 7 * i, axis=(0, 1))
         (root / f"{i % 3}" / f"{i:02}.jpg").write_bytes(encoded(pixels, "jpeg", quality=80))
     return root
 
 
 @operator(name="_hazard", pure=True)
 def _hazard(image: Image, /, *, how: str = "", marks: str = "", parent: int = 0, height: int = 0) -> Image:
-    """Do something bad in a worker, as often as there are marks, on images of a height."""
+    """Fail in a worker on images of one height, once per marker file."""
     if height and image.shape[0] != height:
         return image
     if how and os.getpid() != parent and _took(marks):
@@ -149,7 +149,7 @@ def test_results_do_not_depend_on_the_processes(photos: Path, expected: Any, cou
 
 
 @pytest.mark.slow
-def test_processes_that_start_anew(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_start_again(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=5)
     def define() -> Any:
         data, label = fn.readers.file(file_root=str(photos), random_shuffle=True)
@@ -167,7 +167,7 @@ def test_processes_that_start_anew(photos: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "exit", "SIGSTOP", "slow"])
-def test_what_a_lost_process_did_is_done_again(photos: Path, expected: Any, tmp_path: Path, how: str) -> None:
+def test_the_work_of_a_lost_process_is_repeated(photos: Path, expected: Any, tmp_path: Path, how: str) -> None:
     pipe = training(photos, how, marks(tmp_path / "marks", 1), num_processes=2)
     pipe.build()
     running, started = children(pipe), time.monotonic()
@@ -182,12 +182,12 @@ def test_what_a_lost_process_did_is_done_again(photos: Path, expected: Any, tmp_
     assert not any(child.is_running() for child in running)
 
 
-def test_a_process_that_gets_no_memory_loses_nothing(photos: Path, expected: Any) -> None:
+def test_a_process_without_memory_loses_no_batch(photos: Path, expected: Any) -> None:
     pipe = training(photos, num_processes=2)
     pipe.build()
     victim, started = children(pipe)[0], time.monotonic()
     most = victim.memory_info().vms
-    resource.prlimit(victim.pid, resource.RLIMIT_AS, (most, most))  # before it knows any block of shared memory
+    resource.prlimit(victim.pid, resource.RLIMIT_AS, (most, most))  # before it has opened any block of shared memory
     assert same(taken(pipe, 6), expected)
     assert time.monotonic() - started < LONGEST
     replaced(pipe, 1)
@@ -201,12 +201,12 @@ def test_a_sample_that_kills_two_processes_is_an_error(photos: Path, tmp_path: P
     pipe = training(photos, "SIGKILL", twice, 55, num_processes=3, prefetch_queue_depth=1)
     with pytest.raises(PipelineError, match=r"worker process \d \(pid \d+\) .* was killed by SIGKILL"):
         taken(pipe, 3)
-    assert len(taken(pipe, 4)) == 12  # the third goes on
+    assert len(taken(pipe, 4)) == 12  # the third continues
     pipe.close()
 
 
 def replaced(pipe: Pipeline, count: int) -> None:
-    """Wait until so many processes were replaced."""
+    """Wait until `count` processes were replaced."""
     pool = pool_of(pipe)
     end = time.monotonic() + LONGEST
     while pool.replaced < count:
@@ -216,7 +216,7 @@ def replaced(pipe: Pipeline, count: int) -> None:
 
 
 def test_all_processes_are_replaced(photos: Path, expected: Any) -> None:
-    # A batch may go from one worker to the next, which is dead, too: it has not begun it, and the batch is not lost.
+    # A batch may be passed to a worker that is dead, too: it has not started the batch, which is not lost.
     pipe = training(photos, num_processes=2)
     found = taken(pipe, 1)
     for round_ in (1, 2):
@@ -235,7 +235,7 @@ def test_all_processes_are_replaced(photos: Path, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("gone", ["nobody", "the server", "the spare"])
-def test_no_batch_is_lost_or_doubled_if_all_are_killed_at_once(photos: Path, expected: Any, gone: str) -> None:
+def test_no_batch_is_lost_or_doubled_if_all_processes_are_killed(photos: Path, expected: Any, gone: str) -> None:
     pipe = training(photos, num_processes=3, prefetch_queue_depth=4)
     found = taken(pipe, 1)
     pool = pool_of(pipe)
@@ -248,7 +248,7 @@ def test_no_batch_is_lost_or_doubled_if_all_are_killed_at_once(photos: Path, exp
     assert same(found, expected)
     end = time.monotonic() + LONGEST
     while gone != "nobody" and {server_of(pool), spare_of(pool)} & {first[gone == "the spare"]}:
-        assert time.monotonic() < end  # the next spare is there soon
+        assert time.monotonic() < end  # the next spare starts soon
     second = [server_of(pool), spare_of(pool)]
     assert len({*first, *second}) == 2 + (gone != "nobody")
     pipe.close()
@@ -256,7 +256,7 @@ def test_no_batch_is_lost_or_doubled_if_all_are_killed_at_once(photos: Path, exp
     assert not [each for each in left if each.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_closing_waits_for_no_server_that_is_stopped(photos: Path) -> None:
+def test_close_does_not_wait_for_a_suspended_server(photos: Path) -> None:
     pipe = training(photos, num_processes=2)
     taken(pipe, 1)
     pool = pool_of(pipe)
@@ -277,14 +277,14 @@ _HERE = os.getpid()
 
 
 def refuse_fork() -> int:
-    """Fork the server, which cannot fork."""
+    """Simulate a failing fork of the server."""
     if os.getpid() == _HERE:
         return _FORK()
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
 @pytest.mark.parametrize(("module", "name", "instead", "words"), REFUSED.values(), ids=REFUSED)
-def test_a_process_that_cannot_start_says_why_at_once(
+def test_a_process_that_cannot_start_reports_the_reason_immediately(
     photos: Path, expected: Any, module: Any, name: str, instead: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, name, instead)
@@ -297,25 +297,25 @@ def test_a_process_that_cannot_start_says_why_at_once(
     pipe.close()
 
 
-@operator(name="_asks", pure=True)
-def _asks(image: Image, /, *, how: str) -> Image:
-    """Ask the user."""
+@operator(name="_read_stdin", pure=True)
+def _read_stdin(image: Image, /, *, how: str) -> Image:
+    """Read from stdin."""
     if how == "breakpoint":
         breakpoint()
     elif how == "pdb":
-        pdb.Pdb().set_trace()  # what pdb.set_trace does; pytest has one of its own
+        pdb.Pdb().set_trace()  # as pdb.set_trace does; pytest replaces it
     else:
         input()
     return image
 
 
 @pytest.mark.parametrize("how", ["breakpoint", "pdb", "input"])
-def test_processes_have_no_keyboard_and_say_so(photos: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "breakpointhook", sys.__breakpointhook__)  # pytest has one
+def test_processes_have_no_stdin_and_report_it(photos: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "breakpointhook", sys.__breakpointhook__)  # pytest replaces stdin
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None)
     def define() -> Any:
-        return lookup("_asks")(fn.decoders.image(fn.readers.file(file_root=str(photos))[0]), how=how)
+        return lookup("_read_stdin")(fn.decoders.image(fn.readers.file(file_root=str(photos))[0]), how=how)
 
     pipe = define(num_processes=2)
     with pytest.raises(PipelineError, match=r"a worker process, which has no keyboard.* with debug=True, or num_processes=1"):
@@ -329,7 +329,7 @@ def state_after(photos: Path, count: int) -> dict[str, Any]:
     return pipe.state_dict()
 
 
-def test_processes_that_keep_dying_are_not_replaced(photos: Path) -> None:
+def test_processes_that_die_repeatedly_are_not_replaced(photos: Path) -> None:
     pipe = training(photos, num_processes=2)
     pipe.build()
     pool = pool_of(pipe)
@@ -345,7 +345,7 @@ def test_processes_that_keep_dying_are_not_replaced(photos: Path) -> None:
 
 @pipeline_def(batch_size=4, num_threads=2, device_id=None)
 def fed() -> Any:
-    """Large images from a source, which go to the processes through shared memory."""
+    """Large images from a source, which shared memory passes to the processes."""
     rng = np.random.default_rng(0)
     images = [rng.integers(0, 256, (4, 80, 90, 3)).astype(np.uint8) for _ in range(3)]
     count = iter(range(1 << 30))
@@ -353,36 +353,36 @@ def fed() -> Any:
     return fn.resize(fn.flip(data), size=[60, 70]), fn.gaussian_blur(data, sigma=1.0)
 
 
-def test_memory_of_before_a_process_was_replaced_is_not_used_again() -> None:
+def test_memory_of_a_replaced_process_is_not_reused() -> None:
     pipe, wanted = fed(num_processes=2), taken(fed(num_processes=1), 40)
     found = taken(pipe, 3)
     buffers = executor_of(pipe).replicas.buffers
-    before = blocks_made(buffers)
+    before = count_blocks(buffers)
     children(pipe)[0].kill()
     pool = pool_of(pipe)
     while not pool.replaced:
         found += taken(pipe, 1)
     found += taken(pipe, 6)
     end = time.monotonic() + LONGEST
-    while min(buffers._memory) < before:  # a batch that was under way may have held a block
+    while min(buffers._memory) < before:  # a batch in flight may have held a block
         assert time.monotonic() < end
         found += taken(pipe, 1)
-    after = blocks_made(buffers)
+    after = count_blocks(buffers)
     found += taken(pipe, 10)
-    assert blocks_made(buffers) <= after + 2
+    assert count_blocks(buffers) <= after + 2
     assert same(found[: len(wanted)], wanted[: len(found)])
     pipe.close()
 
 
 class Forgetful(set[int]):
-    """Blocks of a worker that came after them."""
+    """Return the blocks of a worker that was started later."""
 
     def add(self, number: int) -> None:
         pass
 
 
 @pytest.mark.parametrize("ragged", [False, True])
-def test_a_process_that_knows_no_block_gets_all_over_the_pipe(
+def test_a_process_without_blocks_receives_data_over_the_pipe(
     photos: Path, ragged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_blocks_from(monkeypatch, SharedBuffers, 0)
@@ -424,7 +424,7 @@ def test_pipelines_share_the_server(photos: Path, monkeypatch: pytest.MonkeyPatc
     assert len(wanted) == 6
 
 
-def test_an_error_is_that_of_the_first_sample(photos: Path, tmp_path: Path) -> None:
+def test_the_error_of_the_first_sample_is_raised(photos: Path, tmp_path: Path) -> None:
     messages = []
     for count in (1, 3):
         root = tmp_path / str(count)
@@ -492,7 +492,7 @@ def test_warnings_are_shown_once_on_the_users_line(photos: Path) -> None:
     assert warning.filename == __file__
 
 
-def test_nothing_is_left(photos: Path) -> None:
+def test_nothing_remains(photos: Path) -> None:
     def once() -> None:
         pipe = training(photos, num_processes=2)
         kept = pipe.run()[0].as_tensor()
@@ -512,32 +512,32 @@ def test_memory_is_reused() -> None:
     taken(pipe, 6)
     replicas = executor_of(pipe).replicas
     views = [worker.views for worker in replicas.pool.workers]
-    before = blocks_made(replicas.buffers), descriptors()
+    before = count_blocks(replicas.buffers), descriptors()
     taken(pipe, 60)
-    most = 8 if has_gil() else 16  # without it, what another thread drops comes back later
-    assert blocks_made(replicas.buffers) <= 6
+    most = 8 if has_gil() else 16  # without the GIL, memory that another thread drops is returned later
+    assert count_blocks(replicas.buffers) <= 6
     blocks = [view._blocks for view in views]
     assert max(map(len, blocks)) <= most
-    assert descriptors() <= before[1] + 2  # the thread that looks after the workers opens files, too
+    assert descriptors() <= before[1] + 2  # the thread that watches the workers opens files, too
     held = [pipe.run()[0].as_tensor() for _ in range(20)]
     assert sum(len(view._lent) for view in views) >= 20
-    assert descriptors() <= before[1] + 2  # blocks that are held have none
+    assert descriptors() <= before[1] + 2  # held blocks have no descriptor
     del held
     taken(pipe, 20)
     assert max(map(len, blocks)) <= most
     pipe.close()
 
 
-def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int, offset: int, size: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     allocate = os.posix_fallocate
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(MemoryError, match=r"cannot allocate .* MiB in .* for batches"):  # in the process of the user, or in another
+    with pytest.raises(MemoryError, match=r"cannot allocate .* MiB in .* for batches"):  # in the main process or a worker
         taken(fed(num_processes=2), 4)
     pipe = fed(num_processes=2)
-    pipe.build()  # the replicas are copies of a process without room
+    pipe.build()  # the replicas are copies of a process without shared memory
     with monkeypatch.context() as patch:
         patch.setattr(os, "posix_fallocate", allocate)
         pipe.schedule_run()
@@ -546,7 +546,7 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe.close()
 
 
-def test_files_where_there_is_no_memory_for_them(
+def test_files_replace_missing_shared_memory(
     photos: Path, expected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "memfd_create", raising=False)
@@ -583,7 +583,7 @@ def test_processes_end_with_their_parent(photos: Path, how: str) -> None:
 
 
 def gone(pids: list[int]) -> None:
-    """Wait until processes have ended; fail if they do not."""
+    """Wait for processes to exit; fail if they do not."""
     left = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
     _, alive = psutil.wait_procs(left, timeout=LONGEST)
     assert not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE]
@@ -604,7 +604,7 @@ def test_why_there_is_one_process(photos: Path) -> None:
 
 
 class Images:
-    """Draws a pipeline of images from a seed: readers or a source, random operators, branches, arithmetic."""
+    """A random pipeline of images: readers or a source, random operators, branches, arithmetic."""
 
     def __init__(self, root: Path, seed: int) -> None:
         self.root, self.random = root, random.Random(seed)
@@ -670,7 +670,7 @@ def test_random_graphs_are_equal_in_any_number_of_processes(photos: Path, seed: 
         if not executor_of(pipe).sources:
             state = pipe.state_dict()
             pipe.close()
-            pipe = made(num_processes=processes % 4 + 1, num_threads=threads)  # another number
+            pipe = made(num_processes=processes % 4 + 1, num_threads=threads)  # another count
             pipe.load_state_dict(state)
         found += batches(pipe, 3)
         pipe.close()
@@ -731,12 +731,12 @@ def pipe_text(pipe: Pipeline) -> str:
 
 @pytest.fixture
 def late_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have a pipeline with two threads start processes by itself, while its threads make batches."""
+    """Let a pipeline with two threads start processes automatically, while its threads run batches."""
     monkeypatch.setattr(placing, "has_gil", lambda: True)
     monkeypatch.delenv("TORCHDALI_PROCESSES")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     stop = threading.Event()
-    other = threading.Thread(target=stop.wait)  # with which this process cannot be forked
+    other = threading.Thread(target=stop.wait)  # which prevents forks of this process
     other.start()
     yield
     stop.set()
@@ -750,7 +750,7 @@ def until_processes(executor: Any) -> None:
         time.sleep(0.01)
 
 
-def test_threads_make_batches_until_a_new_server_is_there(late_processes: None) -> None:
+def test_threads_run_batches_until_a_new_server_is_ready(late_processes: None) -> None:
     wanted = taken(fed(num_processes=1), 60)
     pipe = fed()
     found = taken(pipe, 2)
@@ -766,10 +766,10 @@ def test_threads_make_batches_until_a_new_server_is_there(late_processes: None) 
     pipe.close()
 
 
-def test_processes_may_come_while_a_batch_is_drawn(
+def test_processes_may_start_while_a_batch_is_scheduled(
     photos: Path, late_processes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Threads read and do what is drawn without them."""
+    """Threads read, and run operators without random numbers."""
     pipe, next_keys, late = training(photos, num_threads=2), ReaderState.next_keys, []
 
     def waiting(reader: ReaderState, *arguments: Any) -> Any:
@@ -789,7 +789,7 @@ def test_processes_may_come_while_a_batch_is_drawn(
 
 @pytest.fixture(autouse=True)
 def no_children() -> Iterator[None]:
-    """No test leaves processes of its own behind."""
+    """Check that no test leaves processes running."""
     before = {child.pid for child in psutil.Process().children()}
     yield
     gc.collect()

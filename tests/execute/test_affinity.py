@@ -1,4 +1,4 @@
-"""Cores of worker processes where memory is divided among nodes."""
+"""Cores of worker processes on machines with several NUMA nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEFT, RIGHT = EIGHT[:4], EIGHT[4:]
         (["0-3", "4-7"], [2, 2, 2, 2], [LEFT, LEFT, RIGHT, RIGHT]),
         (["0-3", "4-7"], [2, 1, 1], [LEFT, LEFT, RIGHT]),
         (["0,2,4,6", "1,3,5,7"], [4, 4], [(0, 2, 4, 6), (1, 3, 5, 7)]),
-        (["0-3", "4-7", ""], [4, 4], [LEFT, RIGHT]),  # a node of memory alone
+        (["0-3", "4-7", ""], [4, 4], [LEFT, RIGHT]),  # a node with memory only
         (["0-3", "4-7", "8-11"], [4, 4], [LEFT, RIGHT]),  # cores that this process may not use
         (["0-3", "4-7"], [4], [EIGHT]),  # fewer processes than nodes
         (["0-3", "4-7"], [3, 3, 3], [EIGHT] * 3),  # six threads on a node of four

@@ -1,4 +1,4 @@
-"""Bad input: what an error says, that the pipeline works on afterwards, and the policies for bad samples."""
+"""Bad input: error messages, the pipeline's continuation, and the policies for bad samples."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.encoded_images import encoded, smooth_image
 from torchdali import Pipeline, fn, pipeline_def
 from torchdali.errors import PipelineError
 
 SIZE = 16
 GOOD = [encoded(np.full((40, 50, 3), level, np.uint8), "png") for level in range(10)]
-JPEG = encoded(picture(60, 80), "jpeg", quality=90)
+JPEG = encoded(smooth_image(60, 80), "jpeg", quality=90)
 
 
 def huge_png() -> bytes:
-    """A PNG whose header claims 200000 x 200000 pixels, and which has none."""
+    """Return a PNG whose header states 200000 x 200000 pixels, without pixel data."""
     header = b"IHDR" + struct.pack(">IIBBBBB", 200_000, 200_000, 8, 2, 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"
@@ -32,13 +32,13 @@ def huge_png() -> bytes:
 
 
 def huge_jpeg() -> bytes:
-    """A JPEG that claims 65000 x 65000 pixels."""
+    """Return a JPEG that states 65000 x 65000 pixels."""
     frame = JPEG.index(b"\xff\xc0") + 5
     return JPEG[:frame] + struct.pack(">HH", 65000, 65000) + JPEG[frame + 4 :]
 
 
 BAD: dict[str, tuple[bytes | None, str, str]] = {
-    # content (None: there is no file), the operator that fails, part of the message
+    # content (None: the file is missing), the failing operator, part of the message
     "truncated.jpg": (JPEG[: len(JPEG) // 2], "decoders.image", "truncated"),
     "header only.jpg": (JPEG[:30], "decoders.image", "JPEG"),
     "truncated.png": (GOOD[0][:60], "decoders.image", "PNG"),
@@ -52,7 +52,7 @@ BAD: dict[str, tuple[bytes | None, str, str]] = {
 
 @pytest.fixture(params=BAD)
 def bad(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Ten files, of which the fifth is bad; returns its name."""
+    """Write ten files, of which the fifth is bad; return its name."""
     for i, content in enumerate(GOOD):
         (tmp_path / f"{i}.png").write_bytes(content)
     content = BAD[request.param][0]
@@ -91,7 +91,7 @@ def make() -> Iterator[Any]:
 
 
 def levels(images: Any) -> list[int]:
-    """Return which of the good files the samples show."""
+    """Return the indices of the good files in the samples."""
     return [int(sample.float().mean().round()) for sample in images.samples()]
 
 
@@ -116,7 +116,7 @@ def test_an_error_names_file_operator_and_line(
             else "fn.readers.file(files"
         )
         assert __file__ in message and line in message
-        images, labels, _ = pipe.run()  # the pipeline works on
+        images, labels, _ = pipe.run()  # the pipeline continues
         assert levels(images) == labels.stack().flatten().tolist() == [5, 6, 7, 8, 9]
 
 
@@ -148,7 +148,7 @@ def test_bad_samples_from_python_are_located_too(make: Any) -> None:
 # ---------------------------------------------------------------- skip, replace
 
 
-def test_skip_leaves_the_sample_out(make: Any, tmp_path: Path, bad: str) -> None:
+def test_skip_drops_the_sample(make: Any, tmp_path: Path, bad: str) -> None:
     pipe = make(paths(tmp_path, bad), bad_samples="skip")
     seen = []
     for _ in range(2):
@@ -162,7 +162,7 @@ def test_skip_leaves_the_sample_out(make: Any, tmp_path: Path, bad: str) -> None
     _reports(pipe, tmp_path / bad)
 
 
-def test_replace_repeats_a_good_one(make: Any, tmp_path: Path, bad: str) -> None:
+def test_replace_repeats_a_good_sample(make: Any, tmp_path: Path, bad: str) -> None:
     pipe = make(paths(tmp_path, bad), bad_samples="replace")
     batches = [pipe.run() for _ in range(2)]
     assert [levels(images) for images, _, _ in batches] == [[0, 1, 2, 3, 3], [5, 6, 7, 8, 9]]
@@ -182,7 +182,7 @@ def _reports(pipe: Pipeline, path: Path) -> None:
 
 @pytest.fixture
 def three_bad(tmp_path: Path) -> list[str]:
-    """Ten files, of which the fifth to seventh are bad."""
+    """Write ten files, of which the fifth to seventh are bad."""
     for i, content in enumerate(GOOD):
         (tmp_path / f"{i}.png").write_bytes(content)
     for name in ("text.jpg", "truncated.jpg", "empty.jpg"):
@@ -228,7 +228,7 @@ def test_a_batch_of_bad_samples(make: Any, three_bad: list[str]) -> None:
     assert levels(pipe.run()[0]) == [0, 1, 2]
 
 
-def test_a_budget_ends_patience(make: Any, three_bad: list[str]) -> None:
+def test_an_exhausted_budget_is_an_error(make: Any, three_bad: list[str]) -> None:
     pipe = make(three_bad, batch_size=3, bad_samples="skip", max_bad_samples=2)
     assert [levels(pipe.run()[0]) for _ in range(2)] == [[0, 1, 2], [3]]
     with pytest.raises(PipelineError, match=r"empty\.jpg"):
@@ -236,7 +236,7 @@ def test_a_budget_ends_patience(make: Any, three_bad: list[str]) -> None:
     assert levels(pipe.run()[0]) == [9, 0, 1]
 
 
-def test_what_comes_after_sees_the_samples_that_are_left(make: Any, three_bad: list[str]) -> None:
+def test_later_operators_see_the_remaining_samples(make: Any, three_bad: list[str]) -> None:
     """Steps over the batch and a second chain, with random numbers of the records."""
 
     def define(files: list[str]) -> Any:
@@ -290,7 +290,7 @@ FAILS_ALONE = {
 
 
 @pytest.mark.parametrize("operator", FAILS_ALONE)
-def test_operators_over_the_batch_name_the_sample_that_fails_alone(operator):
+def test_operators_over_the_batch_name_the_failing_sample(operator):
     define, samples, reason = FAILS_ALONE[operator]
     pipe = Pipeline(3, 1, None)
     pipe.set_outputs(define(fn.external_source(lambda: samples)))
@@ -299,7 +299,7 @@ def test_operators_over_the_batch_name_the_sample_that_fails_alone(operator):
     pipe.close()
 
 
-def test_points_of_one_batch_have_as_many_coordinates():
+def test_points_of_one_batch_have_equally_many_coordinates():
     points = [np.ones((2, n), np.float32) for n in (2, 2, 3)]
     pipe = Pipeline(3, 1, None)
     pipe.set_outputs(fn.coord_flip(fn.external_source(lambda: points)))

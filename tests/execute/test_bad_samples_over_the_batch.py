@@ -1,4 +1,4 @@
-"""The policies for bad samples, where an operator works on the whole batch at once."""
+"""The policies for bad samples, if an operator processes the whole batch in one call."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BYTES = [np.arange(n * 3, dtype=np.uint8).reshape(n, 3) for n in (4, 5, 6)]
 
 Case = tuple[Callable[[Any], Any], Sequence[Array], Sequence[Array], str]
 CASES: dict[str, Case] = {
-    # what is computed of the data, good samples, two that are not, a part of the reason
+    # operator on the data, good samples, two bad ones, a part of the reason
     "bb_flip": (lambda d: fn.bb_flip(d, vertical=1), GOOD, [boxes(3).reshape(4, 3)] * 2, "4 numbers each, got 3 (sample"),
     "coord_flip": (fn.coord_flip, PAIRS, [np.ones(4, np.float32), np.ones(0, np.float32)], "1 to 3 coordinates"),
     "coord_transform": (
@@ -114,7 +114,7 @@ CASES: dict[str, Case] = {
 
 
 def make(define: Any, samples: Sequence[Sequence[Array]], **settings: Any) -> Pipeline:
-    """Make a pipeline on batches of these samples; each is numbered from 0 on."""
+    """Create a pipeline on batches of these samples, which are numbered from 0."""
     batches = [
         (list(batch), [np.int32(len(batch) * i + k) for k in range(len(batch))])
         for i, batch in enumerate(samples)
@@ -133,7 +133,7 @@ def make(define: Any, samples: Sequence[Sequence[Array]], **settings: Any) -> Pi
 
 
 def found(pipe: Pipeline) -> list[list[Array]]:
-    """Return the samples of the next batch, an output a list."""
+    """Return the samples of the next batch, one list per output."""
     return [[sample.numpy() for sample in output.samples()] for output in pipe.run()]
 
 
@@ -162,7 +162,7 @@ def reported(pipe: Pipeline) -> list[tuple[str, int, int]]:
     ("policy", "kept"), [("skip", [0, 2, 4]), ("replace", [0, 0, 2, 2, 4])], ids=["skip", "replace"]
 )
 @pytest.mark.parametrize("synchronous", [False, True])
-def test_only_the_sample_goes(case: tuple[str, Case], policy: str, kept: list[int], synchronous: bool) -> None:
+def test_only_the_bad_sample_is_dropped(case: tuple[str, Case], policy: str, kept: list[int], synchronous: bool) -> None:
     name, (define, good, bad, reason) = case
     mixed = [good[0], bad[0], good[1], bad[1], good[2]]
     fine = [good[0], good[0], good[1], good[1], good[2]]
@@ -181,7 +181,7 @@ def test_only_the_sample_goes(case: tuple[str, Case], policy: str, kept: list[in
     whole.close()
 
 
-def test_all_may_be_bad(case: tuple[str, Case]) -> None:
+def test_all_samples_may_be_bad(case: tuple[str, Case]) -> None:
     name, (define, good, bad, _) = case
     batches = [[bad[0], bad[1], bad[0]], good, [bad[1]] * 3, good]
     pipe = make(define, batches * 3, bad_samples="skip")
@@ -217,7 +217,7 @@ def test_a_budget(case: tuple[str, Case]) -> None:
 def test_an_error_names_the_sample(case: tuple[str, Case]) -> None:
     name, (define, good, bad, _) = case
     pipe = make(define, [[good[0], good[1], bad[0]]] * 9)
-    sample = "" if name == "python_function" else "sample 2 of "  # which is not called twice then
+    sample = "" if name == "python_function" else "sample 2 of "  # which is then not called twice
     with pytest.raises(Exception, match=f"'{name}' failed on {sample}batch 0"):
         pipe.run()
     assert pipe.bad_sample_report() == []
@@ -225,7 +225,7 @@ def test_an_error_names_the_sample(case: tuple[str, Case]) -> None:
 
 
 def test_debug_mode_raises() -> None:
-    """The first error, where it happens."""
+    """Debug mode raises the first error immediately."""
     pipe = make(CASES["bb_flip"][0], [[GOOD[0], CASES["bb_flip"][2][0]]] * 9, bad_samples="skip", debug=True)
     with pytest.raises(RuntimeError, match="'bb_flip' failed on sample 1 of batch 0"):
         pipe.run()
@@ -288,7 +288,7 @@ PICTURES = [encoded(np.full((6 + level, 8, 3), level, np.uint8), "png") for leve
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    """Eight files: the second is no picture, the fourth has one row."""
+    """Eight files: the second is not an image, the fourth has one row."""
     for i, content in enumerate(PICTURES):
         (tmp_path / f"{i}.png").write_bytes(content)
     (tmp_path / "1.png").write_bytes(b"no picture")
@@ -311,7 +311,7 @@ def pipes() -> Iterator[Any]:
 
 
 def detect(paths: list[str]) -> Any:
-    """A chain, windows over the batch that need two rows, a chain that cuts them out, and a chain after it."""
+    """A chain, windows over the batch that need two rows, a chain that crops them, and a chain after it."""
     data, label = fn.readers.file(files=paths, name="Reader")
     images = fn.decoders.image(data)
     start = fn.roi_random_crop(images, crop_shape=[2, 8, 3], roi_start=[0, 0, 0], roi_end=images.shape())
@@ -340,7 +340,7 @@ def test_a_chain_before_and_one_after(pipes: Any, files: list[str]) -> None:
         assert [sample.tolist() for sample in ours.samples()] == expected
 
 
-def test_what_replaced_a_sample_may_be_bad_later(pipes: Any, files: list[str]) -> None:
+def test_a_replacement_may_be_bad_later(pipes: Any, files: list[str]) -> None:
     """The second is replaced by the third, which then fails, twice, and is reported once."""
     Path(files[2]).write_bytes(Path(files[3]).read_bytes())
     Path(files[0]).write_bytes(b"no picture either")
@@ -358,7 +358,7 @@ def test_a_budget_over_chains_and_steps(pipes: Any, files: list[str]) -> None:
         pipe.run()
 
 
-def test_a_place_after_bad_samples(pipes: Any, files: list[str]) -> None:
+def test_a_checkpoint_after_bad_samples(pipes: Any, files: list[str]) -> None:
     pipe = pipes(detect, files, batch_size=3, bad_samples="skip")
     for _ in range(2):
         pipe.run()
@@ -384,8 +384,8 @@ def test_numbers_do_not_depend_on_the_rest_of_the_batch(pipes: Any, files: list[
             assert numbers[i] == (uniform[0].tolist(), starts[0].tolist())
 
 
-def test_numbers_of_a_source_are_those_of_the_samples_that_are_left(pipes: Any, files: list[str]) -> None:
-    """Samples go at two places, one after the other."""
+def test_numbers_of_a_source_match_the_remaining_samples(pipes: Any, files: list[str]) -> None:
+    """Samples are dropped at two operators, one after another."""
 
     def define() -> Any:
         data = fn.external_source(lambda: [np.fromfile(file, np.uint8) for file in files])
@@ -403,17 +403,17 @@ def test_numbers_of_a_source_are_those_of_the_samples_that_are_left(pipes: Any, 
     assert numbers.as_array().tolist() == [whole[i] for i in kept]
 
 
-# ---------------------------------------------------------------- what mixes samples
+# -------------------------------------------------------- operators that mix samples
 
 
 def paired(pipe: Pipeline) -> list[tuple[int, ...]]:
-    """Return the values of the outputs, a tuple a sample."""
+    """Return the values of the outputs, one tuple per sample."""
     columns = [[int(s.flatten()[0]) for s in output.samples()] for output in pipe.run()]
     return list(zip(*columns, strict=True))
 
 
 def mixed(batch: list[bytes]) -> Any:
-    """Numbers are permuted before the chain that fails, and images after it, with one permutation."""
+    """Permute numbers before the failing chain, and images after it, with one permutation."""
     data, number = fn.external_source(
         lambda: ([np.frombuffer(b, np.uint8) for b in batch], [np.int32(i) for i in range(len(batch))]), num_outputs=2
     )
@@ -424,7 +424,7 @@ def mixed(batch: list[bytes]) -> Any:
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace"])
-def test_a_permutation_fits_before_and_after(pipes: Any, policy: str) -> None:
+def test_a_permutation_matches_before_and_after(pipes: Any, policy: str) -> None:
     batch = [b"x" if i in (1, 4) else content for i, content in enumerate(PICTURES)]
     pipe = pipes(mixed, batch, batch_size=8, bad_samples=policy)
     left = [0, 2, 3, 5, 6, 7]
@@ -455,8 +455,8 @@ def test_a_step_between_two_uses_of_a_permutation(pipes: Any) -> None:
         assert sorted(first for _, first, *_ in values) == [0, 2, 3, 4]
 
 
-def test_what_cannot_be_made_anew_fails_the_batch(pipes: Any) -> None:
-    """A chain worked on what was permuted, and the permutation is wanted once more."""
+def test_results_that_cannot_be_recomputed_fail_the_batch(pipes: Any) -> None:
+    """A chain processed permuted data, and the permutation is needed once more."""
 
     def define(batch: list[bytes]) -> Any:
         data, number = fn.external_source(
@@ -473,13 +473,13 @@ def test_what_cannot_be_made_anew_fails_the_batch(pipes: Any) -> None:
     assert pipe.bad_sample_report() == []
 
 
-def test_numbers_of_an_operator_of_your_own_that_arrange_nothing(pipes: Any) -> None:
-    """A chain used them and fails, and they are delivered: each stays with its sample."""
+def test_numbers_of_a_user_operator_stay_with_their_samples(pipes: Any) -> None:
+    """A failing chain uses the numbers, and they are outputs: each stays with its sample."""
     with pages.own_operators():
 
         @operator(over="batch")
         def levels(*, rng: BatchRng) -> Any:
-            """Draw a number a sample."""
+            """Draw a number per sample."""
             return torch.from_numpy(rng.uniform(1)[:, 0].astype(np.float32))
 
         def define(batch: list[bytes]) -> Any:
@@ -494,7 +494,7 @@ def test_numbers_of_an_operator_of_your_own_that_arrange_nothing(pipes: Any) -> 
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace"])
-def test_indices_of_your_own_name_samples_that_are_gone(pipes: Any, policy: str) -> None:
+def test_user_indices_of_dropped_samples(pipes: Any, policy: str) -> None:
     def define() -> Any:
         data, number, order = fn.external_source(
             lambda: ([*WINDOWS, np.ones((4, 4))], [np.int32(i) for i in range(4)], [np.int32(i) for i in (1, 2, 3, 0)]),
@@ -515,7 +515,7 @@ def test_indices_of_your_own_name_samples_that_are_gone(pipes: Any, policy: str)
 
 
 def test_branches(pipes: Any) -> None:
-    """Only what ran on a sample can fail on it."""
+    """Only operators that ran on a sample can fail on it."""
     windows = [WINDOWS[0], np.ones((4, 4)), WINDOWS[1], np.ones((4, 4)), WINDOWS[2], WINDOWS[0]]
 
     def define() -> Any:
@@ -550,7 +550,7 @@ def test_steps_on_a_device(pipes: Any) -> None:
         assert ("reshape", batch, 1) in reported(pipe)
 
 
-def test_a_function_sees_only_batches_with_bad_samples_twice(pipes: Any) -> None:
+def test_only_batches_with_bad_samples_call_a_function_twice(pipes: Any) -> None:
     seen: list[int] = []
 
     def look(array: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Memory of batches: reused only when nobody holds it."""
+"""Memory of batches is reused only after all references are gone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHAPE = (64, 3, 80, 80)
 SIZE = 64 * 3 * 80 * 80 * 4
 
 
-def test_a_block_comes_back_when_the_last_view_is_gone():
+def test_a_block_returns_when_its_last_view_is_dropped():
     buffers = BufferPool()
     batch = buffers.empty(SHAPE, torch.float32)
     place = batch.data_ptr()
@@ -27,7 +27,7 @@ def test_a_block_comes_back_when_the_last_view_is_gone():
     assert buffers.empty(SHAPE, torch.float32).data_ptr() == place
 
 
-def test_blocks_fit_and_few_are_kept():
+def test_blocks_fit_and_the_pool_caches_few():
     buffers = BufferPool()
     several = [buffers.empty(SHAPE, torch.float32) for _ in range(12)]
     places = {t.data_ptr() for t in several}
@@ -39,7 +39,7 @@ def test_blocks_fit_and_few_are_kept():
     assert buffers.bytes_free <= 4 * SIZE
 
 
-def test_a_block_serves_what_nearly_fills_it():
+def test_a_block_is_reused_for_slightly_smaller_tensors():
     buffers = BufferPool()
     place = buffers.empty((SIZE,), torch.uint8).data_ptr()
     nearly = buffers.empty((SIZE - SIZE // 6,), torch.uint8)
@@ -54,14 +54,14 @@ def test_small_tensors_are_not_pooled():
     assert buffers.empty((4,), torch.int32).shape == (4,) and buffers.bytes_out == 0
 
 
-def test_what_is_still_held_survives_the_pool():
+def test_tensors_survive_the_pool():
     buffers = BufferPool()
     held = buffers.empty(SHAPE, torch.float32).fill_(3.0)
     del buffers
     assert (held == 3.0).all()
 
 
-def test_pools_share_what_is_free_and_count_their_own():
+def test_pools_share_free_blocks_and_count_their_own():
     one, other = BufferPool(), BufferPool()
     batch = one.empty(SHAPE, torch.float32)
     place = batch.data_ptr()
@@ -75,7 +75,7 @@ def test_pools_share_what_is_free_and_count_their_own():
     assert again.fill_(2.0).sum() == 2.0 * again.numel()
 
 
-def test_pools_may_go_while_another_looks_for_memory():
+def test_pools_may_be_dropped_while_another_searches_memory():
     def come_and_go() -> None:
         for _ in range(300):
             BufferPool()

@@ -1,4 +1,4 @@
-"""Saving the place of a pipeline and continuing there, in every way a pipeline can run."""
+"""Saving a pipeline's position and continuing from it, in every execution mode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.places import Values, check_every_place, closing, numbered_files, take, walk
+from tests.helpers.places import Values, check_every_checkpoint, closing, numbered_files, take, walk
 from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.calls.decorators import reader
 from torchdali.declaration.schema import FilePath
@@ -42,7 +42,7 @@ SHUFFLED_SHARD = {
 }  # fmt: skip
 
 
-# ---------------------------------------------------------------- every batch, every way of running
+# ---------------------------------------------------------------- every batch, every execution mode
 
 
 @pytest.mark.thin(5)
@@ -50,7 +50,7 @@ SHUFFLED_SHARD = {
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_every_batch_of_an_epoch(files, depth, threads) -> None:
     settings = {"prefetch_queue_depth": depth, "num_threads": threads}
-    check_every_place(lambda: augmented(files, **SHUFFLED_SHARD, **settings), 4)
+    check_every_checkpoint(lambda: augmented(files, **SHUFFLED_SHARD, **settings), 4)
 
 
 @pytest.mark.thin(3)
@@ -69,18 +69,18 @@ def test_every_batch_of_an_epoch(files, depth, threads) -> None:
     ids=str,
 )
 def test_every_order_of_a_reader_across_epochs(files, reader) -> None:
-    check_every_place(lambda: augmented(files, **reader), 7)
+    check_every_checkpoint(lambda: augmented(files, **reader), 7)
 
 
 @pytest.mark.parametrize(
     "settings", [{"exec_async": False}, {"exec_pipelined": False}, {"seed": None}], ids=str
 )
 def test_every_setting(files, settings) -> None:
-    check_every_place(lambda: augmented(files, **SHUFFLED_SHARD, **settings), 4)
+    check_every_checkpoint(lambda: augmented(files, **SHUFFLED_SHARD, **settings), 4)
 
 
 def test_the_device_stage(files) -> None:
-    """With device_id="cpu" it runs on the CPU; the path is that of a GPU."""
+    """With device_id="cpu" the device stage runs on the CPU, on the same path as on a GPU."""
 
     def make() -> Pipeline:
         pipe = Pipeline(4, 2, "cpu", seed=7)
@@ -90,11 +90,11 @@ def test_the_device_stage(files) -> None:
             pipe.set_outputs(label.gpu() * fn.random.uniform(device="gpu", range=[1, 2]))
         return pipe
 
-    check_every_place(make, 7)
+    check_every_checkpoint(make, 7)
 
 
-def test_a_place_continues_under_other_threads_and_depths(files) -> None:
-    """A place says nothing about how it was reached, and the rest does not depend on it."""
+def test_a_checkpoint_continues_with_other_threads_and_depths(files) -> None:
+    """A checkpoint does not depend on threads and depths, and neither do the remaining batches."""
     ways = [
         {"prefetch_queue_depth": depth, "num_threads": threads}
         for depth, threads in itertools.product((1, 4), (1, 4))
@@ -145,7 +145,7 @@ def test_every_batch_of_two_epochs_of_images(tmp_path, depth, threads) -> None:
         return images, label
 
     settings = {"prefetch_queue_depth": depth, "num_threads": threads}
-    check_every_place(lambda: training(**settings), 7)
+    check_every_checkpoint(lambda: training(**settings), 7)
 
 
 # ---------------------------------------------------------------- random operators and sources
@@ -170,7 +170,7 @@ def test_random_operators_without_a_reader(name) -> None:
             pipe.set_outputs(RANDOM[name](), RANDOM[name]())
         return pipe
 
-    check_every_place(make, 4)
+    check_every_checkpoint(make, 4)
 
 
 ON_IMAGES: dict[str, dict[str, Any]] = {
@@ -184,7 +184,7 @@ ON_IMAGES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", ON_IMAGES)
 def test_random_operators_on_images(name) -> None:
-    """They draw from a sample's own numbers; without a reader that is its running number."""
+    """Random operators draw by a sample's index; without a reader, samples are counted."""
     pixels = bytes(range(0, 252, 4))
     encoded = np.frombuffer(b"P6\n7 3\n255\n" + pixels, np.uint8)
 
@@ -199,7 +199,7 @@ def test_random_operators_on_images(name) -> None:
             pipe.set_outputs(operator(inputs, **ON_IMAGES[name]))
         return pipe
 
-    check_every_place(make, 4)
+    check_every_checkpoint(make, 4)
     with closing(make()) as pipe:
         one, two = take(pipe), take(pipe)
     assert one != two
@@ -246,7 +246,7 @@ SOURCES: dict[str, dict[str, Any]] = {
 
 
 def walk_epochs(pipe: Pipeline, count: int) -> tuple[list[Values], list[Any]]:
-    """Like `walk`, resetting after the end of an epoch; places are also saved there."""
+    """Like `walk`, but reset after the end of an epoch, and also save a checkpoint there."""
     batches, places = [], []
     for _ in range(count):
         places.append(pipe.state_dict())
@@ -284,7 +284,7 @@ def test_sources_at_every_batch_and_at_the_end(name, depth) -> None:
         assert found == left, f"after {done}"
 
 
-def test_the_data_of_a_source_are_not_part_of_the_graph() -> None:
+def test_data_of_a_source_is_not_part_of_the_graph() -> None:
     class Data(list[Any]):
         def __iter__(self) -> Iterator[Any]:
             raise AssertionError("the data were looked at")
@@ -304,7 +304,7 @@ def test_the_data_of_a_source_are_not_part_of_the_graph() -> None:
 
 
 def test_numbers_of_an_operator_are_part_of_the_graph() -> None:
-    """An operator that nobody uses is not, but those behind it draw others without it."""
+    """An unused operator is not part of it, but later operators draw other numbers without it."""
 
     def make(unused: int) -> Pipeline:
         with Pipeline(2, 1, None, seed=4) as pipe:
@@ -319,7 +319,7 @@ def test_numbers_of_an_operator_are_part_of_the_graph() -> None:
         make(0).load_state_dict(state)
 
 
-def test_fed_batches_go_on_with_what_is_fed() -> None:
+def test_fed_pipelines_continue_with_new_data() -> None:
     def make() -> Pipeline:
         pipe = Pipeline(2, 2, None, seed=4, prefetch_queue_depth=1)
         with pipe:
@@ -338,10 +338,10 @@ def test_fed_batches_go_on_with_what_is_fed() -> None:
         assert step(pipe, 1) == expected
 
 
-# ---------------------------------------------------------------- what a place is
+# ------------------------------------------------------- contents of a checkpoint
 
 
-def test_the_place_is_that_after_the_last_batch_taken(files) -> None:
+def test_a_checkpoint_is_the_position_after_the_last_returned_batch(files) -> None:
     with closing(augmented(files, prefetch_queue_depth=4)) as pipe:
         before = pipe.state_dict()
         pipe.schedule_run()
@@ -352,7 +352,7 @@ def test_the_place_is_that_after_the_last_batch_taken(files) -> None:
     assert after["readers"]["reader"]["taken"] == 4
 
 
-def test_a_place_is_small_json_for_any_number_of_records(files) -> None:
+def test_a_checkpoint_is_small_json_for_any_number_of_records(files) -> None:
     with closing(augmented(files * 5000, random_shuffle=True)) as pipe:
         take(pipe)
         text = pipe.checkpoint()
@@ -360,7 +360,7 @@ def test_a_place_is_small_json_for_any_number_of_records(files) -> None:
     assert len(text) < 3000
 
 
-def test_loading_drops_what_is_in_flight(files) -> None:
+def test_loading_drops_batches_in_flight(files) -> None:
     with closing(augmented(files, prefetch_queue_depth=3)) as pipe:
         start = pipe.state_dict()
         first = take(pipe)
@@ -369,7 +369,7 @@ def test_loading_drops_what_is_in_flight(files) -> None:
         assert take(pipe) == first
 
 
-def test_a_failed_batch_counts_as_taken(files) -> None:
+def test_a_failed_batch_counts_as_returned(files) -> None:
     names = [*files[:5], files[5] + ".gone", *files[6:12]]
     with closing(augmented(names)) as pipe:
         take(pipe)
@@ -400,7 +400,7 @@ def test_checkpoint_of_a_pipeline_and_of_a_file(files, tmp_path) -> None:
             assert take(pipe) == expected, "the place brings its seed"
 
 
-def test_a_seed_that_the_pipeline_chose_is_part_of_the_place() -> None:
+def test_a_seed_that_the_pipeline_chose_is_part_of_the_checkpoint() -> None:
     def make(**arguments: Any) -> Pipeline:
         pipe = Pipeline(3, 1, None, **arguments)
         with pipe:
@@ -415,7 +415,7 @@ def test_a_seed_that_the_pipeline_chose_is_part_of_the_place() -> None:
 
 
 @pytest.mark.usefixtures("own_operators")
-def test_paths_of_a_reader_of_ones_own_may_differ(files, tmp_path) -> None:
+def test_paths_of_a_user_defined_reader_may_differ(files, tmp_path) -> None:
     class Letters:
         def __len__(self) -> int:
             return 6
@@ -446,12 +446,12 @@ def test_paths_of_a_reader_of_ones_own_may_differ(files, tmp_path) -> None:
         pipe.load_state_dict(place)
 
 
-def test_what_changes_only_place_speed_or_names_may_differ(files, tmp_path) -> None:
+def test_options_of_speed_device_and_names_may_differ(files, tmp_path) -> None:
     def make(root: Path, unused: bool = False, **arguments: Any) -> Pipeline:
         pipe = Pipeline(2, 1, None, seed=1)
         with pipe:
             if unused:
-                fn.constant(fdata=[1.0])  # pruned; shifts the names of what follows
+                fn.constant(fdata=[1.0])  # pruned; shifts the names of later nodes
             _, label = fn.readers.file(file_root=str(root), **arguments)
             pipe.set_outputs(label, fn.random.uniform())
         return pipe
@@ -469,7 +469,7 @@ def test_what_changes_only_place_speed_or_names_may_differ(files, tmp_path) -> N
         assert take(pipe) == expected
 
 
-def test_another_graph_is_refused_with_the_lines_that_differ(files) -> None:
+def test_another_graph_is_rejected_with_the_lines_that_differ(files) -> None:
     with closing(augmented(files, random_shuffle=True)) as pipe:
         place = pipe.state_dict()
     with closing(augmented(files)) as pipe:
@@ -482,7 +482,7 @@ def test_another_graph_is_refused_with_the_lines_that_differ(files) -> None:
         assert take(pipe)[1] == [[0], [1], [2], [3]], "the pipeline works on"
 
 
-def test_more_or_other_records_are_refused(files) -> None:
+def test_more_or_other_records_are_rejected(files) -> None:
     with closing(augmented(files, shard_id=0, num_shards=2)) as pipe:
         place = pipe.state_dict()
     for others, options, message in [
@@ -505,14 +505,14 @@ def test_more_or_other_records_are_refused(files) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_checkpoint_is_refused(files, checkpoint, error, message) -> None:
+def test_other_data_than_a_checkpoint_is_rejected(files, checkpoint, error, message) -> None:
     pipe = augmented(files, checkpoint=checkpoint)
     for _ in range(2):
         with pytest.raises(error, match=message):
             pipe.run()
 
 
-def test_a_closed_pipeline_still_tells_its_place(files) -> None:
+def test_a_closed_pipeline_still_returns_a_checkpoint(files) -> None:
     pipe = augmented(files)
     take(pipe)
     place = pipe.state_dict()
@@ -534,8 +534,8 @@ DAMAGED: list[tuple[tuple[str, ...], Any]] = [
 ]  # fmt: skip
 
 
-def test_damaged_checkpoints_are_refused(files) -> None:
-    """None of them hangs, or is read as something else; every error says what is damaged."""
+def test_damaged_checkpoints_are_rejected(files) -> None:
+    """Loading never hangs or misreads a file; every error names the damage."""
 
     @pipeline_def(batch_size=4, num_threads=1, device_id=None, seed=1)
     def make() -> Any:
@@ -554,7 +554,7 @@ def test_damaged_checkpoints_are_refused(files) -> None:
             pipe.load_state_dict(state)
 
 
-def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(
+def test_a_failed_write_keeps_the_old_checkpoint(
     files, tmp_path, monkeypatch
 ) -> None:
     path = tmp_path / "state.json"
@@ -573,12 +573,12 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(
     assert [each.name for each in tmp_path.iterdir()] == ["state.json"]
 
 
-# ---------------------------------------------------------------- passing over batches
+# -------------------------------------------------------------------- skipping batches
 
 
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("reader", [{}, SHUFFLED_SHARD], ids=["whole", "padded shard"])
-def test_batches_after_those_passed_over_are_the_same(files, reader, depth) -> None:
+def test_batches_after_skipped_batches_are_the_same(files, reader, depth) -> None:
     with closing(augmented(files, **reader)) as whole, closing(
         augmented(files, **reader, prefetch_queue_depth=depth)
     ) as pipe:
@@ -594,7 +594,7 @@ def test_batches_after_those_passed_over_are_the_same(files, reader, depth) -> N
             number += 1
 
 
-def test_sources_cannot_be_passed_over(files) -> None:
+def test_sources_cannot_skip_batches(files) -> None:
     @pipeline_def(batch_size=4, num_threads=1, device_id=None)
     def fed():
         return fn.external_source(name="fed")

@@ -37,7 +37,7 @@ def labels_only(files, **reader):
 
 
 def rest_of(it: Any, epochs: int = 1) -> list[Any]:
-    """The batches that are left of this epoch, and those of the next ones."""
+    """Return the remaining batches of this epoch, and the batches of the next epochs."""
     return [[value.tolist() for value in batch[0].values()] for _ in range(epochs) for batch in it]
 
 
@@ -78,7 +78,7 @@ def world(files: list[str], ranks: int, **options: Any) -> list[Pipeline]:
 
 
 def drain(pipes: list[Pipeline], batches: int) -> Counter[tuple[int, float]]:
-    """Labels with the random numbers that went with them."""
+    """Return labels with their random numbers."""
     found: Counter[tuple[int, float]] = Counter()
     for pipe in pipes:
         for _ in range(batches):
@@ -91,7 +91,7 @@ def drain(pipes: list[Pipeline], batches: int) -> Counter[tuple[int, float]]:
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("kind", ["state_dict", "checkpoint"])
 def test_pipelines_continue_with_another_number_of_ranks(files, ranks, shuffle, kind) -> None:
-    """Samples of the epoch come exactly once, each with the numbers it would have had anyway."""
+    """Each sample of the epoch is delivered once, with the same random numbers as without resharding."""
     options = {"random_shuffle": shuffle, "batch_size": 1}
     with closing(world(files, 1, **options)[0]) as pipe:
         expected = drain([pipe], len(files))
@@ -134,7 +134,7 @@ def test_iterators_continue_with_another_number_of_ranks(files, ranks, kind) -> 
     assert sorted(after) == list(range(len(files))), "the next epoch is whole"
 
 
-def test_an_undivided_reader_keeps_its_place(files) -> None:
+def test_an_unsharded_reader_keeps_its_position(files) -> None:
     def make(rank: int, ranks: int) -> Pipeline:
         pipe = Pipeline(2, 1, None, seed=1)
         with pipe:
@@ -154,7 +154,7 @@ def test_an_undivided_reader_keeps_its_place(files) -> None:
         assert take(pipe) == [[[2], [3]], [[2], [3]]]
 
 
-def test_what_cannot_be_resharded_says_why(files) -> None:
+def test_states_that_cannot_be_resharded_give_a_reason(files) -> None:
     def make(**options: Any) -> Pipeline:
         pipe = Pipeline(2, 1, None, seed=1)
         with pipe:

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.encoded_images import encoded, picture
-from tests.helpers.inside import bodiless_calls, executor_of, repeated_chunks
+from tests.helpers.encoded_images import encoded, smooth_image
+from tests.helpers.inside import executor_of, per_sample_calls, repeated_chunks
 from tests.helpers.native import needs_native
 from torchdali import Pipeline, fn, pipeline_def, types
 from torchdali.declaration.registry import registry
@@ -85,9 +85,9 @@ CASES: dict[str, Define] = {
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
-    """Count the batches by the size of their chunks.
+    """Count batches by the size of their chunks.
 
-    Under 0 are the chunks that failed, and were done one by one; under -1 the operators that did samples so.
+    Key 0 counts failed chunks, whose samples were rerun one by one; key -1 counts operators that ran per sample.
     """
     counts: Counter[int] = Counter()
     choose = BoundChain.divide
@@ -99,13 +99,13 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
 
     monkeypatch.setattr(BoundChain, "divide", counted)
     repeated_chunks(monkeypatch, lambda _: counts.update([0]))
-    bodiless_calls(monkeypatch, lambda _: counts.update([-1]))
+    per_sample_calls(monkeypatch, lambda _: counts.update([-1]))
     yield counts
 
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Return a function after which all chains take single samples."""
+    """Return a function that makes all chains run single samples."""
     return lambda: monkeypatch.setattr(BoundChain, "divide", lambda *arguments: Division(1))
 
 
@@ -117,24 +117,24 @@ def outputs(pipe: Pipeline, batches: int) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("threads", [1, 3])
-def test_chunks_give_what_single_samples_give(
+def test_chunks_equal_single_samples(
     case: str, threads: int, chunks: Counter[int], alone: Callable[[], None]
 ) -> None:
     together = outputs(pipeline(CASES[case], num_threads=threads), 6)
     assert chunks[SIZE // (2 * threads if threads > 1 else 1)] >= 3 and not chunks[0]
-    assert not chunks[-1]  # or the body would not be seen here
+    assert not chunks[-1]  # or the implementation would run elsewhere
     alone()
     for found, wanted in zip(together, outputs(pipeline(CASES[case], num_threads=threads), 6), strict=True):
         assert torch.equal(found, wanted)
 
 
 def chained(data: Any) -> Any:
-    """Two operators that work together, and one for a second output."""
+    """Two fused operators, and one for a second output."""
     turned = fn.flip(data, horizontal=1)
     return fn.crop_mirror_normalize(turned, mirror=coin()), turned
 
 
-def test_a_chain_passes_chunks_on_and_delivers_several_outputs(chunks: Counter[int]) -> None:
+def test_a_chain_forwards_chunks_and_delivers_several_outputs(chunks: Counter[int]) -> None:
     pipe = pipeline(chained)
     for k in range(6):
         whole, turned = pipe.run()
@@ -147,7 +147,7 @@ def test_a_chain_passes_chunks_on_and_delivers_several_outputs(chunks: Counter[i
 
 
 @pytest.mark.parametrize("settings", [{}, {"exec_async": False, "exec_pipelined": False}], ids=str)
-def test_an_error_names_the_sample_and_the_pipeline_goes_on(settings: Any, chunks: Counter[int]) -> None:
+def test_an_error_names_the_sample_and_the_pipeline_continues(settings: Any, chunks: Counter[int]) -> None:
     numbers = iter(range(1000))
 
     def corners() -> Any:
@@ -190,7 +190,7 @@ def test_other_shapes_from_batch_to_batch(chunks: Counter[int]) -> None:
         (found,) = pipe.run()
         assert torch.equal(found.stack(), torch.from_numpy(source(k)).permute(0, 3, 1, 2).float())
     pipe.close()
-    assert chunks[3] >= 6 and chunks[0] <= 6  # the batches that were in flight when the shape changed
+    assert chunks[3] >= 6 and chunks[0] <= 6  # the batches in flight when the shape changed
 
 
 def test_other_shapes_in_every_batch(chunks: Counter[int]) -> None:
@@ -201,7 +201,7 @@ def test_other_shapes_in_every_batch(chunks: Counter[int]) -> None:
     assert chunks[3] >= 12 and not chunks[0]
 
 
-def test_what_cannot_be_done_together_is_done_one_by_one_in_its_chunk(chunks: Counter[int]) -> None:
+def test_samples_that_cannot_be_batched_run_one_by_one_in_their_chunk(chunks: Counter[int]) -> None:
     pipe = pipeline(lambda x: fn.crop_mirror_normalize(x, dtype=types.UINT8))
     for k in range(12):
         assert torch.equal(pipe.run()[0].stack(), torch.from_numpy(images(k)).permute(0, 3, 1, 2))
@@ -230,7 +230,7 @@ def test_windows_of_several_sizes(chunks: Counter[int]) -> None:
     pipe.close()
 
 
-def test_figures_count_samples(chunks: Counter[int], tmp_path: Path) -> None:
+def test_statistics_count_samples(chunks: Counter[int], tmp_path: Path) -> None:
     pipe = pipeline(normalized())
     pipe.build()
     pipe.trace()
@@ -259,7 +259,7 @@ def test_small_samples_are_one_chunk(
         assert torch.equal(found, wanted)
 
 
-def test_arguments_of_a_body_for_several_samples() -> None:
+def test_arguments_of_a_batched_implementation() -> None:
     angles = Column(np.array([1.0, 2.0]))
     a = Arguments(
         {"angle": 0.0, "size": [], "fill": 7}, {"size": [3], "angle": angles}, {"layout": "HWC", "out": None}
@@ -272,7 +272,7 @@ def test_arguments_of_a_body_for_several_samples() -> None:
     assert a.of(turned) == {"angle": angles}
 
 
-def test_bodies_for_several_samples_ask_for_arguments_that_there_are() -> None:
+def test_batched_implementations_declare_existing_arguments() -> None:
     for name, declared in registry.items():
         known = {*declared.schema.arguments, "out", "empty", "of"}
         known |= {"layout"} if declared.schema.wants_layout else set()
@@ -285,7 +285,7 @@ def test_bodies_for_several_samples_ask_for_arguments_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("takes", [("brightness",), ()])
-def test_samples_are_done_one_by_one_if_a_body_does_not_take_an_argument_per_sample(
+def test_samples_run_one_by_one_if_an_implementation_rejects_per_sample_arguments(
     takes: tuple[str, ...], chunks: Counter[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     factors = np.linspace(0.5, 1.5, SIZE, dtype=np.float32)
@@ -297,7 +297,7 @@ def test_samples_are_done_one_by_one_if_a_body_does_not_take_an_argument_per_sam
     assert bool(chunks[-1]) is not bool(takes)
 
 
-def test_what_a_reader_reads_beside_small_inputs_is_not_small(chunks: Counter[int], tmp_path: Path) -> None:
+def test_records_of_a_reader_with_small_inputs_are_not_small(chunks: Counter[int], tmp_path: Path) -> None:
     for k in range(SIZE):
         np.save(tmp_path / f"{k}.npy", images(k, (90 + k, 80, 3))[0])
 
@@ -313,8 +313,8 @@ def test_what_a_reader_reads_beside_small_inputs_is_not_small(chunks: Counter[in
     assert chunks[1] and chunks[1] + chunks[3] >= 4 and not chunks[SIZE]
 
 
-def test_arguments_per_sample_that_a_body_does_not_take(chunks: Counter[int], alone: Callable[[], None]) -> None:
-    """The samples of a chunk are done one by one, also where their results differ in shape."""
+def test_per_sample_arguments_that_an_implementation_does_not_accept(chunks: Counter[int], alone: Callable[[], None]) -> None:
+    """The samples of a chunk run one by one, also if their results differ in shape."""
     heights = np.arange(40, 40 + SIZE).astype(np.float32)
 
     def define(data: Any) -> Any:
@@ -333,8 +333,8 @@ def test_arguments_per_sample_that_a_body_does_not_take(chunks: Counter[int], al
         assert all(map(torch.equal, one, other))
 
 
-def test_batches_done_in_chunks_leave_no_reference_cycle() -> None:
-    """The memory of a batch is free for the next one with its last reference, without the garbage collector."""
+def test_batches_in_chunks_create_no_reference_cycle() -> None:
+    """The last reference frees the memory of a batch for the next one, without the garbage collector."""
     pipe = pipeline(lambda x: fn.cast(x, dtype=types.FLOAT), lambda i: images(i, (320, 320, 3)), prefetch_queue_depth=1)
     pipe.run()
     gc.collect()
@@ -350,7 +350,7 @@ def test_batches_done_in_chunks_leave_no_reference_cycle() -> None:
     assert len(places) <= 6
 
 
-# ---------------------------------------------------------------- bodies that fail
+# --------------------------------------------------------- failing implementations
 
 
 def sounds(batch: int) -> Any:
@@ -359,14 +359,14 @@ def sounds(batch: int) -> Any:
 
 
 def jpegs(batch: int) -> Any:
-    return [np.frombuffer(encoded(picture(80 + k, 90), "jpeg"), np.uint8) for k in range(SIZE)]
+    return [np.frombuffer(encoded(smooth_image(80 + k, 90), "jpeg"), np.uint8) for k in range(SIZE)]
 
 
 def _broken(*arguments: Any, **named: Any) -> Any:
     raise ZeroDivisionError("a mistake in a body")
 
 
-# Operator, form of its body, what is called, and on what.
+# Operator, form of its implementation, call, and inputs.
 BODIES: dict[str, tuple[str, str, Define, Any, str]] = {
     "one tensor": ("crop_mirror_normalize", "tensor", lambda x: fn.crop_mirror_normalize(x), images, "HWC"),
     "one tensor, later": ("flip", "tensor", lambda x: fn.flip(fn.crop(x, crop=(60, 60)), horizontal=1), images, "HWC"),
@@ -391,7 +391,7 @@ def no_chain_is_remembered() -> Iterator[None]:
     forget_chains()
 
 
-def break_body(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def break_implementation(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forget_chains()
     if form == "narrowing":
         edit = registry[name].narrowing.edit
@@ -407,18 +407,18 @@ def samples_of(pipe: Pipeline, batches: int = 3) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_body_is_counted_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results are those of single samples, bit for bit; of the parts of a chain, which round between them, within a level."""
+def test_a_broken_implementation_is_counted_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results are bit-identical to single samples; operators of a chain, which round in between, differ by a level at most."""
     operator, form, define, source, layout = BODIES[name]
     with pipeline(define, source, layout) as sound:
         expected = samples_of(sound)
         assert sound.stats().fallbacks == () and "in a slower way" not in sound.explain()
     monkeypatch.setenv("TORCHDALI_BROKEN_BODIES", "")
-    break_body(operator, form, monkeypatch)
+    break_implementation(operator, form, monkeypatch)
     with pipeline(define, source, layout) as pipe:
         found = samples_of(pipe)
         (fallback,) = pipe.stats().fallbacks
-        for text in (str(pipe.stats()), pipe.explain()):  # the count grows meanwhile, with batches that are prefetched
+        for text in (str(pipe.stats()), pipe.explain()):  # prefetched batches increase the count meanwhile
             assert f"{fallback.operator} ({fallback.line}): " in text and f"The first error: {fallback.error}" in text
     level = 1 if form == "narrowing" else 0
     torch.testing.assert_close(found, expected, rtol=0, atol=level)
@@ -440,7 +440,7 @@ def in_a_branch(data: Any) -> Any:
     return image
 
 
-# What is computed, and how many samples a batch has: the chain's operator does them one by one.
+# Call, and samples per batch: the chain's operator runs them one by one.
 SINGLES: dict[str, tuple[Define, int]] = {
     "batches of one": (resized, 1),
     "before another operator": (lambda data: fn.rotate(resized(data), angle=9.0), SIZE),
@@ -451,14 +451,14 @@ SINGLES: dict[str, tuple[Define, int]] = {
 
 @needs_native
 @pytest.mark.parametrize("name", SINGLES)
-def test_a_part_that_cannot_narrow_is_counted_for_single_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_that_cannot_narrow_is_counted_for_single_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     define, size = SINGLES[name]
     made = {"define": define, "source": lambda batch: jpegs(batch)[:size], "layout": "", "batch_size": size}
     with pipeline(**made, enable_conditionals=True) as sound:
         expected = samples_of(sound)
         assert sound.stats().fallbacks == ()
     monkeypatch.setenv("TORCHDALI_BROKEN_BODIES", "")
-    break_body("resize", "narrowing", monkeypatch)
+    break_implementation("resize", "narrowing", monkeypatch)
     with pipeline(**made, enable_conditionals=True) as pipe:
         torch.testing.assert_close(samples_of(pipe), expected, rtol=0, atol=1)
         noted = pipe.stats().fallbacks
@@ -469,8 +469,8 @@ def test_a_part_that_cannot_narrow_is_counted_for_single_samples(name: str, monk
 
 
 @needs_native
-def test_what_an_argument_makes_impossible_is_no_mistake_of_a_part() -> None:
-    """A window that leaves the picture is refused: the body pads, or has the error."""
+def test_unsupported_arguments_are_not_errors_of_an_implementation() -> None:
+    """A window outside of the image is rejected: the implementation pads, or raises the error."""
 
     def define(data: Any) -> Any:
         return fn.crop_mirror_normalize(fn.decoders.image(data), crop=(85, 60), out_of_bounds_policy="pad")
@@ -481,9 +481,9 @@ def test_what_an_argument_makes_impossible_is_no_mistake_of_a_part() -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_body_is_an_error_in_the_tests(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_implementation_is_an_error_in_the_tests(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     operator, form, define, source, layout = BODIES[name]
-    break_body(operator, form, monkeypatch)
+    break_implementation(operator, form, monkeypatch)
     with (
         pipeline(define, source, layout) as pipe,
         pytest.raises(RuntimeError, match="a batched implementation failed, but the per-sample implementation succeeded for each sample"),
@@ -491,10 +491,10 @@ def test_a_broken_body_is_an_error_in_the_tests(name: str, monkeypatch: pytest.M
         samples_of(pipe)
 
 
-def test_a_broken_body_in_a_call_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_implementation_in_an_eager_call(monkeypatch: pytest.MonkeyPatch) -> None:
     data = TensorList.from_samples([torch.from_numpy(each) for each in sounds(0)])
     expected = fn.to_decibels(data).samples()
-    break_body("to_decibels", "ragged", monkeypatch)
+    break_implementation("to_decibels", "ragged", monkeypatch)
     with pytest.raises(RuntimeError, match="a batched implementation failed"):
         fn.to_decibels(data)
     monkeypatch.setenv("TORCHDALI_BROKEN_BODIES", "")
@@ -502,7 +502,7 @@ def test_a_broken_body_in_a_call_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("policy", ["raise", "skip"])
-def test_a_sample_that_fails_is_no_mistake_of_a_body(policy: str) -> None:
+def test_a_failing_sample_is_not_an_error_of_an_implementation(policy: str) -> None:
     def source(batch: int) -> Any:
         return [np.zeros(2000 if k != 3 or batch == 0 else 0, np.float32) for k in range(SIZE)]
 
@@ -520,7 +520,7 @@ def test_a_sample_that_fails_is_no_mistake_of_a_body(policy: str) -> None:
         assert pipe.stats().fallbacks == ()
 
 
-def test_mistakes_come_from_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_reported_from_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHDALI_BROKEN_BODIES", "")
     with pipeline(lambda x: fn.flip(x)) as pipe:
         pipe.build()

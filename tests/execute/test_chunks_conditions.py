@@ -95,7 +95,7 @@ def _pipe(function: Callable[[Any], Any], threads: int = 2) -> Pipeline:
 
 @pytest.fixture
 def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list of the samples that chunks leave to be done one by one, as after an error."""
+    """Return a list of the samples that chunks skip, and that are rerun one by one, as after an error."""
     samples: list[int] = []
     repeated_chunks(monkeypatch, samples.extend)
     return samples
@@ -123,7 +123,7 @@ def test_chunks_change_nothing(
     if chunk is not None:
         divide_into(chunk, monkeypatch)
     in_chunks = _results(function)
-    assert any(counts) or chunk == 1 or function is _never  # a chunk of one is a sample
+    assert any(counts) or chunk == 1 or function is _never  # a chunk of one sample
     assert not left
     divide_into(1, monkeypatch)
     for batch, expected in zip(in_chunks, _results(function), strict=True):
@@ -131,7 +131,7 @@ def test_chunks_change_nothing(
             assert sample.dtype == other.dtype and np.array_equal(sample, other)
 
 
-def test_bodies_for_chunks_are_used_beside_an_if(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batched_implementations_run_in_pipelines_with_conditionals(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     of_tensors = ChunkFunction._of_tensors
 
@@ -149,7 +149,7 @@ def test_bodies_for_chunks_are_used_beside_an_if(monkeypatch: pytest.MonkeyPatch
 def test_an_error_in_a_branch_names_the_sample_and_the_line() -> None:
     def far(x: Any) -> Any:
         if fn.random.coin_flip(probability=0.5):
-            x = fn.crop(x, crop=(50, 50))  # here
+            x = fn.crop(x, crop=(50, 50))  # in this process
         return x
 
     match = r"operator 'crop' failed on sample \d+"
@@ -158,7 +158,7 @@ def test_an_error_in_a_branch_names_the_sample_and_the_line() -> None:
     assert "x = fn.crop(x, crop=(50, 50))" in str(raised.value)
 
 
-def test_short_sounds_in_chunks(left: list[int]) -> None:
+def test_short_audio_in_chunks(left: list[int]) -> None:
     def sounds() -> list[np.ndarray]:
         random = np.random.RandomState(4)
         return [random.normal(size=random.randint(600, 900)).astype(np.float32) for _ in range(SIZE)]

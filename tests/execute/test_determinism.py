@@ -1,4 +1,4 @@
-"""The same seed gives the same pixels, whatever runs them: threads, queue depth, batch size, order of runs."""
+"""The same seed gives the same pixels for any threads, queue depth, batch size and order of runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.encoded_images import encoded, smooth_image
 from torchdali import fn, pipeline_def, types
 
 COUNT, SIZE, SEED = 12, 24, 17
@@ -22,7 +22,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for i in range(COUNT):
         folder = root / f"class{i % 3}"
         folder.mkdir(exist_ok=True)
-        pixels = np.roll(picture(40 + 5 * i, 90 - 4 * i), 7 * i, axis=(0, 1))
+        pixels = np.roll(smooth_image(40 + 5 * i, 90 - 4 * i), 7 * i, axis=(0, 1))
         (folder / f"{i}.jpg").write_bytes(encoded(pixels, "jpeg", quality=80))
     return root
 
@@ -64,7 +64,7 @@ def run(
 
 @pytest.fixture(scope="module")
 def expected(photos: Path) -> list[Any]:
-    """Two epochs, one batch and one thread at a time."""
+    """Return two epochs, computed batch by batch on one thread."""
     return run(photos, 6, num_threads=1, prefetch_queue_depth=1, exec_pipelined=False)
 
 
@@ -81,7 +81,7 @@ def test_threads_and_queues(photos: Path, expected: list[Any], threads: int, dep
     assert same(run(photos, 6, num_threads=threads, prefetch_queue_depth=depth), expected)
 
 
-def test_what_is_compared_is_random(photos: Path, expected: list[Any]) -> None:
+def test_the_compared_pipeline_is_random(photos: Path, expected: list[Any]) -> None:
     images, labels, flips, names = expected
     first, second = names[:COUNT], names[COUNT:]
     assert sorted(first) == sorted(second) and first != second and first != sorted(first)
@@ -113,10 +113,10 @@ def test_batch_sizes(photos: Path, expected: list[Any], batch_size: int) -> None
 
 
 @pytest.mark.parametrize("shards", [2, 3])
-def test_shards_see_the_samples_that_one_would_see(
+def test_shards_deliver_the_samples_of_one_pipeline(
     photos: Path, expected: list[Any], shards: int
 ) -> None:
-    """Sample by sample: which rank gets a record, and when in the epoch, does not change its pixels."""
+    """A record's rank, and its position in the epoch, do not change its pixels."""
     size = COUNT // shards
     pixels = {}
     for shard in range(shards):
@@ -132,7 +132,7 @@ def test_shards_see_the_samples_that_one_would_see(
     assert all(torch.equal(pixels[name], image) for name, image in wanted.items())
 
 
-def test_global_generators_do_not_matter(photos: Path, expected: list[Any]) -> None:
+def test_global_generators_have_no_effect(photos: Path, expected: list[Any]) -> None:
     torch.manual_seed(99)
     np.random.seed(99)
     before = torch.get_rng_state()
@@ -140,7 +140,7 @@ def test_global_generators_do_not_matter(photos: Path, expected: list[Any]) -> N
     assert torch.equal(torch.get_rng_state(), before), "the user's generator was used"
 
 
-def test_two_pipelines_at_once(photos: Path, expected: list[Any]) -> None:
+def test_two_concurrent_pipelines(photos: Path, expected: list[Any]) -> None:
     pipes = [
         training(str(photos), batch_size=4, num_threads=2, device_id=None, seed=SEED) for _ in "ab"
     ]

@@ -1,4 +1,4 @@
-"""Device streams with fakes in place of CUDA: events, the queue of pinned batches, caches apart by stream."""
+"""Device streams with fakes in place of CUDA: events, the queue of pinned batches, caches keyed by stream."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Event:
 
 
 class Stream:
-    """A stream that counts what was enqueued on it, and notes what it waited for."""
+    """A stream that counts enqueued operations, and records its waits."""
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
         self.enqueued, self.priority = 0, priority
@@ -84,11 +84,11 @@ def batch(value: int = 0) -> TensorList:
     return TensorList.from_dense(torch.full((2, 3), value))
 
 
-def test_a_consumer_waits_for_its_batch_alone(cuda: Any) -> None:
+def test_a_consumer_waits_only_for_its_batch(cuda: Any) -> None:
     ours = DeviceStream(GPU)
     ours.stream.enqueued = 3
     ready = ours.record()
-    ours.stream.enqueued = 9  # a later batch, which nobody asked for yet
+    ours.stream.enqueued = 9  # a later batch, which nobody requested yet
     ours.hand_over([], ready)
     assert cuda.current.waited == [3]
 
@@ -101,7 +101,7 @@ def test_a_consumer_waits_for_its_batch_alone(cuda: Any) -> None:
         ({"stream_policy": StreamPolicy.PER_BACKEND}, 0, False),
     ],
 )  # fmt: skip
-def test_streams_are_as_the_pipeline_says(
+def test_the_pipeline_chooses_the_stream(
     cuda: Any, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], priority: int, one: bool
 ) -> None:
     made: list[DeviceStream] = []
@@ -122,29 +122,29 @@ def test_streams_are_as_the_pipeline_says(
     assert (copies is ours.stream) is one
 
 
-def test_the_stream_that_is_given_waits(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_passed_stream_waits(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = DeviceStream(GPU), Stream()
     monkeypatch.setattr(device_stream, "stream_of", lambda stream, device: stream)
     ours.hand_over([], ours.record(), theirs)
     assert theirs.waited == [0] and cuda.current.waited == []
 
 
-def test_a_pinned_batch_is_kept_until_its_copy_is_done(cuda: Any) -> None:
-    """A second thread sends a batch just when the first has heard that the oldest copy is done."""
+def test_a_pinned_batch_is_held_until_its_copy_is_done(cuda: Any) -> None:
+    """A second thread sends a batch just after the first has seen that the oldest copy is done."""
     ours, events = DeviceStream(GPU), []
     other = threading.Thread(target=lambda: ours.keep_until(batch(4), cuda.Event()))
 
-    class Asked(Event):
+    class QueriedEvent(Event):
         def __init__(self) -> None:
             events.append(self)
 
         def query(self) -> bool:
             if self.done and other.ident is None:
                 other.start()
-                other.join(0.2)  # as far as it comes
+                other.join(0.2)  # as far as it runs
             return self.done
 
-    cuda.Event = Asked
+    cuda.Event = QueriedEvent
     for value in (1, 2):
         ours.keep_until(batch(value), cuda.Event())
     events[0].done = True
@@ -153,7 +153,7 @@ def test_a_pinned_batch_is_kept_until_its_copy_is_done(cuda: Any) -> None:
     assert [int(kept.stack()[0, 0]) for _, kept in ours._sent] == [2, 3, 4]
 
 
-def test_streams_have_tensors_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_have_their_own_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     stream = 1
 
@@ -171,12 +171,12 @@ def test_streams_have_tensors_of_their_own(monkeypatch: pytest.MonkeyPatch) -> N
     assert made == [1, 1, 2, 2]  # by position and by name are two entries
 
 
-def test_data_stay_on_their_gpu() -> None:
+def test_data_stays_on_its_gpu() -> None:
     for data in (SimpleNamespace(device=torch.device("cuda", 1)), SimpleNamespace(__dlpack_device__=lambda: (2, 1))):
         assert _foreign._device_of(data) == torch.device("cuda", 1)
 
 
-def test_a_run_hands_its_stream_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_and_outputs_pass_their_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(DeviceStream, "hand_over", lambda self, batches, ready, stream=None: seen.append(stream))
     pipe = Pipeline(2, 1, None)
@@ -211,8 +211,8 @@ def test_debug_mode_runs_steps_on_the_stream(monkeypatch: pytest.MonkeyPatch) ->
     assert inside and inside[::2] == [True] * (len(inside) // 2)
 
 
-def test_what_is_kept_for_a_device_is_kept_for_a_stream():
-    """A cache by device alone would hand a tensor to a stream that does not wait for the one that makes it."""
+def test_device_caches_are_keyed_by_stream():
+    """A cache keyed only by device would pass a tensor to a stream that does not wait for its producer."""
     found = []
     for path in sorted(Path(torchdali.__file__).parent.rglob("*.py")):
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The contract at the top of `executor.py`, line by line, with operators that do as a test tells them."""
+"""The contract at the top of `executor.py`, line by line, with operators that a test controls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torchdali.calls.decorators import operator
 from torchdali.declaration.registry import lookup
 from torchdali.declaration.schema import Data
 
-PATIENCE = 30  # seconds after which a test gives up
+PATIENCE = 30  # seconds until a test gives up
 
 
 class Script:
@@ -51,7 +51,7 @@ def new_script() -> None:
 
 
 def pipeline(batches: int = 1000, *, size: int = 2, **settings: Any) -> Pipeline:
-    """Deliver numbers: batch b has the samples b * size and those after it."""
+    """Deliver numbers: batch b starts at the sample b * size."""
     counter = iter(range(batches))
 
     def source() -> np.ndarray:
@@ -112,7 +112,7 @@ def test_end_raises_until_reset() -> None:
     pipe.close()
 
 
-def test_a_batch_that_waits_for_the_caller_keeps_none_from_him() -> None:
+def test_a_waiting_batch_does_not_delay_other_batches() -> None:
     go = threading.Event()
     script.actions = {1: lambda: None if go.wait(PATIENCE) else pytest.fail()}
     pipe = pipeline(size=1)
@@ -179,8 +179,8 @@ def test_shutdown_by_dropping_the_last_reference() -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_bad_samples_of_a_group_are_left_out() -> None:
-    """Small samples are one call; the one that fails is found by doing them one by one."""
+def test_bad_samples_of_a_group_are_dropped() -> None:
+    """Small samples are one call; running them one by one finds the failing one."""
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, bad_samples="skip")
     def define() -> Any:
@@ -194,7 +194,7 @@ def test_bad_samples_of_a_group_are_left_out() -> None:
     pipe.close()
 
 
-def test_results_are_the_callers() -> None:
+def test_the_caller_owns_the_results() -> None:
     pipe = pipeline(prefetch_queue_depth=2)
     kept = [pipe.run()[0] for _ in range(5)]
     pipe.close()

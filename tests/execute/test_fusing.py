@@ -1,4 +1,4 @@
-"""Fused operators: the same pixels, the user's names in errors and figures."""
+"""Fused operators: the same pixels, and the user's names in errors and statistics."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch.utils.dlpack
 
-from tests.helpers.encoded_images import encoded, exif, picture, tensor
-from tests.helpers.native import both_ways
+from tests.helpers.encoded_images import encoded, exif, smooth_image, tensor
+from tests.helpers.native import both_paths
 from torchdali import fn, pipeline_def, types
 from torchdali.errors import PipelineError
 from torchdali.kernels.native import library
@@ -20,7 +20,7 @@ from torchdali.kernels.native import library
 @functools.cache
 def images() -> list[np.ndarray[Any, Any]]:
     """Encode images of all kinds: orientations, subsamplings, progressive, gray, CMYK, PNG."""
-    photo = picture(230, 310)
+    photo = smooth_image(230, 310)
     files = [encoded(photo, "JPEG", exif=exif(k)) for k in range(1, 9)]
     files += [encoded(photo, "JPEG", subsampling=k) for k in (0, 1, 2)]
     files += [encoded(photo, "JPEG", progressive=True), encoded(photo[:, :, 0].copy(), "JPEG")]
@@ -30,14 +30,14 @@ def images() -> list[np.ndarray[Any, Any]]:
 
 @pipeline_def(num_threads=2, device_id=None, seed=5)
 def crops(files: Any, apart: bool, **arguments: Any) -> Any:
-    """Decode and crop at random, with another use of the image if `apart`, which prevents fusing."""
+    """Decode and crop at random; if `apart`, another use of the image prevents fusing."""
     image = fn.decoders.image(fn.external_source(source=lambda: files))
     crop = fn.random_resized_crop(image, **arguments)
     return (crop, image) if apart else crop
 
 
 def same_pixels(found: torch.Tensor, expected: torch.Tensor) -> None:
-    """Compare; on the fast path, a level off at most."""
+    """Compare; results of the fast path may be a level off."""
     if library() is None:
         assert torch.equal(found, expected)
     assert (found.double() - expected.double()).abs().max() <= 1
@@ -56,7 +56,7 @@ def same_pixels(found: torch.Tensor, expected: torch.Tensor) -> None:
         {"size": [64, 64], "interp_type": types.INTERP_NN},
     ],
 )
-@both_ways
+@both_paths
 def test_decoding_a_random_crop_changes_no_pixel(arguments: dict[str, Any]) -> None:
     files = images()
     made = [crops(files, apart, batch_size=len(files), **arguments) for apart in (False, True)]
@@ -70,7 +70,7 @@ def test_decoding_a_random_crop_changes_no_pixel(arguments: dict[str, Any]) -> N
 
 @pipeline_def(num_threads=2, device_id="cpu", seed=5)
 def crops_on_the_device(files: Any, apart: bool, decoding: dict[str, Any], **arguments: Any) -> Any:
-    """Decode for the device and crop there, with another use of the image if `apart`, which prevents a rewrite."""
+    """Decode for the device and crop there; if `apart`, another use of the image prevents a rewrite."""
     image = fn.decoders.image(fn.external_source(source=lambda: files), device="mixed", **decoding)
     crop = fn.random_resized_crop(image, **arguments)
     return (crop, image) if apart else crop
@@ -82,7 +82,7 @@ def crops_on_the_device(files: Any, apart: bool, decoding: dict[str, Any], **arg
     [{"size": 64}, {"size": [48, 96], "antialias": False}, {"size": [40, 64], "random_area": [0.01, 0.1], "seed": 3}, {"size": [64, 64], "dtype": types.UINT8}],
 )
 @pytest.mark.parametrize("decoding", [{}, {"seed": 7, "adjust_orientation": False, "hw_decoder_load": 0.5}], ids=["", "options"])
-def test_for_a_device_the_window_alone_is_decoded(arguments: dict[str, Any], decoding: dict[str, Any]) -> None:
+def test_for_a_device_only_the_window_is_decoded(arguments: dict[str, Any], decoding: dict[str, Any]) -> None:
     files = images()
     window, whole = (crops_on_the_device(files, apart, decoding, batch_size=len(files), **arguments) for apart in (False, True))
     assert "decoders.image_random_crop" in window.explain() and "= random_resized_crop(" not in window.explain()
@@ -90,7 +90,7 @@ def test_for_a_device_the_window_alone_is_decoded(arguments: dict[str, Any], dec
     for _ in range(3):
         alone, expected = (pipe.run()[0].as_cpu().as_tensor().torch().int() for pipe in (window, whole))
         differences = (alone - expected).abs()
-        # `resize` mends the lines next to the borders, which `random_resized_crop` does not.
+        # `resize` corrects the rows next to the borders, which `random_resized_crop` does not.
         assert not differences[:, 3:-3, 3:-3].any() and differences.max() <= 4
 
 
@@ -98,7 +98,7 @@ def test_for_a_device_the_window_alone_is_decoded(arguments: dict[str, Any], dec
     "arguments",
     [{"size": 20}, {"size": 64, "interp_type": types.INTERP_CUBIC}, {"size": 64, "dtype": types.FLOAT}, {"size": 64, "random_area": [0.0, -1.0]}],
 )
-def test_for_a_device_a_crop_that_looks_beyond_its_window_gets_the_image(arguments: dict[str, Any]) -> None:
+def test_for_a_device_a_crop_that_reads_beyond_its_window_gets_the_image(arguments: dict[str, Any]) -> None:
     assert "image_random_crop" not in crops_on_the_device(images()[:1], False, {}, batch_size=1, **arguments).explain()
     if "random_area" not in arguments:
         exact = crops_on_the_device(images()[:1], False, {}, batch_size=1, exact=True, size=64)
@@ -113,7 +113,7 @@ def test_errors_for_a_device_name_the_operator() -> None:
         crops_on_the_device(images()[:1], False, {}, batch_size=1, size=50, random_area=[0.0, -1.0]).run()
 
 
-def test_errors_name_the_part_in_which_they_happened() -> None:
+def test_errors_name_the_fused_operator_that_failed() -> None:
     with pytest.raises(PipelineError, match=r"'decoders.image' failed.*\n.*\n +image = fn.decod"):
         crops([np.frombuffer(b"\xff\xd8\xff no more", np.uint8)], False, batch_size=1, size=9).run()
     bad = {"size": 50, "random_area": [0.0, -1.0]}
@@ -122,7 +122,7 @@ def test_errors_name_the_part_in_which_they_happened() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The argument .seed.")
-def test_the_seed_of_a_decoder_is_not_that_of_the_crop() -> None:
+def test_decoder_and_crop_have_different_seeds() -> None:
     files = images()[:4]
 
     @pipeline_def(batch_size=4, num_threads=1, device_id=None, seed=5)
@@ -134,7 +134,7 @@ def test_the_seed_of_a_decoder_is_not_that_of_the_crop() -> None:
     assert torch.equal(first, second)
 
 
-def test_all_parts_of_a_branch_are_fused() -> None:
+def test_all_operators_of_a_branch_are_fused() -> None:
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True)
     def pipe() -> Any:
         image = fn.external_source(source=lambda: images()[:2])
@@ -147,7 +147,7 @@ def test_all_parts_of_a_branch_are_fused() -> None:
     assert "decoders.image + resize + crop_mirror_normalize" in pipe().explain()
 
 
-def test_figures_name_both_parts() -> None:
+def test_statistics_name_both_operators() -> None:
     pipe = crops(images()[:4], False, batch_size=4, size=50)
     pipe.run()
     assert "decoders.image + random_resized_crop" in str(pipe.stats())
@@ -155,7 +155,7 @@ def test_figures_name_both_parts() -> None:
 
 @pipeline_def(num_threads=2, device_id=None, seed=5)
 def centres(files: Any, apart: int, decoding: dict[str, Any], resizing: dict[str, Any], crop: dict[str, Any]) -> Any:
-    """Decode, resize, crop; with other uses of the first `apart` results, which prevents fusing."""
+    """Decode, resize, crop; other uses of the first `apart` results prevent fusing."""
     image = fn.decoders.image(fn.external_source(source=lambda: files), **decoding)
     resized = fn.resize(image, **resizing)
     done = fn.crop_mirror_normalize(resized, std=[2.0], **crop)
@@ -188,8 +188,8 @@ _CROP = {"crop": [60, 70], "crop_pos_y": 0.3}
         ({}, {"resize_shorter": 90}, {**_CROP, "dtype": types.UINT8, "output_layout": "HWC"}),
     ],
 )  # fmt: skip
-@both_ways
-def test_decoding_resizing_and_cropping_together_changes_no_pixel(
+@both_paths
+def test_fusing_decode_resize_and_crop_changes_no_pixel(
     decoding: dict[str, Any], resizing: dict[str, Any], crop: dict[str, Any]
 ) -> None:
     files = images()
@@ -203,7 +203,7 @@ def test_decoding_resizing_and_cropping_together_changes_no_pixel(
     assert torch.equal(found[1], found[2])
 
 
-def test_of_three_parts_the_one_that_failed_is_named() -> None:
+def test_the_error_names_the_failed_one_of_three_operators() -> None:
     def run(files: list[Any], **arguments: Any) -> None:
         centres(files, 0, {}, {"resize_shorter": 50.0, **arguments}, {"crop": [60, 60]}, batch_size=1).run()
 

@@ -1,4 +1,4 @@
-"""Decoding of a share of the images by nvImageCodec: by its decoders on the CPU, which need no driver."""
+"""Decoding of a share of the images by nvImageCodec, with its CPU decoders, which need no driver."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _encoded(name: str, picture: Image.Image, **options: Any) -> bytes:
     return file.getvalue()
 
 
-def pictures(folder: Path) -> list[str]:
+def write_images(folder: Path) -> list[str]:
     """Write JPEGs of all orientations and color spaces, and other files."""
     made: dict[str, bytes] = {}
     for i in range(12):
@@ -61,7 +61,7 @@ def is_chosen(data: torch.Tensor, share: float, upright: bool = False) -> bool:
     return 0 <= int(examine([data], ImageOptions(upright=upright)).rows["lot"][0]) < lots_of(share)
 
 
-class Counted:
+class CountingDecoder:
     """Decoders that count what they decode."""
 
     decoded = 0
@@ -75,15 +75,15 @@ class Counted:
         for code, start, height, width in images[["code", "out", "height", "width"]].tolist():
             if not code:
                 into[start : start + height * width * 3].copy_(host[start : start + height * width * 3])
-        Counted.decoded += int((images["code"] == 0).sum())
+        CountingDecoder.decoded += int((images["code"] == 0).sum())
 
 
 @pytest.fixture(autouse=True)
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counted]]:
-    monkeypatch.setattr(Counted, "decoded", 0)
-    monkeypatch.setattr(engines, "BatchDecoder", Counted)
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[CountingDecoder]]:
+    monkeypatch.setattr(CountingDecoder, "decoded", 0)
+    monkeypatch.setattr(engines, "BatchDecoder", CountingDecoder)
     decodes_by_hardware(monkeypatch)
-    yield Counted
+    yield CountingDecoder
 
 
 def decoded(
@@ -115,18 +115,18 @@ def same(a: list[torch.Tensor], b: list[torch.Tensor]) -> bool:
 
 
 @pytest.mark.parametrize("upright", [True, False])
-def test_pixels_are_those_of_the_cpu(tmp_path: Path, upright: bool) -> None:
-    files = pictures(tmp_path)
+def test_pixels_match_the_cpu(tmp_path: Path, upright: bool) -> None:
+    files = write_images(tmp_path)
     found = decoded(files, "cpu", 3, adjust_orientation=upright)
     assert same(found, decoded(files, None, 3, adjust_orientation=upright))
     turned = sum(i % 8 > 0 for i in range(12)) if upright else 0  # which the CPU decodes
-    assert Counted.decoded >= 3 * (len(files) - len(OTHERS) - turned)  # more batches may be on their way
+    assert CountingDecoder.decoded >= 3 * (len(files) - len(OTHERS) - turned)  # more batches may be in flight
 
 
 def test_colors_are_repeated(tmp_path: Path) -> None:
-    files = pictures(tmp_path)
+    files = write_images(tmp_path)
     plain = decoded(files, "cpu", fancy=False)
-    assert Counted.decoded
+    assert CountingDecoder.decoded
     assert same(plain, decoded(files, "cpu", load=0.0, fancy=False))
     smooth = decoded(files, None, fancy=False)  # on the CPU it has no effect
     assert same(smooth, decoded(files, None))
@@ -134,9 +134,9 @@ def test_colors_are_repeated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_an_engine_has_one_way_to_upsample(tmp_path: Path, first: bool) -> None:
-    """The first decoder says which; all images of another are the CPU's."""
-    files = pictures(tmp_path)
+def test_an_engine_has_one_upsampling_mode(tmp_path: Path, first: bool) -> None:
+    """The first decoder selects the mode; the CPU decodes all images of another mode."""
+    files = write_images(tmp_path)
 
     @pipeline_def(batch_size=len(files), num_threads=2, device_id="cpu")
     def define() -> Any:
@@ -150,30 +150,30 @@ def test_an_engine_has_one_way_to_upsample(tmp_path: Path, first: bool) -> None:
     outputs = [[s + 0 for s in batch.samples()] for batch in pipe.run()]
     said = [line for line in pipe.explain().splitlines() if line.startswith("fast path: ")]
     pipe.close()
-    assert Counted.decoded
+    assert CountingDecoder.decoded
     for found, fancy in zip(outputs, (first, not first, first), strict=True):
         assert same(found, decoded(files, "cpu", load=0.0, fancy=fancy))
-    assert ["the device decodes images" in line for line in said] == [True, False], said  # the third is the first
+    assert ["the device decodes images" in line for line in said] == [True, False], said  # the third equals the first
 
 
-def test_a_share(tmp_path: Path) -> None:
-    files = pictures(tmp_path)
+def test_a_share_of_images_is_decoded_by_the_engine(tmp_path: Path) -> None:
+    files = write_images(tmp_path)
     expected = sum(is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 0.5, True) for f in files)
     assert 0 < expected < 13
     assert same(decoded(files, "cpu", load=0.5), decoded(files, None))
-    assert Counted.decoded % expected == 0 and Counted.decoded
-    Counted.decoded = 0
+    assert CountingDecoder.decoded % expected == 0 and CountingDecoder.decoded
+    CountingDecoder.decoded = 0
     assert same(decoded(files, "cpu", load=0.0), decoded(files, None))
-    assert Counted.decoded == 0
+    assert CountingDecoder.decoded == 0
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_what_is_said_of_it(tmp_path: Path, beside: bool) -> None:
-    """Alone in its chain, the decoder does several images in one call of the library; beside another one it does not."""
+def test_explain_describes_the_engine(tmp_path: Path, beside: bool) -> None:
+    """A decoder that is alone in its chain decodes several images in one call of the library; next to another decoder, it does not."""
 
     @pipeline_def(batch_size=4, num_threads=1, device_id="cpu")
     def define() -> Any:
-        encoded, _ = fn.readers.file(files=pictures(tmp_path), name="Reader")
+        encoded, _ = fn.readers.file(files=write_images(tmp_path), name="Reader")
         images = fn.decoders.image(encoded, device="mixed", hw_decoder_load=0.5)
         return (images, fn.decoders.image(encoded, device="mixed", adjust_orientation=False)) if beside else images
 
@@ -184,21 +184,21 @@ def test_what_is_said_of_it(tmp_path: Path, beside: bool) -> None:
 
 
 def test_the_default_share(tmp_path: Path) -> None:
-    """Calls without `hw_decoder_load` stopped with a KeyError, which an H100 showed."""
-    files = pictures(tmp_path)
+    """Regression: calls without `hw_decoder_load` raised a KeyError on an H100."""
+    files = write_images(tmp_path)
     expected = sum(is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), DEFAULT_SHARE, True) for f in files)
     assert same(decoded(files, "cpu", load=None), decoded(files, None, load=None))
-    assert Counted.decoded % expected == 0 and Counted.decoded
+    assert CountingDecoder.decoded % expected == 0 and CountingDecoder.decoded
 
 
 @pytest.mark.parametrize("arguments", [{"dtype": torch.float32}, {"output_type": "gray"}])
-def test_what_it_does_not_make_is_left_to_the_cpu(tmp_path: Path, arguments: dict[str, Any]) -> None:
+def test_the_cpu_decodes_unsupported_outputs(tmp_path: Path, arguments: dict[str, Any]) -> None:
     from torchdali import types
 
     arguments = {k: types.GRAY if v == "gray" else v for k, v in arguments.items()}
-    files = pictures(tmp_path)[:3]
+    files = write_images(tmp_path)[:3]
     assert same(decoded(files, "cpu", **arguments), decoded(files, None, **arguments))
-    assert Counted.decoded == 0
+    assert CountingDecoder.decoded == 0
 
 
 def _damage(file: str) -> None:
@@ -207,7 +207,7 @@ def _damage(file: str) -> None:
 
 
 def test_damaged_files_are_named(tmp_path: Path) -> None:
-    files = pictures(tmp_path)
+    files = write_images(tmp_path)
     _damage(files[3])
     with pytest.raises(Exception, match=r"decoders\.image[\s\S]*03\.jpg") as error:
         decoded(files, "cpu")
@@ -217,57 +217,57 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace"])
-def test_damaged_files_are_left_out(tmp_path: Path, policy: str) -> None:
-    files = pictures(tmp_path)
+def test_damaged_files_are_skipped(tmp_path: Path, policy: str) -> None:
+    files = write_images(tmp_path)
     for k in (0, 3, 4):
         _damage(files[k])
     found = decoded(files, "cpu", 2, bad_samples=policy)
     assert same(found, decoded(files, None, 2, bad_samples=policy))
-    assert Counted.decoded
+    assert CountingDecoder.decoded
 
 
-def test_what_fails_is_decoded_by_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = pictures(tmp_path)
-    def refuse(self: Counted, images: Any, *rest: Any) -> None:
+def test_the_cpu_decodes_images_that_the_engine_failed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = write_images(tmp_path)
+    def refuse(self: CountingDecoder, images: Any, *rest: Any) -> None:
         images["code"] = 1
 
-    monkeypatch.setattr(Counted, "decode", refuse)
+    monkeypatch.setattr(CountingDecoder, "decode", refuse)
     assert same(decoded(files, "cpu"), decoded(files, None))
 
 
-def test_a_decoder_that_does_not_work_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_decoder_warns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any) -> None:
         raise RuntimeError("no driver")
 
     monkeypatch.setattr(engines, "BatchDecoder", fails)
-    files = pictures(tmp_path)
+    files = write_images(tmp_path)
     with pytest.warns(UserWarning, match="no driver") as said:
         assert same(decoded(files, "cpu", 3), decoded(files, None, 3))
     assert len(said) == 1
 
 
 @pytest.mark.slow
-def test_in_processes(tmp_path: Path) -> None:
-    files = pictures(tmp_path)
+def test_decoding_in_worker_processes(tmp_path: Path) -> None:
+    files = write_images(tmp_path)
     assert same(decoded(files, "cpu", 2, num_processes=2), decoded(files, None, 2))
-    assert Counted.decoded
+    assert CountingDecoder.decoded
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [4, 17])
-def test_on_a_pretended_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_size: int) -> None:
-    """Arenas are used again only when the host has seen their events."""
-    files = pictures(tmp_path)
+def test_decoding_on_a_mock_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_size: int) -> None:
+    """Buffers are reused only after the host has observed their events."""
+    files = write_images(tmp_path)
     expected = decoded(files, None, 8, batch_size=batch_size)
     with accelerator(lag=5) as gpu:
         decodes_by_hardware(monkeypatch)
         found = decoded(files, 0, 8, load=0.6, batch_size=batch_size)
         assert same(found, expected)
-        assert Counted.decoded
+        assert CountingDecoder.decoded
         assert not gpu.report.races, "\n".join(gpu.report.races)
 
 
-def test_arenas_are_used_again_when_their_event_was_seen() -> None:
+def test_buffers_are_reused_after_their_event_was_observed() -> None:
     class Event:
         done = waited = False
 
@@ -298,16 +298,16 @@ def test_arenas_are_used_again_when_their_event_was_seen() -> None:
     assert arena(1000).data_ptr() == first.data_ptr()
 
 
-def test_it_is_for_cuda_and_certain_files(tmp_path: Path) -> None:
+def test_the_engine_is_for_cuda_and_some_files(tmp_path: Path) -> None:
     assert not available(CPU)
     assert available(torch.device("cuda", 0))
-    chosen = {Path(f).name: is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 1.0) for f in pictures(tmp_path)}
+    chosen = {Path(f).name: is_chosen(torch.from_numpy(np.fromfile(f, np.uint8)), 1.0) for f in write_images(tmp_path)}
     assert [name for name, yes in chosen.items() if not yes] == ["cmyk.jpg", "progressive.jpg", "png.png", "deep.png"]
     assert not is_chosen(torch.tensor([255, 216, 255], dtype=torch.uint8), 1.0)
 
 
 def _with_frame(content: bytes, marker: int, sampling: int) -> torch.Tensor:
-    """Return a JPEG of which the frame header says another kind, and other values of light for one of color."""
+    """Return a JPEG with another frame type, and other sampling factors of luma and chroma."""
     data = bytearray(content)
     frame = data.index(b"\xff\xc0")
     data[frame + 1], data[frame + 11] = marker, sampling
@@ -322,7 +322,7 @@ FRAMES = {
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_frames_that_engines_decode(name: str) -> None:
-    """Others would draw lots in vain, and one thread would decode them at the end of each batch."""
+    """Otherwise, other images would be drawn in vain, and one thread would decode them at the end of each batch."""
     marker, sampling, expected = FRAMES[name]
     data = _with_frame(_encoded("x.jpg", Image.new("RGB", (32, 24)), subsampling=0), marker, sampling)
     (file,) = examine([data], ImageOptions()).rows
@@ -336,7 +336,7 @@ def test_the_engine_prepares_for_its_share() -> None:
     assert work.images == 60 and work.sides == (engines.SIDE, 500) and not work.fancy and work.threads == 3
 
 
-def test_a_device_without_an_engine_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_without_an_engine_is_queried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def fails(device: torch.device, work: EngineWork) -> None:
@@ -353,5 +353,5 @@ def test_a_device_without_an_engine_is_not_asked_again(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize(("code", "words"), [(4, "JPEG not supported (4)"), (5, "allocation failed (5)"), (7, "the GPU has no JPEG engine (7)"), (99, "status 99")])
-def test_words_of_nvjpeg(code: int, words: str) -> None:
+def test_messages_of_nvjpeg(code: int, words: str) -> None:
     assert engines._words(code) == words

@@ -1,4 +1,4 @@
-"""An exception at any moment of a call loses no batch, doubles none, and shifts no source against another."""
+"""An exception at any moment of a call loses no batch, doubles none, and keeps sources synchronized."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def numbered(ends: int = 1_000_000) -> Iterator[Any]:
 
 
 class Counter:
-    """A function without parameters, which knows what it has returned."""
+    """A function without parameters, which counts its results."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -60,15 +60,15 @@ def sources(**options: Any) -> Pipeline:
 
 
 def number_of(outputs: Any) -> int:
-    """Return the number that all outputs of a batch have."""
+    """Return the number of a batch, which all its outputs must share."""
     numbers = {int(output.as_array().ravel()[0]) for output in outputs}
     assert len(numbers) == 1, numbers
     return numbers.pop()
 
 
 def check(make: Callable[[], Any], run: Callable[[Any, int], Any], interrupt: Interrupt, before: int = 2) -> None:
-    """See that batches come in their order; only one that was returned in the moment of the interrupt may be missing."""
-    made, failed = make(), issubclass(interrupt.error, Exception)  # such an error may be the batch's, as far as anybody knows
+    """Check the order of batches; only a batch that was returned at the moment of the interrupt may be missing."""
+    made, failed = make(), issubclass(interrupt.error, Exception)  # the error might belong to the batch
     found = [number_of(run(made, number)) for number in range(before)]
     found += map(number_of, interrupt.call(lambda: run(made, before)))
     for number in range(before + 1, before + 6):
@@ -89,7 +89,7 @@ LAST = ("(_take)", "(_outputs)", "(outputs)", "(run)", "(__exit__)", "(_run_with
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError], ids=lambda error: error.__name__)
 @pytest.mark.parametrize("way", WAYS)
-def test_sources_stay_in_step(way: str, error: type[BaseException]) -> None:
+def test_sources_advance_together(way: str, error: type[BaseException]) -> None:
     for interrupt in interrupts(1, 29, error):
         check(lambda: sources(**WAYS[way]), lambda pipe, _: pipe.run(), interrupt)
 
@@ -129,7 +129,7 @@ def test_a_source_that_fails_shifts_no_other(failing: str) -> None:
     assert found == ([0, 1, 2, -1, 3, 4, 5] if failing == "function" else [0, 1, 2, -1, 4, 5, 6])
 
 
-def test_inputs_belong_to_their_run() -> None:
+def test_inputs_match_their_run() -> None:
     @pipeline_def(batch_size=SIZE, num_threads=1, device_id=None, prefetch_queue_depth=1)
     def pipe() -> Any:
         return fn.external_source(name="first"), fn.external_source(name="second")
@@ -145,7 +145,7 @@ def test_inputs_belong_to_their_run() -> None:
         assert [number_of(run(made, number)) for number in range(3, 6)] == [3, 4, 5], interrupt.place
 
 
-def test_results_of_the_dynamic_mode_belong_to_their_operators() -> None:
+def test_results_of_the_dynamic_mode_match_their_operators() -> None:
     def run(number: int) -> Any:
         values = ndd.batch([np.full((64, 64, 3), number, np.uint8)] * SIZE)
         return [np.asarray(each)[0, 0, 0] for each in ndd.resize(ndd.flip(values), size=(32, 32))]

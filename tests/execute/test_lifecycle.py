@@ -1,4 +1,4 @@
-"""Ends of pipelines: closed, dropped, interrupted, with the interpreter; and what they leave alone."""
+"""The end of pipelines: closed, dropped, interrupted, or at interpreter exit; and state that they must not change."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from torchdali.declaration.schema import Data
 from torchdali.threads import patience
 
 SYNCHRONOUS = {"exec_async": False, "exec_pipelined": False}
-PATIENCE = 20.0  # seconds, for what takes milliseconds; never slept through
+PATIENCE = 20.0  # seconds, for operations of milliseconds; never slept through
 
 
 class Gate:
-    """Gate at which samples wait until they are let through."""
+    """Gate at which samples wait until it opens."""
 
     def __init__(self) -> None:
         self.arrived, self.opened = threading.Event(), threading.Event()
@@ -80,7 +80,7 @@ def threads() -> set[threading.Thread]:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
+def check_nothing_remains() -> Iterator[None]:
     before = threads()
     yield
     gc.collect()
@@ -148,7 +148,7 @@ def test_close_while_another_thread_waits(gate: Gate) -> None:
     assert [type(error) for error in raised] in (
         [RuntimeError],
         [],
-    )  # it may have had its batch just before
+    )  # it may have received its batch just before
 
 
 def test_close_with_batches_in_flight(gate: Gate) -> None:
@@ -161,7 +161,7 @@ def test_close_with_batches_in_flight(gate: Gate) -> None:
         pipe.outputs()
 
 
-def test_a_build_that_fails_leaves_nothing() -> None:
+def test_a_failed_build_leaves_no_threads() -> None:
     before = threads()
 
     @pipeline_def(batch_size=1, num_threads=2, device_id=None)
@@ -269,7 +269,7 @@ def test_a_pipeline_dropped_after_an_error_ends_its_threads(tmp_path: Path) -> N
     assert released(lambda: gone() is None and threads() == before)
 
 
-def test_many_pipelines_leave_nothing(tmp_path: Path) -> None:
+def test_many_pipelines_leave_no_threads(tmp_path: Path) -> None:
     before, descriptors = threads(), _descriptors()
     for _ in range(20):
         numbers(plain())
@@ -281,7 +281,7 @@ def _descriptors() -> int:
     return len(list(folder.iterdir())) if folder.exists() else 0
 
 
-def test_pipelines_share_an_operator_and_end_apart(gate: Gate) -> None:
+def test_pipelines_share_an_operator_and_end_independently(gate: Gate) -> None:
     gate.opened.set()
     one, two = gated(), gated()
     assert numbers(one) == numbers(two) == [0, 1]
@@ -347,8 +347,8 @@ def test_an_interrupt_at_any_line_of_a_run_leaves_a_usable_pipeline(
         finally:
             watchdog.cancel()
             pipe.close()
-        # Either the batch that was being handed over may be lost, or the one that its source was being asked for;
-        # the others come in order.
+        # Either the batch that was being returned may be lost, or the batch that its source was computing;
+        # the others arrive in order.
         assert firsts in ([2, 4, 6], [4, 6, 8], [2, 6, 8]), f"interrupted at line event {line}"
     assert interrupted > 30
 
@@ -375,7 +375,7 @@ def test_an_interrupt_in_a_source_leaves_a_usable_pipeline(settings: dict[str, A
         except KeyboardInterrupt:
             found.append("interrupt")
     pipe.close()
-    # It falls into the call that schedules the batch: one ahead, and one more for each process but the first.
+    # It hits the call that schedules the batch: one ahead, and one more per additional process.
     ahead = 0 if settings else executor_of(pipe).placing.processes
     assert found == [*range(2 - ahead), "interrupt", *range(2 - ahead, 2), 3, 4]
 
@@ -390,7 +390,7 @@ def _interrupted(pipe: Pipeline, line: int) -> bool:
         if event != "line":
             return local
         if linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
-            # The line comes again when the block is left. No signal falls there: CPython looks for them after
+            # The line runs again when the block ends. No signal arrives there: CPython handles them after
             # calls and jumps.
             inside.symmetric_difference_update({(frame, frame.f_lineno)})
             if (frame, frame.f_lineno) not in inside:
@@ -468,7 +468,7 @@ def test_the_interpreter_ends_with_batches_in_flight(end: str) -> None:
 
 
 @pytest.mark.slow
-def test_an_uncaught_error_is_all_that_is_said() -> None:
+def test_an_uncaught_error_prints_nothing_else() -> None:
     ended = child("pipe = define(); pipe.run(); raise SystemError('mine')")
     assert ended.returncode == 1 and ended.stderr.strip().endswith("SystemError: mine")
     assert ended.stderr.count("Traceback") == 1
@@ -497,7 +497,7 @@ def test_the_users_torch_threads_are_untouched(wanted: int) -> None:
 
 
 @pytest.mark.usefixtures("own_operators")
-def test_workers_run_torch_alone_and_without_gradients() -> None:
+def test_workers_run_torch_single_threaded_and_without_gradients() -> None:
     seen: list[tuple[int, bool]] = []
 
     @operator(name="_look")
@@ -515,8 +515,8 @@ def test_workers_run_torch_alone_and_without_gradients() -> None:
     assert set(seen) == {(1, False)} and torch.is_grad_enabled()
 
 
-def test_an_abandoned_pipeline_may_be_collected_under_any_lock() -> None:
-    """Garbage is collected where memory is asked for, even while `threading` holds its lock, which ending threads need."""
+def test_a_dropped_pipeline_may_be_collected_under_any_lock() -> None:
+    """An allocation may start a garbage collection even while `threading` holds the lock that ending threads need."""
     before = threads()
     pipe: Any = plain()
     numbers(pipe)
@@ -531,7 +531,7 @@ def test_an_abandoned_pipeline_may_be_collected_under_any_lock() -> None:
         assert time.monotonic() < end, threads()
 
 
-def test_a_process_may_be_forked_after_a_pipeline_was_abandoned() -> None:
+def test_a_process_may_be_forked_after_a_pipeline_was_dropped() -> None:
     before = threading.active_count()
     pipe: Any = plain()
     numbers(pipe)

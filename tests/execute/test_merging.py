@@ -1,4 +1,4 @@
-"""Results that several nodes would compute alike are computed once, as in DALI."""
+"""Equal nodes are computed once, as in DALI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torchdali.graph.keys import value_key
 
 
 def run(function: Callable[[], Any], runs: int = 1) -> list[Any]:
-    """Return, for each output, the first one that shares its memory."""
+    """Return, for each output, the index of the first output that shares its memory."""
     pipe = make(function)
     for _ in range(runs):
         outputs = pipe.run()
@@ -35,7 +35,7 @@ def draw(**arguments: Any) -> Any:
     return fn.random.uniform(range=[0, 1], shape=[4], **{"seed": 7, **arguments})
 
 
-def test_equal_seeds_and_what_follows_from_them() -> None:
+def test_nodes_with_equal_seeds_are_merged() -> None:
     def define() -> Any:
         a, b, c = draw(), draw(), draw()
         return a, b, c, a[0], b[0], a[0] + b[1] - c[2], b[0] + c[1] - a[2], draw(seed=8)
@@ -48,7 +48,7 @@ def test_the_merged_graph_is_explained() -> None:
     assert text.partition("\n\n")[0].count("random.uniform(") == 1
 
 
-def test_kept_apart() -> None:
+def test_different_nodes_are_not_merged() -> None:
     def define() -> Any:
         x = draw()
         return (
@@ -65,7 +65,7 @@ def same(x: Any) -> Any:
     return x
 
 
-def test_sources_are_kept_apart() -> None:
+def test_sources_are_not_merged() -> None:
     data = [np.float32([1, 2, 3])]
 
     def define() -> Any:
@@ -84,7 +84,7 @@ def test_sources_are_kept_apart() -> None:
         ({"fdata": [1.0], "shape": [1]}, {"fdata": [1.0], "shape": [1, 1]}, False),
     ],
 )
-def test_arguments_count(one: dict[str, Any], other: dict[str, Any], merged: bool) -> None:
+def test_nodes_with_equal_arguments_are_merged(one: dict[str, Any], other: dict[str, Any], merged: bool) -> None:
     assert run(lambda: (fn.constant(**one), fn.constant(**other))) == [0, 0 if merged else 1]
 
 
@@ -124,7 +124,7 @@ def test_keys_of_objects() -> None:
     assert frozen(same) == frozen(same) != frozen(draw)
 
 
-def test_inputs_given_as_arrays_are_compared_by_their_values() -> None:
+def test_array_inputs_are_compared_by_value() -> None:
     def define() -> Any:
         arrays = [np.arange(3), np.arange(3), np.arange(3, dtype=np.float32), torch.arange(1, 4)]
         return tuple(fn.copy(array) for array in arrays)
@@ -133,7 +133,7 @@ def test_inputs_given_as_arrays_are_compared_by_their_values() -> None:
     assert found[:2] == [0, 0] and found[2:] == [2, 3]
 
 
-def test_conditions_count() -> None:
+def test_nodes_under_different_conditions_are_not_merged() -> None:
     def define() -> Any:
         x = draw()
         a = b = c = x

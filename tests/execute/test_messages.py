@@ -1,4 +1,4 @@
-"""Batches on their way between processes: over the pipe, in shared memory, of any type and shape."""
+"""Transfer of batches between processes: over the pipe or in shared memory, of any dtype and shape."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BATCHES: dict[str, Batches] = {
 
 
 def sent_over(batch: TensorList) -> tuple[TensorList, Any]:
-    """Return the batch as the other process gets it, and what must live as long."""
+    """Return the batch as the other process receives it, and the owner of its memory."""
     views = Views()
     buffers = SharedBuffers(lambda number, file, size: views.add(number, os.dup(file), size), views.drop)
     kept: list[torch.Tensor] = []
@@ -49,7 +49,7 @@ def sent_over(batch: TensorList) -> tuple[TensorList, Any]:
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("smallest", [0, None])
 @pytest.mark.parametrize("make", BATCHES.values(), ids=BATCHES)
-def test_batches_arrive_as_they_were(make: Batches, smallest: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_arrive_unchanged(make: Batches, smallest: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if smallest is not None:
         with_blocks_from(monkeypatch, SharedBuffers, smallest)
     for name, tensor in TENSORS.items():

@@ -1,4 +1,4 @@
-"""Decoders on "mixed": several images in one call of the library, straight into the memory that goes to the device."""
+"""Decoders on "mixed": several images in one call of the library, directly into the memory that is copied to the device."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DECODERS: dict[str, Callable[..., Any]] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of JPEGs of all orientations, gray ones and inks, and a PNG."""
+    """Return a folder of JPEGs of all orientations, in gray and CMYK, and a PNG."""
     made = tmp_path_factory.mktemp("mixed") / "class"
     made.mkdir()
     for i in range(COUNT):
@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def decoded(
     folder: Path, name: str, device_id: Any, from_files: bool, batches: int = 3, fancy: bool = True, **options: Any
 ) -> list[torch.Tensor]:
-    """Return what a decoder makes for the device, smoothly if `fancy`; or, without a device, on the CPU."""
+    """Return the results of a decoder for the device, smooth if `fancy`; or, without a device, on the CPU."""
     contents = [np.fromfile(file, np.uint8) for file in sorted(folder.rglob("*.*"))]
 
     @pipeline_def(batch_size=COUNT, num_threads=2, device_id=device_id, seed=9, **options)
@@ -103,13 +103,13 @@ def test_several_images_in_one_call(
     found = decoded(folder, name, "cpu", from_files, fancy=fancy)
     assert len(found) == len(expected) == 3 * COUNT
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
-    assert max(size for size, *_ in calls) > 1  # what the library refuses is tried again alone
-    # Images of one size have places in a tensor; for others there is memory from the second batch on.
+    assert max(size for size, *_ in calls) > 1  # images that the library rejects are retried one by one
+    # Images of one size have slots in a tensor; other images have memory from the second batch on.
     assert name in ("crop", "crop at random") or any(placed > 1 for _, placed, _ in calls)
 
 
-def test_what_has_no_place_is_delivered_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a batch that is larger than the one before, the rest takes a copy more."""
+def test_images_without_a_slot_are_delivered_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a batch is larger than the previous one, the rest needs one more copy."""
     expected = decoded(folder, "whole", None, True)
     reserve, taken = Arena.reserve, []
 
@@ -123,7 +123,7 @@ def test_what_has_no_place_is_delivered_too(folder: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace"])
-def test_damaged_files_among_them(folder: Path, tmp_path: Path, policy: str) -> None:
+def test_damaged_files_among_the_images(folder: Path, tmp_path: Path, policy: str) -> None:
     (tmp_path / "class").mkdir()
     for i, file in enumerate(sorted(folder.rglob("*.*"))):
         content = file.read_bytes()

@@ -1,7 +1,7 @@
-"""Blocks of shared memory that CUDA page-locks: unlocked before they are unmapped, whoever held them last.
+"""Blocks of shared memory that CUDA pins: they are unpinned before they are unmapped, whoever held them last.
 
-An H100 showed the opposite: a second pipeline's blocks came to lie where the first one's had been locked, CUDA refused to
-lock them, and torch raised that error at its next launch.
+Regression on an H100: a second pipeline's blocks were mapped where the first one's had been pinned, CUDA refused to
+pin them, and torch raised that error at its next launch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REFUSED = 712  # cudaErrorHostMemoryAlreadyRegistered
 
 
 class Runtime:
-    """The part of CUDA's runtime that locks pages; it counts, and keeps errors as CUDA does."""
+    """The part of CUDA's runtime that pins pages; it counts, and stores errors as CUDA does."""
 
     def __init__(self) -> None:
         self.locked: dict[int, int] = {}
@@ -41,7 +41,7 @@ class Runtime:
         return 0
 
     def cudaHostUnregister(self, start: int) -> int:
-        # Still mapped: reading memory that is not would end the process.
+        # Still mapped: reading unmapped memory would end the process.
         ctypes.c_ubyte.from_address(start).value += 0
         del self.locked[start]
         return 0
@@ -59,7 +59,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
         current.pop()
 
     def cudart() -> Runtime:
-        assert current == [GPU]  # or a context on another device is made
+        assert current == [GPU]  # or a context on another device is created
         return made
 
     monkeypatch.setattr(blocks.torch.cuda, "device", on)
@@ -68,7 +68,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
 
 
 class Pair:
-    """Blocks that one process makes and another one looks at, here the same."""
+    """Blocks that one process allocates and another one maps; here it is the same process."""
 
     def __init__(self) -> None:
         self.views = Views(GPU)
@@ -82,8 +82,8 @@ class Pair:
         return tensor
 
 
-def test_blocks_are_unlocked_with_the_pipeline(runtime: Runtime) -> None:
-    for _ in range(5):  # a mapping of this size gets the address of the one before
+def test_blocks_are_unpinned_with_the_pipeline(runtime: Runtime) -> None:
+    for _ in range(5):  # a mapping of this size gets the previous address
         pair = Pair()
         tensors = [pair.tensor(1 << 20) for _ in range(3)]
         assert runtime.locked
@@ -92,7 +92,7 @@ def test_blocks_are_unlocked_with_the_pipeline(runtime: Runtime) -> None:
     assert not runtime.errors
 
 
-def test_a_tensor_keeps_its_block_locked_after_the_pipeline_is_gone(runtime: Runtime) -> None:
+def test_a_tensor_keeps_its_block_pinned_after_the_pipeline_was_closed(runtime: Runtime) -> None:
     pair = Pair()
     tensor = pair.tensor(20000)
     part = tensor[10:20]
@@ -104,7 +104,7 @@ def test_a_tensor_keeps_its_block_locked_after_the_pipeline_is_gone(runtime: Run
     assert released(lambda: not runtime.locked)
 
 
-def test_blocks_that_are_not_used_again_are_unlocked(runtime: Runtime) -> None:
+def test_blocks_that_are_not_reused_are_unpinned(runtime: Runtime) -> None:
     pair = Pair()
     for size in range(1, 30):
         pair.tensor(size * 100_000)
@@ -112,7 +112,7 @@ def test_blocks_that_are_not_used_again_are_unlocked(runtime: Runtime) -> None:
     assert released(lambda: not runtime.locked)
 
 
-def test_an_error_is_taken_from_the_runtime(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pinning_error_of_the_runtime_is_cleared(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     launches: list[Any] = []
     monkeypatch.setattr(blocks.torch, "zeros", lambda *size, device: launches.append(device))
     runtime.refuses = True
@@ -122,4 +122,4 @@ def test_an_error_is_taken_from_the_runtime(runtime: Runtime, monkeypatch: pytes
     assert int(tensor.sum()) == 140000
     del tensor, pair
     gc.collect()
-    assert launches == [GPU]  # nothing was locked, and nothing is unlocked
+    assert launches == [GPU]  # no page was pinned, and none is unpinned

@@ -1,4 +1,4 @@
-"""Arguments given per sample: what is no number is refused, and chains compute them. `tests.ops.test_laws` asks it of each operator."""
+"""Per-sample arguments: samples that are not numbers are rejected, and chains compute arguments. `tests.ops.test_laws` checks each operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torchdali.errors import PipelineError
 
 
 def run(case: Case, shape: tuple[int, ...], *, chained: bool = False) -> list[np.ndarray]:
-    """Run an operator with samples of a shape as its argument; of which a chain computes them."""
+    """Run an operator with samples of a shape as its argument; if `chained`, a chain computes them."""
     values = np.array(case.values).astype(np.int32 if isinstance(case.values[0], int) else np.float32)
     given = np.broadcast_to(values.reshape(4, *[1] * len(shape)), (4, *shape)).copy()
 
@@ -24,7 +24,7 @@ def run(case: Case, shape: tuple[int, ...], *, chained: bool = False) -> list[np
     def define() -> Any:
         data = fn.external_source(lambda: images(), layout="HWC")
         argument = fn.external_source(lambda: given)
-        if chained:  # random numbers over the batch would not be: a per-sample operator is
+        if chained:  # a per-sample operator, unlike random numbers over the batch
             argument = fn.reductions.sum(fn.stack(argument, argument * 0), axes=[0])
         return case.call(fn, data, argument)
 
@@ -44,7 +44,7 @@ def test_samples_of_one_element_that_a_chain_computes_are_numbers(name: str) -> 
 
 @pytest.mark.parametrize("shape", [(2,), (0,), (2, 1)], ids=str)
 @pytest.mark.parametrize("name", ["flip", "crop, size", "coin_flip"])
-def test_other_shapes_are_refused(name: str, shape: tuple[int, ...]) -> None:
+def test_other_shapes_are_rejected(name: str, shape: tuple[int, ...]) -> None:
     case = NUMBERS[name]
     operator = name.partition(",")[0]
     with pytest.raises((PipelineError, RuntimeError), match=rf"{operator}(.|\n)*'{case.argument}' must be one number") as caught:
@@ -76,7 +76,7 @@ LISTS = {
 
 @pytest.mark.parametrize("given", [[[[1]]] * 4, [[[1, 1], [1, 1]]] * 4, [[[1]], [[1, 1]]] * 2], ids=["(1, 1)", "(2, 2)", "ragged"])
 @pytest.mark.parametrize("name", LISTS)
-def test_a_matrix_is_no_list(name: str, given: list[Any]) -> None:
+def test_a_matrix_is_not_a_list(name: str, given: list[Any]) -> None:
     argument, call = LISTS[name]
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None)
@@ -106,7 +106,7 @@ def test_every_operator_declares_axes() -> None:
     ("name", "arguments"), [("flip", "horizontal"), ("rotate", "angle"), ("brightness", "brightness")]
 )
 @pytest.mark.parametrize("policy", ["skip", "replace"])
-def test_samples_of_several_elements_fail_alone(name: str, arguments: str, policy: str) -> None:
+def test_only_samples_of_several_elements_fail(name: str, arguments: str, policy: str) -> None:
     given = [np.float32([1]), np.float32([2, 2, 2]), np.float32([0]), np.float32([1])]
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, bad_samples=policy)
@@ -139,7 +139,7 @@ def test_all_samples_of_several_elements() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_arrays_that_cannot_be_written_to() -> None:
+def test_read_only_arrays() -> None:
     array = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
     array.flags.writeable = False
     assert np.array_equal(fn.flip(array, horizontal=1), array[:, ::-1])

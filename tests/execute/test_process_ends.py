@@ -1,4 +1,4 @@
-"""Programs with worker processes, of which some are killed or stopped, end soon, rightly, and leave nothing behind."""
+"""Programs whose worker processes are killed or suspended end soon, with the correct result, and without leftovers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.helpers.pages import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs worker processes")]
 
-LONGEST = 900.0  # seconds for all programs of a test, if all are slow; each has a limit of its own
+LONGEST = 900.0  # seconds for all programs of a test, if all are slow; each has its own limit
 CODES = {"exit": 3, "error": 1, "_exit": 4, "kill": -signal.SIGKILL, "interrupt": -signal.SIGINT}
 Case = tuple[str, str, str]
 """The process that is hit, the signal, and how the program ends then."""
@@ -70,7 +70,7 @@ FAILED: list[Case] = [("replica", "SIGKILL", ""), ("replicas", "SIGSTOP", "")]
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def image_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("pictures")
     (root / "0").mkdir()
     for i in range(24):
@@ -79,9 +79,9 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(pictures: Path, method: str, cases: list[Case]) -> list[dict[str, Any]]:
+def run(image_folder: Path, method: str, cases: list[Case]) -> list[dict[str, Any]]:
     given = json.dumps([(method, what, how, 5, end) for what, how, end in cases])
-    command = [sys.executable, "-m", "tests.helpers.hit_programs", str(pictures), given]
+    command = [sys.executable, "-m", "tests.helpers.hit_programs", str(image_folder), given]
     environment = {k: v for k, v in os.environ.items() if k != "TORCHDALI_PROCESSES"}
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=LONGEST
@@ -95,8 +95,8 @@ def run(pictures: Path, method: str, cases: list[Case]) -> list[dict[str, Any]]:
     [("fork", ENDS), ("fork", HIT), ("spawn", ANEW), ("parallel", SOURCES), ("forkserver", FORKSERVER)],
     ids=["fork", "fork, hit", "spawn", "parallel", "forkserver"],
 )
-def test_programs_end(pictures: Path, method: str, cases: list[Case]) -> None:
-    found = run(pictures, method, cases)
+def test_programs_end(image_folder: Path, method: str, cases: list[Case]) -> None:
+    found = run(image_folder, method, cases)
     for case, each in zip(cases, found, strict=True):
         assert (each["code"], each["left"]) == (CODES.get(case[2], 0), 0), (case, each)
         assert "at once" in case[2] or "all batches" in each["output"], (case, each)
@@ -109,7 +109,7 @@ def test_programs_end(pictures: Path, method: str, cases: list[Case]) -> None:
         ("parallel", FAILED, "of the parallel external sources or datasets was"),
     ],
 )
-def test_programs_that_cannot_go_on_say_why(pictures: Path, method: str, cases: list[Case], words: str) -> None:
-    for case, each in zip(cases, run(pictures, method, cases), strict=True):
+def test_programs_that_cannot_continue_report_the_reason(image_folder: Path, method: str, cases: list[Case], words: str) -> None:
+    for case, each in zip(cases, run(image_folder, method, cases), strict=True):
         assert (each["code"], each["left"]) == (1, 0), (case, each)
         assert re.search(words, each["output"]), (case, each)

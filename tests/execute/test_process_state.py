@@ -12,7 +12,7 @@ from torchdali.execute.process_state import others_sleep
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, which Linux has")
-def test_a_thread_that_works_outside_of_python_is_noticed() -> None:
+def test_a_thread_outside_of_python_is_detected() -> None:
     enough = threading.Event()
     numbers = np.random.default_rng(1).random(1 << 18)
 
@@ -25,4 +25,4 @@ def test_a_thread_that_works_outside_of_python_is_noticed() -> None:
     assert not others_sleep()
     enough.set()
     thread.join()
-    assert any(others_sleep() for _ in range(20))  # other tests may have left threads that end
+    assert any(others_sleep() for _ in range(20))  # other tests may have left threads that are exiting

@@ -1,4 +1,4 @@
-"""Number of processes that a pipeline takes, and its tests in several, which run in a process of their own."""
+"""The number of processes of a pipeline, and its tests in several processes, which run in a separate process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from torchdali.execute.workers import placing
 
 APART = Path(__file__).with_name("processes_apart.py")
-LONGEST = 400.0  # seconds; a process that hangs shall not keep the others waiting
+LONGEST = 400.0  # seconds; a hanging process must not delay the other tests
 
 
 @pytest.mark.slow
@@ -39,7 +39,7 @@ def test_the_default(
 
 @pytest.mark.slow
 def test_the_interpreter_ends_after_what_starts_processes() -> None:
-    """A thread that drops tensors while the interpreter ends aborts the process."""
+    """A thread that drops tensors during interpreter exit aborts the process."""
     script = """
 import threading, weakref
 from torchdali.execute.executor import _start_later
@@ -64,8 +64,8 @@ _start_later(weakref.ref(owner), Starter(), None)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is Linux's")
 @pytest.mark.parametrize("room", [-(200 << 20), 0, 8 << 20])
-def test_without_memory_for_threads_building_fails_at_once(room: int) -> None:
-    """Python may wait for ever for a thread that it has started without memory."""
+def test_without_memory_for_threads_build_fails_immediately(room: int) -> None:
+    """Python may wait forever for a thread that it has started without memory."""
     script = f"""
 import resource, numpy as np
 from torchdali import fn, pipeline_def

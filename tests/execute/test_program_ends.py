@@ -1,4 +1,4 @@
-"""Programs as users write them end with their own exit code, and with nothing on stderr that is not theirs."""
+"""Programs as users write them end with their own exit code, and print nothing else on stderr."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks processes
 
 PACKAGE = ROOT / "torchdali"
 OTHERS = [name for name in PROGRAMS if name not in (*FRESH, *QUICK)]
-# What starts threads of another class, and why they are in nothing of C++ when Python ends.
+# Code that starts threads of another class, and why they are not in C++ code at interpreter exit.
 OTHER_THREADS = {
     "execute/executor.py": "is no daemon, and starts processes only",
     "execute/hardware_decoding.py": "concurrent.futures waits for it",
@@ -81,6 +81,6 @@ def test_other_program(name: str, others: dict[str, Ending]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FRESH)
-def test_program_in_an_interpreter_of_its_own(name: str, tmp_path: Path) -> None:
+def test_program_in_a_new_interpreter(name: str, tmp_path: Path) -> None:
     pytest.importorskip(PROGRAMS[name].needs)
     check(name, run_fresh(name, str(tmp_path)))

@@ -16,7 +16,7 @@ RUNS = 3
 
 
 class Grower:
-    """Grows a random graph of matrices; the same seed grows the same graph."""
+    """A random graph of matrices; the same seed gives the same graph."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -129,7 +129,7 @@ def test_fifty_random_graphs():
 
 @pytest.mark.slow
 def test_chunks_of_any_size(monkeypatch):
-    """The batch of 3 is one chunk by itself; here it is also three, or one of 2 and one of 1."""
+    """By default, the batch of 3 is one chunk; here it is also three, or one of 2 and one of 1."""
     expected = [results(seed) for seed in range(50, 80)]
     for chunk in (1, 2, BATCH):
         with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Users write to outputs of a pipeline: each has memory of its own, as DALI's have, unless two are one."""
+"""Users write to outputs of a pipeline: each has its own memory, as in DALI, unless two outputs are the same node."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def outputs(call: Callable[[Any], tuple[Any, ...]], samples: list[np.ndarray]) -
     with pipe:
         pipe.set_outputs(*call(fn.external_source([samples], layout="HWC", cycle=True)))
     with pipe:
-        pipe.run()  # the second batch knows the shapes of the first
+        pipe.run()  # the second batch uses the shapes of the first
         return list(pipe.run())
 
 
@@ -78,20 +78,20 @@ def test_one_edge_is_one_batch() -> None:
     assert first is third and first is not second
 
 
-def kept(separated: list[TensorList], batches: list[TensorList]) -> list[bool]:
+def are_unchanged(separated: list[TensorList], batches: list[TensorList]) -> list[bool]:
     return [each is batch for each, batch in zip(separated, batches, strict=True)]
 
 
-def test_only_what_shares_memory_is_copied() -> None:
+def test_only_outputs_that_share_memory_are_copied() -> None:
     memory = torch.arange(24)
     batches = [TensorList.from_dense(memory[low:high].view(2, -1)) for low, high in ((0, 8), (8, 16), (14, 18), (18, 24))]
-    assert kept(separate(batches), batches) == [True, True, False, True]
-    assert kept(separate(batches[:2], batches[2:]), batches[:2]) == [True, False]
+    assert are_unchanged(separate(batches), batches) == [True, True, False, True]
+    assert are_unchanged(separate(batches[:2], batches[2:]), batches[:2]) == [True, False]
 
 
 def test_memory_that_a_third_batch_connects() -> None:
     memory = torch.arange(24)
     first, second, third = (TensorList.from_samples([memory[low:high]]) for low, high in ((0, 9), (10, 12), (3, 20)))
     separated = separate([first, third, second])
-    assert kept(separated, [first, third, second]) == [True, False, False]
+    assert are_unchanged(separated, [first, third, second]) == [True, False, False]
     assert [each.samples()[0].tolist() for each in separated] == [[*range(9)], [*range(3, 20)], [10, 11]]

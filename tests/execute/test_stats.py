@@ -72,7 +72,7 @@ def test_a_trace_has_every_sample_of_every_operator(size, events_of_a_batch, tmp
         other.write_trace(tmp_path / "none.json")
 
 
-def test_operators_of_a_branch_count_its_samples_alone(tmp_path):
+def test_operators_of_a_branch_count_only_its_samples(tmp_path):
     @pipeline_def(batch_size=8, num_threads=1, device_id=None, enable_conditionals=True)
     def define():
         number = fn.external_source(lambda info: np.int64(info.idx_in_batch), batch=False)

@@ -1,4 +1,4 @@
-"""The port on which a program waits for Ray's actors is open to the network: strangers neither hold it up nor end it."""
+"""The port on which a program waits for Ray's actors is open to the network: strangers neither delay nor end the program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY = b"k" * 32
 
 @pytest.fixture
 def actors(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module, also where Ray is not installed: nothing of Ray is called here."""
+    """Return the module, even if Ray is not installed: these tests do not call Ray."""
     name = "torchdali.execute.workers.actors"
     if "ray" not in sys.modules:
         monkeypatch.setitem(sys.modules, "ray", types.ModuleType("ray"))
@@ -86,7 +86,7 @@ STRANGERS = {
 
 
 @pytest.mark.parametrize("name", STRANGERS)
-def test_a_stranger_is_turned_away_and_the_actor_comes_after_it(name: str, worker: Any) -> None:
+def test_a_stranger_is_rejected_and_the_actor_connects_afterwards(name: str, worker: Any) -> None:
     address = worker.connection.getsockname()
     kept = STRANGERS[name](address)
     began = time.monotonic()
@@ -104,13 +104,13 @@ def test_a_stranger_is_turned_away_and_the_actor_comes_after_it(name: str, worke
     del kept
 
 
-def test_nobody_is_waited_for_only_for_a_while(worker: Any) -> None:
+def test_waiting_for_an_actor_times_out(worker: Any) -> None:
     began = time.monotonic()
     assert not worker.accept(KEY)
     assert time.monotonic() - began < 3
 
 
-def test_a_stranger_is_no_problem_of_the_pipeline(actors: Any, worker: Any) -> None:
+def test_a_silent_stranger_does_not_end_the_pipeline(actors: Any, worker: Any) -> None:
     starter = object.__new__(actors._ActorStarter)
     starter._key = KEY
     kept = say_nothing(worker.connection.getsockname())

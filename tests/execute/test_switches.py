@@ -1,4 +1,4 @@
-"""Threads that are interrupted between any two instructions: what they share stays whole, results the same."""
+"""Threads that are interrupted between any two instructions: shared state stays consistent, results are equal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.encoded_images import encoded, smooth_image
 from torchdali import backend, fn, pipeline_def, types
 from torchdali.tensors.buffer_pool import BufferPool
 
@@ -32,7 +32,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("photos")
     (root / "0").mkdir()
     for i in range(COUNT):
-        data = encoded(picture(30 + i, 50 - i), "jpeg", quality=80)
+        data = encoded(smooth_image(30 + i, 50 - i), "jpeg", quality=80)
         (root / "0" / f"{i:02}.jpg").write_bytes(b"broken" if i == 5 else data)
     return root
 
@@ -50,8 +50,8 @@ def varied(root: Path) -> Any:
     return fn.crop_mirror_normalize(small, mirror=fn.random.coin_flip()), mean, image.shape()
 
 
-def together(functions: list[Callable[[], None]]) -> None:
-    """Call functions in threads of their own, and raise what one of them raises."""
+def run_concurrently(functions: list[Callable[[], None]]) -> None:
+    """Call functions in separate threads, and raise the first error."""
     errors: list[BaseException] = []
 
     def run(function: Callable[[], None]) -> None:
@@ -78,7 +78,7 @@ def same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
 
 
 @pytest.mark.slow
-def test_pipelines_and_those_who_look_at_them(photos: Path) -> None:
+def test_pipelines_and_their_observers(photos: Path) -> None:
     wanted = rows(varied(photos, num_threads=1, num_processes=1), 8)
     pipes = [
         varied(photos, num_threads=4, num_processes=1, enable_memory_stats=True) for _ in range(2)
@@ -102,7 +102,7 @@ def test_pipelines_and_those_who_look_at_them(photos: Path) -> None:
                 pipe.bad_sample_report()
             backend.ReleaseUnusedMemory()
 
-    together([lambda: take(0), lambda: take(1), look])
+    run_concurrently([lambda: take(0), lambda: take(1), look])
     assert same(found[0], wanted)
     assert same(found[1], wanted)
     assert {bad.batch for bad in pipes[0].bad_sample_report()} == {
@@ -111,7 +111,7 @@ def test_pipelines_and_those_who_look_at_them(photos: Path) -> None:
 
 
 def test_calls_that_share_caches() -> None:
-    image = torch.from_numpy(np.asarray(picture(40, 60)))
+    image = torch.from_numpy(np.asarray(smooth_image(40, 60)))
 
     def calls() -> list[torch.Tensor]:
         found = []
@@ -125,7 +125,7 @@ def test_calls_that_share_caches() -> None:
         return found
 
     wanted, found = calls(), dict[int, list[torch.Tensor]]()
-    together([lambda k=k: found.update({k: calls()}) for k in range(4)])  # type: ignore[misc]
+    run_concurrently([lambda k=k: found.update({k: calls()}) for k in range(4)])  # type: ignore[misc]
     assert all(same(found[k], wanted) for k in range(4))
 
 
@@ -144,5 +144,5 @@ def test_a_pool_of_memory() -> None:
         for _ in range(1000):
             assert pool.bytes_out >= 0 <= pool.bytes_free
 
-    together([use, use, use, look, look])
+    run_concurrently([use, use, use, look, look])
     assert pool.bytes_out == 0

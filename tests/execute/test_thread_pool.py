@@ -16,7 +16,7 @@ from torchdali.execute.thread_pool import Job, ThreadPool
 
 
 def _run(threads: ThreadPool, counts: list[int], run: Callable[[int], None]) -> None:
-    """Run jobs of so many items together, and wait for all."""
+    """Run jobs with these numbers of items, and wait for all."""
     left = threading.Semaphore(0)
     for order, count in enumerate(counts):
         threads.submit(Job(run, count, lambda failures: left.release(), order=order))
@@ -37,7 +37,7 @@ def test_every_item_runs_once(threads: ThreadPool) -> None:
     assert sorted(seen) == [0, 0, 1, 1, 2, 2, 3]
 
 
-def test_a_job_behind_a_narrow_one_gets_the_idle_threads(threads: ThreadPool) -> None:
+def test_idle_threads_run_the_next_job(threads: ThreadPool) -> None:
     begun, go, left = threading.Event(), threading.Event(), threading.Semaphore(0)
     together = threading.Barrier(3)
 
@@ -130,7 +130,7 @@ def before() -> set[threading.Thread]:
 
 
 def _start(number: int) -> None:
-    """Begin threads as no other test does."""
+    """Start threads as no other test does."""
 
 
 def test_pools_share_threads_and_each_has_one(before: set[threading.Thread]) -> None:
@@ -140,7 +140,7 @@ def test_pools_share_threads_and_each_has_one(before: set[threading.Thread]) -> 
     assert len(_workers() - before) == 4
     met, left = _busy(one, 3, go)
     met.wait(timeout=30)
-    _run(other, [5, 1], lambda i: None)  # by the thread that is left
+    _run(other, [5, 1], lambda i: None)  # by the remaining thread
     go.set()
     assert left.acquire(timeout=30)
     go.clear()
@@ -176,7 +176,7 @@ def test_a_pool_has_no_more_threads_than_it_asked_for() -> None:
     narrow.close()
 
 
-def test_threads_that_begin_in_another_way_are_not_shared(before: set[threading.Thread]) -> None:
+def test_threads_with_another_initializer_are_not_shared(before: set[threading.Thread]) -> None:
     pools = [ThreadPool(2, _start), ThreadPool(2), ThreadPool(2, lambda number: None)]
     others = len(_workers() - before)
     pools.append(ThreadPool(2, _start))
@@ -207,7 +207,7 @@ def test_an_interrupt_while_threads_start_leaves_none(
     assert _workers() <= before
 
 
-def test_a_pool_that_a_job_of_another_one_makes_and_closes() -> None:
+def test_a_job_may_create_and_close_a_pool() -> None:
     outer, left = ThreadPool(1), threading.Semaphore(0)
     found: list[int] = []
 
@@ -222,14 +222,14 @@ def test_a_pool_that_a_job_of_another_one_makes_and_closes() -> None:
     assert found == [0, 1, 2] * 2
 
 
-def test_nothing_of_a_job_is_held_once_its_pool_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_pool_holds_no_reference_to_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go, checked = threading.Event(), threading.Event(), threading.Event()
     workers = thread_pool._WorkerThreads
     rest = workers.rest
 
     def rest_and_pause(self: Any, queue: Any) -> None:
         rest(self, queue)
-        assert checked.wait(30)  # as if the machine did something else at this moment
+        assert checked.wait(30)  # as if the machine were busy at this moment
 
     def wait(i: int, held: set[int]) -> None:
         begun.set()
@@ -243,7 +243,7 @@ def test_nothing_of_a_job_is_held_once_its_pool_is_closed(monkeypatch: pytest.Mo
     del held
     assert begun.wait(30)
     threading.Thread(target=go.set).start()
-    other = ThreadPool(1)  # keeps the thread, which would otherwise be waited for
+    other = ThreadPool(1)  # holds the thread, for which the pool would otherwise wait
     pool.close()
     is_held = alive() is not None
     checked.set()

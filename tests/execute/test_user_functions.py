@@ -1,4 +1,4 @@
-"""Functions of the user: where they run, and which values of the program they see."""
+"""User functions: where they run, and which values of the program they read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs worker process
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return outside.pictures(tmp_path_factory.mktemp("pictures"))
+    return outside.write_images(tmp_path_factory.mktemp("pictures"))
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ PROCESSES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("options", THREADS.values(), ids=THREADS)
-def test_an_epoch_sees_the_values_at_its_beginning(root: str, options: dict[str, Any]) -> None:
+def test_an_epoch_reads_the_values_at_its_start(root: str, options: dict[str, Any]) -> None:
     read, rest, _ = outside.epochs(root, num_processes=1, **options)
     assert read == [[0.0], [1.0], [2.0]]
     assert rest == outside.epochs(root, changes=False, num_processes=1)[1]
@@ -59,7 +59,7 @@ def test_an_epoch_sees_the_values_at_its_beginning(root: str, options: dict[str,
 @linux
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), PROCESSES.items(), ids=PROCESSES)
-def test_so_does_it_in_processes(root: str, name: str, options: dict[str, Any]) -> None:
+def test_an_epoch_in_processes_reads_the_values_at_its_start(root: str, name: str, options: dict[str, Any]) -> None:
     arguments = ", ".join(f"{k}={v!r}" for k, v in options.items())
     call = f"epochs({root!r}, is_pure=True, num_processes=2, {arguments})"
     read, rest, placing = in_own_process("tests.helpers.outside_values", call)
@@ -96,7 +96,7 @@ def test_iterators_deliver_the_same_samples(root: str, policy: LastBatchPolicy, 
     assert changed[1] == unchanged[1]
 
 
-def test_the_position_and_the_report_of_batches_stay(root: str, tmp_path: Path) -> None:
+def test_position_and_statistics_do_not_depend_on_changed_values(root: str, tmp_path: Path) -> None:
     broken = tmp_path / "0"
     broken.mkdir()
     for i, path in enumerate(sorted(Path(root).rglob("*.png"))):
@@ -128,7 +128,7 @@ def test_a_shared_global_is_inherited_and_a_second_copy_of_it_is_an_error(root: 
     assert "pass it to the operator as an argument" in found
 
 
-# ---------------------------------------------------------------- where they run
+# ----------------------------------------------------------------------- devices
 
 
 @operator(name="_pure", pure=True)
@@ -203,7 +203,7 @@ def stays(name: str, root: str) -> tuple[str, list[list[Any]]]:
 def test_functions_run_in_worker_processes_if_they_are_declared_pure(name: str, root: str) -> None:
     text, outputs = in_own_process("tests.execute.test_user_functions", f"stays({name!r}, {root!r})")
     operator_name = PLACED[name][1]
-    if operator_name.endswith("function"):  # stages before it are ours
+    if operator_name.endswith("function"):  # stages before it contain no user code
         assert "2 worker processes" in text
         assert f"stages from 1 on run in this process: operator {operator_name!r} runs your own code" in text
     elif operator_name:
@@ -220,7 +220,7 @@ def draws() -> np.ndarray[Any, Any]:
 
 
 def random_functions(root: str, processes: int) -> tuple[str, list[Any]]:
-    """Random numbers that a pure function draws in processes."""
+    """Return random numbers that a pure function draws in processes."""
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=1, num_processes=processes)
     def define() -> Any:

@@ -1,4 +1,4 @@
-"""Random numbers of the user's code in worker processes: others for each sample, the same for each number of workers."""
+"""Random numbers of user code in worker processes: they differ per sample, and don't depend on the number of workers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Records:
 
 
 class SeveralRecords(Records):
-    """The same, several in one call."""
+    """Random numbers by indices, several in one call."""
 
     def __getitems__(self, indices):
         return [self[i] for i in indices]
@@ -76,7 +76,7 @@ def of_operator():
     return add_draws(fn.copy(images))
 
 
-def taken(pipe, count):
+def read_draws(pipe, count):
     """Return record and draws of each sample, in order."""
     pipe.build()
     rows = []
@@ -93,12 +93,12 @@ def are_all_different(rows):
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("dataset", [Records(), SeveralRecords()])
-def test_records_of_a_data_set(dataset):
-    rows = taken(of_dataset(dataset, 1), 12)
+def test_records_of_a_dataset(dataset):
+    rows = read_draws(of_dataset(dataset, 1), 12)
     assert are_all_different(rows)  # in two epochs
     for workers in (2, 4):
-        assert taken(of_dataset(dataset, workers), 12) == rows
-    assert taken(of_dataset(dataset, 2, seed=6), 12) != rows
+        assert read_draws(of_dataset(dataset, workers), 12) == rows
+    assert read_draws(of_dataset(dataset, 2, seed=6), 12) != rows
 
 
 @pytest.mark.thin(2)
@@ -106,21 +106,21 @@ def test_records_of_a_data_set(dataset):
     ("source", "options"), [(by_sample, {"batch": False}), (by_batch, {}), (batches, {"cycle": "no"})]
 )
 def test_parallel_sources(source, options):
-    rows = taken(of_source(source, 1, py_num_workers=1, **options), 6)
+    rows = read_draws(of_source(source, 1, py_num_workers=1, **options), 6)
     assert are_all_different(rows)
-    assert taken(of_source(source, 1, py_num_workers=3, **options), 6) == rows
-    assert taken(of_source(source, 1, py_num_workers=3, seed=6, **options), 6) != rows
+    assert read_draws(of_source(source, 1, py_num_workers=3, **options), 6) == rows
+    assert read_draws(of_source(source, 1, py_num_workers=3, seed=6, **options), 6) != rows
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_parallel_sources_in_processes_that_are_not_forked(method):
-    rows = taken(of_source(by_sample, 1, py_num_workers=2, batch=False), 6)
-    assert taken(of_source(by_sample, 1, py_num_workers=2, py_start_method=method, batch=False), 6) == rows
+def test_parallel_sources_in_spawned_processes(method):
+    rows = read_draws(of_source(by_sample, 1, py_num_workers=2, batch=False), 6)
+    assert read_draws(of_source(by_sample, 1, py_num_workers=2, py_start_method=method, batch=False), 6) == rows
 
 
 @pytest.mark.parametrize("cycle", ["quiet", "raise"])
-def test_a_source_that_begins_again_draws_other_numbers(cycle):
+def test_a_restarted_source_draws_other_numbers(cycle):
     pipe = of_source(batches, 1, py_num_workers=1, cycle=cycle)
     iterator = DALIGenericIterator(pipe, ["i", "draws"], size=48, auto_reset=True)
     epochs = [np.concatenate([b[0]["draws"].numpy() for b in iterator]).tolist() for _ in range(3)]
@@ -139,7 +139,7 @@ def test_a_source_that_begins_again_draws_other_numbers(cycle):
     ],
 )
 def test_a_saved_position_continues_with_the_same_numbers(make):
-    expected = taken(make(5), 11)
+    expected = read_draws(make(5), 11)
     first = make(5)
     first.build()
     for _ in range(7):
@@ -149,21 +149,21 @@ def test_a_saved_position_continues_with_the_same_numbers(make):
     second = make(9)
     second.build()
     second.load_state_dict(state)
-    assert taken(second, 4) == expected[56:]
+    assert read_draws(second, 4) == expected[56:]
 
 
-def taken_in_processes(processes):
-    return taken(of_operator(num_processes=2), 6), taken(of_operator(num_processes=processes, num_threads=4), 6)
+def read_draws_in_processes(processes):
+    return read_draws(of_operator(num_processes=2), 6), read_draws(of_operator(num_processes=processes, num_threads=4), 6)
 
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("processes", [2, 3])
 def test_operators_in_worker_processes(processes):
-    rows, others = in_own_process("tests.execute.test_user_random", f"taken_in_processes({processes})")
+    rows, others = in_own_process("tests.execute.test_user_random", f"read_draws_in_processes({processes})")
     assert are_all_different(rows) and others == rows
 
 
-def test_the_generators_of_this_process_are_left_alone():
+def test_the_generators_of_this_process_are_unchanged():
     random.seed(1)
     np.random.seed(1)
     torch.manual_seed(1)
@@ -171,22 +171,22 @@ def test_the_generators_of_this_process_are_left_alone():
     random.seed(1)
     np.random.seed(1)
     torch.manual_seed(1)
-    taken(of_source(by_sample, 1, py_num_workers=2, batch=False), 2)
+    read_draws(of_source(by_sample, 1, py_num_workers=2, batch=False), 2)
     assert draws().tolist() == expected.tolist()
 
 
 class Workers(Records):
-    """Tell which worker reads."""
+    """Return the index of the worker."""
 
     def __getitem__(self, i):
         info = torch.utils.data.get_worker_info()
-        if info is None:  # the first sample is read in this process, too, to see its form
+        if info is None:  # this process reads the first sample, too, to find its structure
             return np.int64([i]), np.int64([0, 0, 0])
         return np.int64([i]), np.int64([info.id, info.num_workers, len(info.dataset)])
 
 
-def test_the_data_set_may_ask_which_worker_it_is_in():
-    rows = taken(of_dataset(Workers(), 3), 6)
+def test_the_dataset_may_query_its_worker_info():
+    rows = read_draws(of_dataset(Workers(), 3), 6)
     assert {tuple(row[2:]) for row in rows} == {(3, 48)}
     assert {row[1] for row in rows} <= {0, 1, 2}
 

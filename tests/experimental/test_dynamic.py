@@ -1,4 +1,4 @@
-"""The dynamic mode: tensors, batches, when they are computed, random numbers, devices and types.
+"""The dynamic mode: tensors, batches, lazy evaluation, random numbers, devices and dtypes.
 
 `tests.check` runs every case of every operator in the dynamic mode, too.
 """
@@ -141,35 +141,35 @@ def test_a_chain_equals_the_functions() -> None:
 
 
 def operation_of(value: Any) -> Any:
-    """Return what a value is the result of."""
+    """Return the call whose result a value is."""
     return value._result.operation
 
 
-def is_kept(value: Any) -> bool:
-    """Return True if a value has its samples."""
+def is_computed(value: Any) -> bool:
+    """Return True if a value is computed."""
     return value._list is not None
 
 
-def test_results_in_the_middle_are_computed_once_and_kept() -> None:
+def test_intermediate_results_are_computed_once_and_cached() -> None:
     turned = ndd.rotate(ndd.as_batch(IMAGES), angle=45.0)
     resized = ndd.resize(turned, size=[5, 6])
     assert resized.shape == [(5, 6, 3)] * 4
-    assert not is_kept(turned) and operation_of(turned).results is not None
+    assert not is_computed(turned) and operation_of(turned).results is not None
     assert turned.shape[0][:2] != (5, 6)
 
 
 def test_the_modes() -> None:
     batch = ndd.as_batch(IMAGES)
     with ndd.EvalMode.deferred:
-        assert not is_kept(ndd.flip(ndd.as_tensor(IMAGES[0])))
+        assert not is_computed(ndd.flip(ndd.as_tensor(IMAGES[0])))
         with ndd.EvalMode.sync_cpu:
-            assert is_kept(ndd.flip(batch))
+            assert is_computed(ndd.flip(batch))
         assert ndd.EvalMode.current() is ndd.EvalMode.deferred
-    assert is_kept(ndd.flip(ndd.as_tensor(IMAGES[0])))
+    assert is_computed(ndd.flip(ndd.as_tensor(IMAGES[0])))
     assert ndd.EvalMode.current() is ndd.EvalMode.eager
 
 
-def test_a_context_is_computed_when_it_is_left() -> None:
+def test_leaving_a_context_computes_its_results() -> None:
     with ndd.EvalContext(num_threads=2) as context:
         flipped = ndd.flip(ndd.as_batch(IMAGES))
         assert context.num_threads == 2 and ndd.EvalContext.current() is context
@@ -182,7 +182,7 @@ def test_errors_name_the_line_of_the_call() -> None:
         decoded.evaluate()
 
 
-def test_random_numbers_are_those_of_the_generator() -> None:
+def test_random_numbers_come_from_the_generator() -> None:
     def draw(rng: Any) -> list[Any]:
         return [
             ndd.random.uniform(batch_size=3, rng=rng).torch().tolist(),
@@ -202,7 +202,7 @@ def test_random_numbers_are_those_of_the_generator() -> None:
     assert draw(None) == default
 
 
-def test_the_numbers_do_not_depend_on_what_is_computed_together() -> None:
+def test_random_numbers_do_not_depend_on_batching() -> None:
     images = ndd.as_batch(IMAGES * 2)
 
     def run(at_once: bool) -> torch.Tensor:
@@ -249,6 +249,6 @@ def test_memory_does_not_grow_in_a_loop() -> None:
 @pytest.mark.parametrize("make", [ndd.tensor, lambda image: ndd.batch([image, image])])
 def test_a_call_that_fails_is_a_runtime_error_that_names_the_operator(make: Any) -> None:
     image = make(np.zeros((4, 4, 4), np.uint8))
-    for kind in (RuntimeError, ValueError):  # DALI's class, and that of the cause
+    for kind in (RuntimeError, ValueError):  # DALI's class, and the cause's class
         with pytest.raises(kind, match=r"'hue' failed(.|\n)*3 channels, got 4"):
             ndd.hue(image, hue=3.0).evaluate()

@@ -66,7 +66,7 @@ def test_capture_changes_nothing(root: Path, shuffled_twice: bool) -> None:
     assert one.state == two.state
 
 
-def test_another_loop_over_the_same_reader_may_have_another_body(root: Path) -> None:
+def test_another_loop_over_the_same_reader_may_make_other_calls(root: Path) -> None:
     def loops(capture: bool) -> list[torch.Tensor]:
         reader, rng, found = reader_of(root), ndd.random.RNG(3), []
         for number in range(8):
@@ -79,19 +79,19 @@ def test_another_loop_over_the_same_reader_may_have_another_body(root: Path) -> 
                 elif number == 6:
                     small = small + np.float32(number)
                 found.append(small.torch().clone())
-                if number in (1, 7):  # what the loop before did not look at
+                if number in (1, 7):  # batches that the previous loop did not use
                     found += [image.torch().clone() for image in images.tensors]
                 found.append(labels.torch().clone())
         return found
 
     plain, captured = loops(False), loops(True)
     assert len(plain) > 80
-    # The fast path resizes what it decodes; images that are looked at themselves are resized by Python's way.
+    # The fast path fuses decode and resize; images that are read themselves are resized by the Python path.
     level = 0 if native.library() is None else 1
     assert all((a.double() - b.double()).abs().max() <= level for a, b in zip(plain, captured, strict=True))
 
 
-def test_an_interrupt_while_a_captured_loop_waits_loses_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_of_a_captured_loop_loses_no_batch(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pop, wanted = Executor.pop, epoch(reader_of(root), ndd.random.RNG(3))
     reader, rng, found = reader_of(root), ndd.random.RNG(3), []
 
@@ -112,12 +112,12 @@ def test_an_interrupt_while_a_captured_loop_waits_loses_nothing(root: Path, monk
 
 
 def agree(found: torch.Tensor, wanted: torch.Tensor) -> bool:
-    """Compare images of `epoch`: the fast path, which takes what is evaluated together, may be a level off."""
+    """Compare images of `epoch`: the fast path, which runs jointly evaluated calls, may be a level off."""
     level = 0.0 if native.library() is None else 1.01 / 60
     return bool((found - wanted).abs().max() <= level)
 
 
-def test_results_of_a_captured_loop_may_be_asked_for_in_other_threads_and_in_any_order(root: Path) -> None:
+def test_results_of_a_captured_loop_may_be_read_in_any_thread_and_order(root: Path) -> None:
     wanted, held = epoch(reader_of(root), ndd.random.RNG(3)), []
     for number in range(2):
         reader, rng = reader_of(root), ndd.random.RNG(3)
@@ -127,14 +127,14 @@ def test_results_of_a_captured_loop_may_be_asked_for_in_other_threads_and_in_any
             mirror = ndd.random.coin_flip(batch_size=5, rng=rng)
             held.append((ndd.crop_mirror_normalize(images, mirror=mirror, mean=[128.0], std=[60.0]), labels))
             if len(held) == 1:
-                held[0][0].evaluate()  # from here on it is asked for
+                held[0][0].evaluate()  # from here on it is read
         with ThreadPoolExecutor(3) as threads:
             order = list(range(len(held)))[:: -1 if number else 1]
             found = dict(zip(order, threads.map(lambda i: held[i][0].torch().clone(), order), strict=True))
         assert all(agree(found[i], wanted[i][0]) for i in order)
 
 
-def test_a_loop_begins_with_what_the_one_before_computed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_starts_with_batches_of_the_previous_loop(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = []
     begin = Capture._begin
     monkeypatch.setattr(Capture, "_begin", lambda self, asked: begun.append(1) or begin(self, asked))  # type: ignore[func-returns-value]
@@ -147,7 +147,7 @@ def test_a_loop_begins_with_what_the_one_before_computed(root: Path, monkeypatch
     assert counts == [4, 5, 5]  # of five iterations
 
 
-def test_capture_goes_on_when_the_generator_is_used_elsewhere(root: Path) -> None:
+def test_capture_continues_if_the_generator_is_used_elsewhere(root: Path) -> None:
     def run(capture: bool) -> list[torch.Tensor]:
         rng, found = ndd.random.RNG(3), []
         for i, (jpegs, _) in enumerate(reader_of(root).next_epoch(batch_size=5, capture=capture)):
@@ -177,12 +177,12 @@ def _a_call_more(i: int, images: Any) -> Any:
     return ndd.flip(found) if i > 1 else found
 
 
-def test_calls_are_recorded_in_the_first_iteration_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_are_recorded_only_in_the_first_iteration(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = []
     operation = Capture.operation
     monkeypatch.setattr(Capture, "operation", lambda self, made: recorded.append(1) or operation(self, made))  # type: ignore[func-returns-value]
     reader, rng = reader_of(root), ndd.random.RNG(3)
-    for expected in (4, 0):  # the second loop begins with the calls of the first
+    for expected in (4, 0):  # the second loop starts with the calls of the first
         epoch(reader, rng, capture=True)
         assert len(recorded) == expected
         recorded.clear()
@@ -198,7 +198,7 @@ def _a_list_that_changes() -> Any:
     return body
 
 
-def _operands_that_change_places(i: int, images: Any) -> Any:
+def _swap_operands(i: int, images: Any) -> Any:
     one = ndd.resize(images, size=[4, 4])
     other = ndd.flip(one)
     return ndd.cat(*([one, other] if i < 2 else [other, one]), axis=0)
@@ -208,10 +208,10 @@ def _operands_that_change_places(i: int, images: Any) -> Any:
     "body",
     [
         _another_operator, _another_argument, _another_operand, _a_call_more,
-        _a_list_that_changes(), _operands_that_change_places,
+        _a_list_that_changes(), _swap_operands,
     ],
 )
-def test_a_captured_body_must_stay_the_same(root: Path, body: Any) -> None:
+def test_captured_calls_must_stay_the_same(root: Path, body: Any) -> None:
     with pytest.raises(RuntimeError, match=r"captured loop(.|\n)*test_dynamic_readers"):
         for i, (jpegs, _) in enumerate(reader_of(root).next_epoch(batch_size=4, capture=True)):
             body(i, ndd.decoders.image(jpegs)).evaluate()
@@ -239,7 +239,7 @@ def test_a_captured_loop_in_every_mode(root: Path, mode: Any) -> None:
     assert all(agree(a[0], b[0]) for a, b in zip(found, expected, strict=True))
 
 
-def test_an_error_in_a_captured_loop_comes_to_its_iteration(root: Path) -> None:
+def test_an_error_in_a_captured_loop_is_raised_in_its_iteration(root: Path) -> None:
     files = [str(p) for p in sorted(root.glob("*/*.jpg"))]
     files[7] = str(Path(__file__))
     reader = ndd.readers.File(files=files)
@@ -251,7 +251,7 @@ def test_an_error_in_a_captured_loop_comes_to_its_iteration(root: Path) -> None:
     assert good == 3
 
 
-def test_a_reader_goes_on_from_a_state(root: Path) -> None:
+def test_a_reader_resumes_from_a_state(root: Path) -> None:
     whole = epoch(reader_of(root), ndd.random.RNG(1))
     reader, rng = reader_of(root), ndd.random.RNG(1)
     checkpoint = ndd.checkpoint.Checkpoint()
@@ -381,7 +381,7 @@ def test_arguments_of_a_call(tmp_path: Path) -> None:
         reader(batch_size=2, roi_start=ndd.batch([[0, 0]] * 3))
     with pytest.raises(TypeError, match="unexpected keyword argument 'roi_axes'"):
         reader(batch_size=2, roi_axes=[0])
-    # None of the two calls that failed took a batch.
+    # The two failed calls consumed no batch.
     assert read(reader) == [a.tolist() for a in arrays[2:]]
     single = ndd.readers.Numpy(files=paths, roi_start=[1, 0])
     assert single(roi_shape=[1, 3]).torch().tolist() == [[6, 7, 8]]
@@ -389,7 +389,7 @@ def test_arguments_of_a_call(tmp_path: Path) -> None:
         single(roi_start=[0, 0])
 
 
-def test_frames_are_resized_as_a_call_says(tmp_path: Path) -> None:
+def test_frames_are_resized_by_call_arguments(tmp_path: Path) -> None:
     pytest.importorskip("av", reason="reads videos")
     path = make(tmp_path, "h264.mp4")
     reader = ndd.readers.VideoResize(filenames=[path], sequence_length=3)

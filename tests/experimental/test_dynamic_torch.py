@@ -1,4 +1,4 @@
-"""The dynamic mode among torch's tools, and wrong use."""
+"""The dynamic mode with torch's tools, and wrong use."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_gradients(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMOOTH)
-def test_compiled_functions_give_the_same(name: str) -> None:
+def test_compiled_functions_return_the_same(name: str) -> None:
     torch._dynamo.reset()
     compiled = torch.compile(SMOOTH[name], backend="eager")
     for _ in range(2):
@@ -78,7 +78,7 @@ def test_vmap_of_bytes(name: str) -> None:
     assert torch.equal(mapped, single)
 
 
-def test_a_form_that_was_prepared_is_not_taken_for_another() -> None:
+def test_prepared_calls_are_keyed_by_input_form() -> None:
     x = ndd.tensor([[1.0, 2.0], [3.0, 4.0]])
     for factor in (1, 1.0, 2, 2.0, True):
         assert (x * factor).dtype.name == "f32"
@@ -158,7 +158,7 @@ def test_a_thousand_iterations_with_and_without_capture(root: Path) -> None:
 # ------------------------------------------------------------------ wrong use
 
 
-def test_a_batch_of_another_context_is_an_operand_like_any_other() -> None:
+def test_a_batch_of_another_context_is_a_valid_operand() -> None:
     with ndd.EvalContext(num_threads=1):
         first = ndd.flip(ndd.as_batch(IMAGE[None].repeat(2, 1, 1, 1), layout="HWC"))
     with ndd.EvalContext(num_threads=1):
@@ -173,7 +173,7 @@ def test_use_after_the_context_has_closed() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is an accelerator")
-def test_a_device_that_is_not_there() -> None:
+def test_an_absent_device_is_an_error() -> None:
     with pytest.raises((RuntimeError, ValueError, AssertionError)):
         ndd.tensor([1.0], device="gpu")
 
@@ -197,15 +197,15 @@ def test_a_reader_in_two_loops(root: Path) -> None:
             next(iter(first))
 
 
-def test_an_error_names_the_users_line_also_when_it_comes_later() -> None:
+def test_a_deferred_error_names_the_users_line() -> None:
     images = ndd.as_batch(IMAGE[None], layout="HWC")
     with ndd.EvalMode.deferred:
-        wrong = ndd.crop(images, crop=[100, 100])  # the line that is at fault
+        wrong = ndd.crop(images, crop=[100, 100])  # the failing line
     with pytest.raises(RuntimeError, match="test_dynamic_torch"):
         wrong.evaluate()
 
 
-def test_several_threads_may_ask_for_one_value() -> None:
+def test_several_threads_may_read_one_value() -> None:
     errors = []
     for _ in range(50):
         asked, barrier = ndd.flip(ndd.as_batch(IMAGE[None].repeat(3, 1, 1, 1), layout="HWC")), threading.Barrier(4)
@@ -225,7 +225,7 @@ def test_several_threads_may_ask_for_one_value() -> None:
     assert not errors
 
 
-def test_other_threads_are_not_touched_by_an_error() -> None:
+def test_an_error_does_not_affect_other_threads() -> None:
     expected, found, errors = IMAGE.flip(1), [], []
 
     def good() -> None:

@@ -1,4 +1,4 @@
-"""The transforms against torchvision's own, and where they are used."""
+"""The transforms against torchvision's own, and in their applications."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Data = Any
 
 
 def _photo(height: int = 90, width: int = 120) -> torch.Tensor:
-    """Make a smooth image with some detail: (3, H, W) uint8."""
+    """Return a smooth image with some detail: (3, H, W) uint8."""
     y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
     planes = torch.stack([x * 2.0, y * 2.5, (x + y).float()]) + 20 * torch.sin(x / 3.0)
     return planes.clamp(0, 255).to(torch.uint8)
@@ -44,7 +44,7 @@ def _values(data: Data) -> torch.Tensor:
 
 
 def _difference(a: Data, b: Data) -> float:
-    """Return the greatest difference; both are images or both are tensors, of one shape and type."""
+    """Return the greatest difference of two images or two tensors of one shape and dtype."""
     assert type(a) is type(b)
     if isinstance(a, torch.Tensor):
         assert a.dtype == b.dtype
@@ -98,13 +98,13 @@ def test_functions_that_move_pixels_are_equal(case: str, data: Data) -> None:
 
 @pytest.mark.parametrize("data", [TENSOR, IMAGE], ids=["tensor", "image"])
 @pytest.mark.parametrize("case", CLOSE)
-def test_functions_that_compute_differ_by_one_at_most(case: str, data: Data) -> None:
+def test_functions_that_interpolate_differ_by_one_at_most(case: str, data: Data) -> None:
     assert _run_both(CLOSE[case], data) <= 1
 
 
 @pytest.mark.parametrize("case", [case for case in CLOSE if case.startswith("resize") and "bicubic" not in case])
-def test_noise_differs_by_one_but_for_the_outermost_lines(case: str) -> None:
-    """There DALI repeats the edge, and torchvision leaves out what is beyond it."""
+def test_noise_differs_by_one_except_in_the_outermost_rows(case: str) -> None:
+    """At the border, DALI repeats the edge, and torchvision ignores pixels beyond it."""
     noise = torch.randint(0, 256, (3, 90, 120), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
     off = (_values(CLOSE[case](F, noise)) - _values(CLOSE[case](TF, noise))).abs()
     assert off[:, 1:-1, 1:-1].max() <= 1
@@ -168,12 +168,12 @@ PAIRS = [
 
 @pytest.mark.parametrize("data", [TENSOR, IMAGE], ids=["tensor", "image"])
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda p: str(p[1]))
-def test_compose_as_torchvisions(pair: Any, data: Data) -> None:
+def test_compose_matches_torchvision(pair: Any, data: Data) -> None:
     mine, other = pair
     assert _difference(ours.Compose(mine)(data), theirs.Compose(other)(data)) <= 1
 
 
-def test_a_usual_evaluation_transform() -> None:
+def test_a_common_evaluation_transform() -> None:
     mean, std = [0.485 * 255, 0.456 * 255, 0.406 * 255], [0.229 * 255, 0.224 * 255, 0.225 * 255]
     mine = ours.Compose(
         [ours.Resize(64), ours.CenterCrop(56), ours.ToPureTensor(), ours.Normalize(mean, std)]
@@ -198,13 +198,13 @@ def test_the_kind_of_the_result() -> None:
     assert ours.Compose([normalize])(IMAGE).tobytes() == IMAGE.tobytes()
 
 
-def test_floats_that_become_bytes_are_warned_of() -> None:
+def test_conversion_of_floats_to_bytes_warns() -> None:
     normalize = ours.Compose([ours.Normalize([0.5], [0.2])])
     with pytest.warns(UserWarning, match="Add ToPureTensor"):
         normalize(PIL.Image.new("L", (4, 3)))
 
 
-def test_alpha_stays() -> None:
+def test_alpha_is_preserved() -> None:
     alpha = torch.arange(90 * 120).remainder(256).view(1, 90, 120).to(torch.uint8)
     data = torch.cat([TENSOR, alpha])
     for transform in (ours.ColorJitter(0.5, 0.5, 0.5, 0.5), ours.RandomGrayscale(1)):
@@ -212,7 +212,7 @@ def test_alpha_stays() -> None:
         assert torch.equal(made[3], data[3]) and not torch.equal(made[:3], data[:3])
 
 
-def test_each_image_of_a_tensor_is_drawn_for() -> None:
+def test_each_image_of_a_tensor_draws_its_own_numbers() -> None:
     many = TENSOR.repeat(16, 1, 1, 1)
     for transform in (
         ours.RandomCrop(20), ours.RandomResizedCrop(20), ours.GaussianBlur(7), ours.ColorJitter(0.5),
@@ -304,7 +304,7 @@ def test_copies_and_pickles() -> None:
     assert torch.equal(copy.deepcopy(compose)(TENSOR), expected)
 
 
-# ------------------------------------------------------------------ where it is used
+# ---------------------------------------------------------------------- applications
 
 
 @pytest.fixture
@@ -316,7 +316,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _usual() -> Any:
+def _training_transform() -> Any:
     return ours.Compose(
         [ours.RandomResizedCrop(16), ours.RandomHorizontalFlip(), ours.ToPureTensor()], seed=4
     )
@@ -324,20 +324,20 @@ def _usual() -> Any:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_image_folder(folder: Path, workers: int) -> None:
-    dataset = ImageFolder(str(folder), transform=_usual())
-    dataset[0]  # its pipeline has threads in this process; workers make their own
+    dataset = ImageFolder(str(folder), transform=_training_transform())
+    dataset[0]  # its pipeline has threads in this process; workers create their own
     loader = DataLoader(dataset, batch_size=4, num_workers=workers)
     batches = list(loader)
     assert [images.shape for images, _ in batches] == [(4, 3, 16, 16)] * 2
     again = list(loader)
-    if workers:  # workers start anew; each draws numbers of its own
+    if workers:  # workers restart; each draws its own numbers
         assert all(torch.equal(a, b) for (a, _), (b, _) in zip(batches, again, strict=True))
         assert not torch.equal(batches[0][0], batches[1][0])
 
 
 @pytest.mark.slow
 def test_image_folder_in_spawned_workers(folder: Path) -> None:
-    dataset = ImageFolder(str(folder), transform=_usual())
+    dataset = ImageFolder(str(folder), transform=_training_transform())
     dataset[0]
     loader = DataLoader(dataset, batch_size=4, num_workers=1, multiprocessing_context="spawn")
     assert [images.shape for images, _ in loader] == [(4, 3, 16, 16)] * 2
@@ -445,7 +445,7 @@ def test_wrong_use(case: tuple[type[Exception], str, Callable[[], Any]]) -> None
         call()
 
 
-def test_a_name_that_is_not_here_has_a_hint() -> None:
+def test_a_missing_name_has_a_hint() -> None:
     for module in (ours, ours.v2):
         with pytest.raises(AttributeError, match="use PILToTensor"):
             module.ToTensor  # noqa: B018
@@ -455,7 +455,7 @@ def test_a_name_that_is_not_here_has_a_hint() -> None:
 
 @pytest.mark.parametrize("given", [IMAGE, TENSOR, TENSOR / 255])
 @pytest.mark.parametrize("factor", [1, 255])
-def test_bytes_normalized_as_if_they_were_of_0_to_1(given: Any, factor: int) -> None:
+def test_normalizing_bytes_as_if_in_0_to_1_warns(given: Any, factor: int) -> None:
     mean, std = [0.485 * factor, 0.456 * factor, 0.406 * factor], [0.229 * factor] * 3
     compose = T.Compose([T.Resize(8), T.ToPureTensor(), T.Normalize(mean, std)])
     with warnings.catch_warnings(record=True) as found:
@@ -487,13 +487,13 @@ def test_a_random_size_in_a_batch() -> None:
         compose(TENSOR.repeat(12, 1, 1, 1))
 
 
-def test_torchvisions_interpolation_is_taken() -> None:
+def test_torchvisions_interpolation_enum_is_accepted() -> None:
     mode: Any = TheirMode.NEAREST
     assert ours.Resize(8, mode).interpolation is ours.InterpolationMode.NEAREST
 
 
 @pytest.mark.parametrize("output_layout", ["CHW", "HWC"])
-def test_resize_and_normalize_in_one_step_on_planes(output_layout: str) -> None:
+def test_resize_and_normalize_are_fused_on_channels_first_images(output_layout: str) -> None:
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
     def pipeline(layout: str) -> Any:
         images = fn.external_source(name="images", layout=layout)
@@ -504,6 +504,6 @@ def test_resize_and_normalize_in_one_step_on_planes(output_layout: str) -> None:
         )
 
     planes, pixels = pipeline("CHW"), pipeline("HWC")
-    assert "+" in planes.explain()  # the two operators are one step
+    assert "+" in planes.explain()  # the two operators are fused
     (a,), (b,) = planes.run(images=TENSOR[None]), pixels.run(images=TENSOR.permute(1, 2, 0)[None])
     assert a.layout() == output_layout and (a.stack() - b.stack()).abs().max() <= 0.5

@@ -1,4 +1,4 @@
-"""Masks of COCO by hand, and annotations that are damaged."""
+"""Hand-computed COCO masks, and damaged annotations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_polygons_without_pixels(points: list[list[int]]) -> None:
     assert not fill_polygon(np.array(points, np.float32).reshape(-1, 2), 6, 8).any()
 
 
-def test_a_polygon_of_many_vertices_is_walked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_polygon_of_many_vertices_is_processed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(1)
     polygons = [random.normal(20, 30, (n, 2)).astype(np.float32) for n in (3, 10, 100, 2000)]
     whole = [fill_polygon(points, 40, 50) for points in polygons]
@@ -37,7 +37,7 @@ def test_a_polygon_of_many_vertices_is_walked_in_parts(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("far", [100.0, 1e6, 1e30])
-def test_a_polygon_around_everything(far: float) -> None:
+def test_a_polygon_around_the_whole_image(far: float) -> None:
     assert fill_polygon(np.array([[-far, -far], [far, -far], [far, far], [-far, far]], np.float32), 6, 8).all()
 
 
@@ -46,13 +46,13 @@ def test_runs_go_down_the_columns() -> None:
 
 
 @pytest.mark.parametrize("runs", [[7], [-1, 3], [3, 4], [2**62, 2**62, 2**62]])
-def test_runs_that_do_not_fit(runs: list[int]) -> None:
+def test_runs_that_do_not_fit_are_errors(runs: list[int]) -> None:
     with pytest.raises(ValueError, match="must fit into"):
         fill_runs(runs, 2, 3)
 
 
 def test_compressed_runs() -> None:
-    assert uncompress("32P31") == [3, 2, 96, 3]  # from the fourth on as differences to the last but one
+    assert uncompress("32P31") == [3, 2, 96, 3]  # from the fourth on, as differences to the last but one
     assert uncompress("") == []
 
 
@@ -124,8 +124,8 @@ def test_parts_of_an_image_without_a_size(tmp_path: Path) -> None:
         coco.parse(str(tmp_path / "a.json"), coco.Form(ratio=True, polygons=True))
 
 
-def test_annotations_of_all_orders(tmp_path: Path) -> None:
-    """Annotations belong to their images, in the order of the file; an image that is named twice comes twice."""
+def test_annotations_in_any_order(tmp_path: Path) -> None:
+    """Annotations belong to their images, in the order of the file; an image that is listed twice is read twice."""
     images = [{**IMAGE, "id": i, "file_name": f"{i}"} for i in (3, 1, 2)]
     listed = [(1, 10.0), (9, 0.0), (3, 30.0), (1, 11.0), (3, 0.05), (1, 12.0)]
     annotations = [{"image_id": i, "category_id": 7, "bbox": [x, 0, x, 5], "iscrowd": int(x == 11)} for i, x in listed]
@@ -149,7 +149,7 @@ def test_boxes_are_left_top_width_height_or_corners(tmp_path: Path) -> None:
 
 
 def annotated(path: Path, **changes: Any) -> str:
-    """Write an image with two annotations, of which the second is changed; its width and height may be, too."""
+    """Write an image with two annotations, of which the second is changed, and perhaps the image's width and height."""
     image = IMAGE | {key: changes.pop(key) for key in ("width", "height") if key in changes}
     second = {"id": 10, "image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [[0, 0, 1, 0, 1, 1]]}
     data = {"images": [image], "categories": [{"id": 1}], "annotations": [{**second, "id": 9}, second | changes]}
@@ -183,7 +183,7 @@ def test_masks_of_polygons_that_are_not_finite(vertex: float) -> None:
         draw((3, 4), [[[0, 0, 1, 0, 1, vertex]]], np.ones(1, np.int32))
 
 
-def test_numbers_that_nobody_reads_may_be_anything(tmp_path: Path) -> None:
+def test_unused_numbers_may_be_invalid(tmp_path: Path) -> None:
     path = annotated(tmp_path / "a.json", area=NAN, score=INFINITY, segmentation=[[NAN] * 6])
     assert coco.parse(path, coco.Form()).boxes.tolist() == [[0, 0, 1, 1]] * 2
 

@@ -1,4 +1,4 @@
-"""Check sums of TFRecord: published values, the mask, and what happens without the package."""
+"""Checksums of TFRecord: published values, the mask, and the behavior without the package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchdali.errors import MissingExtraError
 from torchdali.formats import tfrecord
 from torchdali.tfrecord import FixedLenFeature, string
 
-# RFC 3720, B.4, and the usual check value.
+# RFC 3720, B.4, and the common check value.
 KNOWN = [
     (b"123456789", 0xE3069283), (bytes(32), 0x8A9136AA), (b"\xff" * 32, 0x62A8AB43),
     (bytes(range(32)), 0x46DD794E), (b"", 0),

@@ -41,7 +41,7 @@ def test_the_newest_transaction_counts(tmp_path: Path) -> None:
 
 
 def test_a_tree_in_a_circle(tmp_path: Path) -> None:
-    """A branch whose children are the branch itself, and a depth that says so."""
+    """A branch page that is its own child, and a depth that matches."""
     path = Path(write_lmdb(tmp_path / "db", [b"v" * 40] * 5000)) / "data.mdb"
     data = bytearray(path.read_bytes())
     meta = max((0, 4096), key=lambda at: struct.unpack_from("<Q", data, at + 16 + 24 + 96 + 8)[0])

@@ -1,4 +1,4 @@
-"""Arrays against the standard writer, and headers that are damaged."""
+"""Arrays against the standard writer, and damaged headers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from torchdali.formats import npy
 
 
-def made(text: str, data: bytes = b"", version: tuple[int, int] = (1, 0)) -> np.ndarray:
+def npy_file(text: str, data: bytes = b"", version: tuple[int, int] = (1, 0)) -> np.ndarray:
     length = len(text).to_bytes(2 if version == (1, 0) else 4, "little")
     return np.frombuffer(b"\x93NUMPY" + bytes(version) + length + text.encode() + data, np.uint8)
 
@@ -22,7 +22,7 @@ def test_arrays(dtype: str, order: str, version: tuple[int, int]) -> None:
     array = np.asarray(np.arange(24).reshape(2, 3, 4).astype(dtype), order=order)  # type: ignore[call-overload]
     file = io.BytesIO()
     np.lib.format.write_array(file, array, version=version)
-    for shift in (0, 1):  # data that do not begin on their type's boundary, too
+    for shift in (0, 1):  # also data that is not aligned to its dtype
         data = np.frombuffer(bytes(shift) + file.getvalue(), np.uint8)[shift:].copy()
         np.testing.assert_array_equal(npy.array(data).numpy(), array)
 
@@ -37,7 +37,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_headers_that_are_wrong(case: str) -> None:
     with pytest.raises(ValueError, match=r"header|type string|must have \d+ bytes"):
-        npy.array(made(WRONG[case], b"12345678"))
+        npy.array(npy_file(WRONG[case], b"12345678"))
 
 
 def test_other_files() -> None:
@@ -54,8 +54,8 @@ ODD = [
 
 
 @pytest.mark.parametrize("text", ODD)
-def test_headers_in_other_words(text: bytes) -> None:
-    """Other writers order and quote as they like; what is an int and no tuple is no shape."""
+def test_headers_in_other_notations(text: bytes) -> None:
+    """Other writers order and quote differently; an int is not a valid shape."""
     data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(48)
     assert npy.array(np.frombuffer(bytearray(data), np.uint8)).shape == (3, 4)
     data = data.replace(b"(3, 4)", b"(3444)").replace(b"(3, 4,)", b"(34444)")

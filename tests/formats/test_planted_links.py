@@ -1,4 +1,4 @@
-"""Files that are written beside data, in a folder of others: nothing follows what they planted there, and no pipe is waited for."""
+"""Files that are written next to data, in a folder of other users: planted links are not followed, and pipes do not block."""
 
 from __future__ import annotations
 
@@ -62,18 +62,18 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("target", ["precious", "new"])
 @pytest.mark.parametrize("writer", WRITERS)
-def test_links_in_the_place_of_files_are_not_followed(writer: str, target: str, tmp_path: Path) -> None:
+def test_links_that_replace_files_are_not_followed(writer: str, target: str, tmp_path: Path) -> None:
     for name in ("known", "shared"):
         (tmp_path / name).mkdir()
     WRITERS[writer](tmp_path / "known")
     names = sorted(path.name for path in (tmp_path / "known").iterdir())
     (tmp_path / "precious").write_bytes(b"precious")
-    unread = [name for name in names if name not in ("pack.json", "classes.txt")]  # a plan that is there is read
+    unread = [name for name in names if name not in ("pack.json", "classes.txt")]  # an existing plan is read
     for name in (*unread, *(f"{name}.part" for name in unread), *(f"{name}.{os.getpid()}.part" for name in unread)):
         (tmp_path / "shared" / name).symlink_to(tmp_path / target)
     if writer == "pack":
         for name in unread:
-            (tmp_path / "shared" / name).unlink()  # a shard that is there is kept
+            (tmp_path / "shared" / name).unlink()  # an existing shard is kept
     WRITERS[writer](tmp_path / "shared")
     assert (tmp_path / "precious").read_bytes() == b"precious" and not (tmp_path / "new").exists()
     assert all(not (tmp_path / "shared" / name).is_symlink() for name in names)
@@ -89,7 +89,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_pipe_on_which_nobody_writes_is_not_waited_for(reader: str, tmp_path: Path) -> None:
+def test_a_pipe_without_a_writer_does_not_block(reader: str, tmp_path: Path) -> None:
     name, read = READERS[reader]
     (tmp_path / "folder").mkdir()
     if reader.startswith("saved"):

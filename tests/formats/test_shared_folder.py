@@ -1,4 +1,4 @@
-"""Files in folders that others may write to: what is opened, what is written, and how long a lock is waited for."""
+"""Files in folders that others may write to: opening, writing, and waiting for locks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Iterator[int]:
 
 @pytest.fixture
 def path(tmp_path: Path, folder: int) -> Path:
-    """Place of a file of ours."""
+    """Return the path of a private file."""
     return tmp_path / "shared" / "name"
 
 
@@ -54,7 +54,7 @@ WAYS = {"read": os.O_RDONLY, "write": os.O_RDWR | os.O_CREAT, "rewrite": os.O_RD
 
 @pytest.mark.parametrize("way", ["read", "write"])
 @pytest.mark.parametrize("what", PLANTED)
-def test_what_is_planted_under_a_name_is_not_opened(what: str, way: str, path: Path, folder: int, tmp_path: Path) -> None:
+def test_planted_links_and_pipes_are_not_opened(what: str, way: str, path: Path, folder: int, tmp_path: Path) -> None:
     if what in ("a device", "a file of somebody else") and not AS_ROOT:
         pytest.skip("only root can make it")
     precious = tmp_path / "precious"
@@ -72,7 +72,7 @@ def test_what_is_planted_under_a_name_is_not_opened(what: str, way: str, path: P
 
 
 @pytest.mark.parametrize("what", PLANTED)
-def test_a_file_is_written_in_the_place_of_what_is_planted(what: str, path: Path, folder: int, tmp_path: Path) -> None:
+def test_a_written_file_replaces_planted_entries(what: str, path: Path, folder: int, tmp_path: Path) -> None:
     if what in ("a device", "a file of somebody else") and not AS_ROOT:
         pytest.skip("only root can make it")
     precious = tmp_path / "precious"
@@ -92,7 +92,7 @@ def test_a_file_is_written_in_the_place_of_what_is_planted(what: str, path: Path
     assert not list(path.parent.glob("*.part"))
 
 
-def test_own_files_are_for_their_user_alone(path: Path, folder: int) -> None:
+def test_private_files_are_readable_only_by_their_user(path: Path, folder: int) -> None:
     os.close(open_own(path.name, os.O_RDWR | os.O_CREAT, folder))
     os.close(open_own(path.name, os.O_RDONLY, folder))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -108,7 +108,7 @@ def test_a_folder_of_the_user_may_be_a_link_and_one_of_torchdali_may_not(tmp_pat
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can give folders away")
-def test_a_folder_of_somebody_else(tmp_path: Path) -> None:
+def test_a_folder_of_another_user(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     os.chown(tmp_path / "theirs", 12345, 12345)
     os.close(open_folder(str(tmp_path / "theirs"), own=False))
@@ -116,9 +116,9 @@ def test_a_folder_of_somebody_else(tmp_path: Path) -> None:
         open_folder(str(tmp_path / "theirs"), own=True)
 
 
-def test_where_all_files_belong_to_another_user_they_are_ours(path: Path, folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_drives_that_change_the_owner_files_count_as_ours(path: Path, folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(b"x")
-    monkeypatch.setattr(os, "geteuid", lambda: 4321)  # as root is, on a network drive that makes it nobody
+    monkeypatch.setattr(os, "geteuid", lambda: 4321)  # as for root on a network drive that maps it to nobody
     monkeypatch.setattr(shared_folder, "_ROOT", -1)
     os.close(open_own(path.name, os.O_RDONLY, folder))
     assert [each.name for each in path.parent.iterdir()] == [path.name]
@@ -128,7 +128,7 @@ def test_where_all_files_belong_to_another_user_they_are_ours(path: Path, folder
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
-def test_a_new_file_has_the_rights_that_the_mask_leaves(mask: int, tmp_path: Path) -> None:
+def test_a_new_file_has_the_permissions_of_the_umask(mask: int, tmp_path: Path) -> None:
     before = os.umask(mask)
     try:
         write_whole(str(tmp_path / "file"), [b"x"])
@@ -137,7 +137,7 @@ def test_a_new_file_has_the_rights_that_the_mask_leaves(mask: int, tmp_path: Pat
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o666 & ~mask
 
 
-def test_a_file_that_is_replaced_keeps_its_rights(tmp_path: Path) -> None:
+def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "file").chmod(0o640)
     write_whole(str(tmp_path / "file"), [b"new"], lasting=True)
@@ -145,7 +145,7 @@ def test_a_file_that_is_replaced_keeps_its_rights(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
 
 
-def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     def pieces() -> Iterator[bytes]:
         yield b"half"
         raise OSError(28, "No space left on device")
@@ -192,7 +192,7 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("how", ["LOCK_SH", "LOCK_EX"])
 @pytest.mark.parametrize("call", ["lockf", "flock"])
-def test_a_lock_is_waited_for_once_and_taken_when_it_is_free(
+def test_only_the_first_call_waits_for_a_held_lock(
     call: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_folder, "PATIENCE", 0.05)
@@ -213,7 +213,7 @@ def test_a_lock_is_waited_for_once_and_taken_when_it_is_free(
                 with pytest.raises(TimeoutError), lock.hold(file.fileno()):
                     raise AssertionError("it is held")
                 counts.append(len(waits))
-        assert len(warnings) == 1 and 0 < counts[0] == counts[2]  # after the first time there is no waiting
+        assert len(warnings) == 1 and 0 < counts[0] == counts[2]  # only the first call waits
         other.communicate()
         with lock.hold(file.fileno()):
             pass

@@ -10,7 +10,7 @@ import pytest
 from torchdali.formats.storage import MappedFile
 
 
-def test_a_mapped_file_that_is_cut_off_is_an_error(tmp_path: Path) -> None:
+def test_a_truncated_mapped_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(bytes(range(200)) * 100)
     file = MappedFile(str(tmp_path / "a"))
     assert file.read(19_990, 10).tolist() == [*range(190, 200)]
@@ -19,7 +19,7 @@ def test_a_mapped_file_that_is_cut_off_is_an_error(tmp_path: Path) -> None:
         file.read(19_990, 10)
 
 
-def test_a_mapped_file_that_is_replaced_stays(tmp_path: Path) -> None:
+def test_a_replaced_mapped_file_stays_readable(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(bytes(range(200)) * 100)
     file = MappedFile(str(tmp_path / "a"))
     (tmp_path / "b").write_bytes(b"short")

@@ -1,4 +1,4 @@
-"""Archives against the standard library, and what is refused."""
+"""Archives against the standard library, and rejected archives."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def members(path: str) -> list[tar.Member]:
 
 
 @pytest.mark.parametrize("format", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_members_are_those_of_the_standard_library(tmp_path: Path, format: int) -> None:
+def test_members_match_the_standard_library(tmp_path: Path, format: int) -> None:
     path = write_tar(tmp_path / "a.tar", MEMBERS, format)
     with tarfile.open(path) as archive:
         wanted = [(m.name, m.offset_data, m.size, m.offset) for m in archive if m.isreg()]
     assert [tuple(member) for member in members(path)] == wanted
 
 
-def test_what_is_written_can_be_read(tmp_path: Path) -> None:
+def test_written_archives_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "a.tar"
     content = {"a.jpg": b"1" * 700, "b/c.cls": b"", "x" * 100: b"2" * 512}
     with open(path, "wb") as file:
@@ -53,7 +53,7 @@ def test_names_that_do_not_fit(name: str) -> None:
 
 
 def damaged(data: bytearray, at: int, content: bytes) -> bytearray:
-    """Change a header and mend its check sum."""
+    """Change a header and correct its checksum."""
     data[at : at + len(content)] = content
     start = at // 512 * 512
     data[start + 148 : start + 156] = b" " * 8
@@ -106,7 +106,7 @@ def test_split_name(path: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "version"), [("a.jpg", "v1.2"), ("a b.jpg", "v1.1")])
-def test_an_index_gives_the_samples_back(tmp_path: Path, name: str, version: str) -> None:
+def test_an_index_reproduces_the_samples(tmp_path: Path, name: str, version: str) -> None:
     path = write_tar(tmp_path / "a.tar", [(name, b"abc"), ("a.cls", b"1"), ("z.cls", b"2")])
     storage = open_storage(path)
     samples = list(tar.indexed_samples(storage))
@@ -135,7 +135,7 @@ LINKS: dict[str, Linked] = {
 
 @pytest.mark.parametrize("format", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 @pytest.mark.parametrize("case", LINKS)
-def test_hard_links_are_the_files_of_the_standard_library(tmp_path: Path, case: str, format: int) -> None:
+def test_hard_links_match_the_standard_library(tmp_path: Path, case: str, format: int) -> None:
     path = write_tar(tmp_path / "a.tar", LINKS[case], format)
     with tarfile.open(path) as archive:
         wanted = [(m.name, archive.extractfile(m).read()) for m in archive if m.name != "a.jpg" or not m.islnk()]  # type: ignore[union-attr]
@@ -167,7 +167,7 @@ NO_FILES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("case", NO_FILES)
-def test_what_is_no_file_is_named(tmp_path: Path, case: str) -> None:
+def test_errors_name_members_that_are_not_files(tmp_path: Path, case: str) -> None:
     content, text = NO_FILES[case]
     path = write_tar(tmp_path / "a.tar", [("a.jpg", b"A"), ("d", None), ("b.jpg", content), ("c.jpg", b"C")])
     archive = tar.Archive(open_storage(path))
@@ -176,9 +176,9 @@ def test_what_is_no_file_is_named(tmp_path: Path, case: str) -> None:
     assert [offset for offset, _ in archive.left_out] == [1536]
 
 
-def test_time_grows_with_a_pax_header_not_with_its_square(tmp_path: Path) -> None:
+def test_time_is_linear_in_the_size_of_a_pax_header(tmp_path: Path) -> None:
     text = b"6 a=b\n" * 170_000
     path = write_tar(tmp_path / "a.tar", [("x", (tarfile.XHDTYPE, text)), ("a.jpg", b"abc")])
     start = time.process_time()
     assert [m.name for m in members(path)] == ["a.jpg"]
-    assert time.process_time() - start < 2  # the square took 5 s
+    assert time.process_time() - start < 2  # quadratic time was 5 s

@@ -1,4 +1,4 @@
-"""Sparse members of archives: as the standard library reads them, or refused; never more memory than there are bytes."""
+"""Sparse members of archives: read as by the standard library, or rejected; never more memory than bytes in the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.helpers.containers import SPARSE_FORMS, sparse_member
 from torchdali.formats import tar
 from torchdali.formats.storage import open_storage
 
-# size, and place and number of bytes of what is stored
+# size, and offset and number of bytes of stored data
 MAPS: dict[str, tuple[int, list[tuple[int, int]]]] = {
     "a hole in front": (8192, [(4096, 512)]),
     "a hole behind": (8192, [(0, 700), (8192, 0)]),
@@ -39,7 +39,7 @@ def contents(path: Path) -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("form", SPARSE_FORMS)
-def test_sparse_members_are_those_of_the_standard_library(tmp_path: Path, form: str) -> None:
+def test_sparse_members_match_the_standard_library(tmp_path: Path, form: str) -> None:
     path = tmp_path / "a.tar"
     maps = [MAPS[name] for name in MAPS if (form, name) not in NOT_BY_TARFILE]
     parts = [sparse_member(form, f"{i}.bin", size, e, stored(e)) for i, (size, e) in enumerate(maps)]
@@ -64,7 +64,7 @@ def test_archives_of_gnu_tar(tmp_path: Path, options: list[str]) -> None:
     assert contents(tmp_path / "a.tar") == [("a.bin", whole.ljust(1 << 20, b"\0")), ("a.cls", b"7")]
 
 
-def test_zeros_in_proportion_to_what_is_stored(tmp_path: Path) -> None:
+def test_zeros_are_read_in_proportion_to_stored_bytes(tmp_path: Path) -> None:
     path = tmp_path / "a.tar"
     path.write_bytes(sparse_member("1.0", "a.bin", 1 << 25, [(0, 1 << 15)], bytes(1 << 15)) + bytes(1024))
     assert [len(data) for _, data in contents(path)] == [1 << 25]

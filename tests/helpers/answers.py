@@ -1,6 +1,6 @@
-"""Answers in files: nested values with arrays and exceptions, as JSON and raw bytes that are compressed together.
+"""Stored results: nested values with arrays and exceptions, as JSON and raw bytes that are compressed together.
 
-No pickles: any version of NumPy and Python reads them, and they run nothing. The same answers make the same file.
+No pickles: any version of NumPy and Python reads the files, and they run no code. Equal results give equal files.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ CLOSE = 1e-5
 
 @dataclass(frozen=True)
 class Result:
-    """One output: an array a sample, and the layout."""
+    """One output: an array per sample, and the layout."""
 
     samples: list[Array]
     layout: str
 
 
 class Refusal(NamedTuple):
-    """An exception: the names of its class and of the bases, and what it says."""
+    """An exception: the names of its class and of the bases, and its message."""
 
     classes: tuple[str, ...]
     message: str
 
     def exception(self) -> Exception:
-        """Return the exception, of the nearest class that Python itself has."""
-        return _known(self.classes)(self.message)
+        """Return the exception, of the nearest built-in class."""
+        return _find_builtin(self.classes)(self.message)
 
 
-def _known(names: Iterable[str]) -> type[Exception]:
-    """Return the first class that Python itself has, and that a message makes an exception of."""
+def _find_builtin(names: Iterable[str]) -> type[Exception]:
+    """Return the first built-in class that can be created from a message."""
     kinds = (getattr(builtins, name, None) for name in names)
     return next(kind for kind in kinds if kind is not None and not issubclass(kind, UnicodeError))
 
@@ -59,7 +59,7 @@ def _classes(kind: type[BaseException]) -> tuple[str, ...]:
 
 
 def refusal(error: BaseException) -> Refusal:
-    """Describe an exception, without places in files and addresses."""
+    """Describe an exception, without file positions and addresses."""
     text = str(error).rpartition("encountered:")[2].partition("Stacktrace")[0]
     lines = re.sub(r"\[/[^\]]*\]|File .*|0x\w+", "", text).strip().splitlines()
     message = lines[0].strip()[:160] if lines and "/" not in lines[0] else ""
@@ -67,10 +67,10 @@ def refusal(error: BaseException) -> Refusal:
 
 
 def digest(question: Any) -> str:
-    """Return a hash of nested values: of the types and bytes of arrays, of keys in any order, of the names of functions.
+    """Return a hash of nested values: dtypes and bytes of arrays, keys in any order, names of functions.
 
     Raises:
-        TypeError: a value is of a kind whose contents are not known.
+        TypeError: A value's contents are unknown.
     """
     sha = hashlib.sha256()
     for part in _parts(question):
@@ -101,7 +101,7 @@ def _parts(value: Any) -> Iterator[bytes]:
 
 
 def differs(one: Any, other: Any) -> bool:
-    """Return True if answers are not the same: numbers and types equal, floats close, exceptions of one class."""
+    """Return True if results differ: numbers and types must be equal, floats close, exceptions of one class."""
     if isinstance(one, Refusal) or isinstance(other, Refusal):
         return type(one) is not type(other) or one.classes != other.classes
     if isinstance(one, Result) and isinstance(other, Result):
@@ -128,11 +128,11 @@ def _same(one: Array, other: Array) -> bool:
 
 
 def stored(answer: Any) -> Any:
-    """Return an answer as it is read again.
+    """Return a result as it is read from a file.
 
     Raises:
-        TypeError: it holds what cannot be stored.
-        ValueError: it is too large.
+        TypeError: It contains a value that cannot be stored.
+        ValueError: It is too large.
     """
     data = bytearray()
     text = json.dumps(_packed(answer, data))
@@ -142,7 +142,7 @@ def stored(answer: Any) -> Any:
 
 
 def write(path: Path, answers: Mapping[str, Any]) -> None:
-    """Write answers by the hashes of their questions."""
+    """Write results by the hashes of their calls."""
     data = bytearray()
     index = {key: _packed(answers[key], data) for key in sorted(answers)}
     text = json.dumps(index, separators=(",", ":")).encode()
@@ -151,7 +151,7 @@ def write(path: Path, answers: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the answers of a file; none, if there is no such file."""
+    """Return the results in a file; an empty dictionary if the file doesn't exist."""
     if not path.exists():
         return {}
     text, _, data = lzma.decompress(path.read_bytes()).partition(b"\n")
@@ -159,7 +159,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _packed(value: Any, data: bytearray) -> Any:
-    """Return a value as JSON has it, with a list of a word and more for what JSON has not; bytes go to ``data``."""
+    """Return a value for JSON; other types become a list that starts with a word, and bytes are appended to ``data``."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biuf":
@@ -191,7 +191,7 @@ def _unpacked(value: Any, data: bytes) -> Any:
     if kind == "refusal":
         return Refusal(tuple(rest[0]), rest[1])
     if kind == "class":
-        return _known(rest)
+        return _find_builtin(rest)
     if kind == "result":
         return Result(_unpacked(rest[0], data), rest[1])
     if kind == "dict":
@@ -200,7 +200,7 @@ def _unpacked(value: Any, data: bytes) -> Any:
 
 
 def _planes(array: Array) -> bytes:
-    """Return the bytes of an array, first the first ones of all elements: those that are alike compress better."""
+    """Return the bytes of an array, first the first bytes of all elements: similar bytes compress better."""
     return np.frombuffer(array.tobytes(), np.uint8).reshape(-1, array.itemsize).T.tobytes()
 
 

@@ -1,4 +1,4 @@
-"""Modules of a library, and pipelines that say what was drawn, for the tests of `auto_aug`."""
+"""Modules of a library, and pipelines that return their random draws, for the tests of `auto_aug`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODULES = ("augmentations", "auto_augment", "core", "rand_augment", "trivial_aug
 
 
 def modules(name: str) -> Any:
-    """Return the modules of ``auto_aug`` of ``"torchdali"`` or ``"nvidia.dali"``, and what they contain."""
+    """Return the modules of ``auto_aug`` of ``"torchdali"`` or ``"nvidia.dali"``, and their contents."""
     found = {m: importlib.import_module(f"{name}.auto_aug.{m}") for m in MODULES}
     names = {k: getattr(m, k) for m in found.values() for k in dir(m) if not k.startswith("__")}
     return SimpleNamespace(**{**names, "augmentations": found["augmentations"]})
@@ -41,7 +41,7 @@ def compute(
 
 
 def marks(auto_aug: Any, count: int, negated: int = 0, **options: Any) -> list[Any]:
-    """Make augmentations that note on a number what they got: ``10000 * data + 100 * (1 + number) + magnitude``.
+    """Create augmentations that encode their arguments in a number: ``10000 * data + 100 * (1 + number) + magnitude``.
 
     Magnitudes are from 0 to 30; the first ``negated`` augmentations negate them at random.
     """
@@ -62,7 +62,7 @@ def marks(auto_aug: Any, count: int, negated: int = 0, **options: Any) -> list[A
 
 
 def noted(values: Any) -> list[tuple[int, int]]:
-    """Return ``(number, magnitude)`` of each augmentation that a number went through, the last one first."""
+    """Return ``(number, magnitude)`` of each augmentation of a sample, the last one first."""
     found, rest = [], round(float(values))
     while rest:
         number = (rest % 10000 + 50) // 100
@@ -75,7 +75,7 @@ def noted(values: Any) -> list[tuple[int, int]]:
 def drawn(
     name: str, apply: Callable[[Any, Any], Any], samples: int = 500, runs: int = 4, **settings: Any
 ) -> list[list[tuple[int, int]]]:
-    """Return what each sample went through, in many samples of ``apply(auto_aug, data)``."""
+    """Return each sample's augmentations, for many samples of ``apply(auto_aug, data)``."""
     zeros = [np.float64(0)] * samples
     found = compute(
         name, lambda lib, auto_aug, data: apply(auto_aug, data), zeros, runs=runs, **settings
@@ -92,7 +92,7 @@ def chi_square(counts: Any, expected: Any) -> float:
 
 
 def two_samples(first: Any, second: Any) -> float:
-    """Return the same for two samples of one size: how unlikely it is that they have one distribution."""
+    """Return the statistic for two samples of one size: how unlikely it is that they have one distribution."""
     first, second = np.asarray(first, float), np.asarray(second, float)
     statistic = ((first - second) ** 2 / (first + second)).sum()
     degrees = len(first) - 1

@@ -1,4 +1,4 @@
-"""Boxes, and how much two of them overlap."""
+"""Boxes and their overlaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run random calls, here or in a child process: the real DALI may end it."""
+"""Run random calls, in this process or in a child process, which the real DALI may crash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.helpers.random_calls import Batch, Call, Each, Member
 
 
 class Refusal(NamedTuple):
-    """An exception: its class and its bases by name, and the message; no classes where the process ended."""
+    """An exception: its class and its bases by name, and the message; no classes if the process crashed."""
 
     classes: tuple[str, ...]
     message: str
@@ -27,7 +27,7 @@ Outcome = Outputs | Refusal
 
 
 def run(name: str, call: Call) -> Outcome:
-    """Return what a call delivers, or what it raises."""
+    """Return a call's results, or its exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -80,7 +80,7 @@ def _serve(pipe: Connection) -> None:
 
 
 class Child:
-    """Runs calls on the real DALI in a child process, a new one after each that ended."""
+    """Runs calls on the real DALI in a child process, and starts a new one after each crash."""
 
     def __enter__(self) -> Child:
         context = multiprocessing.get_context("spawn")
@@ -99,7 +99,7 @@ class Child:
         self._pipe.send(call)
 
     def receive(self) -> Outcome:
-        """Return the outcome; no classes if the process ended, or is not done after a minute."""
+        """Return the outcome; no classes if the process crashed, or isn't done after a minute."""
         try:
             if self._pipe.poll(60):
                 found: Outcome = self._pipe.recv()

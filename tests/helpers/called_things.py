@@ -1,6 +1,6 @@
-"""Things that a pipeline function calls, each with an ``if`` on a node in it: for torchdali and for the real DALI.
+"""Callables with an ``if`` on a node, which pipeline functions of torchdali and of the real DALI call.
 
-Every one takes ``(x, condition)`` and doubles x where the condition is true. DALI cannot do those in `OURS_ALONE`.
+Each callable takes ``(x, condition)`` and doubles x where the condition is true. DALI rejects those in `OURS_ALONE`.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ OURS_ALONE = {"by map"}
 
 
 def results(package: Any, thing: Callable[..., Any]) -> list[float]:
-    """Return what a thing makes of 1, 2, 3, 4 where the condition is true, false, true, false."""
+    """Return a callable's results for 1, 2, 3, 4, if the condition is true, false, true, false."""
     fn = package.fn
 
     def define():

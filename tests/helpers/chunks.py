@@ -12,10 +12,10 @@ __all__ = ["divide_into"]
 
 
 def divide_into(chunk: int, monkeypatch: pytest.MonkeyPatch) -> list[Division]:
-    """Divide all batches into chunks of so many samples, if their operators take several.
+    """Divide all batches into chunks of `size` samples, if their operators accept several.
 
     Returns:
-        The divisions, as batches come.
+        Yield the divisions, batch by batch.
     """
     choose, divisions = BoundChain.divide, list[Division]()
 

@@ -1,6 +1,6 @@
-"""Functions of a number with ``if``s in them: Python says what comes out, and a pipeline computes the same for nodes.
+"""Functions of a number with ``if``s: a pipeline must compute the same for nodes as Python for numbers.
 
-Each is decorated by `program`. What they return are numbers, or tuples of them.
+Each is decorated by `program`, and returns numbers, or tuples of numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def program(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class Box:
-    """Something with attributes."""
+    """An object with attributes."""
 
     __slots__ = ("__dict__",)
 
@@ -188,7 +188,7 @@ def annotated_in_a_class_in_a_branch(x: Any) -> Any:
     return y
 
 
-# ---------------------------------------------------------------- what a branch binds
+# -------------------------------------------------------------- variables of a branch
 
 
 @program
@@ -398,7 +398,7 @@ def try_in_a_branch(x: Any) -> Any:
     return y
 
 
-# ---------------------------------------------------------------- what is called
+# ------------------------------------------------------------------------- calls
 
 
 def decorated(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Write small containers for the tests of readers, with the writers of `torchdali.formats` and of others."""
+"""Write small containers for the tests of readers, with the writers of `torchdali.formats` and of other libraries."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ SPARSE_FORMS = ("S", "0.0", "0.1", "1.0")
 def sparse_member(
     form: str, name: str, size: int, extents: Sequence[tuple[int, int]], data: bytes, more: Sequence[tuple[str, Any]] = ()
 ) -> bytes:
-    """Write a sparse member as GNU tar does: of its old kind, or with a pax header of some version."""
+    """Write a sparse member as GNU tar does: in its old format, or with a pax header of some version."""
     if form == "S":
         return _old_sparse(name, size, extents, data)
     records: list[tuple[str, Any]] = list(more)

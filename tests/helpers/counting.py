@@ -1,4 +1,4 @@
-"""Pipelines whose batches are numbered, and operators that note what runs them."""
+"""Pipelines whose batches are numbered, and operators that record their threads."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ seen: list[Any] = []
 
 @operator(name="_test_note", over="batch")
 def note(value: Data, /, *, what: Callable[[], Any]) -> Data:
-    """Note something on the thread that runs the step."""
+    """Record a value on the thread that runs the step."""
     seen.append(what())
     return value
 
 
 @operator(name="_test_note_sample")
 def note_sample(value: Data, /, *, what: Callable[[], Any]) -> Data:
-    """Note something on a worker thread."""
+    """Record a value on a worker thread."""
     seen.append(what())
     return value.clone()
 

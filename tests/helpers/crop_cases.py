@@ -40,7 +40,7 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
 
 
 def f32(values: Any) -> Array:
-    """Return numbers as float32, as arguments are."""
+    """Return numbers as float32, like arguments."""
     return np.asarray(values, np.float32)
 
 

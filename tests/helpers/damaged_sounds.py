@@ -1,9 +1,9 @@
-"""Decode damaged sounds, and print a digest of each, or what was raised.
+"""Decode damaged audio files, and print a digest of each, or the error.
 
     damaged_sounds.py FOLDER COUNT SEED
 
-Run with two values of ``MALLOC_PERTURB_``, so that memory is filled with another byte each time: what differs was
-delivered without having been decoded.
+Run with two values of ``MALLOC_PERTURB_``, so that memory is filled with another byte each time: differing results
+contain uninitialized memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KINDS = [{}, {"dtype": torch.int16}, {"downmix": True}]
 
 
 def digest(data: bytes, dice: random.Random) -> str:
-    # NumPy keeps small memory for itself, where glibc does not fill it.
+    # NumPy caches small blocks, which glibc does not fill.
     np.full(1 << 16, int(os.environ.get("MALLOC_PERTURB_", "0")), np.uint8)
     try:
         found, rate = decode(torch.frombuffer(bytearray(data), dtype=torch.uint8), **dice.choice(KINDS))

@@ -1,9 +1,9 @@
-"""Read frames of damaged videos, and print a digest of each, or what was raised.
+"""Read frames of damaged videos, and print a digest of each, or the error.
 
     damaged_videos.py FOLDER COUNT SEED
 
-Run with two values of ``MALLOC_PERTURB_``, so that memory is filled with another byte each time: what differs was
-delivered without having been decoded.
+Run with two values of ``MALLOC_PERTURB_``, so that memory is filled with another byte each time: differing results
+contain uninitialized memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILL = int(os.environ.get("MALLOC_PERTURB_", "0"))
 
 
 def damaged(data: bytes, dice: random.Random) -> bytes:
-    """Return data with bytes changed, a range zeroed or repeated, or the end cut off."""
+    """Return data with bytes changed, a range zeroed or repeated, or the end removed."""
     made = bytearray(data)
     for _ in range(dice.randint(1, 4)):
         place, length = dice.randrange(len(made)), dice.choice([1, 2, 8, 64, 600])

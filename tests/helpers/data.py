@@ -1,7 +1,7 @@
 """Find the real data that some tests use; it is not part of the repository.
 
 Set ``TORCHDALI_TEST_DATA`` to a folder with ``imagenet/``, ``formats/``, ``audio/`` ..., or put it at ``shared/data``
-next to the checkout. Tests that need it skip with a reason where it is absent.
+next to the checkout. If it is absent, tests that need it skip with a reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOT = Path(
 
 
 def folder(name: str) -> Path:
-    """Path of a data folder; skips the calling test where it is absent."""
+    """Return the path of a data folder; skip the calling test if it is absent."""
     path = ROOT / name
     if not path.exists():
         pytest.skip(f"no real data {name!r}: set TORCHDALI_TEST_DATA (see tests/helpers/data.py)")

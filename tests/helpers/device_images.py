@@ -1,4 +1,4 @@
-"""Images of noise as the kernels for batches take them, and arguments of these kernels, at random."""
+"""Noise images in the form that the batch kernels accept, and random arguments of these kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILTERS = [("triangular", "linear"), *[(name, name) for name in RADIUS]]
 
 
 def images(rng: np.random.Generator, count: int, channels: int = 3, side: int = 40) -> tuple[list[torch.Tensor], Any, Any]:
-    """Return images of noise, where each starts in the flat tensor, and their sides."""
+    """Return noise images in a flat tensor, their offsets, and their sizes."""
     made = [torch.from_numpy(rng.integers(0, 256, (*rng.integers(2, side, 2), channels), np.uint8)) for _ in range(count)]
     sizes = np.array([image.numel() for image in made])
     return made, np.cumsum(sizes) - sizes, np.array([image.shape[:2] for image in made]).T
@@ -30,7 +30,7 @@ def regions(rng: np.random.Generator, sides: Any, filters: tuple[str, str], anti
 
 
 def maps(rng: np.random.Generator, count: int) -> Any:
-    """Return affine maps that turn, shear, scale and move."""
+    """Return affine maps that rotate, shear, scale and translate."""
     made = rng.uniform(-1.5, 1.5, (count, 2, 3))
     made[:, :, 2] = rng.uniform(-20, 30, (count, 2))
     return made

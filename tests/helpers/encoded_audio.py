@@ -1,4 +1,4 @@
-"""Audio files made in memory: WAV by hand, other formats by soundfile."""
+"""Audio files in memory: WAV is written here, other formats by soundfile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def chunk(name: bytes, data: bytes) -> bytes:
 
 
 def raw(samples: Array, width: str) -> bytes:
-    """Return samples of full scale 1 as they stand in a file."""
+    """Return samples of full scale 1 as bytes of a file."""
     if width[0] == "f":
         return samples.astype("<f4" if width == "f32" else "<f8").tobytes()
     bits = WIDTHS[width][1]
@@ -45,7 +45,7 @@ def wav(samples: Array, rate: int = 8000, width: str = "s16", *, extended: bool 
 
 
 def encoded(samples: Array, rate: int = 8000, format: str = "FLAC", subtype: str = "PCM_16") -> Array:
-    """Return a file made by soundfile; skips the calling test without it."""
+    """Return a file that soundfile writes; skip the calling test without it."""
     soundfile = pytest.importorskip("soundfile", reason="the extra `audio` is not installed")
     memory = io.BytesIO()
     soundfile.write(memory, samples, rate, subtype=subtype, format=format)
@@ -53,16 +53,16 @@ def encoded(samples: Array, rate: int = 8000, format: str = "FLAC", subtype: str
 
 
 def speech(frames: int, channels: int = 1, seed: int = 0) -> Array:
-    """Return something whose spectrum falls like that of speech, within -1 to 1: ``(frames, channels)``."""
+    """Return audio with a spectrum similar to speech, within -1 to 1: ``(frames, channels)``."""
     rng = np.random.default_rng(seed)
     spectrum = np.fft.rfft(rng.standard_normal((frames, channels)), axis=0)
     spectrum /= 1.0 + (np.arange(len(spectrum))[:, None] / max(frames * 0.03, 1)) ** 2
     found = np.fft.irfft(spectrum, frames, axis=0)
-    return np.asarray(0.9 * found / np.abs(found).max()).round(6)  # of every version of NumPy
+    return np.asarray(0.9 * found / np.abs(found).max()).round(6)  # equal in every version of NumPy
 
 
 class Pipe:
-    """A file that can only be written on, as a pipe."""
+    """A file that can only be appended to, like a pipe."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -76,12 +76,12 @@ def av_encoded(
     codec: str, container: str, samples: Array, rate: int = 8000, format: str | None = None, piped: bool = False,
     path: str = "", **options: str,
 ) -> Array:  # fmt: skip
-    """Return a file made by FFmpeg of ``(frames, channels)``; skips the calling test without PyAV, or its encoder.
+    """Return a file that FFmpeg writes from ``(frames, channels)``; skip the calling test without PyAV, or its encoder.
 
     Args:
         format: Of samples, as FFmpeg calls it.
-        piped: Written into a pipe, so that the header says nothing that is known at the end only.
-        path: Where it is written, if it is to be written on the disk.
+        piped: Written into a pipe, so that the header contains no value that is only known at the end.
+        path: Path of the file, if it must be on disk.
         options: Of the container.
     """
     av = pytest.importorskip("av", reason="the extra `video` is not installed")

@@ -1,4 +1,4 @@
-"""Encoded images made without files: one of each kind, with the pixels that it must deliver."""
+"""Encoded images in memory: one of each kind, with its expected pixels."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Array = npt.NDArray[Any]
 HEIGHT, WIDTH = 45, 61
 
 
-def picture(height: int = HEIGHT, width: int = WIDTH) -> Array:
-    """A smooth RGB picture with some noise: no two rows, columns or channels alike."""
+def smooth_image(height: int = HEIGHT, width: int = WIDTH) -> Array:
+    """Return a smooth RGB image with some noise: no two rows, columns or channels are equal."""
     y, x = np.mgrid[0:height, 0:width] / max(height, width)
     waves = np.stack([np.sin(7 * x + y), np.cos(5 * y - 2 * x), np.sin(9 * x * y + 1)], axis=2)
     noise = np.random.default_rng(1).integers(-8, 9, waves.shape)
     return (127 + 110 * waves + noise).clip(0, 255).astype(np.uint8)
 
 
-RGB = picture()
+RGB = smooth_image()
 GRAY = RGB[:, :, 1].copy()
 ALPHA = RGB[::-1, :, 0].copy()
 RGBA = np.dstack([RGB, ALPHA])
@@ -90,7 +90,7 @@ def tiff(
     bits: int = 0,
     tags: dict[int, list[int]] | None = None,
 ) -> bytes:
-    """Write a TIFF of any kind, in strips of 16 rows or in tiles; samples of `bits` bits, where that is not their type's."""
+    """Write a TIFF of any kind, in strips of 16 rows or in tiles; samples of `bits` bits, if that isn't their dtype's."""
     pixels = pixels.reshape(*pixels.shape[:2], -1)
     height, width, samples = pixels.shape
     blocks = []
@@ -129,14 +129,14 @@ def tiff(
 
 
 def packed(rows: Array, bits: int) -> bytes:
-    """Samples of so many bits, one after the other; each row begins with a byte of its own."""
+    """Pack samples of `bits` bits; each row starts at a byte."""
     big = rows.reshape(rows.shape[0], -1).astype(rows.dtype.newbyteorder(">"))
     each = np.unpackbits(np.ascontiguousarray(big).view(np.uint8), axis=1).reshape(*big.shape, -1)[:, :, -bits:]
     return np.packbits(each.reshape(rows.shape[0], -1), axis=1).tobytes()
 
 
 def with_fields(data: bytes, fields: dict[int, list[int]], order: str, big: bool) -> bytes:
-    """Put a TIFF header before the data (at 16) and a directory behind it."""
+    """Add a TIFF header before the data (at 16) and a directory after it."""
     wide, head, size = ("Q", "Q", 20) if big else ("I", "H", 12)
     inline = struct.calcsize(wide)
     place = 16 + len(data) + struct.calcsize(head) + size * len(fields) + inline
@@ -161,7 +161,7 @@ def pnm(kind: int, largest: int | None, body: bytes) -> bytes:
 
 
 def bmp_16(green_bits: int) -> bytes:
-    """A BMP of 16 bits a pixel."""
+    """Return a BMP of 16 bits per pixel."""
     parts = [RGB[::-1, :, c].astype("<u2") >> 8 - bits for c, bits in enumerate((5, green_bits, 5))]
     rows = (parts[0] << 5 + green_bits | parts[1] << 5 | parts[2]).astype("<u2")
     rows = np.pad(rows, [(0, 0), (0, WIDTH % 2)])
@@ -180,7 +180,7 @@ TABLE = np.random.default_rng(2).integers(0, 65536, (256, 3)).astype(np.uint16)
 
 WIDE_SCALE = (GRAY16 % 999 >> 8).astype(np.uint8)
 
-# name: encoded, the pixels that ANY_DATA must deliver in their own type
+# name: encoded image, the pixels that ANY_DATA must deliver in their own dtype
 LOSSLESS: dict[str, tuple[bytes, Array]] = {
     "png": (encoded(RGB, "PNG"), RGB),
     "png gray": (encoded(GRAY, "PNG"), GRAY),

@@ -1,4 +1,4 @@
-"""Small videos made by PyAV: every frame says its number in its upper left corner."""
+"""Small videos written by PyAV: the upper left corner of each frame encodes its index."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CODECS = {
 FRAMES, HEIGHT, WIDTH, GROUP, RATE = 30, 64, 96, 8, 25
 
 
-def picture(number: int) -> Any:
+def draw_frame(number: int) -> Any:
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
     colors = [(x * 2 + number * 5) % 256, (y * 3 + number * 7) % 256, (x + y + number * 11) % 256]
     made = np.stack(colors, -1).astype(np.uint8)
@@ -29,17 +29,17 @@ def picture(number: int) -> Any:
 
 
 def make(folder: Path, name: str, times: Sequence[int] | None = None, frames: int = FRAMES, matrix: int | None = None) -> str:
-    """Write a video; skips the calling test without PyAV, or an encoder for it.
+    """Write a video; skip the calling test without PyAV, or without an encoder.
 
     Args:
-        times: When frames are shown, in milliseconds.
-        matrix: That the file names for its colors, as ISO/IEC 23091-2 numbers them: 1 for BT.709, 5 or 6 for BT.601.
+        times: Time stamps of frames, in milliseconds.
+        matrix: Color matrix in the file, as in ISO/IEC 23091-2: 1 for BT.709, 5 or 6 for BT.601.
     """
     av = pytest.importorskip("av", reason="the extra `video` is not installed")
     codec, path = CODECS[name.rpartition("-")[2]], str(folder / name)
     if codec not in av.codecs_available:
         pytest.skip(f"PyAV has no encoder {codec}")
-    with usual_priority(), av.open(path, "w") as file:
+    with restore_priority(), av.open(path, "w") as file:
         stream = file.add_stream(codec, rate=RATE)
         stream.width, stream.height, stream.gop_size = WIDTH, HEIGHT, GROUP
         stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
@@ -48,7 +48,7 @@ def make(folder: Path, name: str, times: Sequence[int] | None = None, frames: in
         if times is not None:
             stream.time_base = stream.codec_context.time_base = Fraction(1, 1000)
         for number in range(frames):
-            frame = av.VideoFrame.from_ndarray(picture(number), format="rgb24")
+            frame = av.VideoFrame.from_ndarray(draw_frame(number), format="rgb24")
             if matrix is not None:
                 frame = frame.reformat(format="yuv420p", dst_colorspace=matrix)
                 frame.colorspace = matrix
@@ -60,10 +60,10 @@ def make(folder: Path, name: str, times: Sequence[int] | None = None, frames: in
 
 
 @contextlib.contextmanager
-def usual_priority() -> Iterator[None]:
-    """Restore this thread's scheduling: for root, the encoder SVT-AV1 gives it real-time priority.
+def restore_priority() -> Iterator[None]:
+    """Restore this thread's scheduling: for root, the encoder SVT-AV1 sets real-time priority.
 
-    With that, threads that it starts later, and their processes, hold up everything else on the machine.
+    With it, later threads, and their processes, would block everything else on the machine.
     """
     if not hasattr(os, "sched_getscheduler"):
         yield
@@ -76,7 +76,7 @@ def usual_priority() -> Iterator[None]:
 
 
 def asking(path: str, a: int, b: int, c: int, d: int) -> Any:
-    """Return the bytes of an MP4 file, changed so that it asks to be shown by the matrix ``(a, b; c, d)``."""
+    """Return the bytes of an MP4 file with the display matrix ``(a, b; c, d)``."""
 
     def matrix(a: int, b: int, c: int, d: int) -> bytes:
         return struct.pack(">9i", *(value << 16 for value in (a, b, 0, c, d, 0, 0, 0)), 1 << 30)
@@ -88,5 +88,5 @@ def asking(path: str, a: int, b: int, c: int, d: int) -> Any:
 
 
 def numbers(frames: Any) -> list[int]:
-    """Return the numbers that frames say they have."""
+    """Return the indices that frames encode."""
     return [round(float(np.asarray(frame)[4:12, 4:12].mean()) / 8) for frame in frames]

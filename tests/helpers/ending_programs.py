@@ -1,4 +1,4 @@
-"""Programs as users write them, of which the end is looked at: exit code, and what is on stderr."""
+"""Programs as users write them, and checks of their end: exit code, and output on stderr."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FRESH = (
     "a model that is compiled", "a parallel source, spawned", "replicas of a new interpreter", "workers that persist",
 )  # fmt: skip
 QUICK = ("an epoch", "Ctrl-C in the loop", "a function that never answers")
-PATIENCE = 240  # seconds; a program that hangs says where its threads are
+PATIENCE = 240  # seconds; a hanging program prints its threads' stacks
 
 START = """
 import os, signal, sys, threading
@@ -79,7 +79,7 @@ def of_source(source, parallel=False, **named):
 
 @dataclass(frozen=True)
 class Program:
-    """A program, its exit code, a part of what it writes to stderr, and the package that it needs."""
+    """A program, its exit code, a part of its output on stderr, and the package that it needs."""
 
     source: str
     code: int = 0
@@ -88,7 +88,7 @@ class Program:
 
 
 class Ending(NamedTuple):
-    """The exit code of a program, negative for a signal, and what it wrote to stderr."""
+    """The exit code of a program, negative for a signal, and its output on stderr."""
 
     code: int
     stderr: str
@@ -292,7 +292,7 @@ PROGRAMS = {
 
 
 def written(name: str, folder: str) -> str:
-    """Write a program into a folder of its own; return the file."""
+    """Write a program into its own folder; return the file."""
     place = os.path.join(folder, str(list(PROGRAMS).index(name)))
     os.mkdir(place)
     file = os.path.join(place, "program.py")
@@ -302,14 +302,14 @@ def written(name: str, folder: str) -> str:
 
 
 def environment(file: str) -> dict[str, str]:
-    """Return what a program finds around it: two threads of torch, and as many processes as it likes."""
+    """Return a program's environment: two threads of torch, and no limit of processes."""
     own = {**os.environ, "FOLDER": os.path.dirname(file) + "/images", "OMP_NUM_THREADS": "2", "PYTHONPATH": str(ROOT)}
     own.pop("TORCHDALI_PROCESSES", None)
     return own
 
 
 def run_fresh(name: str, folder: str) -> Ending:
-    """Run a program in an interpreter of its own."""
+    """Run a program in a new interpreter."""
     file = written(name, folder)
     done = subprocess.run(
         [sys.executable, file], capture_output=True, text=True, env=environment(file), stdin=subprocess.DEVNULL,
@@ -319,7 +319,7 @@ def run_fresh(name: str, folder: str) -> Ending:
 
 
 def run_forked(names: list[str], folder: str) -> dict[str, Ending]:
-    """Run programs in processes that are forked from one that has imported all they need."""
+    """Run programs in forks of a process that has imported all their modules."""
     done = subprocess.run(
         [sys.executable, "-m", __name__, folder, *names], capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE,
         env=environment(os.path.join(folder, "program.py")), stdin=subprocess.DEVNULL,
@@ -348,7 +348,7 @@ if __name__ == "__main__":
         if importlib.util.find_spec(module.partition(".")[0]):
             importlib.import_module(module)
     gc.collect()
-    gc.freeze()  # otherwise each process looks at all modules again when it ends
+    gc.freeze()  # otherwise each process collects all modules at its end
     folder, *waiting = sys.argv[1:]
     program, running, endings = "", {}, {}
     while not program and (waiting or running):
@@ -364,7 +364,7 @@ if __name__ == "__main__":
             child, status = os.wait()
             name, file = running.pop(child)
             endings[name] = _ending(file, status)
-    if program:  # this process is a forked one: it goes to its end as if it had run nothing but the program
+    if program:  # this process is a fork: it exits as if it had only run the program
         _begin(program)
         exec(compile(Path(program).read_text(), program, "exec"), {"__name__": "__main__", "__file__": program})
     else:

@@ -1,7 +1,7 @@
-"""A pipeline without operators, for tests of what draws batches from pipelines.
+"""A pipeline without operators, for tests of iterators.
 
-It has the public face of `torchdali.Pipeline` that iterators use, delivers the record numbers of a
-reader or the batches of a list, and fails the test when it is used wrongly.
+It has the public methods of `torchdali.Pipeline` that iterators use, delivers the record indices of a
+reader or the batches of a list, and fails the test if it is used incorrectly.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Outputs = tuple[TensorListCPU, ...]
 
 
 def records_of(numbers: list[int]) -> Outputs:
-    """One output: the record numbers, of shape (1,) like a label."""
+    """One output: the record indices, of shape (1,) like a label."""
     dense = torch.tensor(numbers, dtype=torch.int32).reshape(-1, 1)
     return (TensorListCPU.from_dense(dense),)  # type: ignore[return-value]
 
 
 class FakePipeline:
-    """Delivers what `produce` returns; an exception there belongs to the batch.
+    """Delivers the batches that `produce` returns; its exceptions belong to the batch.
 
     Args:
         batch_size: Of a full batch.
-        produce: Makes the next batch; StopIteration ends the epoch until `reset`.
+        produce: Returns the next batch; StopIteration ends the epoch until `reset`.
         depth: Batches that the first `schedule_run` starts.
     """
 
@@ -96,14 +96,14 @@ class FakePipeline:
         return found
 
     def share_next(self, taken: int) -> Outputs:
-        """Return the batch after a number of batches, again if it was taken."""
+        """Return the batch after a number of batches, even if it was returned before."""
         if self.taken == taken:
             return self.share_outputs()
         assert self._held is not None and self.taken == taken + 1
         return self._held
 
     def empty(self) -> bool:
-        """Return True if nothing is left to take but the end of the epoch."""
+        """Return True if only the end of the epoch remains."""
         return not self._flight or isinstance(self._flight[0][0], StopIteration)
 
     def driven_by(self, api: Any) -> contextlib.AbstractContextManager[None]:
@@ -111,7 +111,7 @@ class FakePipeline:
 
     @property
     def in_flight(self) -> int:
-        """Batches that were scheduled and not taken."""
+        """Number of batches that were scheduled and not returned."""
         return len(self._flight)
 
     def release_outputs(self) -> None:
@@ -125,7 +125,7 @@ class FakePipeline:
 
 
 class ReaderPipeline(FakePipeline):
-    """A reader called ``"reader"`` over `size` records; the outputs are their numbers."""
+    """A reader called ``"reader"`` over `size` records; the outputs are their indices."""
 
     def __init__(self, size: int, batch_size: int, depth: int = 2, **options: Any) -> None:
         loader = LoaderOptions(**options)
@@ -151,7 +151,7 @@ class ReaderPipeline(FakePipeline):
         self._first = True
 
     def restore_checkpoint(self, checkpoint: bytes) -> None:
-        """Be as a pipeline made with ``checkpoint=``."""
+        """Behave like a pipeline created with ``checkpoint=``."""
         state = json.loads(checkpoint)
         self.external_context = state.pop("external_context")
         self.load_state_dict(state)
@@ -159,9 +159,9 @@ class ReaderPipeline(FakePipeline):
 
 
 class SourcePipeline(FakePipeline):
-    """Batches of a list; after `reset` they come again if `cycle`.
+    """Batches of a list; `reset` restarts the list if `cycle`.
 
-    An exception in the list is raised in place of a batch.
+    An exception in the list is raised instead of a batch.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Last references, without the garbage collector where that is possible."""
+"""Last references, if possible without the garbage collector."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _PATIENCE = 10.0  # seconds
 
 
 def let_go() -> None:
-    """Let everything go that nobody refers to.
+    """Free all unreferenced objects.
 
-    With the GIL it has gone already. Without it, what one thread made and another one dropped goes when the first one
-    runs again, or with a collection.
+    With the GIL they are free already. Without it, an object that one thread created and another dropped is freed when the
+    first thread runs again, or by a collection.
     """
     if not has_gil():
         gc.collect()
 
 
 def released(is_gone: Callable[[], bool]) -> bool:
-    """Return whether something goes with garbage collections; the first one may do nothing.
+    """Return whether garbage collections free an object; the first one may have no effect.
 
-    `gc.collect` returns at once while another thread collects, and a thread that has just ended may still hold its
+    `gc.collect` returns immediately while another thread collects, and a thread that has just ended may still hold its
     last references.
     """
     deadline = time.monotonic() + _PATIENCE

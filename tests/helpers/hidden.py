@@ -1,4 +1,4 @@
-"""Packages that are as if they were not installed, for a while."""
+"""Packages that appear uninstalled, for the time of a test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOKED_FOR = {"av": _flac._av, "cv2": opencv, "simplejpeg": _turbo.library}
 
 @contextmanager
 def hidden(*packages: str) -> Iterator[None]:
-    """Take packages away from the decoders."""
+    """Hide packages from the decoders."""
     with mock.patch.dict(sys.modules, dict.fromkeys(packages)):
         for package in packages:
             LOOKED_FOR[package].cache_clear()

@@ -1,7 +1,7 @@
-"""Programs with a pipeline in worker processes, to which something happens; run as a script, it runs many of them.
+"""Programs with a pipeline in worker processes that are killed or suspended; as a script, this file runs many of them.
 
-The script imports torchdali once, and forks a process for each program, in a session of its own. It prints a line of
-JSON for each: how the program ended, after how many seconds, and which processes were left.
+The script imports torchdali once, and forks a process for each program, in its own session. It prints a line of
+JSON for each: how the program ended, after how many seconds, and which processes remained.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from torchdali import Pipeline, fn, pipeline_def
 
 BATCHES, SIZE, EPOCHS = 6, 4, 3
 LONGEST = 60.0  # seconds until a program that hangs is killed
-PATIENCE = 10.0  # seconds for processes to end that a program leaves
+PATIENCE = 10.0  # seconds for the exit of a program's remaining processes
 
 
 @pipeline_def(batch_size=SIZE, num_threads=2, device_id=None, seed=3)
@@ -91,7 +91,7 @@ class Victims:
 
 
 def program(root: str, method: str, what: str, how: str, when: int, end: str) -> None:
-    """Run epochs, have processes hit after some batches, compare with one process, and end."""
+    """Run epochs, send signals to processes after some batches, compare with one process, and exit."""
     wanted: list[str] = []
     if method in ("parallel", "forkserver"):
         pipe = parallel(py_start_method="fork" if method == "parallel" else method)
@@ -135,7 +135,7 @@ def program(root: str, method: str, what: str, how: str, when: int, end: str) ->
 
 
 def session(leader: int) -> Iterator[psutil.Process]:
-    """The processes of a session that live."""
+    """Return the living processes of a session."""
     for process in psutil.process_iter():
         try:
             if os.getsid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
@@ -157,7 +157,7 @@ def waited(pid: int, seconds: float) -> bool:
 
 
 def forked(run: Callable[[], None], output: Path) -> dict[str, Any]:
-    """Run a program in a process of its own, and say how it ended."""
+    """Run a program in a new process, and return how it ended."""
     began = time.monotonic()
     pid = os.fork()
     if not pid:
@@ -181,8 +181,8 @@ def forked(run: Callable[[], None], output: Path) -> dict[str, Any]:
 
 
 def main(root: str, cases: str) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for jobs in the background
-    folder = Path(tempfile.mkdtemp())  # no TemporaryDirectory, which the programs would remove when they end
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for background jobs
+    folder = Path(tempfile.mkdtemp())  # no TemporaryDirectory, which the programs would remove at their exit
     for case in json.loads(cases):
         print(json.dumps(forked(functools.partial(program, root, *case), folder / "output.txt")), flush=True)
     shutil.rmtree(folder)

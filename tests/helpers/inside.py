@@ -1,4 +1,4 @@
-"""Functions that look into pipelines and loaders, or change private values, for tests that cannot use public names."""
+"""Functions that inspect pipelines and loaders, or change private values, for tests that cannot use public names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from torchdali import Pipeline
 
 __all__ = [
-    "at_hand", "blocks_made", "bodiless_calls", "compiled", "constants_go_to", "decodes_by_hardware", "drawn", "executor_of", "fused_calls",
-    "graph_of", "lazy_opening", "memory_before", "no_lazy_image_before", "nothing_marked", "pipeline_of", "pool_of", "repeated_chunks",
+    "computed_in_one_piece", "count_blocks", "per_sample_calls", "compiled", "record_constants", "decodes_by_hardware", "drawn", "executor_of", "fused_calls",
+    "graph_of", "lazy_opening", "memory_before", "no_lazy_image_before", "forget_marks", "pipeline_of", "pool_of", "repeated_chunks",
     "server_of", "small_batches", "spare_of", "storage_of", "with_blocks_from", "without_alias", "without_pauses",
 ]  # fmt: skip
 
@@ -35,7 +35,7 @@ def storage_of(batch: Any) -> Any:
 
 @contextlib.contextmanager
 def memory_before(value: int) -> Iterator[None]:
-    """Have the memory that a JPEG is decoded into hold a value before."""
+    """Fill the memory into which a JPEG is decoded with a value."""
     from torchdali.codecs import _turbo
 
     marked = _turbo._allocate_marked
@@ -50,7 +50,7 @@ def memory_before(value: int) -> Iterator[None]:
 
 
 def fused_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None:
-    """Have ``note(programs, results, *memory)`` called after each call of the library for the images of a chunk."""
+    """Call ``note(programs, results, *memory)`` after each call of the library for the images of a chunk."""
     from torchdali.ops import _decode_chain
 
     run = _decode_chain.run_programs
@@ -64,7 +64,7 @@ def fused_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None:
 
 
 def repeated_chunks(patch: pytest.MonkeyPatch, note: Callable[[Any], None]) -> None:
-    """Have ``note(samples)`` called for each chunk that failed, or was left, and is done one by one."""
+    """Call ``note(samples)`` for each chunk that failed, or skipped samples, which are rerun one by one."""
     from torchdali.execute.chain_run import ChainRun
 
     one_by_one = ChainRun._one_by_one
@@ -77,8 +77,8 @@ def repeated_chunks(patch: pytest.MonkeyPatch, note: Callable[[Any], None]) -> N
     patch.setattr(ChainRun, "_one_by_one", noted)
 
 
-def bodiless_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None:
-    """Have ``note(inputs)`` called for each chunk that an operator does one by one."""
+def per_sample_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None:
+    """Call ``note(inputs)`` for each chunk whose samples an operator runs one by one."""
     from torchdali.calls.chunk_function import ChunkFunction
 
     in_turn = ChunkFunction._in_turn
@@ -91,13 +91,13 @@ def bodiless_calls(patch: pytest.MonkeyPatch, note: Callable[..., None]) -> None
 
 
 def decodes_by_hardware(patch: pytest.MonkeyPatch, can: Callable[[Any], bool] = lambda device: True) -> None:
-    """Have pipelines take every device, or those of which a function says so, for one that decodes JPEGs and has not failed."""
+    """Let pipelines treat every device, or the devices that a function selects, as able to decode JPEGs."""
     patch.setattr("torchdali.codecs.engines._refusals", {})
     patch.setattr("torchdali.graph.rewrite._on_device.available", can)
 
 
 def with_blocks_from(patch: pytest.MonkeyPatch, pool: type, size: int) -> None:
-    """Have memory of at least a size taken from the pool of blocks of a kind."""
+    """Allocate memory of at least this size from the pool of blocks of a kind."""
     patch.setattr(pool, "_smallest", size)
 
 
@@ -123,7 +123,7 @@ def lazy_opening() -> Any:
 
 
 def no_lazy_image_before(patch: pytest.MonkeyPatch, smallest: int | None = None) -> None:
-    """Make lazy images begin as in a new process; images with more pixels than `smallest` are lazy."""
+    """Reset lazy images to the state of a new process; images with more pixels than `smallest` are lazy."""
     from torchdali.dataloader import _lazy_images
 
     patch.setattr(_lazy_images._history, "needs_whole_images", False)
@@ -132,7 +132,7 @@ def no_lazy_image_before(patch: pytest.MonkeyPatch, smallest: int | None = None)
 
 
 def small_batches(patch: pytest.MonkeyPatch, few: int, few_moved: int) -> None:
-    """Set the smallest batches of images in memory that are accelerated: in general, and if the images are only moved."""
+    """Set the smallest in-memory batches of images that are accelerated: in general, and if the images are only moved."""
     from torchdali.dataloader import _picture_plans
 
     patch.setattr(_picture_plans, "MIN_BATCH_SIZE", few)
@@ -140,37 +140,37 @@ def small_batches(patch: pytest.MonkeyPatch, few: int, few_moved: int) -> None:
 
 
 def without_pauses(patch: pytest.MonkeyPatch) -> None:
-    """Have requests to stores repeated at once."""
+    """Repeat requests to stores without pauses."""
     patch.setattr("torchdali.formats.remote._LONGEST_PAUSE", 0.0)
 
 
-def at_hand(records: int) -> Any:
-    """Return a context manager in which orders of up to so many records are computed in one piece."""
+def computed_in_one_piece(records: int) -> Any:
+    """Return a context manager in which orders of up to this number of records are computed in one piece."""
     return mock.patch("torchdali.reading.cursor._LONG", records)
 
 
-def constants_go_to(patch: pytest.MonkeyPatch, record: Callable[..., Any]) -> None:
-    """Have ``record(**arguments)`` called instead of `fn.constant` for each constant of several values."""
+def record_constants(patch: pytest.MonkeyPatch, record: Callable[..., Any]) -> None:
+    """Call ``record(**arguments)`` instead of `fn.constant` for each constant of several values."""
     patch.setattr("torchdali.graph.constants._record", record)
 
 
 def executor_of(pipe: Pipeline) -> Any:
-    """Return what runs a pipeline that is built."""
+    """Return the executor of a built pipeline."""
     return pipe._executor
 
 
 def pool_of(pipe: Pipeline) -> Any:
-    """Return its worker processes."""
+    """Return a pipeline's pool of worker processes."""
     return executor_of(pipe).replicas.pool
 
 
 def server_of(pool: Any) -> int:
-    """Return the number of the process that starts workers."""
+    """Return the id of the process that starts workers."""
     return int(_server(pool)._serving.process.pid)
 
 
 def spare_of(pool: Any) -> int:
-    """Return the number of the process that takes its place."""
+    """Return the id of the process that replaces the server if it dies."""
     return int(_server(pool)._spare.process.pid)
 
 
@@ -178,18 +178,18 @@ def _server(pool: Any) -> Any:
     return pool._starter._server
 
 
-def blocks_made(buffers: Any) -> int:
-    """Return how many blocks of shared memory were made."""
+def count_blocks(buffers: Any) -> int:
+    """Return the number of allocated blocks of shared memory."""
     return int(buffers._made_blocks)
 
 
-def nothing_marked(patch: pytest.MonkeyPatch) -> None:
-    """Forget the pipelines that `autoserialize` has marked, for a while."""
+def forget_marks(patch: pytest.MonkeyPatch) -> None:
+    """Forget the pipelines that `autoserialize` has marked, for the time of a test."""
     from torchdali.plugin import triton
 
     patch.setattr(triton, "_marked", [])
 
 
 def without_alias(patch: pytest.MonkeyPatch) -> None:
-    """Leave ``nvidia.dali`` as it is in this process: other tests may have imported the real one."""
+    """Leave ``nvidia.dali`` unchanged in this process: other tests may have imported the real one."""
     patch.setattr("torchdali._commands.scripts.alias_nvidia_dali", lambda: None)

@@ -20,10 +20,10 @@ PACKAGE = os.path.dirname(torchdali.__file__) + os.sep
 
 
 class Interrupt:
-    """Raises an error at the n-th line of the package that this thread comes to.
+    """Raises an error at the n-th line of the package that this thread runs.
 
     Attributes:
-        place: The line, once it has been raised.
+        place: The line, after the error was raised.
     """
 
     def __init__(self, line: int, error: type[BaseException] = KeyboardInterrupt) -> None:
@@ -43,7 +43,7 @@ class Interrupt:
         file, line = frame.f_code.co_filename, frame.f_lineno
         if not file.startswith(PACKAGE):
             return None
-        # A lock of C is released where a `with` statement ends: no interrupt comes in between, but an event of tracing does.
+        # A lock in C is released at the end of a `with` statement: no interrupt arrives in between, but a trace event does.
         if event == "return" or (event == "line" and not linecache.getline(file, line).lstrip().startswith("with ")):
             self._left -= 1
             if self._left == 0:
@@ -62,7 +62,7 @@ def interrupts(first: int, step: int, error: type[BaseException] = KeyboardInter
 
 
 def exit_code(child: int, seconds: float = 60.0) -> int:
-    """Wait for a forked process and return its exit code; one that doesn't end is killed, and fails the test."""
+    """Wait for a forked process and return its exit code; kill a process that doesn't end, and fail the test."""
     timer = threading.Timer(seconds, os.kill, (child, signal.SIGKILL))
     timer.daemon = True
     timer.start()
@@ -75,7 +75,7 @@ def exit_code(child: int, seconds: float = 60.0) -> int:
 
 @contextlib.contextmanager
 def limit(seconds: float = 120.0) -> Iterator[None]:
-    """Fail a test that takes longer, wherever the main thread waits."""
+    """Fail a test that takes longer, even if the main thread waits."""
     is_late = False
 
     def stop() -> None:

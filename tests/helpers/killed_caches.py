@@ -1,4 +1,4 @@
-"""Processes that are killed while they write to a cache; run in a process without threads, which forks them."""
+"""Processes that are killed while they write to a cache; a process without threads forks them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.helpers.inside import executor_of
 from torchdali import fn, pipeline_def
 from torchdali.formats.sample_store import DiskStore, MemoryStore, SampleStore
 
-_PUTS = 8  # of a process, at most, before it is killed
+_PUTS = 8  # per process, at most, before it is killed
 
 
 def _forked(function: Callable[[int], Any]) -> tuple[int, int]:
-    """Run a function, which is given a pipe to write to, in a fork; return its number, and the pipe to read from."""
+    """Run a function with a pipe to write to in a fork; return the process id, and the pipe to read from."""
     there, here = os.pipe()
     pid = os.fork()
     if pid:
@@ -37,9 +37,9 @@ def _forked(function: Callable[[int], Any]) -> tuple[int, int]:
 
 
 def _killed(function: Callable[[int], Any], random_: random.Random) -> bool:
-    """Run a function that writes a byte before each sample, and kill it a moment after one; False if it has ended.
+    """Run a function that writes a byte before each sample, and kill it shortly after one; return False if it has ended.
 
-    If it has nothing to write any more, it is killed as well.
+    A function without further samples is killed as well.
     """
     pid, pipe = _forked(function)
     for _ in range(random_.randrange(1, _PUTS)):
@@ -62,7 +62,7 @@ def _announced(pipe: int) -> None:
     SampleStore.put = announced  # type: ignore[method-assign]
 
 
-# ---------------------------------------------------------------- stores alone
+# ---------------------------------------------------------------------- stores
 
 
 def _sample(number: int) -> tuple[bytes, torch.Tensor]:
@@ -71,7 +71,7 @@ def _sample(number: int) -> tuple[bytes, torch.Tensor]:
 
 
 def stores(folder: str, count: int, where: str) -> dict[str, int]:
-    """Kill processes, two of which write to one store at a time, and compare all that it has; return how often."""
+    """Kill processes, of which two write to one store at a time, and compare all its samples; return the number of kills."""
     random_, found = random.Random(1), {"killed": 0, "read": 0, "wrong": 0}
     memory = MemoryStore(1 << 40)
 
@@ -93,7 +93,7 @@ def stores(folder: str, count: int, where: str) -> dict[str, int]:
 
     seen: set[bytes] = set()
     for number in range(count):
-        first = number * _PUTS  # of what the killed one writes, the other one, and the next ones, write most, too
+        first = number * _PUTS  # other processes write most of the killed process's samples, too
         other, pipe = _forked(lambda pipe, first=first: write(pipe, first, 2 * _PUTS))  # type: ignore[misc]
         found["killed"] += _killed(lambda pipe, first=first: write(pipe, first, 10**9), random_)  # type: ignore[misc]
         os.waitpid(other, 0)
@@ -134,7 +134,7 @@ def _check(images: str, keep: dict[str, Any], expected: Path, pipe: int) -> None
 
 
 def pipelines(images: str, root: str, count: int) -> dict[str, int]:
-    """Kill pipelines that write to a cache, twice for each of so many, and let others read it; return what they found."""
+    """Kill pipelines that write to a cache, and let others read it; return the cached samples that they found."""
     random_, found = random.Random(2), {"killed": 0, "wrong": 0, "hits": 0, "misses": 0}
     expected = Path(root, "expected.npz")
     pid, pipe = _forked(lambda pipe: np.savez(expected, *_batches(_pipeline(images, {}))))

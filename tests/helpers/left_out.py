@@ -1,7 +1,7 @@
-"""Tests that are left out for want of a package: each run of pytest names them at its end.
+"""Tests that are skipped because a package is missing: each run of pytest lists them at its end.
 
-If ``TORCHDALI_LEFT_OUT`` names a file, runs write there which packages they had and had not; as a script, with that
-file, this names the packages that no run had: their tests were never run.
+If ``TORCHDALI_LEFT_OUT`` names a file, runs append the packages that were installed and missing; as a script, with that
+file, this module lists the packages that no run had: their tests never ran.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MARK = "without the package "
 
 
 class LeftOut:
-    """A plugin that looks at what `pytest.importorskip` finds."""
+    """A plugin that records the results of `pytest.importorskip`."""
 
     def __init__(self) -> None:
         self._has: set[str] = set()
@@ -32,7 +32,7 @@ class LeftOut:
     def importorskip(
         self, modname: str, minversion: str | None = None, reason: str | None = None, **options: Any
     ) -> Any:
-        """Import a module, or leave the test out; the message names the package."""
+        """Import a module, or skip the test; the message names the package."""
         __tracebackhide__ = True
         try:
             module = self._import(modname, minversion, reason, **options)
@@ -43,11 +43,11 @@ class LeftOut:
         return module
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a test that is left out."""
+        """Record a skipped test."""
         self._note(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note a file that is left out."""
+        """Record a skipped file."""
         self._note(report)
 
     def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
@@ -58,17 +58,17 @@ class LeftOut:
             self._has_not[package.rstrip(")")].add(report.nodeid.partition("[")[0])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Tell the process that collects reports, if there is one, what this one has."""
+        """Send this process's packages to the process that collects reports, if there is one."""
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["has"] = sorted(self._has)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Note what a process of pytest-xdist had."""
+        """Record the packages of a pytest-xdist process."""
         self._has.update(getattr(node, "workeroutput", {}).get("has", ()))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Name packages and tests."""
+        """List packages and tests."""
         if path := os.environ.get("TORCHDALI_LEFT_OUT"):
             with open(path, "a", encoding="utf-8") as out:
                 out.write(json.dumps({"has": sorted(self._has), "has_not": self._without()}) + "\n")
@@ -82,7 +82,7 @@ class LeftOut:
 
 
 def _lines(without: dict[str, list[str]]) -> list[str]:
-    """Return a line for each package: how many tests or files, and some of them."""
+    """Return a line for each package: the number of tests or files, and some of their names."""
     return [
         f"{package}: {len(tests)}, {', '.join(tests[:3])}{' ...' if len(tests) > 3 else ''}"
         for package, tests in without.items()
@@ -90,10 +90,10 @@ def _lines(without: dict[str, list[str]]) -> list[str]:
 
 
 def unseen(runs: Iterable[str]) -> list[str]:
-    """Return the packages that no run had, and their tests, a line each.
+    """Return one line for each package that no run had, with its tests.
 
     Args:
-        runs: What they wrote.
+        runs: The lines that the runs wrote.
     """
     read = [json.loads(run) for run in runs]
     had = {package for run in read for package in run["has"]}

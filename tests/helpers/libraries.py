@@ -2,7 +2,7 @@
 
 There are three kinds of definitions. A *case* takes a library and returns or raises anything (`check`). A *pipeline* takes a
 library and returns outputs (`agree`). *Expressions* take a library and the nodes of inputs; many run in one pipeline, since
-it takes the real DALI longer to build a pipeline than to run a hundred expressions in it (`evaluate`).
+the real DALI needs more time to build a pipeline than to run a hundred expressions in it (`evaluate`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Define = Callable[[Library], Any]
 Expression = Callable[..., Any]
 """Takes a library, then the nodes of the inputs."""
 
-# What an error of the real DALI is compared by: the class that a user's ``except`` names.
+# Errors are compared by the class that a user's ``except`` names.
 _CLASSES = (KeyError, IndexError, ValueError, TypeError, RuntimeError)
 
 
@@ -85,7 +85,7 @@ def table(cases: dict[str, Case]) -> Any:
 
 
 def described(outputs: Any) -> list[Any]:
-    """Return type, shapes and values of each output of a batch."""
+    """Return dtype, shapes and values of each output of a batch."""
     return [(o.dtype.name, o.shape(), [np.asarray(o.at(i)).tolist() for i in range(len(o))]) for o in outputs]
 
 
@@ -111,7 +111,7 @@ def batches(name: str, define: Define, runs: int = 1, **settings: Any) -> list[l
 
 
 def outcome(name: str, define: Define, **settings: Any) -> list[Result] | type[Exception]:
-    """Return the outputs of one run, or the class of what was raised."""
+    """Return the outputs of one run, or the class of its error."""
     try:
         return batches(name, define, **settings)[0]
     except _CLASSES as error:
@@ -119,7 +119,7 @@ def outcome(name: str, define: Define, **settings: Any) -> list[Result] | type[E
 
 
 def agree(define: Define, **settings: Any) -> list[Result] | type[Exception]:
-    """Assert that both libraries deliver the same, or raise the same class; return torchdali's outcome."""
+    """Assert that both libraries return the same, or raise the same class; return torchdali's outcome."""
     found = outcome("torchdali", define, **settings)
     wanted = outcome("nvidia.dali", define, **settings)
     if isinstance(wanted, type) or isinstance(found, type):
@@ -176,7 +176,7 @@ def evaluate(
 
 
 def failure(name: str, inputs: Sequence[Given], expression: Expression) -> BaseException | None:
-    """Return what an expression raises, when it is defined or when it runs, or None."""
+    """Return the error of an expression, in its definition or its run, or None."""
     try:
         evaluate(name, inputs, {"": expression})
     except Exception as error:

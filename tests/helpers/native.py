@@ -1,4 +1,4 @@
-"""Tests of the fast path: where it is not installed they are left out, and each can be run without it."""
+"""Tests of the fast path: they are skipped if it isn't installed, and each can be run without it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ needs_native = pytest.mark.skipif(
 
 @contextmanager
 def switched_off() -> Iterator[None]:
-    """Take Python's way, in pipelines that are built meanwhile too."""
+    """Use the Python path, also in pipelines that are built meanwhile."""
     found = native.status
     native.status = lambda: native.Status(None, "switched off by a test")
     try:
@@ -27,8 +27,8 @@ def switched_off() -> Iterator[None]:
         native.status = found
 
 
-def both_ways(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a test on the fast path, where that is used, then on Python's way."""
+def both_paths(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test on the fast path, if it is installed, then on the Python path."""
 
     @functools.wraps(test)
     def run(*values: Any, **arguments: Any) -> None:

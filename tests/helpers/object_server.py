@@ -19,18 +19,18 @@ class ObjectServer(ThreadingHTTPServer):
 
     Attributes:
         objects: By path without the first slash.
-        latency: Seconds before each answer.
-        failing: Part of the requests that fail: with the status 503, a cut connection, or half of the bytes.
-        ranges: It knows ranges.
-        absent: The status of what it does not have.
+        latency: Seconds before each reply.
+        failing: Share of the requests that fail: with the status 503, a closed connection, or half of the bytes.
+        ranges: It supports ranges.
+        absent: The status for missing objects.
         requests: Method, path and range of each request.
-        most: Requests that were answered at the same time.
-        gate: While it is not set, no answer is sent.
+        most: Largest number of concurrent requests.
+        gate: While it is not set, no reply is sent.
         tags: It sends ETags.
-        conditions: It knows If-Match.
-        queued: Answers that come before all others: status, headers, content; of a status of 0 half an answer, and silence.
-        wanted: Which requests the queued answers are for.
-        asked: The header If-Match of each request for content.
+        conditions: It supports If-Match.
+        queued: Replies that are sent first: status, headers, content; a status of 0 sends half a reply, and then nothing.
+        wanted: The requests that get the queued replies.
+        asked: The If-Match header of each request for content.
     """
 
     daemon_threads = True
@@ -57,7 +57,7 @@ class ObjectServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: clients may go away."""
+        """Print nothing: clients may disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: ObjectServer
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
     def do_HEAD(self) -> None:
         self._answer(body=False)
@@ -156,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def _list(self, bucket: str) -> None:
-        """Answer ListObjectsV2 of S3."""
+        """Reply to ListObjectsV2 of S3."""
         query = parse_qs(urlsplit(self.path).query)
         prefix, delimiter = query.get("prefix", [""])[0], query.get("delimiter", [""])[0]
         names = [n.removeprefix(f"{bucket.rstrip('/')}/") for n in self.server.objects if n.startswith(f"{bucket.rstrip('/')}/")]

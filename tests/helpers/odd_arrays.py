@@ -1,4 +1,4 @@
-"""Arrays of all types and of shapes that are easily forgotten, for what sends them between processes."""
+"""Arrays of all dtypes and of rare shapes, for tests of transfers between processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def arrays() -> dict[str, np.ndarray[Any, Any]]:
 
 
 def tensors() -> dict[str, torch.Tensor]:
-    """Return tensors by name, of types that NumPy has not, too."""
+    """Return tensors by name, also of dtypes that NumPy does not have."""
     found = {name: torch.from_numpy(np.array(each, each.dtype.newbyteorder("="))) for name, each in arrays().items()}
     for dtype in (torch.bfloat16, torch.complex64, torch.float8_e4m3fn):
         found |= {f"{dtype} {shape}": torch.from_numpy(numbers(shape, np.float32)).to(dtype) for shape in SHAPES}
@@ -46,7 +46,7 @@ def tensors() -> dict[str, torch.Tensor]:
 
 
 def facts(sample: Any) -> Any:
-    """Return type, shape and values, to compare."""
+    """Return dtype, shape and values, to compare."""
     tensor = torch.as_tensor(sample)
     values = tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
     return tensor.dtype, tuple(tensor.shape), values.tolist()

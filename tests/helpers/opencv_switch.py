@@ -14,7 +14,7 @@ LIBRARIES = ("opencv", "torch")
 
 @contextmanager
 def computing_with(library: str, *modules: str) -> Iterator[None]:
-    """Let modules of `torchdali.kernels` use OpenCV, or torch alone; skips where OpenCV is missing."""
+    """Let modules of `torchdali.kernels` use OpenCV, or only torch; skip the test if OpenCV is missing."""
     if library == "opencv":
         pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
         yield

@@ -1,4 +1,4 @@
-"""Decode images, videos and sounds, plain ones and those that name others, and print what is opened or started then."""
+"""Decode images, videos and audio, also files that refer to others, and print the files and programs that are opened."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def main() -> None:
 
         os.chdir(folder)
         Path(SECRET).write_bytes(next(iter(LOSSLESS.values()))[0])
-        decode_all()  # which imports what is needed
+        decode_all()  # which imports all modules
         seen: set[str] = set()
         sys.addaudithook(lambda event, arguments: seen.add(f"{event} {arguments}"[:200]) if event.startswith(EVENTS) and watched else None)
         watched = [True]

@@ -1,4 +1,4 @@
-"""Functions of a user that read values from outside, and a program that changes these between epochs."""
+"""User functions that read outside values, and a program that changes the values between epochs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def define(root: str, is_pure: bool = False) -> Any:
     return values, label, number, fn.resize(images, size=[5, 6])
 
 
-def pictures(root: Path, count: int = 24) -> str:
+def write_images(root: Path, count: int = 24) -> str:
     (root / "0").mkdir()
     for i in range(count):
         pixels = np.random.default_rng(i).integers(0, 256, (30 + i, 40, 3)).astype(np.uint8)
@@ -61,7 +61,7 @@ def pictures(root: Path, count: int = 24) -> str:
 def epochs(
     root: str, *, changes: bool = True, count: int = 3, batches: int = 6, **options: Any
 ) -> tuple[list[Any], list[Any], str]:
-    """Run epochs, with another value in each: the values that were read, all else that was computed, and where."""
+    """Run epochs, with another value in each; return the values that were read, all other results, and where they ran."""
     change(0.0)
     pipe = define(root, **options)
     pipe.build()
@@ -82,7 +82,7 @@ def _of_global(root: str) -> Any:
 
 
 def read_from_global(root: str, **options: Any) -> tuple[str, str]:
-    """Return the value of a shared global that changed after the processes have started; and where it was."""
+    """Return the value of a shared global that changed after the processes have started, and where it was read."""
     pipe: Pipeline = _of_global(root, **options)
     pipe.build()
     change(2.0)
@@ -96,7 +96,7 @@ def read_from_global(root: str, **options: Any) -> tuple[str, str]:
 
 
 class Counted(torch.utils.data.Dataset[Any]):
-    """The shared value, beside a number of its own."""
+    """Return the shared value with another number."""
 
     def __len__(self) -> int:
         return 8

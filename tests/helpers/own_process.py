@@ -1,4 +1,4 @@
-"""A call in a process of its own: without the threads that other tests have left, or with another environment."""
+"""A call in a new process: without the threads of other tests, or with another environment."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import torch
 
 from tests.helpers.pages import ROOT
 
-PATIENCE = 240  # seconds; one that hangs says where its threads are
+PATIENCE = 240  # seconds; a hanging process prints its threads' stacks
 
 
 def in_own_process(module: str, call: str, **environment: str) -> Any:
     """Evaluate ``call``, with the names of a module, in another process; return its value.
 
     Args:
-        module: That has the names.
+        module: The module with the names.
         call: An expression.
-        environment: Variables that are read when modules are loaded; then it is a new interpreter, and JSON can hold the value.
+        environment: Variables that modules read when they are loaded; then a new interpreter runs, and the value must fit JSON.
     """
     return _in_new_interpreter(module, call, environment) if environment else _in_forked_process(module, call)
 
@@ -40,7 +40,7 @@ def _in_new_interpreter(module: str, call: str, environment: dict[str, str]) -> 
 
 
 def _in_forked_process(module: str, call: str) -> Any:
-    """Evaluate a call in a copy of a process that has loaded torchdali, and has no threads."""
+    """Evaluate a call in a fork of a process that has loaded torchdali, and has no threads."""
     context = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
     if hasattr(os, "fork"):
         context.set_forkserver_preload(["torchdali.fn", "torchdali.plugin.pytorch", "torchdali.dynamic", "pytest"])

@@ -1,6 +1,6 @@
-"""Run the examples of a page: its blocks of Python, one after the other, in one namespace.
+"""Run the examples of a page: its blocks of Python, in order, in one namespace.
 
-A line ``code  # -> result`` is an example apart: the code must give what stands behind the arrow. A block that cannot
+A line ``code  # -> result`` is a separate example: the code must return the result after the arrow. A block that cannot
 run has a reason on the line before it: ``<!-- not run: needs a GPU -->``.
 """
 
@@ -30,7 +30,7 @@ _EXAMPLE = re.compile(r"(?P<code>.*\S)\s+# -> (?P<result>.*)")
 
 @dataclass(frozen=True)
 class Block:
-    """An example: its code, and the line of the page that it begins on."""
+    """An example: its code, and its first line on the page."""
 
     code: str
     line: int
@@ -52,10 +52,10 @@ def blocks(text: str) -> list[Block]:
 
 
 def run(page: str, examples: list[Block], names: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Run examples; tracebacks show the lines of the page. Return the names that they leave.
+    """Run examples; tracebacks show the lines of the page. Return the namespace.
 
     Raises:
-        AssertionError: lines with an arrow that give something else.
+        AssertionError: Lines with an arrow that return another result.
     """
     names = {"__name__": "__main__", **(names or {})}
     wrong: list[str] = []
@@ -79,7 +79,7 @@ def check(page: str, names: dict[str, Any] | None = None) -> dict[str, Any]:
 
 @contextmanager
 def own_operators() -> Iterator[None]:
-    """Forget the operators and formats that a page declares: stubs and reference are made from the registry."""
+    """Remove the operators and formats that a page declares: stubs and reference are generated from the registry."""
     before, formats = dict(registry), dict(FORMATS)
     try:
         yield
@@ -90,7 +90,7 @@ def own_operators() -> Iterator[None]:
 
 
 def pictures(root: Path, count: int = 128) -> None:
-    """Make a folder of two classes of small, even pictures."""
+    """Write a folder of two classes of small, constant images."""
     for number in range(count):
         folder = root / f"class{number % 2}"
         folder.mkdir(parents=True, exist_ok=True)

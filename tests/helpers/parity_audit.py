@@ -1,8 +1,8 @@
-"""Audit of the parity tests: they cover each operator widely enough, and results are close enough.
+"""Audit of the parity tests: coverage of each operator, and distances of the results.
 
-Each operator needs six combinations of arguments on three types and two layouts, as far as its declaration takes as
-many; `NARROW` and `ELSEWHERE` say where the real DALI does not. ``pytest --write-parity=FILE`` ends with the
-audit, and fails where it finds something.
+Each operator needs six combinations of arguments on three dtypes and two layouts, if its declaration accepts that
+many; `NARROW` and `ELSEWHERE` list operators whose real DALI does not. ``pytest --write-parity=FILE`` ends with the
+audit, and fails if it finds a gap.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ NARROW: dict[str, tuple[Coverage, str]] = {
 
 
 def covered(cases: Iterable[Case]) -> dict[str, Coverage]:
-    """Count, by operator, what cases differ in."""
+    """Count, by operator, the combinations of its cases."""
     by_name: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
         by_name[case.operator].append(case)
@@ -118,7 +118,7 @@ def covered(cases: Iterable[Case]) -> dict[str, Coverage]:
 
 
 def demanded(operator: Operator) -> Coverage:
-    """Return what an operator's cases must reach: six, three and two, or what its declaration has room for."""
+    """Return the required counts of an operator: six, three and two, or as many as its declaration allows."""
     if operator.name in NARROW:
         return NARROW[operator.name][0]
     if not operator.schema.inputs or operator.schema.inputs[0].optional:
@@ -139,10 +139,10 @@ def far(cases: Iterable[Case]) -> dict[str, Distance]:
 def short(
     cases: Iterable[Case], operators: Mapping[str, Operator] = registry
 ) -> dict[str, tuple[Coverage, Coverage]]:
-    """Return found and demanded of the operators whose cases do not reach what they must.
+    """Return the actual and required counts of operators with too few cases.
 
-    Deprecated names of other operators, and what is not in `fn`, do not count; nor do readers and sources, which have
-    tests of their own.
+    Deprecated names, and operators that are not in `fn`, do not count, nor do readers and sources, which have
+    their own tests.
     """
     counts = covered(cases)
     found: dict[str, tuple[Coverage, Coverage]] = {}

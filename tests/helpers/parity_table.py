@@ -1,7 +1,7 @@
 """The tables of ``benchmarks/parity*.md``, filled while the parity tests run.
 
-``pytest --write-parity=benchmarks/parity.md`` writes them (see ``conftest.py``). `tests.check.check` notes every case
-that it compares with the real DALI; `note_pixels` takes what ``parity/test_pixels.py`` measures on photos.
+``pytest --write-parity=benchmarks/parity.md`` writes them (see ``conftest.py``). `tests.check.check` records every case
+that it compares with the real DALI; `note_pixels` records the measurements of ``parity/test_pixels.py`` on photos.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Distance:
         off: Share of the values that are more than one level off, of integer outputs.
         error: Largest difference relative to the largest value, of floating outputs.
         levels: Largest difference of integer outputs.
-        mean_levels: Mean difference of integer outputs, of the sample where it is largest.
-        mean_error: Mean difference relative to the largest value, of the floating sample where it is largest.
+        mean_levels: Mean difference of integer outputs, of the sample with the largest one.
+        mean_error: Mean difference relative to the largest value, of the floating sample with the largest one.
     """
 
     off: float | None = None
@@ -55,7 +55,7 @@ class Distance:
 
 @dataclass(frozen=True)
 class Case:
-    """One case of an operator: what went in, what was allowed, the share of values that kept to it, and how far."""
+    """One case of an operator: its inputs, the tolerance, the share of values within it, and the distance."""
 
     operator: str
     arguments: str
@@ -84,12 +84,12 @@ def cases() -> tuple[Case, ...]:
 
 
 def note(case: Case) -> None:
-    """Keep a case that was compared with the real DALI."""
+    """Record a case that was compared with the real DALI."""
     _cases.append(case)
 
 
 def note_pixels(subject: str, images: int, found: str, demanded: str) -> None:
-    """Keep what a comparison on photos gave, and what the test demands."""
+    """Record the result of a comparison on photos, and the test's demand."""
     _pixels.append(_Pixels(subject, images, found, demanded))
 
 
@@ -98,12 +98,12 @@ def pages(
     modules: Mapping[str, tuple[str, int]],
     short: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Return the pages by what is appended to the first one's name.
+    """Return the pages by the suffix of their names.
 
     Args:
         exceptions: Reasons by operator.
         modules: Subject and number of passed tests by test file.
-        short: What is known to be missing.
+        short: Lines on known missing cases.
     """
     parts = [_HEAD, _pixel_table(), _module_table(modules)]
     if short:
@@ -181,7 +181,7 @@ def _worst(cases: Sequence[Case]) -> tuple[str, ...]:
 
 
 def percent(share: float) -> str:
-    """Return a share as text, rounded down: only all is called 100 %."""
+    """Return a share as text, rounded down: only a complete share is 100 %."""
     return "100 %" if share == 1 else f"{math.floor(share * 1e5) / 1e3:.3f} %"
 
 

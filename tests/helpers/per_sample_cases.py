@@ -15,7 +15,7 @@ class Case(NamedTuple):
 
     Attributes:
         call: ``call(fn, image, argument)``.
-        values: Of the argument, a value a sample.
+        values: Values of the argument, one per sample.
     """
 
     call: Callable[[Any, Any, Any], Any]

@@ -1,4 +1,4 @@
-"""Walk through pipelines, save their places, and continue there."""
+"""Walk through pipelines, save their checkpoints, and continue from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Values = list[Any]
 
 
 def numbered_files(folder: Path, count: int) -> list[str]:
-    """Make files whose bytes are their own number; the length differs from file to file."""
+    """Write files whose bytes are their own index; their lengths differ."""
     paths = [folder / f"{index:02d}.bin" for index in range(count)]
     for index, path in enumerate(paths):
         path.write_bytes(bytes([index]) * (index % 3 + 1))
@@ -24,7 +24,7 @@ def numbered_files(folder: Path, count: int) -> list[str]:
 
 
 def take(pipe: Pipeline) -> Values:
-    """The next batch as plain values, or "end"."""
+    """Return the next batch as plain values, or "end"."""
     try:
         return [[sample.tolist() for sample in map(np.asarray, output)] for output in pipe.run()]
     except StopIteration:
@@ -40,7 +40,7 @@ def closing(pipe: Pipeline) -> Iterator[Pipeline]:
 
 
 def walk(pipe: Pipeline, count: int) -> tuple[list[Values], list[Any]]:
-    """Take batches; return them and the JSON text of the place before each."""
+    """Run batches; return them and the JSON text of the checkpoint before each."""
     batches, places = [], []
     for _ in range(count):
         places.append(json.dumps(pipe.state_dict()))
@@ -48,8 +48,8 @@ def walk(pipe: Pipeline, count: int) -> tuple[list[Values], list[Any]]:
     return batches, places
 
 
-def check_every_place(make: Callable[..., Pipeline], batches: int, **arguments: Any) -> None:
-    """Save at every batch, continue in a new pipeline: what is left must be equal to the bit."""
+def check_every_checkpoint(make: Callable[..., Pipeline], batches: int, **arguments: Any) -> None:
+    """Save at every batch, continue in a new pipeline: the remaining batches must be bit-identical."""
     with closing(make(**arguments)) as pipe:
         expected, places = walk(pipe, batches)
     for done, place in enumerate(places):

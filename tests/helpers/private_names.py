@@ -1,4 +1,4 @@
-"""Methods with private names and ``if``s in them, as `conditional_programs`."""
+"""Methods with private names and ``if``s, like `conditional_programs`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {}
 
 
 class Private:
-    """Names with two underscores, which Python changes in a class."""
+    """Names with two underscores, which Python mangles in a class."""
 
     __factor = 3
     __table__ = 5
@@ -141,7 +141,7 @@ class Private:
 
 
 class Derived(Private):
-    """Has private names of its own beside those it inherits."""
+    """A class with its own and inherited private names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class Derived(Private):
 
 
 class _Hidden:
-    """Python leaves the underscores before the name of the class out."""
+    """Python strips the leading underscores of the class name."""
 
     def __init__(self) -> None:
         self.__own = 3
@@ -176,7 +176,7 @@ class _Hidden:
 
 
 class __:
-    """A name of underscores alone: Python changes no names in it."""
+    """A class name of underscores only: Python mangles no names in it."""
 
     def __init__(self) -> None:
         self.__own = 3

@@ -1,4 +1,4 @@
-"""Datasets of the proxy's tests, in a module of their own so that spawned workers find them."""
+"""Datasets of the proxy's tests, in a separate module so that spawned workers find them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Made(torch.utils.data.Dataset[Any]):
 
 
 class Streamed(torch.utils.data.IterableDataset[Any]):
-    """The same, one after another; the workers share the indices out."""
+    """The same samples as an iterable; the workers divide the indices."""
 
     def __init__(self, proxy: Any, make: Callable[[Any, int], Any]) -> None:
         self.proxy, self.make = proxy, make
@@ -56,7 +56,7 @@ def plain(proxy: Any, i: int) -> Any:
 
 
 class Named(NamedTuple):
-    """A sample whose values have names."""
+    """A sample with named values."""
 
     image: Any
     n: Any

@@ -1,6 +1,6 @@
 """``python -m tests.helpers.proxy_parity_script PACKAGE``: runs the cases of ``parity.plugin.test_proxy``, prints JSON.
 
-A process of its own: the real DALI's proxy waits for ever where something goes wrong.
+A separate process: the real DALI's proxy waits forever after an error.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _described(value: Any) -> Any:
 
 
 def outcome(package: str, case: str) -> Any:
-    """The batches of one epoch, as JSON values."""
+    """Return the batches of one epoch, as JSON values."""
     fn = importlib.import_module(f"{package}.fn")
     proxy = importlib.import_module(f"{package}.plugin.pytorch.experimental.proxy")
     define, make, options = CASES[case]
@@ -85,7 +85,7 @@ def outcome(package: str, case: str) -> Any:
 
 
 def surface(package: str) -> Any:
-    """Return the names that can be called, and the arguments before those that only one of the two has."""
+    """Return the callables and their arguments, without arguments that only one of the two libraries has."""
     proxy = importlib.import_module(f"{package}.plugin.pytorch.experimental.proxy")
     names = ["produce_data", "proxy", "start_thread", "stop_thread", "__enter__", "__exit__"]
     return {

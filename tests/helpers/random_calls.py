@@ -1,4 +1,4 @@
-"""Random calls of operators: layouts, types, ragged batches, constants and values per sample, valid and invalid."""
+"""Random calls of operators: layouts, dtypes, ragged batches, constants and per-sample values, valid and invalid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAMPLES = 3
 
 @dataclass(frozen=True)
 class Each:
-    """Values of an argument, one array a sample."""
+    """Values of an argument, one array per sample."""
 
     samples: list[Array]
 
@@ -44,14 +44,14 @@ class Call:
 
 
 class Draw(NamedTuple):
-    """A way to draw a value, and the type of a tensor of such values; None: constants only."""
+    """A function that draws a value, and the dtype of a tensor of such values; None: constants only."""
 
     of: Callable[[Rng], Any]
     kind: str | None = None
 
 
 class Spec(NamedTuple):
-    """Inputs and arguments of an operator; those in ``needed`` are rarely left out."""
+    """Inputs and arguments of an operator; those in ``needed`` are rarely omitted."""
 
     inputs: Sequence[Make]
     arguments: dict[str, Draw]
@@ -75,7 +75,7 @@ def listed(draw: Draw, *lengths: int) -> Draw:
 
 
 def constant(draw: Draw) -> Draw:
-    """Return the same, but never one value a sample."""
+    """Return the same, but never per-sample values."""
     return Draw(draw.of)
 
 
@@ -94,7 +94,7 @@ def array(rng: Rng, shape: tuple[int, ...], kind: str) -> Array:
     return rng.integers(low, 2 if kind == "bool" else 200, shape).astype(kind)
 
 
-EXTENTS = {"F": 4, "D": 5}  # what axes are shorter than; others than 25
+EXTENTS = {"F": 4, "D": 5}  # upper limit of these axes' extents; the limit of others is 25
 
 
 def images(layouts: str, kinds: str = "uint8 uint8 float32 int16", channels: str = "1334") -> Make:

@@ -1,4 +1,4 @@
-"""Random calls of readers and decoders, on files that are made for them."""
+"""Random calls of readers and decoders, on generated files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.helpers.random_calls import (
 
 JPEG = made.encoded(made.RGB, "JPEG", quality=90)
 TURNED = made.encoded(made.RGB, "JPEG", exif=made.exif(6))
-IMAGES = (  # no gray JPEG: as ANY_DATA the real one delivers what lies in memory, of the samples after it, too
+IMAGES = (  # no gray JPEG: as ANY_DATA the real DALI delivers uninitialized memory, also for the following samples
     JPEG, TURNED, JPEG[:700], made.encoded(made.RGB, "PNG"), made.encoded(made.RGBA, "PNG"),
     made.encoded(made.GRAY, "PNG"), made.encoded(made.RGB, "BMP"), made.encoded(made.RGB, "TIFF"),
     made.encoded(made.RGB, "PPM"), made.encoded(made.RGB, "WEBP", lossless=True), b"no image at all",
@@ -91,7 +91,7 @@ def write(folder: Path) -> None:
 
 
 def _sources(folder: Path) -> dict[str, dict[str, Draw]]:
-    """Return the arguments of readers; those whose names end in ``!`` are always given."""
+    """Return the arguments of readers; arguments whose names end in ``!`` are always passed."""
     root, region = str(folder / "n"), one_of("pad", "trim_to_shape", "error")
     films = [str(folder / "1-vp9.webm"), str(folder / "2-mjpeg.avi")]
     return {

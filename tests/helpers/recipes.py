@@ -22,7 +22,7 @@ class Recipe:
     Attributes:
         page: Path of the page, below the root.
         title: Heading.
-        packages: Names of packages to install, as the text has them, such as ``torchdali[video]``.
+        packages: Names of packages to install, as in the text, such as ``torchdali[video]``.
         code: The program.
     """
 

@@ -1,4 +1,4 @@
-"""Pipelines of external sources, for their tests: of torchdali, or of the real DALI."""
+"""Pipelines with external sources, of torchdali or of the real DALI."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Define = Callable[[Any], Any]
 def pipeline(
     define: Define, batch_size: int = 3, library: str = "torchdali", **arguments: Any
 ) -> Any:
-    """Make a pipeline of what ``define(package)`` returns: a node, or a list of nodes."""
+    """Create a pipeline from the result of ``define(package)``: a node, or a list of nodes."""
     package = importlib.import_module(library)
     importlib.import_module(f"{library}.fn")
     settings = {"num_threads": 2, "device_id": None, **arguments}
@@ -58,7 +58,7 @@ def run(pipe: Any) -> Any:
 
 
 def epochs(pipe: Any, epochs: int = 2, runs: int = 4) -> list[list[Any]]:
-    """Return what each of so many runs gives, with a reset after each epoch."""
+    """Return the outcome of each of `runs` runs per epoch, with a reset after each epoch."""
     found = []
     for _ in range(epochs):
         found.append([run(pipe) for _ in range(runs)])
@@ -69,7 +69,7 @@ def epochs(pipe: Any, epochs: int = 2, runs: int = 4) -> list[list[Any]]:
 def parallel(
     what: Any, *positional: Any, workers: int = 2, method: str = "fork", **rest: Any
 ) -> Any:
-    """Make a pipeline of a parallel source; what belongs to the pipeline goes there."""
+    """Create a pipeline with a parallel source; pass the pipeline's options to the pipeline."""
     own = ("batch_size", "prefetch_queue_depth_", "py_callback_pickler")
     settings = {k.rstrip("_"): rest.pop(k) for k in own if k in rest}
     define = source(what, *positional, parallel=True, **rest)
@@ -77,5 +77,5 @@ def parallel(
 
 
 def processes() -> list[Any]:
-    """The worker processes that are alive."""
+    """Return the living worker processes."""
     return [p for p in multiprocessing.active_children() if p.name.startswith("torchdali-worker")]

@@ -1,4 +1,4 @@
-"""Images as their tools write them, beyond the common kinds: TIFFs, BMPs, and formats that Pillow alone decodes."""
+"""Unusual images as their tools write them: TIFFs, BMPs, and formats that only Pillow decodes."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tests.helpers.encoded_images import (
 
 
 def _deep(bits: int, channels: int = 3) -> Array:
-    """Samples of so many bits, in the smallest type that holds them."""
+    """Return samples of `bits` bits, in the smallest dtype that holds them."""
     size = next(size for size in (8, 16, 32, 64) if size >= bits)
     values = np.random.default_rng(bits).integers(0, 1 << bits, (HEIGHT, WIDTH, channels), np.uint64, endpoint=False)
     return values.astype(f"u{size // 8}")
 
 
 def _upper(pixels: Array, bits: int) -> Array:
-    """The samples in the upper bits of their type; of 64 bits the upper half."""
+    """Move samples into the upper bits of their dtype; of 64 bits, keep the upper half."""
     if bits == 64:
         return (pixels >> np.uint64(32)).astype(np.uint32)
     return pixels << (pixels.itemsize * 8 - bits)
@@ -56,7 +56,7 @@ def _interleaved(bits: int, channels: int = 3) -> tuple[bytes, Array]:
 
 
 def _few(bits: int, photometric: int, channels: int = 1) -> tuple[bytes, Array]:
-    """Gray or colors of less than eight bits, which are stretched."""
+    """Stretch gray or colors of less than eight bits."""
     pixels = _deep(bits, channels)
     levels = (pixels.astype(int) * 255 // ((1 << bits) - 1)).astype(np.uint8)
     return tiff(pixels, photometric, bits=bits), 255 - levels if photometric == 0 else levels
@@ -69,7 +69,7 @@ def _palette(bits: int, colors: int) -> tuple[bytes, Array]:
 
 
 def light(inks: Array) -> Array:
-    """Return what inks let through, as DALI has it, and an opaque alpha channel."""
+    """Return the colors of CMYK values, as DALI computes them, and an opaque alpha channel."""
     rest = 255 - inks.astype(int)
     return np.dstack([rest[:, :, :3] * rest[:, :, 3:] // 255, np.full(inks.shape[:2], 255)]).astype(np.uint8)
 
@@ -78,7 +78,7 @@ INKS = np.dstack([RGB, GRAY // 2])
 
 
 def _by_pillow(image: Image.Image, format: str, mode: str, **options: Any) -> tuple[bytes, Array]:
-    """Return what Pillow writes and reads again, in another mode than the file's."""
+    """Return an image that Pillow writes and reads, in another mode than the file's."""
     data = encoded(image, format, **options)
     return data, np.array(Image.open(io.BytesIO(data)).convert(mode))
 
@@ -98,7 +98,7 @@ def old_jpeg(**tags: list[int]) -> tuple[bytes, Array]:
 
 
 def _other_tags(data: bytes) -> bytes:
-    """Give the parts of a TIFF the tags of strips where they are tiles, and those of tiles where they are strips."""
+    """Swap the tags of strips and tiles in a TIFF."""
     for strips, tiles in ((273, 324), (279, 325)):
         pairs = [struct.pack("<HH", tag, 4) for tag in (strips, tiles)]
         first, second = pairs if data.count(pairs[0]) == 1 else pairs[::-1]
@@ -162,7 +162,7 @@ TIFFS: dict[str, tuple[bytes, Array]] = {
 
 
 def bmp(bits: int, rows: Array, masks: tuple[int, ...] = (), size: int = 40, compression: int = 3, top: bool = False) -> bytes:
-    """A BMP of bit fields, with a header of `size` bytes."""
+    """Return a BMP with bit fields, and a header of `size` bytes."""
     count = 3 if size == 40 and compression == 3 else 4
     fields = b"".join(struct.pack("<I", mask) for mask in (*masks, 0, 0, 0, 0)[:count]).ljust(size - 40, b"\0")
     data = np.pad(rows, [(0, 0), (0, rows.shape[1] * bits // 8 % 4 // 2)]).tobytes()
@@ -189,7 +189,7 @@ LAYOUTS: dict[str, tuple[int, tuple[int, ...]]] = {
 
 
 def _fields(name: str, size: int, top: bool = False) -> tuple[bytes, Array]:
-    """A BMP of any layout; its channels stretched to full scale, one by one."""
+    """Return a BMP of any layout; each channel is stretched to full scale."""
     bits, masks = LAYOUTS[name]
     rows = np.random.default_rng(bits).integers(0, 1 << bits, (9, 7), np.uint64).astype(f"<u{bits // 8}")
     if size == 40:
@@ -204,7 +204,7 @@ def _fields(name: str, size: int, top: bool = False) -> tuple[bytes, Array]:
 
 
 def run_lengths() -> tuple[bytes, Array]:
-    """Run lengths of 8 bits, with single values, a jump, and an early end."""
+    """Return 8-bit run lengths, with single values, a jump, and an early end."""
     runs = b"\x03\x05\x00\x04\x01\x02\x03\x04\x00\x00" + b"\x00\x02\x02\x01" + b"\x05\x09\0\0" + b"\0\1"
     table = TABLE.astype(np.uint8)
     colors = np.pad(table[:, ::-1], [(0, 0), (0, 1)]).tobytes()

@@ -1,4 +1,4 @@
-"""The ways to make a call of `tests.calls`: in a pipeline, in the dynamic mode, at once on tensors and on batches."""
+"""Execution modes of calls in `tests.calls`: in a pipeline, in the dynamic mode, eagerly on tensors and on batches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Named = dict[str, Any]
 
 
 def words(call: str) -> list[str]:
-    """Return the names of `tests.calls.values` that stand in a call."""
+    """Return the names of `tests.calls.values` that a call contains."""
     return sorted(names_of(call) & VALUES.keys())
 
 
@@ -41,7 +41,7 @@ def in_a_pipeline(
 
     Args:
         changed: Other samples of some names.
-        transposed: Samples lie in memory with their axes in reverse.
+        transposed: The axes of samples are reversed in memory.
     """
     batches = [samples[i : i + size] for i in range(0, len(samples), size)]
     pipe = Pipeline(size, threads, None, seed=5, prefetch_queue_depth=1)
@@ -64,7 +64,7 @@ def in_a_pipeline(
 
 
 def dynamically(call: str) -> list[Result]:
-    """Return the outputs of the dynamic mode for all samples; what is made of nothing is one for all."""
+    """Return the outputs of the dynamic mode for all samples; a result without inputs is the same for all."""
     batches = {name: dynamic.as_batch(data, layout=layout or None) for name, (data, layout) in _named(call)}
     outputs = evaluate(call, batches, dynamic, dynamic.math)
     whole = [dynamic.Batch.broadcast(each, BATCH) if isinstance(each, dynamic.Tensor) else each for each in outputs]
@@ -81,16 +81,16 @@ def on_single_tensors(call: str) -> list[Result]:
 
 
 def on_tensors(call: str) -> list[Result]:
-    """Return the outputs of calls on tensors, at once, which take an operator's body for one sample."""
+    """Return the outputs of eager calls on tensors, which run an operator's per-sample implementation."""
     runs = [evaluate(call, {name: _at_hand(data[i], layout) for name, (data, layout) in _named(call)}) for i in SAMPLES]
     return [Result([np.asarray(x) for x in each], "") for each in zip(*runs, strict=True)]
 
 
 def on_batches(call: str, make: Callable[[Sequence[Any], str], TensorList], shares: bool = True) -> list[TensorList]:
-    """Return the outputs of a call on batches, at once; of tensors that no other code has.
+    """Return the outputs of an eager call on batches; no other code holds their tensors.
 
     Args:
-        shares: A result may be memory of an input.
+        shares: A result may share memory with an input.
     """
     given = {name: make([np.array(x) for x in data], layout) for name, (data, layout) in _named(call)}
     outputs = evaluate(call, given)
@@ -103,7 +103,7 @@ def on_batches(call: str, make: Callable[[Sequence[Any], str], TensorList], shar
 
 
 def at_once(call: str, make: Callable[[Sequence[Any], str], TensorList], shares: bool) -> list[Result]:
-    """Return what `on_batches` returns, as arrays."""
+    """Return the results of `on_batches` as arrays."""
     outputs = on_batches(call, make, shares)
     return [Result([np.array(each.at(i)) for i in range(len(each))], each.layout()) for each in outputs]
 

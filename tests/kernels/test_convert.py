@@ -64,7 +64,7 @@ def reference(value: float, dtype: torch.dtype, rounding: str) -> int | bool:
 
 
 def from_list(values: list[Any], dtype: torch.dtype) -> torch.Tensor:
-    """A tensor of exactly these values, also of the wide unsigned types."""
+    """Return a tensor of exactly these values, also of the wide unsigned dtypes."""
     name = str(dtype).removeprefix("torch.")
     return torch.from_numpy(np.array(values, dtype=name))
 
@@ -130,7 +130,7 @@ def test_strided_and_empty() -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_round_half_away(dtype: torch.dtype) -> None:
+def test_rounding_moves_halves_away_from_zero(dtype: torch.dtype) -> None:
     values = [-2.5, -1.5, -0.5, -0.4, 0.5, 1.5, 2.4, math.inf, -math.inf]
     x = torch.tensor(values, dtype=dtype)
     out = round_half_away(x)

@@ -1,4 +1,4 @@
-"""Kernels for batches on an accelerator, compiled for GPUs that need not be there."""
+"""Batch kernels for accelerators, compiled for GPUs that need not be present."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from tests.helpers.own_process import in_own_process
 from torchdali.kernels.device.resize import COLUMNS
 
-REGISTERS = 128  # of a thread: four blocks of 128 threads on a processor
+REGISTERS = 128  # per thread: four blocks of 128 threads on a multiprocessor
 
 
 def compiled(capability: int) -> dict[str, dict[str, int]]:
-    """Compile the kernels for a GPU that need not be there; registers, spills and shared memory of each."""
+    """Compile the kernels for a GPU that need not be present; return registers, spills and shared memory of each."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource

@@ -1,4 +1,4 @@
-"""Kernels for batches on an accelerator: their bodies in torch."""
+"""Batch kernels for accelerators: their torch implementations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from torchdali.kernels.warp.perspective import warp_perspective
 
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("filters", FILTERS, ids="-".join)
-def test_the_body_is_resample(filters: tuple[str, str], antialias: bool) -> None:
+def test_the_torch_implementation_equals_resample(filters: tuple[str, str], antialias: bool) -> None:
     rng = np.random.default_rng(4)
     made, offsets, sides = images(rng, 6)
     what = regions(rng, sides, filters, antialias)
@@ -56,9 +56,9 @@ def test_the_body_is_resample(filters: tuple[str, str], antialias: bool) -> None
 
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("filters", FILTERS, ids="-".join)
-def test_rows_that_are_looked_up_are_those_computed(filters: tuple[str, str], antialias: bool) -> None:
+def test_looked_up_rows_equal_computed_rows(filters: tuple[str, str], antialias: bool) -> None:
     rng = np.random.default_rng(6)
-    for longest in (60, 700, 20_000):  # the last ones are too long to be looked up
+    for longest in (60, 700, 20_000):  # the last ones are too long for the lookup table
         sides, size = rng.integers(1, longest, (2, 9)), rng.integers(1, 300, (2, 1))
         whole = Regions(None, None, size, filters, antialias)
         computed = whole._replace(low=np.zeros((2, 9)), high=sides.astype(float))
@@ -100,7 +100,7 @@ def test_windows_are_normalized(channel_first: bool) -> None:
 @pytest.mark.parametrize("fill", [None, 0.0, 200.0])
 @pytest.mark.parametrize("linear", [True, False])
 def test_warps(linear: bool, fill: float | None) -> None:
-    """Float32 places some positions in the pixel beside that of OpenCV, which also interpolates in 32 steps."""
+    """Float32 rounds some positions to the pixel next to OpenCV's, which also interpolates in 32 steps."""
     rng = np.random.default_rng(6)
     made, offsets, sides = images(rng, 6)
     matrices, sizes = maps(rng, 6), rng.integers(1, 40, (2, 6))
@@ -119,7 +119,7 @@ def test_warps(linear: bool, fill: float | None) -> None:
         assert (off > 0.1).float().mean() < 0.005
 
 
-# Far outside, where images repeat, OpenCV has other values than cubic interpolation.
+# Far outside, where images repeat, OpenCV's values differ from cubic interpolation.
 @pytest.mark.parametrize(("mode", "border"), [(m, b) for m in MODES for b in WARP_BORDERS if m != "bicubic" or b in ("constant", "replicate")])
 def test_perspectives(mode: str, border: str) -> None:
     rng = np.random.default_rng(14)
@@ -151,7 +151,7 @@ def test_windows_are_copied() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 @pytest.mark.parametrize("channel_first", [True, False])
 @pytest.mark.parametrize("mirror", ["each", True, False])
-def test_images_are_resized_and_normalized_as_one_after_the_other(channel_first: bool, dtype: torch.dtype, mirror: Any) -> None:
+def test_fused_resize_and_normalize_equals_two_steps(channel_first: bool, dtype: torch.dtype, mirror: Any) -> None:
     rng = np.random.default_rng(8)
     made, offsets, sides = images(rng, 7)
     flat = torch.cat([image.reshape(-1) for image in made])

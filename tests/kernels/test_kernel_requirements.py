@@ -1,4 +1,4 @@
-"""The requirements of the kernels for batches: without a compiler, operators work one by one, and say so."""
+"""The requirements of the batch kernels: without a compiler, operators run per sample, and warn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 
 @pytest.fixture(autouse=True)
 def complete(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[None]:
-    """A system that has all, whatever this one has."""
+    """Simulate a system that meets all requirements."""
     (tmp_path / "Python.h").write_text("")
     monkeypatch.setattr(tables.sys, "platform", "linux")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "triton" or None)
@@ -42,7 +42,7 @@ def _without(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
 
 
 @pytest.mark.parametrize(("what", "words"), [("compiler", "C compiler"), ("header", "Python.h"), ("triton", "")])
-def test_without_them_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch, what: str, words: str) -> None:
+def test_without_the_requirements_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch, what: str, words: str) -> None:
     _without(monkeypatch, what)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -54,7 +54,7 @@ def test_without_them_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch, what
 
 
 @pytest.mark.parametrize("given", ["gcc", "clang", "CC"])
-def test_with_any_compiler_there_are(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_with_any_compiler_there_are_kernels(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: name if name == given else None)
     if given == "CC":
         monkeypatch.setenv("CC", "/opt/bin/cc")

@@ -1,4 +1,4 @@
-"""Kernels give the same with OpenCV and without it, and write where they are told to."""
+"""Kernels return the same with and without OpenCV, and write into the passed output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WINDOW = torch.tensor([[0.1, -0.2, 0.3], [0.4, 0.25, -0.6]])
 
 
 def image(channels: int = 3, dtype: torch.dtype = UINT8, lead: tuple[int, ...] = ()) -> Tensor:
-    """Smooth, so that a position that is rounded differently makes little difference."""
+    """Return a smooth image, so that differently rounded positions have little effect."""
     y, x = torch.arange(40.0)[:, None], torch.arange(52.0)
     planes = [128 + 60 * torch.sin(x / 7 + k) + 50 * torch.cos(y / 5 - k) for k in range(channels)]
     return torch.stack(planes, -1).expand(*lead, 40, 52, channels).contiguous().to(dtype)
@@ -72,7 +72,7 @@ def _looked_up(x: Tensor) -> Tensor:
     return fn.lookup_table(x, keys=[3, 128], values=[7, 9], default_value=1, dtype=types.UINT8)
 
 
-# What is computed, of which image, and how far values may differ for how large a part of the pixels.
+# Operation, image, and how far values may differ for which share of the pixels.
 CASES: dict[str, tuple[Callable[[Tensor], Tensor], Tensor, float, float]] = {
     "intensity": (lambda x: color.affine_intensity(x, 1.7, -31.3, UINT8), image(), 1, 1e-3),
     "negative": (lambda x: color.affine_intensity(x, -0.5, 100, UINT8), image(), 0, 0),
@@ -108,7 +108,7 @@ CASES: dict[str, tuple[Callable[[Tensor], Tensor], Tensor, float, float]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_opencv_gives_what_torch_gives(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opencv_matches_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compute, x, level, share = CASES[name]
     before = x.clone()
     fast = compute(x)
@@ -161,7 +161,7 @@ WRITERS: dict[str, Callable[[Tensor, Tensor], Tensor | None]] = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_results_are_written_where_the_batch_lies(name: str) -> None:
+def test_results_are_written_into_the_batch(name: str) -> None:
     if name == "warp" and sample_opencv._opencv_if_supported(image(), (40, 52)) is None:
         pytest.skip("OpenCV before 5 rounds positions and is not asked to warp")
     write, x = WRITERS[name], image()
@@ -173,7 +173,7 @@ def test_results_are_written_where_the_batch_lies(name: str) -> None:
     assert not unfit.any()
 
 
-def test_large_images_are_worked_on_in_pieces() -> None:
+def test_large_images_are_processed_in_pieces() -> None:
     x = image().repeat(20, 9, 1)
     computations: tuple[Callable[[Tensor], Tensor], ...] = (
         lambda part: color.affine_rgb(part, MATRIX, (1, 2, 3), FLOAT),
@@ -203,7 +203,7 @@ _LIES = {
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("channels", [2, 3, 4])
 @pytest.mark.parametrize("scaled", [False, True])
-def test_planes_are_normalized_however_the_image_lies(
+def test_planes_are_normalized_in_any_memory_order(
     lies: str, mirrored: bool, channels: int, scaled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = _LIES[lies](image(channels))
@@ -247,7 +247,7 @@ _RESULTS = {
 @pytest.mark.parametrize("result", _RESULTS)
 @pytest.mark.parametrize("rows", [7, 100])
 @pytest.mark.parametrize("factor", [(0.5, 0.02, 3.0), (0.25,), (), (0.5, 0.0, -1.0)])
-def test_normalized_bytes_fall_where_they_belong(
+def test_normalized_bytes_are_written_only_into_the_output(
     result: str, rows: int, factor: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = torch.full((3, 3, 45, 57), -1.0)
@@ -270,7 +270,7 @@ def test_normalized_bytes_fall_where_they_belong(
     assert torch.equal(whole, before)
 
 
-def test_planes_are_taken_apart_by_opencv() -> None:
+def test_opencv_splits_planes() -> None:
     out = torch.empty(3, 40, 52)
     for lie in ("rows of pixels", "planes", "planes of columns"):
         x = _LIES[lie](image())
@@ -285,7 +285,7 @@ def test_planes_are_taken_apart_by_opencv() -> None:
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("axes", [(0, 1), (1, 0), (0, 1, 2), (2,), (0,), ()])
 @pytest.mark.parametrize("keep", [False, True])
-def test_bytes_are_reduced_alike(axes: tuple[int, ...], keep: bool, channels: int) -> None:
+def test_bytes_are_reduced_equally(axes: tuple[int, ...], keep: bool, channels: int) -> None:
     x = image(4)[:, :, :channels] if channels < 5 else torch.cat([image(4), image(1)], 2)
     count = x.numel() // max(reduce.moments(x, axes, True).numel(), 1)
     means = [torch.tensor(101.5), reduce.moments(x, axes, keep) + 3, reduce.moments(x, axes, True) - 2]
@@ -317,12 +317,12 @@ def opencv_threads():
 
 
 def test_opencv_starts_no_threads(opencv_threads):
-    opencv_threads(cv2.getNumberOfCPUs())  # as it is after the import
+    opencv_threads(cv2.getNumberOfCPUs())  # as after the import
     assert opencv() is cv2
     assert cv2.getNumThreads() == 1
 
 
-def test_a_number_that_the_program_chose_stays(opencv_threads):
+def test_the_programs_thread_count_is_kept(opencv_threads):
     opencv_threads(cv2.getNumberOfCPUs() + 3)
     assert opencv() is cv2
     assert cv2.getNumThreads() == cv2.getNumberOfCPUs() + 3
@@ -346,8 +346,8 @@ assert os.waitpid(pid, 0)[1] == 0
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
-def test_a_forked_process_does_not_wait_for_threads_of_opencv_that_it_has_not() -> None:
-    """OpenCV 4 did so if its number of threads was set to 1 there; OpenCV 5 does not."""
+def test_a_forked_process_does_not_wait_for_missing_threads_of_opencv() -> None:
+    """OpenCV 4 waited if its thread count was set to 1 in the fork; OpenCV 5 does not."""
     pytest.importorskip("cv2")
     done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

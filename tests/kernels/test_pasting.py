@@ -1,4 +1,4 @@
-"""Positions of regions of images."""
+"""Regions of images at positions."""
 
 import numpy as np
 import pytest

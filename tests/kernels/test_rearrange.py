@@ -1,4 +1,4 @@
-"""Copies between orders of axes, beside torch's own."""
+"""Copies between orders of axes, compared with torch's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _numbers(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_every_order_is_copied_as_by_torch(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+def test_copies_in_every_order_match_torch(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     whole = _numbers(tuple(n + 3 for n in shape), dtype)
     window = whole[tuple(slice(1, 1 + n) for n in shape)]
     for x in (_numbers(shape, dtype), window):
@@ -49,14 +49,14 @@ def test_every_order_is_copied_as_by_torch(shape: tuple[int, ...], dtype: torch.
 
 
 @pytest.mark.parametrize("order", [(2, 0, 1), (1, 2, 0), (1, 0, 2), (0, 2, 1)], ids=str)
-def test_opencv_does_what_images_need(order: tuple[int, int, int]) -> None:
+def test_opencv_handles_the_orders_of_images(order: tuple[int, int, int]) -> None:
     x = _numbers((100, 110, 3) if order != (1, 2, 0) else (3, 100, 110), torch.uint8).permute(order)
     with mock.patch.object(torch.Tensor, "copy_", side_effect=AssertionError("left to torch")):
         made = rearrange.dense(x)
     assert torch.equal(made, x)
 
 
-def test_bits_of_floats_stay() -> None:
+def test_bits_of_floats_are_preserved() -> None:
     bits = torch.arange(0x7F800001, 0x7F800001 + 100 * 100 * 3, dtype=torch.int32).view(100, 100, 3)
     made = rearrange.dense(bits.view(torch.float32).permute(2, 0, 1))
     assert torch.equal(made.view(torch.int32), bits.permute(2, 0, 1).contiguous())

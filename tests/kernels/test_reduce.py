@@ -14,7 +14,7 @@ from torchdali.kernels.reduce import extreme, variance_of
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.float32], ids=str)
 @pytest.mark.parametrize("shape", [(2, 3), (7,), (5, 1, 3), (0,)], ids=str)
 def test_a_mean_of_other_axes_is_refused(shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    """A mean that does not fit the reduction would be taken for another one in silence."""
+    """A mean of another shape would silently be misinterpreted."""
     with pytest.raises(RuntimeError, match=r"the mean must be one value or have the shape .*\(5, 1, 1\)"):
         variance_of(torch.zeros(5, 7, 3, dtype=dtype), torch.zeros(shape), (1, 2), 0, keep=False)
 
@@ -24,7 +24,7 @@ def test_a_mean_of_other_axes_is_refused(shape: tuple[int, ...], dtype: torch.dt
 def test_a_mean_with_and_without_the_reduced_axes(
     shape: tuple[int, ...], dtype: torch.dtype
 ) -> None:
-    """One value, or one a channel, in each form that it may have."""
+    """One value, or one per channel, in each form."""
     x = torch.arange(105).reshape(5, 7, 3).to(dtype)
     mean = torch.arange(1.0, 1 + torch.Size(shape).numel()).reshape(shape)
     expected = (x.double() - mean.flatten()).square().sum((0, 1)) / 34
@@ -48,7 +48,7 @@ EXTREMES: dict[str, tuple[Any, tuple[int, ...], Any, Any]] = {
 
 @pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("case", EXTREMES)
-def test_extremes_leave_nan_out(case: str, gradient: bool) -> None:
+def test_extremes_ignore_nan(case: str, gradient: bool) -> None:
     values, axes, largest, smallest = EXTREMES[case]
     x = torch.tensor(values, requires_grad=gradient)
     for expected, is_largest in ((largest, True), (smallest, False)):

@@ -13,14 +13,14 @@ from tests.helpers.data import folder
 from torchdali.kernels.resample.separable import FILTERS, resample, resize
 from torchdali.kernels.resample.weights import resize_axes
 
-# Pixels at the edge of the window of a Gaussian, where it does not vanish: rounding decides there,
-# and the last step of the table. The parity tests have these.
+# Pixels at the edge of a Gaussian's window, where it does not vanish, depend on rounding,
+# and on the last step of the table. The parity tests cover them.
 ON_THE_EDGE = [(31, 30), (7, 7), (9, 3), (3, 9)]
 SHRINK_AND_GROW = [(12, 5), (40, 16), (31, 30), (5, 12), (7, 7), (1, 4), (4, 1), (9, 3), (3, 9)]
 
 
 def closed_form(name: str, t: float) -> float:
-    """The filters as formulas; DALI looks the smooth ones up in a table of 32 steps a unit."""
+    """The filters as formulas; DALI looks smooth filters up in a table of 32 steps per unit."""
     t = abs(t)
     if name in ("linear", "triangular"):
         return max(0.0, 1 - t)
@@ -36,7 +36,7 @@ def closed_form(name: str, t: float) -> float:
 def matrix(
     length: int, size: int, low: float, high: float, name: str, antialias: bool
 ) -> np.ndarray[Any, Any]:
-    """Weight of every input pixel in every output pixel, the slow way."""
+    """Return the weight of every input pixel in every output pixel, by a slow reference."""
     scale = (high - low) / size
     out = np.zeros((size, length))
     for i in range(size):
@@ -148,14 +148,14 @@ def test_values_beyond_bytes_saturate(name: str, dtype: torch.dtype) -> None:
         ((170, 200), None),
         ((40, 36), ((10.0, 100.0), (5.0, 120.0))),
         ((32, 36), ((2.0, 110.0), (1.0, 131.0))),  # shrinks by more than 3: several pixels
-        ((90, 99), ((50.0, 70.0), (100.0, 110.0))),  # grows: several lines
+        ((90, 99), ((50.0, 70.0), (100.0, 110.0))),  # grows: several rows
         ((40, 36), ((0.0, 100.0), (132.0, 10.0))),
         ((120, 132), ((0.0, 120.0), (0.0, 132.0))),
         ((40, 36), ((0.0, 120.0), (0.25, 131.75))),  # one axis only
         ((40, 36), ((119.3, 0.7), (100.0, 3.0))),
     ],
 )
-def test_fast_bytes_equal_the_general_way(
+def test_the_fast_path_of_bytes_equals_the_general_path(
     channels: int,
     antialias: bool,
     size: tuple[int, int],
@@ -229,7 +229,7 @@ def test_on_the_accelerator(name: str, dtype: torch.dtype) -> None:
 
 
 def test_photographs_are_not_shifted() -> None:
-    """A ramp stays a ramp: a real image resized there and back stays in place."""
+    """Photographs that are resized to another size and back are not shifted."""
     pil = pytest.importorskip("PIL.Image", reason="Pillow reads the photograph")
     file = next(iter(sorted(folder("imagenet").rglob("*.JPEG"))))
     x = torch.from_numpy(np.array(pil.open(file).convert("RGB")))

@@ -50,7 +50,7 @@ def test_sizes(arguments: dict[str, Any], expected: tuple[int, ...]) -> None:
     assert resize_shape(IMAGE, **arguments)[0] == expected
 
 
-# Of exact halves float32 decides: DALI divides the sizes first, and then multiplies.
+# Float32 decides exact halves: DALI divides the sizes first, and then multiplies.
 HALVES: list[tuple[tuple[int, int], dict[str, Any], tuple[int, int]]] = [
     ((24, 30), {"resize_y": 50}, (50, 62)),
     ((18, 63), {"resize_y": 73, "mode": "not_larger"}, (73, 255)),
@@ -108,7 +108,7 @@ def test_region(
 
 
 def test_whole_image_is_exact() -> None:
-    """The ends are whole numbers, so that the fast path can see them."""
+    """The ends are whole numbers, which the fast path supports."""
     for wanted in (7, 33, 100, 224):
         size, region = resize_shape((213, 371), size=wanted)
         assert size == (wanted, wanted)
@@ -151,7 +151,7 @@ def test_refused(arguments: dict[str, Any]) -> None:
 
 
 def dali_resize(lengths: list[int], arguments: dict[str, Any]) -> list[Any]:
-    """Input positions of the output pixels, an array each axis, by resizing coordinates."""
+    """Return the input positions of output pixels, one array per axis, by resizing coordinates."""
     dali = pytest.importorskip(
         "nvidia.dali",
         reason="the parity tests compare with the real DALI: install the extra 'parity'",
@@ -227,7 +227,7 @@ def test_random_arguments_equal_dali(seed: int) -> None:
         k = random_arguments(rng, lengths)
         size, region = resize_shape(lengths, **k)
         inside = all(min(r) < n and max(r) > 0 for r, n in zip(region, lengths, strict=True))
-        if not inside or math.prod(size) > 10**6:  # DALI crashes on a region beside the image
+        if not inside or math.prod(size) > 10**6:  # DALI crashes on a region outside of the image
             continue
         positions = dali_resize(lengths, k)
         assert size == tuple(map(len, positions)), (lengths, k)
@@ -239,6 +239,6 @@ def test_random_arguments_equal_dali(seed: int) -> None:
 
 @pytest.mark.parity
 @pytest.mark.parametrize("arguments", REFUSED)
-def test_dali_refuses_too(arguments: dict[str, Any]) -> None:
+def test_dali_rejects_the_arguments_too(arguments: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError):
         dali_resize(list(IMAGE), arguments)

@@ -1,4 +1,4 @@
-"""Small images of a batch are mirrored together; each must come out as it does alone."""
+"""Small images of a batch are mirrored in one call; each must equal a single call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AXES: dict[str, list[list[int]]] = {
 
 
 def batch(height: int, width: int, dtype: torch.dtype = torch.uint8) -> torch.Tensor:
-    """Return six images of noise."""
+    """Return six noise images."""
     made = torch.randint(0, 256, (6, height, width, 3), generator=torch.Generator().manual_seed(2))
     return made.to(dtype)
 
@@ -29,8 +29,8 @@ def batch(height: int, width: int, dtype: torch.dtype = torch.uint8) -> torch.Te
 @pytest.mark.parametrize(
     "dtype", [torch.uint8, torch.int64, torch.float16, torch.bfloat16], ids=str
 )
-def test_mirrored_together(dtype: torch.dtype, side: int, axes: list[list[int]]) -> None:
-    """A batch mirrored in groups equals its images mirrored alone, with and without a place for them."""
+def test_images_mirrored_in_a_batch(dtype: torch.dtype, side: int, axes: list[list[int]]) -> None:
+    """A batch that is mirrored in groups equals images mirrored one by one, with and without an output tensor."""
     images = batch(side, side + 3, dtype)
     expected = torch.stack([image.flip(some) for image, some in zip(images, axes, strict=True)])
     out = torch.empty_like(images)
@@ -43,8 +43,8 @@ def test_mirrored_together(dtype: torch.dtype, side: int, axes: list[list[int]])
 @pytest.mark.parametrize("planar", [True, False], ids=["CHW", "HWC"])
 @pytest.mark.parametrize("windows", ["whole", "cut alike", "cut each"])
 @pytest.mark.parametrize("side", [9, 40, 100], ids="side {}".format)
-def test_normalized_together(side: int, windows: str, planar: bool) -> None:
-    """Normalized and mirrored together, images equal those that are normalized alone, bit for bit."""
+def test_images_normalized_in_a_batch(side: int, windows: str, planar: bool) -> None:
+    """Images that are normalized and mirrored in one call are bit-identical to images normalized one by one."""
     whole = batch(side, side).numpy()
     images = {
         "whole": whole,
@@ -63,7 +63,7 @@ def test_normalized_together(side: int, windows: str, planar: bool) -> None:
         alone = torch.empty(1, *shape)
         normalize_each_into(alone, image[None], scaling, [reverse], order)
         assert torch.equal(result, alone[0])
-        # By the definition, too: in case that both are wrong alike.
+        # Compare with the definition, too, in case both have the same error.
         by_hand = (image[:, :: -1 if reverse else 1] - np.float32([120, 110, 100])) / np.float32(
             [60, 50, 70]
         )

@@ -1,4 +1,4 @@
-"""Results have the same last bit for any number of torch's threads."""
+"""Results are bit-identical for any number of torch's threads."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def test_work_goes_to_a_thread_that_uses_one(threads):
     assert on_one_thread(seen, SIGNAL) == (1, here)
 
 
-def test_errors_come_back(threads):
+def test_errors_are_raised_in_the_caller(threads):
     threads(2)
     with pytest.raises(ZeroDivisionError):
         on_one_thread(lambda x: 1 // 0, SIGNAL)
 
 
-def test_threads_that_start_others_at_once_keep_their_setting():
+def test_threads_that_start_threads_keep_their_setting():
     before, counts = torch.get_num_threads(), []
     try:
         torch.set_num_threads(3)

@@ -1,7 +1,7 @@
-"""Triton kernels for batches in Triton's interpreter, beside their bodies in torch.
+"""Triton kernels for batches in Triton's interpreter, compared with their torch implementations.
 
-The interpreter runs a kernel on the CPU, program by program; a variable of the environment, set before Triton is loaded,
-chooses it. So these tests run in a process of their own. Races in a kernel and wrong alignment it does not see.
+The interpreter runs a kernel on the CPU, program by program; an environment variable, set before Triton is loaded,
+selects it. So these tests run in a separate process. The interpreter does not detect races and wrong alignment.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from torchdali.kernels.normalize import affine
 
 
 def interpret(seed: int, count: int) -> dict[str, float]:
-    """Compare the kernels with the bodies on so many images; the greatest differences, and launches."""
+    """Compare the kernels with the torch implementations on `count` images; return the greatest differences, and launches."""
     from unittest import mock
 
     import triton
@@ -86,7 +86,7 @@ def interpret(seed: int, count: int) -> dict[str, float]:
 
 
 def compared(rng: np.random.Generator) -> dict[str, float]:
-    """Compare the kernels that warp and copy with their bodies; the greatest difference of bytes of each."""
+    """Compare the kernels that warp and copy with their torch implementations; return the greatest difference of each."""
     from unittest import mock
 
     from torchdali.kernels.device import triton_kernels
@@ -117,7 +117,7 @@ def compared(rng: np.random.Generator) -> dict[str, float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_kernels_are_the_bodies(seed: int) -> None:
+def test_kernels_match_their_torch_implementations(seed: int) -> None:
     pytest.importorskip("triton", reason="comes with torch for CUDA")
     worst = in_own_process(__name__, f"interpret({seed}, 104)", TRITON_INTERPRET="1")
     assert worst["images"] >= 104 and worst["bytes"] <= 1 and worst["finished"] <= 1.0001

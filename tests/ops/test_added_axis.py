@@ -1,4 +1,4 @@
-"""Functions that take an image for a batch of one: a warning, once."""
+"""Functions that treat an image as a batch of one sample warn once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(function: Any) -> Any:
         return [built.run()[0].shape()[0] for _ in range(2)]
 
 
-def test_an_axis_more_is_warned_of_once() -> None:
+def test_an_added_axis_warns_once() -> None:
     def blurred(image: torch.Tensor) -> torch.Tensor:
         return image[None] * 0.5
 
@@ -31,7 +31,7 @@ def test_an_axis_more_is_warned_of_once() -> None:
     assert len(said) == 1
 
 
-def test_others_are_not_warned_of() -> None:
+def test_other_code_does_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert run(lambda image: image * 0.5) == [(3, 6, 5)] * 2

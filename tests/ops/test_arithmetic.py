@@ -83,7 +83,7 @@ COMPARE: dict[str, Callable[[int, int], bool]] = {
 
 
 def edges(dtype: torch.dtype) -> list[int]:
-    """Small numbers of both signs, and those around the ends and the middle of the range."""
+    """Return small numbers of both signs, and numbers around the ends and the middle of the range."""
     low, high = limits(dtype)
     near = [low, low + 1, high // 2, high // 2 + 1, high - 1, high]
     return sorted({v for v in [-7, -2, -1, 0, 1, 2, 3, 100, *near] if low <= v <= high})
@@ -126,7 +126,7 @@ def test_integers(name: str) -> None:
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("name", [*EXACT, *COMPARE])
 def test_integers_with_constants(name: str) -> None:
-    """A constant on either side gives what a tensor of its type gives."""
+    """A constant on either side equals a tensor of its dtype."""
     for left, right in itertools.product(INTEGERS, repeat=2):
         one, two = SHORT[left], SHORT[right]
         for constant in edges(two):
@@ -279,7 +279,7 @@ def test_gradients(number: int) -> None:
     assert torch.autograd.gradcheck(DIFFERENTIABLE[number], (x, y))
 
 
-# ---------------------------------------------------------------- at once
+# ------------------------------------------------------------ eager calls
 
 
 def test_eager_operands() -> None:
@@ -294,7 +294,7 @@ def test_eager_operands() -> None:
     assert found.layout() == "W"
 
 
-def test_inputs_stay_as_they_are() -> None:
+def test_inputs_are_not_modified() -> None:
     x = torch.tensor([1.0, -2.0])
     for name, arity in arithmetic.ARITY.items():
         if name not in arithmetic.BITWISE:
@@ -302,7 +302,7 @@ def test_inputs_stay_as_they_are() -> None:
     assert x.tolist() == [1, -2]
 
 
-def test_half_precision_is_refused_on_the_cpu() -> None:
+def test_half_precision_is_rejected_on_the_cpu() -> None:
     with pytest.raises(RuntimeError, match="float16"):
         math.sqrt(torch.ones(2, dtype=torch.float16))
 
@@ -319,7 +319,7 @@ def test_broadcast_batches() -> None:
 
 @operator
 def _in_a_chain(data: Data, /) -> Data:
-    """Return the data; what follows is fused with it."""
+    """Return the data; later operators are fused with it."""
     return data
 
 
@@ -346,8 +346,8 @@ NUMBERS = [np.int32(k) for k in (5, 9, 10, 3)]
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_every_way_gives_the_same(name: str) -> None:
-    """As steps over the batch, sample by sample in a chain, with samples that differ in shape, and in debug mode."""
+def test_results_do_not_depend_on_the_execution_mode(name: str) -> None:
+    """Steps over the batch, per-sample chains, ragged samples and debug mode agree."""
     inputs = [given(*IMAGES, layout="HW"), given(*NUMBERS)]
     cases = {name: EXPRESSIONS[name]}
     over_batch = evaluate("torchdali", inputs, cases)[name]
@@ -400,7 +400,7 @@ def planned(define: Callable[[], Any], **settings: Any) -> str:
     return text
 
 
-def test_one_node_an_operator() -> None:
+def test_each_operator_is_one_node() -> None:
     def define() -> Any:
         return (fn.random.uniform() * 2 - 1) / types.Constant(3).float64()
 
@@ -418,7 +418,7 @@ def test_numbers_are_computed_over_the_batch_and_data_of_a_chain_in_it() -> None
 
     numbers, single = planned(define).partition("stage 0")[2].split("for each sample:")
     assert numbers.count("over the batch: ") == 4 and numbers.count(" = math.") == 2
-    assert single.count(" = ") == 3  # with the operator before the two
+    assert single.count(" = ") == 3  # with the operator before both
 
 
 @pytest.mark.parametrize("extent", [10, 100])
@@ -454,7 +454,7 @@ def test_branches_compute_their_samples_only() -> None:
     pipe.close()
 
 
-def test_threads_of_torch_stay_as_set() -> None:
+def test_the_thread_count_of_torch_is_kept() -> None:
     seen = []
 
     @operator(over="batch")
@@ -528,7 +528,7 @@ def test_smallest_integer_by_minus_one() -> None:
         assert torch.equal(function("floordiv", dtype, Number(-1, dtype))(least), least)
 
 
-# ---------------------------------------------------------------- in the place of the result
+# --------------------------------------------------------------- in the memory of the result
 
 SCALED = {
     "numbers": lambda x, y: (x * 0.5 + 3) / 7 - 1,
@@ -550,8 +550,8 @@ SCALED = {
 @pytest.mark.parametrize("size", [4, 300], ids=["small", "large"])
 @pytest.mark.parametrize("ragged", [False, True])
 @pytest.mark.parametrize("expression", SCALED.values(), ids=SCALED)
-def test_steps_in_the_place_of_the_result(expression: Any, ragged: bool, size: int) -> None:
-    """Intermediate results that lie in the output's memory change nothing, in later batches too."""
+def test_steps_in_the_memory_of_the_result(expression: Any, ragged: bool, size: int) -> None:
+    """Intermediate results in the output's memory do not change results, in later batches either."""
     draw = np.random.default_rng(5)
     shapes = [(size, size + 3 * ragged * i, 3) for i in range(4)]
     images = [[draw.integers(0, 256, shape).astype(np.uint8) for shape in shapes] for _ in range(2)]
@@ -560,7 +560,7 @@ def test_steps_in_the_place_of_the_result(expression: Any, ragged: bool, size: i
         x, y = (fn.external_source(functools.partial(list, own)) for own in images)
         return expression(x, y), x, y
 
-    # In debug mode operators run one by one, on whole batches, each into memory of its own.
+    # In debug mode operators run one by one, on whole batches, each into its own memory.
     chain, alone = (
         pipeline_def(batch_size=4, num_threads=2, device_id=None, debug=debug)(define)() for debug in (False, True)
     )
@@ -572,8 +572,8 @@ def test_steps_in_the_place_of_the_result(expression: Any, ragged: bool, size: i
 
 
 @pytest.mark.parametrize("expression", [lambda x: x * 2, lambda x: +x, lambda x: math.sqrt(x)], ids=["*", "+", "sqrt"])
-def test_results_lie_in_order_in_memory(expression: Any) -> None:
-    """In the first batch, for whose samples there is no place yet, and of images that were transposed."""
+def test_results_are_contiguous(expression: Any) -> None:
+    """In the first batch, whose samples have no slots yet, and on transposed images."""
     images = [np.ones((6, 5 + i, 3), np.float32) for i in range(2)]
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
@@ -585,7 +585,7 @@ def test_results_lie_in_order_in_memory(expression: Any) -> None:
         assert all(sample.torch().is_contiguous() for sample in pipe.run()[0])
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {
@@ -616,7 +616,7 @@ SIGNED = ("int8", "int16", "int32", "int64")
 
 
 def values(dtype: np.dtype[Any], nonzero: bool = False) -> Any:
-    """Sixteen values: small ones of both signs, and the ends of the range."""
+    """Return sixteen values: small ones of both signs, and the ends of the range."""
     if dtype.kind == "b":
         return np.arange(16) % 2 == 0 if not nonzero else np.ones(16, bool)
     if dtype.kind == "f":
@@ -653,7 +653,7 @@ def agree(
 
 
 def refused(symbol: str, *names: str) -> bool:
-    """Return True if DALI refuses the types: two booleans in arithmetic, floats in bitwise operators."""
+    """Return True if DALI rejects the dtypes: two booleans in arithmetic, floats in bitwise operators."""
     if symbol in "&|^<<>>" and symbol not in "<>":
         return any(name.startswith("float") for name in names)
     return set(names) == {"bool"} and symbol in ("+", "-", "/", "//", "%")
@@ -685,7 +685,7 @@ def test_promotion_beside_dali(symbol: str) -> None:
 @pytest.mark.golden
 @pytest.mark.parametrize("symbol", COMPARISONS)
 def test_floats_and_negative_integers_of_all_types(symbol: str) -> None:
-    """DALI takes every negative integer for less than any float."""
+    """DALI treats every negative integer as less than any float."""
     compared = BINARY[symbol]
     for real, whole in itertools.product(REAL, SIGNED):
         left, right = values(DTYPES[real]), shuffled(values(DTYPES[whole]))
@@ -746,9 +746,9 @@ def test_constants(symbol: str) -> None:
             nodes[i], constant(lib, name)
         )
         if name.startswith("np."):
-            continue  # NumPy has the say there: see test_numpy_scalars_first
+            continue  # NumPy decides there: see test_numpy_scalars_first
         if name == "-2**31" and divides:
-            continue  # by -1: DALI's process dies
+            continue  # by -1: DALI's process crashes
         cases[f"{name} {symbol} {dtype}"] = lambda lib, *nodes, i=i, name=name: function(
             constant(lib, name), nodes[i]
         )

@@ -1,4 +1,4 @@
-"""Numbers that are given as arrays of any kind: as arguments of every operator, as inputs, operands and outputs."""
+"""Numbers that are passed as arrays of any kind: as arguments of every operator, as inputs, operands and outputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.encoded_images import picture
+from tests.helpers.encoded_images import smooth_image
 from torchdali import dynamic as ndd
 from torchdali import fn, math, ops, pipeline_def, types
 from torchdali.declaration.registry import registry
@@ -17,7 +17,7 @@ from torchdali.declaration.schema import Argument
 
 
 class Foreign:
-    """An array of another library, as those of pandas or JAX."""
+    """An array of another library, like arrays of pandas or JAX."""
 
     def __init__(self, value: Any) -> None:
         self._value = np.array(value)
@@ -69,7 +69,7 @@ def arguments() -> Iterator[tuple[str, Argument]]:
 
 @pytest.mark.parametrize("form", {**SCALARS, **LISTS})
 def test_all_arguments_of_all_operators(form: str) -> None:
-    """They arrive as the numbers of Python do."""
+    """They arrive like Python numbers."""
     count = 0
     for title, argument in arguments():
         make = ({**FORMS, **LISTS} if argument.axes else SCALARS).get(form)
@@ -86,7 +86,7 @@ def test_all_arguments_of_all_operators(form: str) -> None:
 
 MEAN, DEVIATION = [[[10.0, 20.0, 30.0]]], [[[2.0, 4.0, 8.0]]]
 ANCHORS = [[1, 2], [3, 0]]
-IMAGE = picture(6, 5)
+IMAGE = smooth_image(6, 5)
 
 
 def pasted(images: Any, library: Any, **named: Any) -> Any:
@@ -110,7 +110,7 @@ CALLS: dict[str, tuple[Any, Callable[[Any, Any, Any], Any]]] = {
     "resize": ([3, 4], lambda lib, x, v: lib.resize(x, size=v)),
     "erase": ([1, 2], lambda lib, x, v: lib.erase(x, anchor=v, shape=[2, 2])),
 }  # fmt: skip
-# float16 and bfloat16 have these numbers, too: no call depends on the type of its argument.
+# float16 and bfloat16 represent these numbers, too: no call depends on the dtype of its argument.
 OF_CALLS = {**FORMS, **{name: LISTS[name] for name in ("list of tensors", "list of arrays of another library")}}
 
 

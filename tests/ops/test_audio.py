@@ -11,8 +11,8 @@ import torch
 from tests.check import PerSample, Result, check, compare, dali, pipeline
 from tests.helpers.data import folder
 from tests.helpers.encoded_audio import WIDTHS, chunk, encoded, speech, wav
-from tests.helpers.inside import bodiless_calls
-from tests.helpers.native import both_ways
+from tests.helpers.inside import per_sample_calls
+from tests.helpers.native import both_paths
 from torchdali import fn, pipeline_def, types
 from torchdali.calls.chunk_function import ChunkFunction
 from torchdali.kernels.audio.resample import resample, resampled_length
@@ -22,7 +22,7 @@ SIGNAL = torch.from_numpy(speech(4000)[:, 0].astype(np.float32))
 
 
 @pytest.mark.parametrize("formula", ["slaney", "htk"])
-def test_mel_filters_are_librosas(formula):
+def test_mel_filters_match_librosa(formula):
     librosa = pytest.importorskip("librosa", reason="librosa is not installed")
     spectrum = fn.spectrogram(SIGNAL, window_length=256, window_step=128)
     found = fn.mel_filter_bank(spectrum, sample_rate=16000.0, nfilter=40, mel_formula=formula, freq_low=50.0)
@@ -31,7 +31,7 @@ def test_mel_filters_are_librosas(formula):
     assert np.allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-6 * wanted.max())
 
 
-def test_spectra_are_librosas():
+def test_spectra_match_librosa():
     librosa = pytest.importorskip("librosa", reason="librosa is not installed")
     window = np.hanning(256).astype(np.float32)
     found = fn.spectrogram(SIGNAL, window_length=256, window_step=128, window_fn=window.tolist())
@@ -53,7 +53,7 @@ def test_signals_no_longer_than_a_window_are_mirrored(samples):
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
-def test_coefficients_are_librosas(kind):
+def test_coefficients_match_librosa(kind):
     librosa = pytest.importorskip("librosa", reason="librosa is not installed")
     levels = fn.to_decibels(fn.spectrogram(SIGNAL, window_length=256, window_step=128) + 1e-3)
     for orthonormal in {False, kind != 1}:
@@ -71,7 +71,7 @@ def test_an_orthonormal_transform_keeps_lengths():
         assert torch.allclose(found.norm(dim=0), data.norm(dim=0), rtol=1e-5)
 
 
-def test_a_sine_stays_one_at_another_rate():
+def test_a_resampled_sine_is_a_sine():
     time = torch.arange(8000) / 8000
     sine = torch.sin(2 * torch.pi * 440 * time)
     for rate in (16000, 11025, 44100, 12345.678):
@@ -84,7 +84,7 @@ def test_a_sine_stays_one_at_another_rate():
 @pytest.mark.parametrize("quality", [0.0, 50.0, 100.0])
 @pytest.mark.parametrize("scale", [0.4321987, 0.9123456, 1.0523461])
 def test_positions_that_do_not_repeat_are_rounded_a_little(scale: float, quality: float) -> None:
-    """Against the exact positions, at which float64 is resampled."""
+    """Compare with float64 resampling at the exact positions."""
     noise = torch.randn(5000, generator=torch.Generator().manual_seed(0))
     length = resampled_length(len(noise), 1.0, scale)
     exact = resample(noise.double(), 1.0, scale, length, quality)
@@ -93,21 +93,21 @@ def test_positions_that_do_not_repeat_are_rounded_a_little(scale: float, quality
 
 
 def test_positions_far_into_a_signal_do_not_drift():
-    """An impulse late in a long signal arrives where it belongs, at a ratio that does not repeat."""
+    """A late impulse in a long signal stays at its position, at a ratio that does not repeat."""
     signal = torch.zeros(400_000)
     signal[399_000] = 1.0
     found = fn.audio_resample(signal, scale=1.2345)
     assert int(found.argmax()) == round(399_000 * float(np.float32(1.2345)))
 
 
-def test_silence_below_minus_100_dB_is_found_by_what_sounds():
+def test_silence_below_minus_100_dB():
     signal = torch.zeros(3000)
     signal[1000:1500] = 1.0
     begin, length = fn.nonsilent_region(signal, window_length=1, cutoff_db=-300.0)
     assert (int(begin), int(length)) == (1000, 500)
 
 
-def test_the_device_stage_gives_the_same():
+def test_the_device_stage_returns_the_same():
     @pipeline_def(batch_size=3, num_threads=2, device_id="cpu")
     def features(device):
         sound = fn.external_source(source=lambda: [SIGNAL.numpy()[: 4000 - 900 * i] for i in range(3)])
@@ -125,7 +125,7 @@ def test_the_device_stage_gives_the_same():
             assert torch.allclose(x, y, rtol=1e-5, atol=1e-3)
 
 
-def test_files_to_features_with_bad_ones_left_out(tmp_path):
+def test_files_to_features_with_bad_files_skipped(tmp_path):
     for i in range(6):
         wav(speech(3000 + i, seed=i)).tofile(tmp_path / f"{i}.wav")
     (tmp_path / "3.wav").write_bytes(b"RIFF1234WAVEnothing")
@@ -187,7 +187,7 @@ FEATURES = {
 
 
 def _runs(files, define, *, size, threads=1, **options):
-    """Return the results of each sample, of batches of a size."""
+    """Return the results of each sample, for batches of a size."""
     at = iter(range(0, len(files), size))
 
     @pipeline_def(batch_size=size, num_threads=threads, device_id=None, **options)
@@ -205,7 +205,7 @@ def _runs(files, define, *, size, threads=1, **options):
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_short_sounds_have_the_same_features_in_any_company(name):
+def test_features_of_short_audio_do_not_depend_on_the_batch(name):
     lengths = [4000, 700, 128, 3999, 2048, 9000, 130, 2500, 512, 6001, 777]
     lengths.append(128 if name == "not centered" else 1)
     files = [wav(speech(length, seed=i)) for i, length in enumerate(lengths)]
@@ -218,7 +218,7 @@ def test_short_sounds_have_the_same_features_in_any_company(name):
 
 
 @pytest.mark.parametrize("options", [{}, {"downmix": True}, {"dtype": types.INT16}])
-def test_sounds_of_different_kinds_are_decoded_in_one_batch(options):
+def test_audio_of_different_formats_is_decoded_in_one_batch(options):
     kinds = [speech(900, seed=1), speech(500, 2, seed=2), speech(300, seed=3)]
     files = [wav(kinds[0]), wav(kinds[1]), wav(kinds[2], 16000, "f32"), wav(kinds[0], width="s24")]
     other_rate, cut = wav(kinds[2], 11025), wav(kinds[0])[:1001]
@@ -230,7 +230,7 @@ def test_sounds_of_different_kinds_are_decoded_in_one_batch(options):
             assert torch.equal(samples, alone[i][0]) and torch.equal(rate, alone[i][1])
 
 
-def test_a_bad_short_sound_is_named_or_left_out():
+def test_a_bad_short_file_is_named_or_skipped():
     files = [wav(speech(600 + i, seed=i)) for i in range(6)]
     files[4] = files[4][:30]
     define = lambda data: [fn.spectrogram(fn.decoders.audio(data, downmix=True)[0])]  # noqa: E731
@@ -247,10 +247,10 @@ FORMS = {
 }
 
 
-@both_ways
+@both_paths
 @pytest.mark.parametrize("no_copy", [False, True])
 @pytest.mark.parametrize("form", FORMS)
-def test_short_sounds_are_the_same_in_any_form(form, no_copy):
+def test_results_of_short_audio_do_not_depend_on_the_form(form, no_copy):
     signals = [speech(200 + i, seed=i).astype(np.float32) for i in range(6)]
     files, sounds = [wav(x).copy() for x in signals], [x[:, 0].copy() for x in signals]
     given = [[FORMS[form](each) for each in column] for column in (files, sounds)]
@@ -267,9 +267,9 @@ def test_short_sounds_are_the_same_in_any_form(form, no_copy):
         assert np.array_equal(data.at(i), file)
 
 
-@both_ways
+@both_paths
 @pytest.mark.parametrize("no_copy", [False, True])
-def test_an_empty_sound_is_named(no_copy):
+def test_the_error_names_empty_audio(no_copy):
     files = [wav(speech(600 + i, seed=i)).copy() for i in range(6)]
     files[4] = files[4][:0]
 
@@ -282,7 +282,7 @@ def test_an_empty_sound_is_named(no_copy):
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_chunks_deliver_what_single_sounds_do(alike, monkeypatch):
+def test_chunks_equal_single_files(alike, monkeypatch):
     files = [wav(speech(300 if alike else 200 + i, seed=i), rate=8000 + i) for i in range(150)]
 
     def define(data):
@@ -293,7 +293,7 @@ def test_chunks_deliver_what_single_sounds_do(alike, monkeypatch):
     calls, without_body = [], []
     call = ChunkFunction.__call__
     monkeypatch.setattr(ChunkFunction, "__call__", lambda self, *a, **k: (calls.append(1), call(self, *a, **k))[1])
-    bodiless_calls(monkeypatch, lambda inputs: without_body.append(len(inputs[0]) > 1))
+    per_sample_calls(monkeypatch, lambda inputs: without_body.append(len(inputs[0]) > 1))
     for size, threads in ((150, 1), (150, 3), (75, 2)):
         for one, other in zip(alone, _runs(files, define, size=size, threads=threads), strict=False):
             assert all(map(torch.equal, one, other)) and other[2].is_contiguous()
@@ -301,7 +301,7 @@ def test_chunks_deliver_what_single_sounds_do(alike, monkeypatch):
 
 
 @pytest.mark.parametrize("bad", [0, 5, 64, 69])
-def test_a_bad_sound_among_chunks_is_named_or_left_out(bad):
+def test_a_bad_file_in_a_chunk_is_named_or_skipped(bad):
     files = [wav(speech(200 + i, seed=i)) for i in range(70)]
     alone = _runs(files, lambda data: fn.decoders.audio(data), size=1)
     files[bad] = files[bad][:30]
@@ -312,8 +312,8 @@ def test_a_bad_sound_among_chunks_is_named_or_left_out(bad):
         assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1])
 
 
-@both_ways
-def test_short_files_are_those_that_one_by_one_are_read(tmp_path):
+@both_paths
+def test_short_files_equal_files_read_one_by_one(tmp_path):
     paths = [tmp_path / f"{i}.wav" for i in range(9)]
     for i, path in enumerate(paths):
         path.write_bytes(wav(speech(200 + i, seed=i)).tobytes())
@@ -332,11 +332,11 @@ def test_short_files_are_those_that_one_by_one_are_read(tmp_path):
 
 
 @pytest.mark.thin(5)
-@both_ways
+@both_paths
 @pytest.mark.parametrize("options", [{}, {"downmix": True}, {"dtype": types.INT16}])
 @pytest.mark.parametrize("channels", [1, 2])
-def test_large_sounds_are_decoded_in_one_batch(options, channels):
-    """In memory of its own, of which a batch that the user keeps is not written to again."""
+def test_large_audio_is_decoded_in_one_batch(options, channels):
+    """Results have their own memory, and batches that the user holds are not overwritten."""
     sounds = [speech(60000 + 2000 * i, channels, seed=i) for i in range(6)]
     kinds = [wav(sound) for sound in sounds], [encoded(sound) for sound in sounds]
     for files in (kinds[0], kinds[1], [kinds[i % 2][i] for i in range(6)]):
@@ -347,10 +347,10 @@ def test_large_sounds_are_decoded_in_one_batch(options, channels):
                 assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1])
 
 
-@both_ways
+@both_paths
 @pytest.mark.parametrize("frames", [300, 40000, 120000])
-def test_files_are_read_where_a_bundle_is_decoded(tmp_path, frames):
-    """Into memory that is used again, unless the bytes are delivered as well."""
+def test_the_decoding_thread_reads_the_files(tmp_path, frames):
+    """Files are read into reused memory, unless the bytes are outputs, too."""
     sounds = [wav(speech(frames + 100 * i, seed=i)) for i in range(7)]
     paths = [str(tmp_path / f"{i}.wav") for i in range(7)]
     for path, sound in zip(paths, sounds, strict=True):
@@ -374,7 +374,7 @@ def test_files_are_read_where_a_bundle_is_decoded(tmp_path, frames):
 
 
 @pytest.mark.parametrize("bad", [0, 3])
-def test_a_bad_large_sound_is_named_or_left_out(bad):
+def test_a_bad_large_file_is_named_or_skipped(bad):
     files = [encoded(speech(60000, seed=i)) for i in range(4)]
     files[bad][30000] ^= 8
     with pytest.raises(Exception, match=f"sample {bad} "):
@@ -382,7 +382,7 @@ def test_a_bad_large_sound_is_named_or_left_out(bad):
     assert len(_runs(files, fn.decoders.audio, size=4, bad_samples="skip")) == 3
 
 
-def test_large_sounds_are_done_one_by_one():
+def test_large_audio_is_decoded_one_by_one():
     files = [wav(speech(60000 + i, seed=i)) for i in range(4)]
     define = lambda data: [fn.spectrogram(fn.decoders.audio(data, downmix=True)[0])]  # noqa: E731
     alone, together = _runs(files, define, size=1), _runs(files * 2, define, size=4)
@@ -390,7 +390,7 @@ def test_large_sounds_are_done_one_by_one():
         assert torch.equal(a, b)
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 RANDOM = np.random.default_rng(3)
@@ -400,7 +400,7 @@ ASIDE = b"LIST\x03\x00\x00\x00abc\x00"
 
 
 def both(name, inputs, arguments, layouts=None, **tolerance):
-    """Compare the results of a pipeline with DALI's, where `check` would count them as too far or too slow."""
+    """Compare the results of a pipeline with DALI's, if `check` would be too strict or too slow."""
     found = pipeline("torchdali", name, inputs, arguments, layouts)
     compare(found, dali(name, inputs, arguments, layouts), **tolerance)
 
@@ -411,7 +411,7 @@ def both(name, inputs, arguments, layouts=None, **tolerance):
 @pytest.mark.golden
 @pytest.mark.parametrize("dtype", ["FLOAT", "INT16", "INT32"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_wav_to_the_bit(width, dtype):
+def test_wav_is_bit_identical(width, dtype):
     files = [
         wav(STEREO, width=width),
         wav(MONO, 16000, width, extended=True),
@@ -687,7 +687,7 @@ def test_preemphasis_filter(dtype):
 
 @pytest.mark.parity
 def test_speech_to_mfcc():
-    """The whole way, operator by operator on DALI's own results before it, and at the end."""
+    """Compare the whole pipeline, operator by operator on DALI's previous results, and at the end."""
     files = sorted(folder("audio/librispeech").glob("*.wav"))[:3]
     samples = [r[:, 0].copy() for r in dali("decoders.audio", [[np.fromfile(f, np.uint8) for f in files]], {})[0].samples]
     for name, arguments, tolerance in (

@@ -1,4 +1,4 @@
-"""Box encoder, beside a loop over boxes and anchors."""
+"""Box encoder, compared with a loop over boxes and anchors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_box_encoder(arguments: dict[str, Any]) -> None:
     )
 
 
-def test_the_last_of_equal_boxes_and_anchors_counts() -> None:
+def test_the_last_of_equal_boxes_and_anchors_wins() -> None:
     box = f32([0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5])
     anchors = [0, 0, 0.5, 0.5, 0.5, 0.5, 1, 1, 0, 0, 0.5, 0.5]
     for criteria, expected in ((1.0, [0, 0, 2]), (0.5, [2, 0, 2])):
@@ -108,7 +108,7 @@ def test_a_box_far_from_all_anchors_gets_the_last_one() -> None:
 
 
 @pytest.mark.parametrize("arguments", ENCODINGS, ids=str)
-def test_boxes_that_need_a_gradient_are_encoded_alike(arguments: dict[str, Any]) -> None:
+def test_boxes_that_require_gradients_are_encoded_equally(arguments: dict[str, Any]) -> None:
     boxes, labels = torch.from_numpy(some_boxes(9, 3)), torch.arange(1, 10, dtype=torch.int32)
     plain = fn.box_encoder(boxes, labels, anchors=ANCHORS, **arguments)
     traced = fn.box_encoder(boxes.clone().requires_grad_(), labels, anchors=ANCHORS, **arguments)

@@ -42,7 +42,7 @@ def flipped(boxes: Array, flags: Sequence[int], ltrb: bool) -> Array:
 @pytest.mark.parametrize("ltrb", [False, True])
 @pytest.mark.parametrize("horizontal, vertical", [([0, 1, 1], [0, 0, 1]), (1, [1, 0, 1]), ([1, 0, 0], 0), (1, 1), (0, 0)])
 def test_boxes_are_flipped_one_by_one(ltrb: bool, horizontal: Any, vertical: Any) -> None:
-    """In NumPy and, where a gradient is wanted, in torch; boxes without end stay so."""
+    """NumPy computes the result, or torch if a gradient is needed; infinite boxes stay infinite."""
     batch = [np.random.default_rng(i).random((n, 4), np.float32) for i, n in enumerate((3, 0, 5))]
     batch[2][1] = [-np.inf, 0.25, np.inf, np.nan]
     wanted: list[Array] = []
@@ -67,7 +67,7 @@ COUNT = 400
 
 
 def crop(boxes: Array, count: int = COUNT, **arguments: Any) -> list[list[Array]]:
-    """Return what comes out for copies of one sample, with the indices of the boxes last."""
+    """Return the outputs for copies of one sample, with the indices of the boxes last."""
     batch = TensorList.from_samples([torch.from_numpy(boxes)] * count)
     found = fn.random_bbox_crop(
         batch, **{"seed": 3, "output_bbox_indices": True, "quiet": True, **arguments}
@@ -112,7 +112,7 @@ RULES: list[tuple[Array, dict[str, Any]]] = [
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("boxes, arguments", RULES, ids=lambda v: str(v)[:80])
-def test_windows_keep_the_rules(boxes: Array, arguments: dict[str, Any]) -> None:
+def test_windows_obey_the_constraints(boxes: Array, arguments: dict[str, Any]) -> None:
     axes = boxes.shape[1] // 2
     start, extent, moved, indices = crop(boxes, **arguments)
     assert (
@@ -124,7 +124,7 @@ def test_windows_keep_the_rules(boxes: Array, arguments: dict[str, Any]) -> None
     shape = np.array(
         [arguments.get("input_shape", [1] * axes)[layout.index(n)] for n in "WHD"[:axes]]
     )
-    check_place(low, size, shape if "crop_shape" in arguments else np.ones(axes))
+    check_window(low, size, shape if "crop_shape" in arguments else np.ones(axes))
     if "crop_shape" in arguments:
         wanted = [arguments["crop_shape"][layout.index(n)] for n in "WHD"[:axes]]
         assert (size == wanted).all() and (low == np.round(low)).all()
@@ -142,8 +142,8 @@ def test_windows_keep_the_rules(boxes: Array, arguments: dict[str, Any]) -> None
         check_boxes(boxes, place, side, inside, kept.tolist(), arguments)
 
 
-def check_place(low: Array, size: Array, shape: Array) -> None:
-    """Windows lie in the image, or cover it, on each axis."""
+def check_window(low: Array, size: Array, shape: Array) -> None:
+    """Check that windows are in the image, or cover it, on each axis."""
     room = shape - size
     assert (low >= np.minimum(room, 0) - 1e-6).all() and (low <= np.maximum(room, 0) + 1e-6).all()
 
@@ -166,7 +166,7 @@ def check_boxes(
     kept: list[int],
     arguments: Mapping[str, Any],
 ) -> None:
-    """Boxes reach the threshold, the right ones are kept, and they lie where they should."""
+    """Check that boxes reach the threshold, and that the correct boxes are returned at correct positions."""
     axes = len(low)
     window = np.concatenate([low, low + size])
     sides = np.minimum(boxes[:, axes:], window[axes:]) - np.maximum(boxes[:, :axes], window[:axes])
@@ -212,7 +212,7 @@ LAYOUTS = ["xyXY", "xyWH", "WHxy", "yxYX", "xXyY", "HyWx"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts_of_boxes_tell_the_same(layout: str) -> None:
+def test_layouts_of_boxes_are_equivalent(layout: str) -> None:
     def arranged(corners: Array) -> Array:
         low, high = corners[:, :2], corners[:, 2:]
         names = dict(zip("xyXYWH", np.concatenate([low, high, high - low], axis=1).T, strict=True))
@@ -231,7 +231,7 @@ def test_layouts_of_boxes_tell_the_same(layout: str) -> None:
         assert np.array_equal(a, c) and np.allclose(arranged(b), d, atol=1e-5)
 
 
-def test_ltrb_says_that_boxes_have_sizes() -> None:
+def test_without_ltrb_boxes_have_sizes() -> None:
     sized = np.concatenate([THREE[:, :2], THREE[:, 2:] - THREE[:, :2]], axis=1)
     for one, other in zip(
         crop(sized, 20, **RANDOM, ltrb=False),
@@ -330,7 +330,7 @@ def test_the_window_is_empty_when_no_ratio_was_allowed() -> None:
     )
 
 
-def test_a_warning_when_nothing_will_do() -> None:
+def test_a_warning_if_no_window_fits() -> None:
     arguments = {**RANDOM, "thresholds": [1.0], "total_num_attempts": 3}
     found = r"no window .* in 3 attempts; sample 0 \(score 0(\.\d+)?\), 1 \(score 0(\.\d+)?\) got the best"
     with pytest.warns(UserWarning, match=found):
@@ -396,7 +396,7 @@ BAD_BOXES: list[Array] = [
 
 
 @pytest.mark.parametrize("boxes", BAD_BOXES, ids=str)
-def test_random_bbox_crop_refuses_other_boxes(boxes: Array) -> None:
+def test_random_bbox_crop_rejects_other_boxes(boxes: Array) -> None:
     with pytest.raises(RuntimeError):
         crop(boxes, 1)
 
@@ -419,7 +419,7 @@ def ssd(count: int, dtype: str = "uint8", layout: str = "HWC") -> list[Result]:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "int16"])
-def test_ssd_random_crop_cuts_what_the_boxes_say(dtype: str) -> None:
+def test_ssd_random_crop_crops_the_image_as_the_boxes(dtype: str) -> None:
     images, boxes, labels = ssd(300, dtype)
     assert (images.layout, boxes.layout, labels.layout) == ("HWC", "", "")
     cropped = 0
@@ -490,7 +490,7 @@ def test_a_batch_without_samples(name: str, dense: bool) -> None:
     assert [len(batch) for batch in found] == [0] * outputs
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 BOTH = ("nvidia.dali", "torchdali")
@@ -618,7 +618,7 @@ def distance(a: Array, b: Array) -> float:
 
 
 def alike(real: Array, ours: Array) -> bool:
-    """Return True if rows may come from one distribution, as far as columns and their products tell."""
+    """Return True if rows may come from one distribution, judging by columns and their products."""
     columns = range(real.shape[1])
     apart = [distance(real[:, i], ours[:, i]) for i in columns]
     apart += [
@@ -637,7 +637,7 @@ def as_often(real: Counter[Any], ours: Counter[Any]) -> bool:
 
 
 @pytest.mark.golden
-def test_other_distributions_are_told_apart() -> None:
+def test_the_comparison_detects_other_distributions() -> None:
     rng = np.random.default_rng(0)
     one, other = rng.random((2, DRAWS, 2))
     assert alike(one, other)
@@ -707,7 +707,7 @@ WINDOWS: list[tuple[Array, dict[str, Any]]] = [
 def windows(
     library: str, boxes: Array, arguments: dict[str, Any]
 ) -> tuple[Array, Counter[Any], list[Result]]:
-    """Return the windows, what is kept in them, and all results."""
+    """Return the windows, the boxes in them, and all results."""
     found = pipeline(
         library, "random_bbox_crop", [[boxes] * DRAWS], {**arguments, "output_bbox_indices": True}
     )
@@ -734,7 +734,7 @@ def test_random_bbox_crop(boxes: Array, arguments: dict[str, Any]) -> None:
     "arguments", [SCALES, CROP, {**SCALES, "bbox_prune_threshold": 0.25}], ids=message
 )
 def test_boxes_in_the_windows_that_dali_chose(layout: str, arguments: dict[str, Any]) -> None:
-    """Boxes that are kept, and their positions, given the window."""
+    """Compare the returned boxes and their positions in equal windows."""
     from torchdali.kernels.boxes import crop as box_crop
     from torchdali.ops._box_crop import _NumberOrder
 
@@ -767,7 +767,7 @@ def test_boxes_in_the_windows_that_dali_chose(layout: str, arguments: dict[str, 
 
 @pytest.mark.golden
 def test_results_without_a_choice() -> None:
-    """The whole image, and windows as large as it, leave nothing to chance."""
+    """The whole image, and windows of its size, are deterministic."""
     boxes = [THREE, f32([1, 1, 1, 1]), np.zeros((0, 4), np.float32)]
     labels = [i32(1, 2, 3), i32(4), i32()]
     for arguments in (
@@ -798,13 +798,13 @@ def test_results_without_a_choice() -> None:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("arguments", [*BAD, {"unknown": 1}], ids=message)
-def test_random_bbox_crop_refuses_what_dali_does(arguments: dict[str, Any]) -> None:
+def test_random_bbox_crop_rejects_the_arguments_that_dali_rejects(arguments: dict[str, Any]) -> None:
     refused_by_both("random_bbox_crop", [[THREE]], arguments)
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("boxes", [f32([-1e-6, 0, 1, 1]), f32([0, 0, 1.00001, 1]), f32([0, np.nan, 1, 1]), THREE[0], THREE[:, :3], THREE.astype(np.float64)], ids=message)  # fmt: skip
-def test_random_bbox_crop_refuses_the_boxes_that_dali_does(boxes: Array) -> None:
+def test_random_bbox_crop_rejects_the_boxes_that_dali_rejects(boxes: Array) -> None:
     refused_by_both("random_bbox_crop", [[boxes]], {})
 
 

@@ -1,4 +1,4 @@
-"""fn.cache: the same bits, nothing read twice, changed files, budgets, several processes, and what it refuses."""
+"""fn.cache: bit-identical results, no repeated reads, changed files, budgets, several processes, and rejected arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 from tests.helpers.containers import write_tar
-from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.encoded_images import encoded, smooth_image
 from tests.helpers.object_server import ObjectServer, object_server
 from tests.helpers.own_process import in_own_process
 from torchdali import fn, pipeline_def, types
@@ -37,7 +37,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("images")
     for i in range(COUNT):
         (root / f"class{i % 3}").mkdir(exist_ok=True)
-        (root / f"class{i % 3}" / f"{i}.png").write_bytes(encoded(picture(40 + i, 60 - i), "PNG"))
+        (root / f"class{i % 3}" / f"{i}.png").write_bytes(encoded(smooth_image(40 + i, 60 - i), "PNG"))
     return root
 
 
@@ -84,7 +84,7 @@ def places(tmp_path: Path) -> dict[str, dict[str, Any]]:
 
 
 class Reads:
-    """Counts what is read of files."""
+    """Counts reads of files."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.paths: list[str] = []
@@ -102,12 +102,12 @@ class Reads:
         return count
 
 
-# ---------------------------------------------------------------- what is delivered
+# -------------------------------------------------------------------------- outputs
 
 
 @pytest.mark.parametrize("where", ["memory", "disk", "disk, budget"])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_samples_are_the_same_with_and_without_it_over_several_epochs(
+def test_samples_are_the_same_with_and_without_a_cache(
     where: str, threads: int, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = {"random_shuffle": True, "pad_last_batch": True}
@@ -115,23 +115,23 @@ def test_samples_are_the_same_with_and_without_it_over_several_epochs(
     reads = Reads(monkeypatch)
     pipe = build(cached(images, places(tmp_path)[where], **reader), num_threads=threads)
     assert same(samples(pipe, 12), expected)
-    # Several threads may compute at once what comes twice in a batch: the last record, which pads it.
+    # Several threads may concurrently compute a record that is twice in a batch: the last one, which pads it.
     assert COUNT <= reads.take() <= (COUNT if threads == 1 else COUNT + 2)
     assert pipe.reader_meta("Reader")["epoch_size"] == COUNT
     assert pipe.classes == ["class0", "class1", "class2"]
 
 
-def test_a_sample_may_be_written_to(images: Path) -> None:
+def test_a_cached_sample_may_be_written_to(images: Path) -> None:
     pipe = build(cached(images, {"bytes": "1MB"}), batch_size=COUNT, prefetch_queue_depth=1)
     first = pipe.run()[0]
     before = [np.array(sample) for sample in first]
-    for batch in (first, pipe.run()[0]):  # computed, and kept
+    for batch in (first, pipe.run()[0]):  # computed and cached
         for sample in batch:
             torch.from_dlpack(sample).zero_()
     assert all(np.array_equal(a, b) for a, b in zip(before, pipe.run()[0], strict=True))
 
 
-def test_labels_may_be_part_of_what_is_kept(own_images: Path) -> None:
+def test_labels_may_be_cached_too(own_images: Path) -> None:
     def define() -> Any:
         files, labels = fn.readers.file(file_root=str(own_images))
         return tuple(fn.cache(fn.decoders.image(files), labels * 2, bytes="1MB"))
@@ -142,7 +142,7 @@ def test_labels_may_be_part_of_what_is_kept(own_images: Path) -> None:
     assert labels_of(build(define, batch_size=5)) == [0, 0, 0, 0, 2, 2, 2, 4, 4, 4] * 2
 
 
-def test_one_record_is_read_again_for_what_is_not_kept(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_record_is_read_again_for_uncached_outputs(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def define(keep: bool) -> Any:
         files, labels = fn.readers.file(file_root=str(images), random_shuffle=True)
         decoded = fn.decoders.image(files)
@@ -154,7 +154,7 @@ def test_one_record_is_read_again_for_what_is_not_kept(images: Path, tmp_path: P
     assert same(samples(build(lambda: define(True)), 5), samples(build(lambda: define(False)), 5))
 
 
-def test_a_cache_behind_a_cache(images: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_after_a_cache(images: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def define(keep: bool) -> Any:
         files, _ = fn.readers.file(file_root=str(images))
         decoded = fn.decoders.image(files)
@@ -171,7 +171,7 @@ def test_a_cache_behind_a_cache(images: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(pipe.stats().caches) == 1
 
 
-def test_conditions_and_constants_before_it(images: Path) -> None:
+def test_conditions_and_constants_before_a_cache(images: Path) -> None:
     def define(keep: bool) -> Any:
         files, labels = fn.readers.file(file_root=str(images))
         decoded = fn.decoders.image(files)
@@ -188,7 +188,7 @@ def test_conditions_and_constants_before_it(images: Path) -> None:
     assert same(samples(pipe(True), 6), samples(pipe(False), 6))
 
 
-def test_without_a_pipeline_it_returns_its_inputs() -> None:
+def test_without_a_pipeline_cache_returns_its_inputs() -> None:
     image = torch.arange(6)
     assert torch.equal(fn.cache(image, bytes=1), image)
     one, other = fn.cache(image, image + 1, path="nowhere")
@@ -196,7 +196,7 @@ def test_without_a_pipeline_it_returns_its_inputs() -> None:
     assert not os.path.exists("nowhere")
 
 
-def test_samples_that_are_larger_than_the_cache_are_told(images: Path) -> None:
+def test_samples_larger_than_the_cache_are_reported(images: Path) -> None:
     pipe = build(lambda: fn.cache(fn.readers.file(file_root=str(images))[0], bytes=100))
     with pytest.warns(UserWarning, match="a sample needs .* bytes, but 100 of 100 are free in memory") as warnings:
         samples(pipe, 3)
@@ -207,8 +207,8 @@ def test_samples_that_are_larger_than_the_cache_are_told(images: Path) -> None:
 
 
 def containers(root: Path) -> dict[str, Callable[[], Any]]:
-    """Write images into containers of each kind; return what reads and decodes them."""
-    data = [encoded(picture(30 + i, 40), "PNG") for i in range(5)]
+    """Write images into containers of each kind; return functions that read and decode them."""
+    data = [encoded(smooth_image(30 + i, 40), "PNG") for i in range(5)]
     with open(root / "a.tfrecord", "wb") as file:
         for each in data:
             tfrecord.write_record(file, tfrecord.write_example({"image": each, "label": [1]}))
@@ -241,7 +241,7 @@ def containers(root: Path) -> dict[str, Callable[[], Any]]:
     (root / "sounds.json").write_text("\n".join(entries))
     (root / "films" / "a").mkdir(parents=True)
     for i in range(6):
-        Image.fromarray(picture(20, 30) // (i + 1)).save(root / "films" / "a" / f"{i}.png")
+        Image.fromarray(smooth_image(20, 30) // (i + 1)).save(root / "films" / "a" / f"{i}.png")
     return {
         "tfrecord": lambda: fn.decoders.image(fn.readers.tfrecord(path=str(root / "a.tfrecord"), features={"image": FixedLenFeature((), string, "")})["image"]),
         "webdataset": lambda: tuple(fn.readers.webdataset(paths=str(root / "a.tar"), ext=["png", "cls"])),
@@ -269,7 +269,7 @@ def test_other_readers(reader: str, where: str, tmp_path: Path) -> None:
     assert " 5 misses; 5 samples" in pipe.stats().caches[0]
 
 
-def test_the_layout_is_the_one_that_an_operator_assumed(tmp_path: Path) -> None:
+def test_a_cached_sample_has_the_layout_that_an_operator_assumed(tmp_path: Path) -> None:
     for i in range(3):
         np.save(tmp_path / f"{i}.npy", np.full((9 + i, 8, 3), i, np.uint8))
 
@@ -282,23 +282,23 @@ def test_the_layout_is_the_one_that_an_operator_assumed(tmp_path: Path) -> None:
         assert [pipe.run()[0].layout() for _ in range(2)] == ["HWC", "HWC"]
 
 
-# ---------------------------------------------------------------- what is kept
+# ----------------------------------------------------------------- cached data
 
 
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_a_changed_file_is_read_anew(where: str, own_images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_file_is_read_again(where: str, own_images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     define = cached(own_images, places(tmp_path)[where])
     pipe = build(define, batch_size=COUNT, prefetch_queue_depth=1)
     samples(pipe, 2)
     path = own_images / "class1" / "4.png"
-    Image.fromarray(picture(40, 60)[::-1].copy()).save(path)
+    Image.fromarray(smooth_image(40, 60)[::-1].copy()).save(path)
     reads = Reads(monkeypatch)
     found = samples(pipe, 3)
     assert set(reads.paths) == {str(path)}
     assert same([x[-COUNT:] for x in found[:1]], samples(build(cached(own_images, None), batch_size=COUNT), 1)[:1])
 
 
-def test_the_next_run_finds_what_is_on_disk(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_run_uses_samples_on_disk(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep = {"path": tmp_path / "kept"}
     expected = samples(build(cached(images, keep)), 5)
     reads = Reads(monkeypatch)
@@ -314,7 +314,7 @@ def test_the_next_run_finds_what_is_on_disk(images: Path, tmp_path: Path, monkey
 
 @pytest.mark.parametrize("ending", ["samples", "index"])
 @pytest.mark.parametrize("how", ["damaged", "cut off", "empty"])
-def test_what_is_damaged_on_disk_is_computed_anew(ending: str, how: str, images: Path, tmp_path: Path) -> None:
+def test_damaged_samples_on_disk_are_recomputed(ending: str, how: str, images: Path, tmp_path: Path) -> None:
     keep = {"path": tmp_path / "kept"}
     expected = samples(build(cached(images, keep)), 5)
     (path,) = (tmp_path / "kept").glob(f"*.{ending}")
@@ -326,11 +326,11 @@ def test_what_is_damaged_on_disk_is_computed_anew(ending: str, how: str, images:
         assert same(samples(build(cached(images, keep)), 5), expected)
     pipe = build(cached(images, keep))
     assert same(samples(pipe, 5), expected)
-    assert ", 0 misses" in pipe.stats().caches[0]  # what was bad has been replaced
+    assert ", 0 misses" in pipe.stats().caches[0]  # bad samples have been replaced
 
 
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_a_pipeline_that_is_closed_holds_nothing_and_still_tells(where: str, images: Path, tmp_path: Path) -> None:
+def test_a_closed_pipeline_holds_no_memory_and_reports_its_statistics(where: str, images: Path, tmp_path: Path) -> None:
     pipe = build(cached(images, places(tmp_path)[where]))
     (kept,) = pipe._planned.caches
     samples(pipe, 5)
@@ -354,7 +354,7 @@ def test_two_pipelines_share_a_folder(images: Path, tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("where", ["memory", "disk, budget"])
-def test_no_more_is_kept_than_the_budget(where: str, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_does_not_exceed_its_budget(where: str, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     each = 64 + 24 * 32 * 3
     keep = {**places(tmp_path)[where], "bytes": 4 * each + 100}
     reads = Reads(monkeypatch)
@@ -369,7 +369,7 @@ def test_no_more_is_kept_than_the_budget(where: str, images: Path, tmp_path: Pat
         assert path.stat().st_size == 4 * each
 
 
-def test_a_full_disk_ends_the_keeping(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_ends_caching(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.pwrite
 
     def full(descriptor: int, data: Any, offset: int) -> int:
@@ -391,7 +391,7 @@ def test_sizes(given: Any, size: int) -> None:
     assert ByteSize.from_argument(given) == size
 
 
-# ---------------------------------------------------------------- what it tells
+# ------------------------------------------------------------------- statistics
 
 
 def test_stats_and_explain(images: Path, tmp_path: Path) -> None:
@@ -416,7 +416,7 @@ def test_a_damaged_image_is_blamed_on_its_decoder(own_images: Path) -> None:
     assert len(pipe.bad_sample_report()) == 2
 
 
-def test_a_missing_file_is_told_by_the_reader(own_images: Path) -> None:
+def test_the_reader_reports_a_missing_file(own_images: Path) -> None:
     pipe = build(cached(own_images, {"bytes": "1MB"}))
     pipe.build()
     (own_images / "class1" / "4.png").unlink()
@@ -435,7 +435,7 @@ def test_a_checkpoint_continues(images: Path) -> None:
     assert same(samples(other, 4), expected)
 
 
-# ---------------------------------------------------------------- what it refuses
+# ------------------------------------------------------------- rejected arguments
 
 
 @operator(name="_doubled_in_tests")
@@ -494,13 +494,13 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_kept_is_refused(case: str, images: Path) -> None:
+def test_nodes_that_cannot_be_cached_are_rejected(case: str, images: Path) -> None:
     define, message = REFUSED[case]
     with pytest.raises((RuntimeError, ValueError), match=message):
         build(lambda: define(images)).build()
 
 
-def test_a_branch_is_refused(images: Path) -> None:
+def test_a_branch_is_rejected(images: Path) -> None:
     @pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_conditionals=True)
     def define() -> Any:
         files, _ = fn.readers.file(file_root=str(images))
@@ -513,7 +513,7 @@ def test_a_branch_is_refused(images: Path) -> None:
         define().build()
 
 
-def test_the_device_is_refused(images: Path) -> None:
+def test_device_nodes_are_rejected(images: Path) -> None:
     def define() -> Any:
         return fn.cache(fn.decoders.image(fn.readers.file(file_root=str(images))[0], device="mixed").cpu(), bytes="1MB")
 
@@ -521,7 +521,7 @@ def test_the_device_is_refused(images: Path) -> None:
         build(define, device_id="cpu").build()
 
 
-def test_an_operator_of_ones_own_is_kept_in_memory(images: Path) -> None:
+def test_results_of_a_user_operator_are_cached_in_memory(images: Path) -> None:
     def define() -> Any:
         return fn.cache(_doubled_in_tests.operator.function(images_of(images)), bytes="1MB")
 
@@ -529,13 +529,13 @@ def test_an_operator_of_ones_own_is_kept_in_memory(images: Path) -> None:
     assert same(samples(build(define), 5), expected)
 
 
-def test_a_folder_that_cannot_be_made(images: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(images: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RuntimeError, match="cannot create the cache"):
         build(cached(images, {"path": tmp_path / "file" / "kept"})).build()
 
 
-def test_files_that_are_no_cache_are_not_touched(images: Path, tmp_path: Path) -> None:
+def test_other_files_in_the_folder_are_not_modified(images: Path, tmp_path: Path) -> None:
     samples(build(cached(images, {"path": tmp_path})), 1)
     (path,) = tmp_path.glob("*.index")
     path.write_bytes(b"something else, of another program, which is long enough")
@@ -549,17 +549,17 @@ def test_files_that_are_no_cache_are_not_touched(images: Path, tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_stores_of_processes_that_are_killed_have_nothing_wrong(where: str, tmp_path: Path) -> None:
+def test_stores_of_killed_processes_are_valid(where: str, tmp_path: Path) -> None:
     found = in_own_process("tests.helpers.killed_caches", f"stores({str(tmp_path)!r}, 200, {where!r})")
     assert found["wrong"] == 0 and found["killed"] == 200 and found["read"] > 2000
 
 
 @pytest.mark.slow
-def test_pipelines_that_are_killed_leave_nothing_wrong(tmp_path: Path) -> None:
+def test_killed_pipelines_leave_valid_caches(tmp_path: Path) -> None:
     root = tmp_path / "images" / "class"
     root.mkdir(parents=True)
     for i in range(40):
-        (root / f"{i}.png").write_bytes(encoded(picture(40 + i, 60 - i % 5), "PNG"))
+        (root / f"{i}.png").write_bytes(encoded(smooth_image(40 + i, 60 - i % 5), "PNG"))
     found = in_own_process("tests.helpers.killed_caches", f"pipelines({str(root.parent)!r}, {str(tmp_path)!r}, 100)")
     assert found["wrong"] == 0 and found["killed"] == 200
     assert found["hits"] > 500 and found["misses"] > 500  # killed in the middle
@@ -568,7 +568,7 @@ def test_pipelines_that_are_killed_leave_nothing_wrong(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_replicas_share_it(where: str, method: str, images: Path, tmp_path: Path) -> None:
+def test_replicas_share_a_cache(where: str, method: str, images: Path, tmp_path: Path) -> None:
     reader = {"random_shuffle": True}
     expected = samples(build(cached(images, None, **reader)), 20)
     pipe = build(cached(images, places(tmp_path)[where], **reader), num_threads=2, num_processes=2, py_start_method=method)
@@ -576,11 +576,11 @@ def test_replicas_share_it(where: str, method: str, images: Path, tmp_path: Path
     assert "2 worker processes" in pipe.explain()
     (line,) = pipe.stats().caches
     misses = int(line.split(" hits")[1].split(", ")[1].split(" misses")[0])
-    assert "10 samples" in line and COUNT <= misses <= 2 * COUNT  # both may compute a sample at once
+    assert "10 samples" in line and COUNT <= misses <= 2 * COUNT  # both may compute a sample concurrently
     pipe.close()
 
 
-# ---------------------------------------------------------------- far data
+# ------------------------------------------------------------- remote data
 
 
 def far(place: str, kind: str, keep: dict[str, Any], **reader: Any) -> Callable[[], Any]:
@@ -597,7 +597,7 @@ def far(place: str, kind: str, keep: dict[str, Any], **reader: Any) -> Callable[
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[ObjectServer]:
     pytest.importorskip("aiohttp", reason="fsspec reads web servers by aiohttp")
-    contents = [encoded(picture(40 + i, 60 - i), "PNG") for i in range(COUNT)]
+    contents = [encoded(smooth_image(40 + i, 60 - i), "PNG") for i in range(COUNT)]
     write_tar(tmp_path / "a.tar", [(f"{i}.png", content) for i, content in enumerate(contents)])
     with object_server() as server:
         server.objects = {"a.tar": (tmp_path / "a.tar").read_bytes(), **{f"{i}.png": c for i, c in enumerate(contents)}}
@@ -607,7 +607,7 @@ def store(tmp_path: Path) -> Iterator[ObjectServer]:
 
 @pytest.mark.parametrize("where", ["memory", "disk"])
 @pytest.mark.parametrize("kind", ["tar", "file"])
-def test_what_is_kept_of_an_url_is_not_asked_for_again(kind: str, where: str, store: ObjectServer, tmp_path: Path) -> None:
+def test_cached_samples_of_a_url_send_no_requests(kind: str, where: str, store: ObjectServer, tmp_path: Path) -> None:
     keep = places(tmp_path)[where]
     reader = {"random_shuffle": True, "pad_last_batch": True}
     with build(far(store.url, kind, keep, **reader)) as pipe:
@@ -623,11 +623,11 @@ def test_what_is_kept_of_an_url_is_not_asked_for_again(kind: str, where: str, st
 
 
 @pytest.mark.parametrize("kind", ["tar", "file"])
-def test_an_object_that_is_replaced_is_computed_again(kind: str, store: ObjectServer, tmp_path: Path) -> None:
+def test_a_replaced_object_is_recomputed(kind: str, store: ObjectServer, tmp_path: Path) -> None:
     keep = places(tmp_path)["disk"]
     with build(far(store.url, kind, keep)) as pipe:
         first = samples(pipe, 2)
-    content = encoded(picture(70, 50), "PNG")
+    content = encoded(smooth_image(70, 50), "PNG")
     write_tar(tmp_path / "b.tar", [(f"{i}.png", content) for i in range(COUNT)])
     store.objects |= {"a.tar": (tmp_path / "b.tar").read_bytes(), "3.png": content}
     with build(far(store.url, kind, keep)) as pipe:
@@ -636,7 +636,7 @@ def test_an_object_that_is_replaced_is_computed_again(kind: str, store: ObjectSe
     assert changed[:COUNT] == ([True] * 8 if kind == "tar" else [i == 3 for i in range(8)])
 
 
-def test_an_object_that_is_replaced_between_two_requests_is_not_kept(store: ObjectServer, tmp_path: Path) -> None:
+def test_an_object_replaced_between_two_requests_is_not_cached(store: ObjectServer, tmp_path: Path) -> None:
     remote = Remote()
     assert remote.identity(f"{store.url}/3.png") and remote.identity(f"{store.url}/none.png") is None
     store.objects["3.png"] = store.objects["4.png"]
@@ -644,7 +644,7 @@ def test_an_object_that_is_replaced_between_two_requests_is_not_kept(store: Obje
         remote.read(f"{store.url}/3.png")
 
 
-def test_a_store_that_names_no_versions_is_refused(store: ObjectServer) -> None:
+def test_a_store_without_versions_is_rejected(store: ObjectServer) -> None:
     store.tags = False
     for kind in ("tar", "file"):
         with pytest.raises(RuntimeError, match="the store sends neither an ETag nor a modification time"):

@@ -1,4 +1,4 @@
-"""fn.cache in a folder that others use, on disks that are full or damaged, and with files that changed unnoticeably."""
+"""fn.cache in shared folders, on full or damaged disks, and with files whose change is hard to detect."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pipeline(root: Path | str, **keep: Any) -> Any:
 
 
 def run(root: Path | str, batches: int = 2, **keep: Any) -> str:
-    """Run a pipeline, see that its pixels are right, and return its line of statistics."""
+    """Run a pipeline, check its pixels, and return its line of statistics."""
     pipe = pipeline(root, **keep)
     for _ in range(batches):
         found = np.asarray(pipe.run()[0].as_tensor())
@@ -74,7 +74,7 @@ def files_of(folder: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("ending", ["samples", "index"])
 @pytest.mark.parametrize("what", PLANTED)
-def test_what_is_planted_is_an_error_when_the_pipeline_is_built(what: str, ending: str, images: Path, tmp_path: Path) -> None:
+def test_planted_entries_are_errors_of_build(what: str, ending: str, images: Path, tmp_path: Path) -> None:
     if what in ("a device", "a file of somebody else") and not AS_ROOT:
         pytest.skip("only root can make it")
     run(images, path=tmp_path / "known")
@@ -91,20 +91,20 @@ def test_what_is_planted_is_an_error_when_the_pipeline_is_built(what: str, endin
     assert precious.read_bytes() == b"precious" * 5000 and not (tmp_path / "new").exists()
 
 
-def test_files_and_folder_are_for_their_user_alone(images: Path, tmp_path: Path) -> None:
+def test_files_and_folder_are_accessible_only_by_their_user(images: Path, tmp_path: Path) -> None:
     run(images, path=tmp_path / "cache")
     assert tmp_path.joinpath("cache").stat().st_mode & 0o777 == 0o700
     assert [path.stat().st_mode & 0o777 for path in files_of(tmp_path / "cache")] == [0o600, 0o600]
 
 
-def test_a_folder_that_is_a_link_is_the_users(images: Path, tmp_path: Path) -> None:
+def test_a_folder_may_be_a_link_of_the_user(images: Path, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "cache").symlink_to("disk")
     run(images, path=tmp_path / "cache")
     assert "0 misses" in run(images, path=tmp_path / "disk")
 
 
-def test_a_relative_folder_stays_where_it_was(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_folder_is_resolved_once(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     pipe = pipeline(images, path="cache")
     pipe.build()
@@ -119,16 +119,16 @@ def test_a_relative_folder_stays_where_it_was(images: Path, tmp_path: Path, monk
 
 @pytest.mark.parametrize("how", ["LOCK_SH", "LOCK_EX"])
 @pytest.mark.parametrize("new", [True, False])
-def test_a_lock_of_another_process_stops_no_pipeline(
+def test_a_lock_of_another_process_blocks_no_pipeline(
     new: bool, how: str, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_folder, "PATIENCE", 0.05)
     run(images, path=tmp_path / "cache")
     samples, index = files_of(tmp_path / "cache")
-    if new:  # nothing is there yet, and the lock is held from the beginning
+    if new:  # the folder is empty, and the lock is held from the start
         samples.write_bytes(b"")
         index.write_bytes(b"")
-    own = shutil.copytree(images, tmp_path / "own")  # other files, to be computed and kept
+    own = shutil.copytree(images, tmp_path / "own")  # other files, which are computed and cached
     command = [sys.executable, "-c", HOLD, str(index), "lockf", how]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None and other.stdout.readline()
@@ -141,7 +141,7 @@ def test_a_lock_of_another_process_stops_no_pipeline(
 
 
 def a_writer_that_is_stopped(folder: str) -> tuple[bool, int]:
-    """Stop a process in the middle of a sample; return what `put` says here, and how many samples there are at last."""
+    """Suspend a process during a sample; return the result of `put` in this process, and the final number of samples."""
     ready, here = os.pipe()
     pid = os.fork()
     if not pid:
@@ -169,32 +169,32 @@ def a_writer_that_is_stopped(folder: str) -> tuple[bool, int]:
 
 
 @pytest.mark.slow
-def test_a_writer_that_is_stopped_stops_no_other(tmp_path: Path) -> None:
+def test_a_suspended_writer_blocks_no_other_writer(tmp_path: Path) -> None:
     call = f"a_writer_that_is_stopped({str(tmp_path)!r})"
     assert in_own_process("tests.ops.test_cache_in_danger", call) == (False, 2)
 
 
-# ---------------------------------------------------------------- what tells files apart
+# --------------------------------------------------------------------- identity of files
 
 
 def _replaced(path: Path) -> None:
-    """As `rsync -a` does."""
+    """Replace a file like `rsync -a`."""
     path.with_suffix(".new").write_bytes(path.read_bytes()[::-1])
     os.utime(path.with_suffix(".new"), ns=(0, path.stat().st_mtime_ns))
     path.with_suffix(".new").replace(path)
 
 
 def _written_to(path: Path) -> None:
-    """As `cp -p` does."""
+    """Replace a file like `cp -p`."""
     before = path.stat()
     path.write_bytes(path.read_bytes()[::-1])
     os.utime(path, ns=(0, before.st_mtime_ns))
-    while path.stat().st_ctime_ns == before.st_ctime_ns:  # the clock of the file system ticks
+    while path.stat().st_ctime_ns == before.st_ctime_ns:  # the file system's clock ticks
         os.utime(path, ns=(0, before.st_mtime_ns))
 
 
 def _turned(path: Path) -> None:
-    """As a link `current` to the version of the data is."""
+    """Replace a link `current` to another version of the data."""
     other = path.parent.with_name("other")
     shutil.copytree(path.parent.resolve(), other)
     path.parent.unlink()
@@ -205,7 +205,7 @@ CHANGES = {"replaced by a file of its size and time": _replaced, "written to, wi
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_file_of_the_same_path_size_and_time_is_another_one(change: str, tmp_path: Path) -> None:
+def test_a_replaced_file_of_equal_path_size_and_time_is_detected(change: str, tmp_path: Path) -> None:
     (tmp_path / "v1").mkdir()
     (tmp_path / "current").symlink_to("v1")
     path = tmp_path / "current" / "file"
@@ -220,7 +220,7 @@ def test_a_file_of_the_same_path_size_and_time_is_another_one(change: str, tmp_p
 
 
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_a_link_to_another_version_is_noticed(where: str, tmp_path: Path) -> None:
+def test_a_link_to_another_version_is_detected(where: str, tmp_path: Path) -> None:
     for version, value in (("v1", 1), ("v2", 2)):
         (tmp_path / version).mkdir()
         np.save(tmp_path / version / "a.npy", np.full(10, value, np.float32))
@@ -239,7 +239,7 @@ def test_a_link_to_another_version_is_noticed(where: str, tmp_path: Path) -> Non
     assert [float(pipe.run()[0].at(0)[0]) for _ in range(3)][-1] == 2
 
 
-# ---------------------------------------------------------------- entries that claim too much
+# -------------------------------------------------------------------------------- wrong sizes
 
 ENTRY, SUM = struct.Struct("<16sQQI"), struct.Struct("<I")
 KEY = b"k" * 16
@@ -257,7 +257,7 @@ HEADS = {
 
 
 def written(folder: Path, offset: int, size: int, data: bytes) -> None:
-    """Write a store with one entry, whose sums are right."""
+    """Write a store with one entry, whose checksums are correct."""
     entry = ENTRY.pack(KEY, offset, size, zlib.crc32(data[offset : offset + size]))
     (folder / "store.samples").write_bytes(data)
     (folder / "store.index").write_bytes(HEADER + entry + SUM.pack(zlib.crc32(entry)))
@@ -266,7 +266,7 @@ def written(folder: Path, offset: int, size: int, data: bytes) -> None:
 
 
 def check_store(folder: Path) -> None:
-    """See that the entry is as good as none, and is replaced."""
+    """Check that the entry is ignored and replaced."""
     value = torch.arange(100)
     for limit in (None, 10_000):
         store = DiskStore(str(folder), "store", limit)
@@ -278,19 +278,19 @@ def check_store(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
-def test_an_entry_that_claims_too_much_is_as_good_as_none(claim: str, tmp_path: Path) -> None:
+def test_an_entry_with_a_wrong_size_is_ignored(claim: str, tmp_path: Path) -> None:
     written(tmp_path, *CLAIMS[claim], bytes(64))
     check_store(tmp_path)
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_a_sample_that_is_no_tensors_is_as_good_as_none(head: str, tmp_path: Path) -> None:
+def test_a_sample_that_contains_no_tensors_is_ignored(head: str, tmp_path: Path) -> None:
     data = HEADS[head].ljust(64, b"\0") + bytes(64)
     written(tmp_path, 0, len(data), data)
     check_store(tmp_path)
 
 
-def test_a_sample_of_other_outputs_is_computed_anew(images: Path, tmp_path: Path) -> None:
+def test_a_sample_of_other_outputs_is_recomputed(images: Path, tmp_path: Path) -> None:
     run(images, path=tmp_path)
     samples, index = files_of(tmp_path)
     entries = index.read_bytes()[LENGTH :]
@@ -329,10 +329,10 @@ def test_every_bit_of_the_files_may_flip(images: Path, tmp_path: Path) -> None:
         path.write_bytes(whole)
 
 
-# ---------------------------------------------------------------- room
+# ---------------------------------------------------------- disk space
 
 
-def no_room(monkeypatch: pytest.MonkeyPatch, code: int = errno.ENOSPC) -> None:
+def fill_disk(monkeypatch: pytest.MonkeyPatch, code: int = errno.ENOSPC) -> None:
     def full(descriptor: int, data: Any, offset: int) -> int:
         raise OSError(code, os.strerror(code))
 
@@ -341,10 +341,10 @@ def no_room(monkeypatch: pytest.MonkeyPatch, code: int = errno.ENOSPC) -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 @pytest.mark.parametrize("limit", [{}, {"bytes": "1MB"}])
-def test_a_full_disk_is_told_once(
+def test_a_full_disk_warns_once(
     limit: dict[str, Any], code: int, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    no_room(monkeypatch, code)
+    fill_disk(monkeypatch, code)
     with pytest.warns(UserWarning, match="cannot store a sample of [0-9,]+ bytes in") as told:
         run(images, path=tmp_path / "cache", **limit)
     assert len(told) == 1
@@ -352,7 +352,7 @@ def test_a_full_disk_is_told_once(
     assert (cure in str(told[0].message)) == (code != errno.EIO)
 
 
-def test_no_room_for_the_files_themselves(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_disk_space_for_the_files_themselves(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any, **__: Any) -> int:
         raise OSError(errno.ENOSPC, "No space left on device", "abc.samples")
 
@@ -361,7 +361,7 @@ def test_no_room_for_the_files_themselves(images: Path, tmp_path: Path, monkeypa
         pipeline(images, path=tmp_path).build()
 
 
-def test_a_disk_that_is_nearly_full_is_told(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nearly_full_disk_is_reported(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     room = os.statvfs(tmp_path)
     full = os.statvfs_result((*room[:3], room.f_bfree // 100, 1, *room[5:]))
     monkeypatch.setattr(os, "statvfs", lambda _: full)
@@ -370,13 +370,13 @@ def test_a_disk_that_is_nearly_full_is_told(images: Path, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("size", [2**62, 2**63 - 1, 2**63, 10**30])
-def test_more_memory_than_there_can_be(size: int, images: Path) -> None:
+def test_more_memory_than_the_machine_can_have(size: int, images: Path) -> None:
     with pytest.raises(RuntimeError, match=f"fn.cache cannot allocate {size:,} bytes of memory: .*`bytes` is the most memory"):
         pipeline(images, bytes=size).build()
 
 
 def files_of_no_size(root: str, folder: str) -> list[str]:
-    """Run pipelines in a process whose files may have 100 bytes."""
+    """Run pipelines in a process whose files are limited to 100 bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     said: list[str] = []
     sys.unraisablehook = lambda found: said.append(f"ignored {found.exc_value!r}")
@@ -399,7 +399,7 @@ def test_a_limit_on_files_is_one_error(images: Path, tmp_path: Path) -> None:
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_cache_that_keeps_nothing_says_so(processes: int, images: Path) -> None:
+def test_a_cache_that_stores_nothing_warns(processes: int, images: Path) -> None:
     @pipeline_def(batch_size=COUNT, num_threads=2, num_processes=processes, device_id=None)
     def define() -> Any:
         return fn.cache(fn.decoders.image(fn.readers.file(file_root=str(images))[0]), bytes=100)
@@ -412,12 +412,12 @@ def test_a_cache_that_keeps_nothing_says_so(processes: int, images: Path) -> Non
 
 
 @pytest.mark.parametrize("cache", ["features", "8XB", "lots", "", 0, -1, 1.5, True])
-def test_a_loader_says_what_a_cache_may_be(cache: Any, images: Path) -> None:
+def test_a_loader_lists_valid_cache_arguments(cache: Any, images: Path) -> None:
     with pytest.raises(ValueError, match=r"cache must be a size in memory .* or a folder"):
         Loader.from_folder(str(images), batch_size=2, train=False, cache=cache)
 
 
-# ---------------------------------------------------------------- pixels behind a cache
+# ----------------------------------------------------------------- pixels after a cache
 
 
 RESIZES: dict[str, Callable[[Any], Any]] = {
@@ -430,8 +430,8 @@ RESIZES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("what", RESIZES)
-def test_resized_bytes_behind_a_cache(what: str, exact: bool, tmp_path: Path) -> None:
-    """As docs/cache.md says: at most a level off, and the same with `exact`."""
+def test_resized_bytes_after_a_cache(what: str, exact: bool, tmp_path: Path) -> None:
+    """As documented in docs/cache.md: at most a level off, and equal with `exact`."""
     noise = np.random.default_rng(1)
     for i in range(3):
         Image.fromarray(noise.integers(0, 255, (15, 20, 3), np.uint8)).resize((80, 60), 2).save(tmp_path / f"{i}.jpg")
@@ -447,7 +447,7 @@ def test_resized_bytes_behind_a_cache(what: str, exact: bool, tmp_path: Path) ->
     assert abs(batch(True) - batch(False)).max() <= (0 if exact else 1)
 
 
-def test_a_store_that_another_process_has_removed_is_left_alone(images: Path, tmp_path: Path) -> None:
+def test_a_store_removed_by_another_process_is_not_used(images: Path, tmp_path: Path) -> None:
     pipe = pipeline(images, path=tmp_path / "cache")
     pipe.run()
     shutil.rmtree(tmp_path / "cache")
@@ -457,7 +457,7 @@ def test_a_store_that_another_process_has_removed_is_left_alone(images: Path, tm
     assert "4 samples" in run(images, path=tmp_path / "cache")
 
 
-def test_memory_has_the_bytes_that_were_asked_for() -> None:
+def test_a_memory_store_rejects_samples_beyond_its_size() -> None:
     store = MemoryStore(1000)
     assert store.put(KEY, [torch.arange(20)]) and store.get(KEY) is not None
     assert not store.put(b"l" * 16, [torch.arange(100)])

@@ -1,4 +1,4 @@
-"""Operators under `torch.compile`: chains become one graph, whose results and gradients are those of eager calls."""
+"""Operators under `torch.compile`: chains become one graph, whose results and gradients equal eager calls."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _fresh() -> Iterator[None]:
 
 
 def _images(dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
-    """Return images of two shapes: the second one compiles anew."""
+    """Return images of two shapes: the second one is compiled again."""
     made = [
         torch.rand(h, w, 3, generator=torch.Generator().manual_seed(h))
         for h, w in ((24, 32), (28, 40))
@@ -106,8 +106,8 @@ def test_a_chain_of_bytes_is_one_graph(chain: Chain) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
-def test_a_thread_in_which_nothing_ran_before(dtype: torch.dtype) -> None:
-    """Values that kernels keep for a thread do not exist yet when the graph is made."""
+def test_compiling_in_a_new_thread(dtype: torch.dtype) -> None:
+    """Values that kernels cache per thread do not exist yet when the graph is traced."""
     torch.compiler.reset()
     image = _images(dtype)[0]
     compiled = torch.compile(_windows, backend=BACKEND, fullgraph=True, dynamic=False)
@@ -152,7 +152,7 @@ OF_BYTES = (
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_BYTES)
 def test_an_operator_on_bytes_is_one_graph(name: str) -> None:
-    """Large enough for what eager calls leave to OpenCV, NumPy and vectorised bytes."""
+    """Images are large enough for OpenCV, NumPy and vectorized bytes in eager calls."""
     image = torch.arange(96 * 120 * 3).mul(37).remainder(251).view(96, 120, 3).to(torch.uint8)
     function, inputs = _function(calls(name)[0])
     inputs = [image if each.ndim == 3 else image[..., 0] for each in inputs]
@@ -207,12 +207,12 @@ def test_shapes_that_vary_work_without_fullgraph() -> None:
         torch.testing.assert_close(compiled(image), chain(image), rtol=1e-4, atol=1e-4)
 
 
-def test_own_operators_compile_too() -> None:
+def test_user_operators_compile_too() -> None:
     with own_operators():
 
         @operator
         def solarize_smoothly(image: Image, /, *, sharpness: float = 10.0) -> Image:
-            """Turn bright values dark, with a gradient everywhere."""
+            """Darken bright values, with a gradient everywhere."""
             return image + torch.sigmoid(sharpness * (image - 0.5)) * (1 - 2 * image)
 
         image = _images()[0]

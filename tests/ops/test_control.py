@@ -8,9 +8,9 @@ import torch
 from torchdali.ops._control import _Chooser
 
 
-def test_two_threads_may_bring_the_first_sample() -> None:
+def test_two_threads_may_merge_the_first_sample() -> None:
     see = _Chooser()._see
-    for _ in range(2):  # both have seen that there was none before
+    for _ in range(2):  # both have seen that there was no sample before
         see(torch.zeros(2, 3), "the variable 'x'")
     with pytest.raises(RuntimeError, match="float32 of 2 dimensions and uint8 of 2 dimensions"):
         see(torch.zeros(2, 3, dtype=torch.uint8), "the variable 'x'")

@@ -13,13 +13,13 @@ pytestmark = pytest.mark.golden
 
 
 class Frames(NamedTuple):
-    """Values of an argument per frame, one array a sample."""
+    """Values of an argument per frame, one array per sample."""
 
     samples: list[Any]
 
 
 class Each(NamedTuple):
-    """Values of an argument, one array a sample."""
+    """Values of an argument, one array per sample."""
 
     samples: list[Any]
 
@@ -35,12 +35,12 @@ RNG = np.random.default_rng(3)
 
 
 def of(shape: tuple[int, ...], dtype: str = "uint8", layout: str | None = None, count: int = 2) -> Batch:
-    """Return a batch of so many samples, and its layout."""
+    """Return a batch of `count` samples, and its layout."""
     return [RNG.integers(0, 100, shape).astype(dtype) for _ in range(count)], layout
 
 
 def run(library: Any, name: str, batches: list[Batch], arguments: dict[str, Any]) -> Any:
-    """Run an operator on batches; return type, layout and values (four places) of its outputs."""
+    """Run an operator on batches; return dtype, layout and values (four decimals) of its outputs."""
     fn, counts = library.fn, [len(samples) for samples, _ in batches]
     counts += [len(v.samples) for v in arguments.values() if isinstance(v, (Frames, Each))]
     pipe = library.Pipeline(batch_size=max(counts, default=1), num_threads=1, device_id=None)
@@ -99,7 +99,7 @@ TRANSFORMS = [
     ("brightness", [VIDEO], {"brightness": Frames([F32([0.5])] * 2)}),
     ("brightness", [VIDEO], {"brightness": Frames([F32([0.5, 2])] * 2)}),
     ("rotate", [VIDEO], {"angle": Frames([F32([90, 90])] * 2)}),
-    ("flip", [VIDEO], {"horizontal": Frames([I32([0, 1, 0])] * 2)}),  # takes no values per frame, as the next ones
+    ("flip", [VIDEO], {"horizontal": Frames([I32([0, 1, 0])] * 2)}),  # rejects per-frame values, like the next ones
     ("flip", [of((1, 4, 5, 3), layout="FHWC")], {"horizontal": Frames([I32([1]), I32([0])])}),
     ("crop", [VIDEO], {"crop": [2, 2], "crop_pos_x": Frames([F32([0, 1, 0.5])] * 2)}),
     ("pad", [VIDEO], {"fill_value": Frames([F32([0, 1, 5])] * 2)}),
@@ -108,7 +108,7 @@ TRANSFORMS = [
         {"shape": []}, {"start": [1, 2], "shape": []}, {"start": [2, 3], "end": []}, {"rel_shape": []}, {"start": []},
         {"shape": [], "end": []}, {"start": [], "rel_start": [0.1, 0.1]}, {"start": [2, 2], "axes": []},
     )],
-    ("cat", [of((2, 3))], {"axis": 2}),  # of one input, axes are looked at too
+    ("cat", [of((2, 3))], {"axis": 2}),  # axes of a single input are checked too
     ("cat", [of((2, 3), layout="HW")], {"axis_name": "C"}),
     ("jpeg_compression_distortion", [VIDEO], {"quality": Frames([I32([10, 50, 90])] * 2)}),
     ("grid_mask", [VIDEO], {"ratio": Frames([F32([0.1, 0.5, 0.9])] * 2)}),

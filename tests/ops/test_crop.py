@@ -60,7 +60,7 @@ def reference(
     fill: Array,
     pad_output: bool,
 ) -> Array:
-    """Do what crop_mirror_normalize does, one step after the other, in float64."""
+    """Compute crop_mirror_normalize step by step, in float64."""
     pixels = cut_by_index(image, layout, window)
     names = layout.replace("C", "") + "C"
     if mirror:
@@ -113,7 +113,7 @@ def test_crop_mirror_normalize_of_any_layout(case: dict[str, Any]) -> None:
 
 
 def strided(image: Array, order: tuple[int, ...]) -> torch.Tensor:
-    """Return an image whose axes lie in memory in another order."""
+    """Return an image whose axes have another order in memory."""
     back = np.argsort(order)
     return torch.from_numpy(np.ascontiguousarray(image.transpose(order))).permute(*back.tolist())
 
@@ -121,7 +121,7 @@ def strided(image: Array, order: tuple[int, ...]) -> torch.Tensor:
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8, torch.int8])
 @pytest.mark.parametrize("output_layout", ["CHW", "HWC"])
-def test_the_memory_order_of_the_image_does_not_matter(
+def test_results_do_not_depend_on_the_memory_order(
     order: tuple[int, ...], dtype: torch.dtype, output_layout: str
 ) -> None:
     image = arrays([(9, 7, 3)])[0]
@@ -132,7 +132,7 @@ def test_the_memory_order_of_the_image_does_not_matter(
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8])
-def test_large_images_are_done_in_pieces(layout: str, dtype: torch.dtype) -> None:
+def test_large_images_are_processed_in_pieces(layout: str, dtype: torch.dtype) -> None:
     image = arrays([(700, 400, 3) if layout == "HWC" else (3, 700, 400)])[0]
     for arguments in (RGB, {}):
         found = run("crop_mirror_normalize", image, layout, mirror=1, dtype=dtype, **arguments)
@@ -145,7 +145,7 @@ def test_large_images_are_done_in_pieces(layout: str, dtype: torch.dtype) -> Non
         np.testing.assert_allclose(found, expected.transpose(2, 0, 1), rtol=1e-3, atol=1e-3)
 
 
-def test_results_stay_when_the_next_image_comes() -> None:
+def test_the_next_image_does_not_overwrite_results() -> None:
     images = [torch.from_numpy(a) for a in arrays([(6, 5, 3)] * 3)]
     kept = [fn.crop_mirror_normalize(image, **RGB) for image in images]
     copies = [k.clone() for k in kept]
@@ -154,7 +154,7 @@ def test_results_stay_when_the_next_image_comes() -> None:
     assert all(torch.equal(a, b) for a, b in zip(kept, copies, strict=True))
 
 
-def test_threads_have_buffers_of_their_own() -> None:
+def test_threads_have_their_own_buffers() -> None:
     images = [torch.from_numpy(a) for a in arrays([(50, 40, 3)] * 8)]
     expected = [fn.crop_mirror_normalize(image, **RGB) for image in images]
     found: list[Any] = [None] * len(images)
@@ -171,7 +171,7 @@ def test_threads_have_buffers_of_their_own() -> None:
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
-def test_what_is_kept_works_in_and_out_of_inference_mode() -> None:
+def test_cached_tables_work_in_and_out_of_inference_mode() -> None:
     image = torch.from_numpy(arrays([(11, 13, 3)], "float32")[0])
     with torch.inference_mode():
         inside = fn.crop_mirror_normalize(image, **RGB)
@@ -184,9 +184,9 @@ def test_what_is_kept_works_in_and_out_of_inference_mode() -> None:
 
 
 class TestOut:
-    """Results are written into the batch where it has a place for them."""
+    """Results are written into the batch if it has slots for them."""
 
-    def test_is_used_when_it_fits(self) -> None:
+    def test_a_fitting_output_tensor_is_used(self) -> None:
         image = torch.from_numpy(arrays([(6, 5, 3)])[0])
         for dtype, layout, shape in (
             (torch.float32, "CHW", (3, 6, 5)),
@@ -198,7 +198,7 @@ class TestOut:
             assert found is out
             assert torch.equal(out, fn.crop_mirror_normalize(image, dtype=dtype, output_layout=layout, **RGB))
 
-    def test_is_left_alone_when_it_does_not(self) -> None:
+    def test_other_output_tensors_are_not_used(self) -> None:
         image = torch.from_numpy(arrays([(6, 5, 3)])[0])
         for out in (torch.full((3, 6, 6), 7.0), torch.full((3, 6, 5), 7.0, dtype=torch.float64)):
             found = NORMALIZE(image, **RGB, layout="HWC", out=out)
@@ -238,7 +238,7 @@ def test_crop_mirror_normalize_has_a_gradient(arguments: dict[str, Any]) -> None
     assert torch.autograd.gradcheck(function, (image,), eps=0.125, atol=1e-4, check_batched_grad=False)
 
 
-def test_frames_are_cut_where_there_is_no_depth() -> None:
+def test_frames_without_depth_are_cropped() -> None:
     frames = arrays([(5, 4, 3, 1)])[0]
     found = run("crop", frames, "FHWC", crop_d=2, crop_h=2, crop_w=2, crop_pos_z=1.0)
     assert np.array_equal(found, frames[3:5, 1:3, 1:3])  # 0.5 is rounded away from zero
@@ -253,7 +253,7 @@ def test_anchor(position: float, extent: int, window: int, rounded: int, truncat
     assert anchor(position, extent, window, "truncate") == truncated
 
 
-def test_the_number_of_a_position_is_a_float32() -> None:
+def test_positions_are_float32() -> None:
     """0.7 of 15 is 10.4999998 in float32 and 10.5 otherwise."""
     assert anchor(0.7, 35, 20) == 10
 
@@ -297,14 +297,14 @@ def test_errors(name: str, arguments: dict[str, Any], words: str) -> None:
         getattr(fn, name)(image, **arguments)
 
 
-def test_layouts_that_are_no_images_are_value_errors() -> None:
+def test_layouts_other_than_images_are_value_errors() -> None:
     with pytest.raises(ValueError, match="layout"):
         fn.crop(torch.zeros(6, 5), crop=[2, 2])
     with pytest.raises(ValueError, match="layout"):
         run("crop", np.zeros((6, 5, 3), np.uint8), "HWF", crop=[2, 2])
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS: dict[str, str] = {
@@ -356,7 +356,7 @@ def test_crop_types(dtype: str) -> None:
 @pytest.mark.parametrize("source", ["uint8", "int16", "int32", "float32", "float16"])
 @pytest.mark.parametrize("target", ["UINT8", "FLOAT", "FLOAT16"])
 def test_crop_conversions(source: str, target: str) -> None:
-    """DALI rounds ties away from zero on the way to float16, we to even: one unit of 2**-11."""
+    """DALI rounds ties away from zero in the conversion to float16, we to even: one unit of 2**-11."""
     unit = 2.0**-10 if target == "FLOAT16" else 0.0
     images = arrays(SHAPES["HWC"], source)
     dtype = {"dtype": f"types.{target}"}
@@ -380,7 +380,7 @@ def test_crop_and_slice_borders(policy: str) -> None:
 @pytest.mark.golden
 @pytest.mark.slow
 def test_crop_positions() -> None:
-    """Starts are rounded as DALI does for 400 positions, windows inside and outside."""
+    """Starts are rounded as in DALI for 400 positions, in windows inside and outside."""
     rng = np.random.default_rng(3)
     extents, windows = rng.integers(5, 64, 400), rng.integers(1, 90, 400)
     positions = rng.integers(0, 41, 400) / 40

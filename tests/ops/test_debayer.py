@@ -27,7 +27,7 @@ def noise(*shape: int, dtype: str = "uint8") -> np.ndarray:
 
 
 def colors_at(mosaic: np.ndarray, y: int, x: int, blue: tuple[int, int], edges: bool) -> list[int]:
-    """First (blue), green and third color of one pixel inside, from the nearest pixels that have them."""
+    """Return first (blue), green and third color of an inner pixel, from the nearest pixels that have them."""
 
     def mean(*places: tuple[int, int]) -> int:
         return (sum(int(mosaic[y + dy, x + dx]) for dy, dx in places) + len(places) // 2) // len(
@@ -141,7 +141,7 @@ def test_a_position_per_sample():
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_later_batches_are_written_in_place(algorithm):
-    """The memory of a batch is known from the second one on."""
+    """From the second batch on, results are written into the memory of the batch."""
     batches = [[noise(8, 10) for _ in range(3)] for _ in range(4)]
     source = iter(batches)
     pipe = Pipeline(batch_size=3, num_threads=1, device_id=None, prefetch_queue_depth=1)
@@ -191,7 +191,7 @@ GOOD = torch.zeros(4, 6, dtype=torch.uint8)
         (GOOD.to(torch.uint16), {"algorithm": "vng_ocv"}, "uint8"),
     ],
 )
-def test_refuses(image, arguments, message):
+def test_invalid_arguments_are_rejected(image, arguments, message):
     with pytest.raises(RuntimeError, match=message):
         fn.debayer(image, **{"blue_position": [0, 0], **arguments})
 
@@ -212,7 +212,7 @@ def test_gradients_agree_with_opencv(library, shape):
     assert difference.max() <= 1 and (difference > 0).mean() < 0.01
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {

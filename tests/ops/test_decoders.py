@@ -28,7 +28,7 @@ WHOLE = torch.from_numpy(RGB)
 # ---------------------------------------------------------------- windows
 
 
-def test_windows_are_parts_of_the_whole() -> None:
+def test_windows_match_the_whole_image() -> None:
     assert torch.equal(fn.decoders.image(PNG), WHOLE)
     crop = fn.decoders.image_crop(PNG, crop=[10, 20], crop_pos_x=0.0, crop_pos_y=1.0)
     assert torch.equal(crop, WHOLE[-10:, :20])
@@ -39,7 +39,7 @@ def test_windows_are_parts_of_the_whole() -> None:
 
 @pytest.mark.parametrize("orientation", [1, 3, 6])
 @pytest.mark.parametrize("adjust", [True, False])
-def test_windows_of_turned_photos_are_parts_of_the_whole(orientation: int, adjust: bool) -> None:
+def test_windows_of_rotated_photos_match_the_whole_image(orientation: int, adjust: bool) -> None:
     data = tensor(encoded(RGB, "jpeg", exif=exif(orientation), quality=95))
     whole = fn.decoders.image(data, adjust_orientation=adjust)
     height, width = whole.shape[:2]
@@ -55,7 +55,7 @@ def test_windows_of_turned_photos_are_parts_of_the_whole(orientation: int, adjus
     assert any(torch.equal(part, whole[y : y + h, x : x + w]) for y, x in places)
 
 
-def test_other_types_and_colors_are_cut_from_the_whole() -> None:
+def test_other_dtypes_and_colors_match_the_whole_image() -> None:
     gray = fn.decoders.image(PNG, output_type=types.GRAY, dtype=types.FLOAT)
     crop = fn.decoders.image_crop(PNG, crop=[4, 5], output_type=types.GRAY, dtype=types.FLOAT)
     y, x = (HEIGHT - 4 + 1) // 2, (WIDTH - 5 + 1) // 2
@@ -69,7 +69,7 @@ def draws(*numbers: float) -> Any:
     return iter(numbers).__next__
 
 
-def test_the_first_window_that_fits_is_taken() -> None:
+def test_the_first_fitting_window_is_used() -> None:
     found = random_window(
         draws(0.99, 0.99, 0.0, 0.5, 0.999, 0.0), 40, 60, 5, [0.25, 1.0], [0.5, 2.0]
     )
@@ -77,7 +77,7 @@ def test_the_first_window_that_fits_is_taken() -> None:
     assert (h, w) == (24, 24) and found[:2] == (16, 0)
 
 
-def test_all_windows_lie_inside_and_are_allowed() -> None:
+def test_all_windows_are_inside_and_allowed() -> None:
     rng = np.random.default_rng(1)
     for _ in range(500):
         height, width = rng.integers(1, 60, 2).tolist()
@@ -110,7 +110,7 @@ def test_random_windows_repeat_with_the_seed() -> None:
 # ---------------------------------------------------------------- headers
 
 
-def test_shapes_come_from_the_header_alone() -> None:
+def test_shapes_come_from_the_header() -> None:
     assert fn.peek_image_shape(PNG[:60]).tolist() == [HEIGHT, WIDTH, 3]
     turned = tensor(encoded(RGB, "jpeg", exif=exif(6)))
     assert fn.peek_image_shape(turned).tolist() == [WIDTH, HEIGHT, 3]
@@ -164,12 +164,12 @@ def test_old_arguments_warn(name: str) -> None:
         (lambda: fn.peek_image_shape(PNG, dtype=types.INT8), "dtype must be"),
     ],
 )
-def test_errors_say_what_is_wrong(call: Any, message: str) -> None:
+def test_errors_describe_the_cause(call: Any, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
         call()
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {
@@ -186,7 +186,7 @@ def bytes_of(data: bytes) -> Bytes:
 
 @functools.cache
 def images(kind: str) -> list[Bytes]:
-    """Two encoded images; ragged."""
+    """Return two encoded images of different sizes."""
     small = RGB[:31, :17]
     return {
         "png": [bytes_of(encoded(RGB, "png")), bytes_of(encoded(small, "png"))],
@@ -227,7 +227,7 @@ def test_image(kind: str, arguments: dict[str, Any]) -> None:
 
 
 def _level(kind: str, arguments: dict[str, Any]) -> float:
-    """Gray of color files is rounded once more in the real decoders: one level of 255."""
+    """The real decoders round gray of color files once more: one level of 255."""
     if arguments.get("output_type") in ("types.GRAY", "types.YCbCr") and kind != "gray":
         return 1.0
     return 1e-6 if arguments.get("dtype") == "types.FLOAT" else 0.0
@@ -311,7 +311,7 @@ def test_image_slice(kind: str, anchor: Any, extents: Any, arguments: dict[str, 
 @pytest.mark.parity
 @pytest.mark.parametrize("part", np.arange(0.05, 1.0, 0.1).round(2).tolist())
 def test_slices_that_end_in_halves(part: float) -> None:
-    """The precision of the product decides if 0.35 of 10 is 3 or 4."""
+    """The precision of the product determines whether 0.35 of 10 is 3 or 4."""
     picture = np.zeros((10, 30, 3), np.uint8)
     picture[..., 0], picture[..., 1] = np.arange(10)[:, None], np.arange(30)
     data = [bytes_of(encoded(picture, "png"))] * 2
@@ -517,7 +517,7 @@ def test_photos_with_windows() -> None:
         check(name, [data], arguments)
 
 
-# ---------------------------------------------------------------- colors that are upsampled
+# ------------------------------------------------------------------------- upsampled colors
 
 SMOOTH = tensor(encoded(RGB, "jpeg", subsampling="4:2:0"))
 PLAIN = decode(SMOOTH, fancy=False)
@@ -526,7 +526,7 @@ needs_plain = pytest.mark.skipif(torch.equal(PLAIN, decode(SMOOTH)), reason="nee
 
 @needs_plain
 @pytest.mark.parametrize("space", [fn.decoders, fn.experimental.decoders])
-def test_colors_are_repeated_on_mixed_alone(space: Any) -> None:
+def test_only_mixed_decoders_repeat_colors(space: Any) -> None:
     for given in ({}, {"jpeg_fancy_upsampling": False}, {"jpeg_fancy_upsampling": True}):
         smooth = decode(SMOOTH)
         on_mixed = smooth if given.get("jpeg_fancy_upsampling") else PLAIN
@@ -542,7 +542,7 @@ def test_colors_are_repeated_on_mixed_alone(space: Any) -> None:
 
 
 @needs_plain
-def test_old_names_classes_and_the_dynamic_mode_upsample_as_the_others() -> None:
+def test_old_names_classes_and_the_dynamic_mode_upsample_equally() -> None:
     data = dynamic.as_tensor(SMOOTH.numpy())
     assert torch.equal(dynamic.decoders.image(data, jpeg_fancy_upsampling=False).torch(), decode(SMOOTH))
     assert torch.equal(ops.decoders.Image(device="mixed")(SMOOTH), PLAIN)
@@ -553,8 +553,8 @@ def test_old_names_classes_and_the_dynamic_mode_upsample_as_the_others() -> None
 
 @needs_plain
 @pytest.mark.parametrize("options", [{}, {"debug": True}, {"exact": True}])
-def test_colors_of_a_pipeline_are_upsampled_as_said(options: dict[str, Any], tmp_path: Path) -> None:
-    """Two decoders on the CPU do the same, and are one; on "mixed" they are two."""
+def test_the_pipeline_option_selects_the_upsampling(options: dict[str, Any], tmp_path: Path) -> None:
+    """Two equal decoders on the CPU are merged; on "mixed" they are not."""
     (tmp_path / "smooth.jpg").write_bytes(SMOOTH.numpy())
 
     @pipeline_def(batch_size=2, num_threads=2, device_id="cpu", **options)

@@ -43,7 +43,7 @@ def test_text_of_the_files(folder):
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_others_can_read_them(folder, channels):
+def test_pillow_reads_the_files(folder, channels):
     samples = [image(7, 9, channels), image(4, 12, channels)]
     check("dump_image", [samples], {}, "HWC", expected=[Result(samples, "HWC")])
     pipeline("torchdali", "dump_image", [samples], {}, "HWC")  # the files of this batch, after all those of `check`
@@ -76,14 +76,14 @@ def test_a_later_batch_overwrites(folder):
         (image(4, 5, 3), {"suffix": "no/folder"}, "cannot write"),
     ],
 )
-def test_refuses(folder, sample, arguments, message):
+def test_invalid_arguments_are_rejected(folder, sample, arguments, message):
     batch = TensorList.from_samples([torch.from_numpy(sample)])
     with pytest.raises(RuntimeError, match=message):
         fn.dump_image(batch, **arguments)
     assert not list(folder.iterdir())
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {

@@ -1,4 +1,4 @@
-"""Images without rows or columns, such as crops of nothing: an empty result, or an error that says so; on all operators."""
+"""Images without rows or columns, such as empty crops: all operators return an empty result, or raise an error that names the cause."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOXES = {"boxes": [[0.0, 0.0, 1.0, 1.0]], "labels": [1]}
 
 
 def cases() -> dict[str, str]:
-    """Return the examples of the operators that take an image, and other arguments of those that filter or resize."""
+    """Return the examples of the operators on images, and other arguments of filters and resizes."""
     return {name: code for name, (code, *_) in CALLS.items() if code.startswith(f"fn.{name}(image") and "map" not in code} | MORE
 
 
@@ -40,7 +40,7 @@ MORE: dict[str, str] = {
 }  # fmt: skip
 
 NOT_HERE = {"cache", "dump_image", "experimental.resize"}  # reads files, writes one, needs a GPU
-# What an operator may say beside that there are no pixels: the image is too small for what was asked, or of another type.
+# Other valid errors: the image is too small for the arguments, or has another dtype.
 REFUSED = (
     r"has no pixels|can't be placed|a JPEG image must have|must fit into the image|bigger than the input|is out of bounds for sample|"
     r"unsupported input type|uint8 images"
@@ -75,7 +75,7 @@ FILTERS = [name for name in cases() if name.split()[0] in FILTERING]
 @pytest.mark.thin(7)
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("name", sorted(set(FILTERS) - {"filter valid"}))
-def test_filters_return_them_as_they_are(name: str, dtype: type) -> None:
+def test_filters_return_empty_images_unchanged(name: str, dtype: type) -> None:
     for shape in [*SHAPES, (2, 0, 5, 3)]:
         image = np.zeros(shape, dtype)
 

@@ -20,7 +20,7 @@ def library(request):
 
 
 def equalized(plane: np.ndarray) -> np.ndarray:
-    """By the definition, value by value."""
+    """Equalize by the definition, value by value."""
     values = plane.ravel().tolist()
     first = values.count(min(values))
     if first == len(values):
@@ -65,7 +65,7 @@ def test_images_of_different_sizes():
     check("equalize", [samples], {}, "HWC", expected=[Result(wanted, "HWC")])
 
 
-def test_a_channel_of_one_value_stays():
+def test_a_channel_of_one_value_is_unchanged():
     image = torch.full((4, 5, 2), 77, dtype=torch.uint8)
     image[..., 1] = torch.arange(5, dtype=torch.uint8)
     found = fn.equalize(image)
@@ -89,7 +89,7 @@ def test_the_old_name_warns():
         (torch.zeros(0, 5, 3, dtype=torch.uint8), "no pixels"),
     ],
 )
-def test_equalize_refuses(image, message):
+def test_equalize_rejects_invalid_inputs(image, message):
     with pytest.raises(RuntimeError, match=message):
         fn.equalize(image)
 
@@ -97,7 +97,7 @@ def test_equalize_refuses(image, message):
 @pytest.mark.parametrize("luma_only", [None, True, False])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_later_batches_are_written_in_place(luma_only, channels):
-    """The memory of a batch is known from the second one on."""
+    """From the second batch on, results are written into the memory of the batch."""
     batches = [[skewed(6, 8, channels) for _ in range(3)] for _ in range(4)]
     arguments = {"tiles_x": 2, "tiles_y": 2, "clip_limit": 2.0, "luma_only": luma_only}
     name, arguments = ("equalize", {}) if luma_only is None else ("clahe", arguments)
@@ -119,7 +119,7 @@ def test_later_batches_are_written_in_place(luma_only, channels):
 
 
 def tables_of(plane: np.ndarray, tiles: tuple[int, int], limit: float) -> np.ndarray:
-    """The map of each tile, by the definition."""
+    """Return the map of each tile, by the definition."""
     height, width = plane.shape
     if height % tiles[0] or width % tiles[1]:
         more = [(0, count - size % count) for size, count in zip(plane.shape, tiles, strict=True)]
@@ -210,20 +210,20 @@ def test_clahe_of_luma_leaves_gray_gray():
         (torch.zeros(4, 5, 3, dtype=torch.uint8), {"tiles_y": -1}, RuntimeError),
     ],
 )
-def test_clahe_refuses(image, arguments, error):
+def test_clahe_rejects_invalid_inputs(image, arguments, error):
     with pytest.raises(error):
         fn.clahe(image, **{"tiles_x": 2, "tiles_y": 2, "clip_limit": 2.0, **arguments})
 
 
 @pytest.mark.parametrize("missing", ["tiles_x", "tiles_y", "clip_limit"])
-def test_clahe_needs(missing):
+def test_clahe_needs_its_arguments(missing):
     arguments = {"tiles_x": 2, "tiles_y": 2, "clip_limit": 2.0}
     del arguments[missing]
     with pytest.raises(RuntimeError, match=missing):
         fn.clahe(torch.zeros(4, 5, 3, dtype=torch.uint8), **arguments)
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {
@@ -233,7 +233,7 @@ EXCEPTIONS = {
 
 
 def images(*shapes: tuple[int, ...]) -> list[np.ndarray]:
-    """Noise of some contrast around some brightness."""
+    """Return noise of some contrast around some brightness."""
     return [
         RANDOM.normal(RANDOM.uniform(40, 200), RANDOM.uniform(5, 70), shape)
         .clip(0, 255)

@@ -34,7 +34,7 @@ class Batches:
 
 
 class Counted:
-    """Batches of a data set that may have been changed."""
+    """Batches of a dataset that may have changed."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -123,7 +123,7 @@ def test_cycles(kind, cycle, expected, depth) -> None:
     assert epochs(pipe) == expected
 
 
-def test_places_of_samples_and_batches() -> None:
+def test_sample_and_batch_infos() -> None:
     seen: list[Any] = []
 
     def sample(info: types.SampleInfo) -> Any:
@@ -159,7 +159,7 @@ SAMPLES: list[tuple[Any, list[list[Any]]]] = [
 
 @pytest.mark.parametrize(("cycle", "expected"), SAMPLES)
 def test_iterables_of_samples(cycle, expected) -> None:
-    """A batch that is not full is dropped; with "quiet" it goes on in the next pass."""
+    """A partial batch is dropped; with "quiet" it continues in the next pass."""
     numbers = [np.int32(i) for i in range(7)]
     pipe = pipeline(source(numbers, batch=False, cycle=cycle), prefetch_queue_depth=1)
     assert epochs(pipe, runs=3) == expected
@@ -187,7 +187,7 @@ class OneIterator(Batches):
     ids=["batches", "samples", "empty list", "empty generator"],
 )  # fmt: skip
 def test_a_quiet_cycle_without_items_ends_the_epoch(make, batch, expected, workers) -> None:
-    """As in DALI; to start the iterable again and again would hang."""
+    """As in DALI; restarting the iterable repeatedly would hang."""
     if workers and batch:
         pipe = parallel(make(), cycle="quiet")
     else:
@@ -196,7 +196,7 @@ def test_a_quiet_cycle_without_items_ends_the_epoch(make, batch, expected, worke
 
 
 def test_sources_of_one_pipeline_advance_together() -> None:
-    """The others lose a batch where one ends, as in DALI."""
+    """The other sources lose a batch when one ends, as in DALI."""
     pipe = pipeline(
         lambda dali: [
             dali.fn.external_source(batches(2), cycle="raise"),
@@ -226,10 +226,10 @@ def test_every_batch_before_the_end_is_delivered(depth) -> None:
 
     pipe = pipeline(source(until_five), prefetch_queue_depth=depth)
     assert [run(pipe) for _ in range(7)] == [[i] * 3 for i in range(5)] + [STOP] * 2
-    assert calls == list(range(6))  # not asked again before reset
+    assert calls == list(range(6))  # not called again before reset
 
 
-# ---------------------------------------------------------------- errors of the user's code
+# ---------------------------------------------------------------------- errors of user code
 
 
 class OwnError(Exception):
@@ -242,7 +242,7 @@ ERRORS = [KeyError("key"), ValueError("value"), OwnError(1, "own"), OSError(2, "
 
 @pytest.mark.parametrize("error", ERRORS, ids=[type(e).__name__ for e in ERRORS])
 def test_exceptions_pass_through(error) -> None:
-    """Unchanged, with the place in a note; the next run asks for the same batch again."""
+    """Errors are unchanged, with the position in a note; the next run requests the same batch again."""
     failures = [error]
 
     def fails_once(i: int) -> list[Any]:
@@ -272,7 +272,7 @@ def test_exceptions_pass_through(error) -> None:
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_what_is_no_tuple_of_outputs(data: Any, error: type[Exception]) -> None:
+def test_results_that_are_not_a_tuple_of_outputs(data: Any, error: type[Exception]) -> None:
     pipe = pipeline(source(lambda i: data, num_outputs=2))
     with pytest.raises(error) as caught:
         pipe.run()
@@ -297,14 +297,14 @@ def test_a_source_of_samples_that_gives_batches_names_the_cure(batch_info: bool)
     )
 
 
-def test_an_attribute_of_something_else_is_not_explained() -> None:
+def test_other_attribute_errors_get_no_explanation() -> None:
     pipe = pipeline(source(lambda i: None.missing))  # type: ignore[attr-defined]
     with pytest.raises(AttributeError) as caught:
         pipe.run()
     assert not any("SampleInfo" in note for note in getattr(caught.value, "__notes__", ()))
 
 
-def test_a_generator_that_fails_is_at_its_end() -> None:
+def test_a_failed_generator_has_ended() -> None:
     def fails() -> Iterator[list[Any]]:
         yield batch(0)
         raise ValueError("torn")
@@ -325,7 +325,7 @@ def test_sizes_of_sources_clash() -> None:
 
 
 def test_gpu_sources() -> None:
-    """The device stage on the CPU: the data end up on the pipeline's device."""
+    """The device stage on the CPU: the data is moved to the pipeline's device."""
     pipe = pipeline(source(lambda i: batch(i), device="gpu"), device_id="cpu")
     assert [run(pipe) for _ in range(2)] == [b0, b1]
     with pytest.raises(RuntimeError, match="GPU"):
@@ -370,7 +370,7 @@ STATES: list[tuple[str, Callable[[], dict[str, Any]]]] = [
 @pytest.mark.parametrize("depth", [1, 2, 4])
 @pytest.mark.parametrize("make", [c[1] for c in STATES], ids=[c[0] for c in STATES])
 def test_restored_at_every_batch(make, depth) -> None:
-    """The rest of the epoch and the next one are the same; batches in flight do not count."""
+    """The remaining epoch and the next one are the same; batches in flight do not count."""
     for before in range(5):
         pipe = pipeline(source(**make()), prefetch_queue_depth=depth)
         taken = [run(pipe) for _ in range(before)]
@@ -381,7 +381,7 @@ def test_restored_at_every_batch(make, depth) -> None:
         assert epochs(again, 2, 5) == epochs(pipe, 2, 5), before
 
 
-def test_an_iterator_does_not_go_back() -> None:
+def test_an_iterator_cannot_be_rewound() -> None:
     pipe = pipeline(source(iter(batches(4))), prefetch_queue_depth=1)
     start = pipe.state_dict()
     run(pipe)
@@ -389,7 +389,7 @@ def test_an_iterator_does_not_go_back() -> None:
         pipe.load_state_dict(start)
 
 
-def test_a_shorter_iterable_is_noticed() -> None:
+def test_a_shorter_iterable_is_detected() -> None:
     pipe = pipeline(source(Counted(4)), prefetch_queue_depth=1)
     assert [run(pipe) for _ in range(3)] == [b0, b1, b2]
     with pytest.raises(RuntimeError, match="2 items"):
@@ -417,7 +417,7 @@ def test_the_thread_of_a_source(background: bool, asynchronous: bool) -> None:
 
 
 def test_two_threads_that_schedule_take_turns() -> None:
-    """A generator is never entered twice at a time, and no batch is lost."""
+    """A generator never runs twice concurrently, and no batch is lost."""
     count = itertools.count()
     pipe = pipeline(source(lambda: batch(next(count))), prefetch_queue_depth=1)
     pipe.schedule_run()
@@ -450,7 +450,7 @@ def test_closing_while_a_source_waits() -> None:
     assert found == ["RuntimeError"]
 
 
-def test_a_checkpoint_does_not_count_what_is_prepared() -> None:
+def test_a_checkpoint_does_not_count_batches_in_flight() -> None:
     define = source([batch(i) for i in range(9)])
     pipe = pipeline(define, prefetch_queue_depth=3)
     assert [run(pipe)[0] for _ in range(2)] == [0, 1]
@@ -459,7 +459,7 @@ def test_a_checkpoint_does_not_count_what_is_prepared() -> None:
     assert run(again)[0] == run(pipe)[0] == 2
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS: dict[str, str] = {
@@ -479,7 +479,7 @@ EXCEPTIONS: dict[str, str] = {
 def both(
     make: Callable[[], dict[str, Any]], *, runs: int = 5, count: int = 3, **settings: Any
 ) -> None:
-    """Assert that two libraries deliver the same epochs; each gets its own source."""
+    """Assert that two libraries deliver the same epochs, each from its own source."""
 
     @golden.answered
     def delivered(library: str) -> Any:
@@ -529,7 +529,7 @@ def test_batches_of_iterables(cycle, count, depth) -> None:
 @pytest.mark.parametrize("batch_size", [1, 3, 4, 5, 10, 11])
 @pytest.mark.parametrize("cycle", ALL_CYCLES)
 def test_samples_of_iterables(cycle, batch_size, depth) -> None:
-    """Ten samples, in batch sizes that divide and that do not."""
+    """Ten samples, in batch sizes that divide ten and that do not."""
     settings = {"batch_size": batch_size, "prefetch_queue_depth": depth, "runs": 12}
     numbers = list(sample_numbers(10))
     both(lambda: {"source": numbers, "batch": False, "cycle": cycle}, **settings)
@@ -576,7 +576,7 @@ def test_places_of_batches(arguments, depth) -> None:
 @pytest.mark.parametrize("runs", range(1, 6))
 @pytest.mark.parametrize("cycle", [None, "raise"])
 def test_reset_before_the_end_is_seen(cycle, runs, depth) -> None:
-    """It counts once the end is in flight, and is ignored before."""
+    """Reset takes effect once the end is in flight, and is ignored before."""
     if runs == 2 and depth == 2:
         runs = 3  # DALI would deliver a batch of the old epoch in the new one
     both(lambda: {"source": batches(3), "cycle": cycle}, runs=runs, prefetch_queue_depth=depth)
@@ -611,7 +611,7 @@ PARALLEL: list[tuple[str, dict[str, Any]]] = [
 
 
 def arrays(function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-    """Yield batches whose samples are arrays: DALI's workers take no NumPy scalars."""
+    """Yield batches whose samples are arrays: DALI's workers reject NumPy scalars."""
     for each in function(*arguments):
         yield [np.asarray(s).reshape(1) for s in each]
 
@@ -629,7 +629,7 @@ def test_parallel_epochs(arguments) -> None:
     both(lambda: {**arguments, "parallel": True}, runs=7, **settings)
 
 
-# ---------------------------------------------------------------- data and refusals
+# ---------------------------------------------------------- data, and rejected data
 
 WHOLE = np.arange(6, dtype=np.float32).reshape(2, 3)
 DATA: list[tuple[str, Any, dict[str, Any]]] = [
@@ -675,7 +675,7 @@ DATA: list[tuple[str, Any, dict[str, Any]]] = [
     ("data", "arguments"), [c[1:] for c in DATA], ids=[f"{c[0]}-{i}" for i, c in enumerate(DATA)]
 )
 def test_data(data, arguments) -> None:
-    """The same values, type and layout; or an error of the same class."""
+    """Compare values, dtype and layout, or the class of the error."""
 
     def define(dali: Any) -> Any:
         rest = dict(arguments)
@@ -761,7 +761,7 @@ CALLS: list[tuple[str, Callable[[], dict[str, Any]]]] = [
 @pytest.mark.golden
 @pytest.mark.parametrize("make", [c[1] for c in CALLS], ids=[c[0] for c in CALLS])
 def test_wrong_calls(make) -> None:
-    """Both raise, the same class."""
+    """Check that both raise the same class."""
 
     @golden.answered
     def refused(library: str) -> type[Exception]:
@@ -807,7 +807,7 @@ LAYOUTS = [(None, "HW"), ("HW", None), ("HW", "HW"), ("HW", "AB"), (None, None)]
 @pytest.mark.golden
 @pytest.mark.parametrize("layouts", LAYOUTS)
 def test_layouts_of_fed_batches(layouts) -> None:
-    """A layout may be added, and not taken away or changed."""
+    """A layout may be added, but not removed or changed."""
 
     @golden.answered
     def attempt(library: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Arrays and tensors of any form from a source: the same in worker processes as in this one."""
+"""Arrays and tensors of any form from a source: the same in worker processes as in the main process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ REFUSED = {
 
 
 def delivered(values, parallel, batch):
-    """Return type, shape and bytes of each sample of each output, or the error."""
+    """Return dtype, shape and bytes of each sample of each output, or the error."""
 
     def sample(info):
         return values if len(values) > 1 else values[0]
@@ -98,7 +98,7 @@ def test_arrays(name, batch):
 
 @pytest.mark.thin(4)
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_array_of_numbers_is_refused(name):
+def test_non_numeric_arrays_are_rejected(name):
     message = delivered((REFUSED[name],), False, False)
     assert isinstance(message, str)
     assert delivered((REFUSED[name],), True, False) == message

@@ -1,6 +1,6 @@
-"""Calls of sources: the same calls, in the same order and thread, as of the real DALI.
+"""Calls of sources: the same calls, in the same order and thread, as in the real DALI.
 
-In which order two sources are called for one batch, DALI leaves open.
+DALI does not specify the order in which two sources are called for one batch.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def test_calls(name: str, depth: int) -> None:
 
 @pytest.mark.parametrize("library", ["torchdali", "nvidia.dali"])
 def test_sources_share_the_state_of_the_thread_that_runs(library: str) -> None:
-    """Seeds and thread-local state of the user's loop are the source's."""
+    """The source uses the seeds and thread-local state of the user's loop."""
     local, seen = threading.local(), []
 
     def get() -> Any:

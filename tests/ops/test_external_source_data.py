@@ -1,4 +1,4 @@
-"""The data of `external_source`: what a source may return, declarations, several outputs, wrong calls."""
+"""The data of `external_source`: valid return values, declarations, several outputs, wrong calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHOLE = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 class Exported:
-    """Data that DLPack alone shows."""
+    """Data with only the DLPack protocol."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
@@ -40,7 +40,7 @@ class Exported:
 
 
 class Interfaced:
-    """Data that the array interface alone shows."""
+    """Data with only the array interface."""
 
     def __init__(self, data: np.ndarray[Any, Any]) -> None:
         self._data = data
@@ -142,7 +142,7 @@ STRIDED: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize("no_copy", [False, True])
 @pytest.mark.parametrize("data", [c[1] for c in STRIDED], ids=[c[0] for c in STRIDED])
-def test_strided_data_are_made_dense(data, no_copy: bool) -> None:
+def test_strided_data_is_made_contiguous(data, no_copy: bool) -> None:
     (output,) = pipeline(source(lambda: data, no_copy=no_copy), batch_size=4).run()
     assert len(output) == len(data)
     for i, sample in enumerate(data):
@@ -183,7 +183,7 @@ REFUSED: list[tuple[str, Any, type[Exception]]] = [
 
 @pytest.mark.parametrize(("data", "error"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 def test_refused_data(data, error) -> None:
-    """The batch fails, and the pipeline goes on."""
+    """The batch fails, and the pipeline continues."""
     pipe = pipeline(source(lambda i: data if i == 1 else batch(i)))
     assert run(pipe) == b0
     with pytest.raises(error) as caught:
@@ -208,7 +208,7 @@ def test_declarations_are_checked(arguments, data, message) -> None:
         pipeline(source(lambda: data, **arguments)).run()
 
 
-def test_declarations_that_fit() -> None:
+def test_declarations_that_match() -> None:
     arguments = {"dtype": types.INT32, "ndim": 1, "layout": "X"}
     (output,) = pipeline(source(lambda: RAGGED, **arguments)).run()
     assert (output.dtype, output.ndim(), output.layout()) == (types.INT32, 1, "X")
@@ -343,7 +343,7 @@ WRONG: list[tuple[str, dict[str, Any], type[Exception]]] = [
 
 @pytest.mark.parametrize(("arguments", "error"), [c[1:] for c in WRONG], ids=[c[0] for c in WRONG])
 def test_wrong_calls(arguments, error) -> None:
-    """They fail when the pipeline is defined."""
+    """They fail in the definition of the pipeline."""
     with pytest.raises(error):
         fn.external_source(**arguments)
 
@@ -360,13 +360,13 @@ def test_few_rows_a_sample_are_joined() -> None:
         assert (output.rows() is None) == no_copy
         assert all(np.array_equal(output.at(i), each) for i, each in enumerate(rows))
     others = [*rows[:2], np.zeros((40_000, 2), np.float32)], [*rows[:2], np.zeros((1, 3), np.float32)]
-    for data in others:  # too much for a copy to be nothing, and no rows of one shape
+    for data in others:  # too large for a cheap copy, and ragged
         (output,) = pipeline(source(iter([data]))).run()
         assert output.rows() is None and output.shape() == [each.shape for each in data]
 
 
-def test_a_list_that_is_filled_anew_for_each_batch() -> None:
-    """With no_copy the arrays are shared, the list of them is the source's own."""
+def test_a_list_that_is_refilled_for_each_batch() -> None:
+    """With no_copy the pipeline shares the arrays, but the list belongs to the source."""
     rows: list[np.ndarray] = []
 
     def fill(i: int) -> list[np.ndarray]:

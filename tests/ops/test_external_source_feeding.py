@@ -1,4 +1,4 @@
-"""`external_source` without a source: feeding it, by all names and in all forms; and the class."""
+"""`external_source` without a source: feeding, by all names and in all forms; and the class."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_one_feed_for_every_run(depth) -> None:
     assert found == [[i] * 3 for i in range(5)]
 
 
-def test_data_in_stock() -> None:
+def test_fed_batches_are_queued() -> None:
     pipe = fed(2)
     for i in range(4):
         pipe.feed_input("in", batch(i))
     assert [run(pipe) for _ in range(6)] == [b0, b1, b2, b3, "IndexError", "IndexError"]
 
 
-def test_data_fed_after_a_run_are_for_the_next() -> None:
+def test_data_fed_after_a_run_is_used_by_the_next() -> None:
     pipe = fed(2)
     pipe.feed_input("in", B0)
     pipe.schedule_run()  # two batches, and data for one
@@ -171,7 +171,7 @@ def test_inputs_of_run_need_one_batch_in_flight() -> None:
 
 
 class Subclass(Pipeline):
-    """The form of pipelines before `pipeline_def`."""
+    """Pipelines in the form before `pipeline_def`."""
 
     def __init__(self, depth: int, last: int) -> None:
         super().__init__(2, 1, None, prefetch_queue_depth=depth)

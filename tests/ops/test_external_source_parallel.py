@@ -35,14 +35,14 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, wh
 
 
 @pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    before = _named_memory()  # of torch's own loader, in tests before this one
+def check_nothing_remains() -> Iterator[None]:
+    before = _named_memory()  # of torch's own loader, in earlier tests
     yield
     assert released(lambda: processes() == [] and _named_memory() <= before), (processes(), _named_memory() - before)
 
 
 def _named_memory() -> set[str]:
-    """Return shared memory with a name that this process has mapped; pym- is that of multiprocessing's locks."""
+    """Return the named shared memory that this process has mapped; the prefix pym- belongs to multiprocessing's locks."""
     maps = Path("/proc/self/maps")
     lines = maps.read_text().splitlines() if maps.exists() else []
     return {line for line in lines if "/dev/shm/" in line and "/dev/shm/pym-" not in line}
@@ -51,7 +51,7 @@ def _named_memory() -> set[str]:
 # ---------------------------------------------------------------- the same as in one process
 
 
-def place(info: types.SampleInfo) -> Any:
+def sample_infos(info: types.SampleInfo) -> Any:
     if info.idx_in_epoch >= 7:
         raise StopIteration
     numbers = (info.idx_in_epoch, info.idx_in_batch, info.iteration, info.epoch_idx)
@@ -75,7 +75,7 @@ def generate() -> Iterator[list[Any]]:
 
 
 SOURCES: dict[str, dict[str, Any]] = {
-    "samples": {"source": place, "batch": False},
+    "samples": {"source": sample_infos, "batch": False},
     "batches": {"source": numbered, "batch": True},
     "infos": {"source": informed, "batch": True, "batch_info": True},
     "list": {"source": batches(2), "batch": True},
@@ -115,9 +115,9 @@ def test_a_generator_object_is_forked() -> None:
     pipe.close()
 
 
-def test_samples_without_saying_so() -> None:
-    """With parallel=True the class form takes samples, as DALI's does."""
-    pipe = pipeline(lambda dali: dali.ops.ExternalSource(place, parallel=True)(), py_num_workers=2)
+def test_parallel_classes_take_samples() -> None:
+    """With parallel=True the class takes samples, as in DALI."""
+    pipe = pipeline(lambda dali: dali.ops.ExternalSource(sample_infos, parallel=True)(), py_num_workers=2)
     assert values(pipe.run())[1] == [1, 1, 0, 0]
     pipe.close()
 
@@ -186,11 +186,11 @@ def test_several_sources_and_outputs() -> None:
     pipe.close()
 
 
-# ---------------------------------------------------------------- who does the work
+# -------------------------------------------------------------------------- threads
 
 
 def test_workers_share_the_samples_of_a_batch() -> None:
-    """Parts of a batch that wait for each other: neither worker can do more than half."""
+    """Parts of a batch wait for each other: neither worker can run more than half."""
     meeting = multiprocessing.get_context("fork").Barrier(2)
 
     def sample(info: types.SampleInfo) -> Any:
@@ -206,7 +206,7 @@ def test_workers_share_the_samples_of_a_batch() -> None:
     pipe.close()
 
 
-def test_batches_are_made_ahead() -> None:
+def test_batches_are_prefetched() -> None:
     made = multiprocessing.get_context("fork").Semaphore(0)
 
     def counted(i: int) -> Any:
@@ -215,7 +215,7 @@ def test_batches_are_made_ahead() -> None:
 
     pipe = parallel(counted, batch=True, prefetch_queue_depth=3, prefetch_queue_depth_=1, workers=1)
     assert run(pipe) == [0] * 3
-    for _ in range(4):  # the one that was taken, and three more
+    for _ in range(4):  # the returned batch, and three more
         assert made.acquire(timeout=10)
     assert not made.acquire(block=False)
     pipe.close()
@@ -257,7 +257,7 @@ def image(info: types.SampleInfo) -> Any:
     return np.full((64, 64, 3), info.idx_in_epoch, np.int32)
 
 
-def test_batches_that_are_kept_are_not_overwritten() -> None:
+def test_held_batches_are_not_overwritten() -> None:
     pipe = parallel(image, batch=False)
     kept = [pipe.run()[0] for _ in range(12)]
     pipe.close()
@@ -267,14 +267,14 @@ def test_batches_that_are_kept_are_not_overwritten() -> None:
 
 @pytest.mark.slow
 @linux
-def test_memory_comes_back() -> None:
-    """The blocks of batches that nobody holds are used again."""
+def test_memory_is_reused() -> None:
+    """Blocks of unreferenced batches are reused."""
 
     def mapped() -> int:
         return Path("/proc/self/maps").read_text().count("memfd:torchdali")
 
     pipe = parallel(image, batch=False)
-    for _ in range(50):  # how many blocks are out at once depends on who is faster
+    for _ in range(50):  # the number of blocks in use depends on timing
         pipe.run()
     before = mapped()
     assert before > 0
@@ -295,7 +295,7 @@ def test_blocks_grow() -> None:
 
 @pytest.mark.slow
 @linux
-def test_no_descriptor_is_left() -> None:
+def test_no_file_descriptor_leaks() -> None:
     def once() -> None:
         pipe = parallel(image, batch=False)
         pipe.run()
@@ -318,7 +318,7 @@ def unending(info: types.SampleInfo) -> Any:
 
 STATES: list[tuple[str, dict[str, Any]]] = [
     ("samples", {"source": unending, "batch": False}),
-    ("samples that end", {"source": place, "batch": False}),
+    ("samples that end", {"source": sample_infos, "batch": False}),
     ("list", {"source": batches(3), "batch": True}),
     ("list that ends", {"source": batches(3), "batch": True, "cycle": "raise"}),
     ("generator function", {"source": generate, "batch": True, "cycle": True}),
@@ -339,6 +339,6 @@ def test_restored_at_every_batch(arguments, depth) -> None:
         again = parallel(what, prefetch_queue_depth=3, **rest)
         again.load_state_dict(state)
         assert epochs(again, 2, 5) == epochs(pipe, 2, 5), before
-        again.load_state_dict(state)  # also of a pipeline that has gone on
+        again.load_state_dict(state)  # also of a pipeline that has advanced
         del pipe, again
         gc.collect()

@@ -19,7 +19,7 @@ class _Locked:
         return np.zeros(2)
 
 
-def test_a_source_that_cannot_be_pickled_says_what_to_do() -> None:
+def test_the_error_of_a_source_that_cannot_be_pickled_has_a_cure() -> None:
     pipe = Pipeline(2, 1, None, py_start_method="spawn")
     with pipe:
         pipe.set_outputs(fn.external_source(_Locked(), parallel=True, batch=False))

@@ -1,4 +1,4 @@
-"""The worker processes of `external_source(parallel=True)`: errors, deaths, and the end of all."""
+"""The worker processes of `external_source(parallel=True)`: errors, crashes, and the shutdown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, wh
 
 
 @pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
+def check_nothing_remains() -> Iterator[None]:
     yield
     assert released(lambda: processes() == []), processes()
 
@@ -66,7 +66,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("error", "kind"), ERRORS, ids=[type(e[0]).__name__ for e in ERRORS])
 def test_exceptions_of_the_source(error, kind, tmp_path) -> None:
-    """The class survives, the worker's traceback is the cause, and the pipeline goes on."""
+    """The error keeps its class, the worker's traceback is the cause, and the pipeline continues."""
     flag = tmp_path / "fails"
     flag.touch()
 
@@ -124,7 +124,7 @@ def leave(i: int) -> Any:
 
 @pytest.mark.parametrize(("what", "message"), [(kill, "SIGKILL.*If memory ran out"), (leave, "code 3 while it processed")])
 def test_a_worker_that_dies(what, message) -> None:
-    """Every later run says so too, and the other workers are ended."""
+    """Every later run raises the same error, and the other workers are ended."""
     pipe = parallel(what, batch=True)
     start = time.monotonic()
     while (found := run(pipe)) == [0] * 3:
@@ -157,8 +157,8 @@ def stop(i: int) -> Any:
 
 
 @linux
-def test_a_worker_that_is_stopped() -> None:
-    """It is given some time to go on, and killed; the error names it, its task and why."""
+def test_a_suspended_worker() -> None:
+    """A suspended worker is killed after some time; the error names the worker, its task and the reason."""
     pipe = parallel(stop, batch=True)
     pipe.build()
     ids = {worker.pid for worker in processes()}
@@ -194,7 +194,7 @@ def test_closing_ends_busy_workers(what) -> None:
 
 @pytest.fixture
 def no_collector() -> Iterator[None]:
-    """Leave unreachable cycles where they are: only the last reference may end what it holds."""
+    """Disable the collection of cycles: only the last reference may end an object."""
     gc.collect()
     gc.disable()
     yield
@@ -225,7 +225,7 @@ def test_the_last_reference_ends_the_workers(use, no_collector) -> None:
 
 
 def test_the_last_reference_ends_the_workers_at_the_end_of_an_epoch(no_collector) -> None:
-    """A plain source that has ended in the user's thread keeps no frame of it."""
+    """A source that has ended in the user's thread holds no frame of the thread."""
 
     def use() -> None:
         def define(package: Any) -> list[Any]:
@@ -244,7 +244,7 @@ def test_the_last_reference_ends_the_workers_at_the_end_of_an_epoch(no_collector
 
 @pytest.mark.parametrize("what", [numbered, generate])
 def test_the_last_reference_ends_the_workers_after_the_last_batch(what, no_collector) -> None:
-    """The StopIteration that `run` raised keeps no frame of the caller."""
+    """The StopIteration that `run` raised holds no frame of the caller."""
 
     def until_stopped(pipe: Any) -> None:
         with contextlib.suppress(StopIteration):
@@ -294,7 +294,7 @@ def test_a_pipeline_that_is_never_built() -> None:
 
 
 class Pickler:
-    """Counts what it pickles; its loads says so."""
+    """Counts the objects that it pickles; its loads shows it."""
 
     @staticmethod
     def dumps(value: Any, extra: int = 0) -> bytes:
@@ -334,7 +334,7 @@ def test_local_functions_are_spawned() -> None:
     pipe.close()
 
 
-def test_what_cannot_be_pickled_is_refused() -> None:
+def test_sources_that_cannot_be_pickled_are_rejected() -> None:
     with pytest.raises(TypeError, match="pickle"):
         parallel(generate(), batch=True, method="spawn").build()
     assert processes() == []
@@ -352,7 +352,7 @@ class FailsToLoad:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_loaded_says_so() -> None:
+def test_sources_that_cannot_be_unpickled_are_errors() -> None:
     pipe = parallel(FailsToLoad(), batch=True, method="spawn", workers=1)
     with pytest.raises(LookupError, match="cannot be loaded"):
         pipe.run()
@@ -389,7 +389,7 @@ PROGRAM = """
 
 @contextlib.contextmanager
 def program(folder: Path, mode: str) -> Iterator[tuple[Any, list[int]]]:
-    """Run the program in a process group of its own until it has printed the workers' ids."""
+    """Run the program in its own process group until it has printed the workers' ids."""
     script = folder / "program.py"
     script.write_text(textwrap.dedent(PROGRAM))
     root = str(Path(__file__).resolve().parents[2])
@@ -406,7 +406,7 @@ def program(folder: Path, mode: str) -> Iterator[tuple[Any, list[int]]]:
 
 
 def gone(pid: int, seconds: float) -> bool:
-    """Wait for the end of a process that is not ours."""
+    """Wait for the end of a process that is not a child."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -433,7 +433,7 @@ def test_end_of_the_interpreter(mode, code, tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["run", "busy"])
 def test_interrupt(mode, tmp_path) -> None:
-    """Ctrl-C reaches all processes of the group; only the main one shows it."""
+    """Ctrl-C reaches all processes of the group; only the main process prints it."""
     with program(tmp_path, mode) as (process, workers):
         assert len(workers) == 2
         os.killpg(process.pid, signal.SIGINT)
@@ -452,7 +452,7 @@ def test_workers_end_when_the_parent_is_killed(mode, tmp_path) -> None:
         assert all(gone(pid, PROMPT) for pid in workers)
 
 
-# ---------------------------------------------------------------- the start of a process that is not forked
+# --------------------------------------------------------------------------- the start of a spawned process
 
 SCRIPT = """
     import sys

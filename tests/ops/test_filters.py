@@ -61,7 +61,7 @@ def windows(
     border: str,
     fill: float = 0.0,
 ) -> Array:
-    """Return the pixels around each pixel, by way of one padded plane after the other: ``(..., h * w)``."""
+    """Return the pixels around each pixel, from one padded plane after another: ``(..., h * w)``."""
     axes = (layout.index("H"), layout.index("W"))
     planes = np.moveaxis(x, axes, (-2, -1)).astype(np.float64)
     margins = [(0, 0)] * (x.ndim - 2) + [(a, s - 1 - a) for a, s in zip(anchor, size, strict=True)]
@@ -78,7 +78,7 @@ def windows(
 
 
 def close(found: Array, wanted: Array, dtype: str) -> None:
-    """Assert that a result of a type is the wanted number, rounded and saturated."""
+    """Assert that a result of a dtype is the expected number, rounded and saturated."""
     assert found.dtype == dtype and found.shape == wanted.shape
     if found.dtype.kind == "f":
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
@@ -112,7 +112,7 @@ def test_median_blur_defaults_and_values_per_sample() -> None:
 
 
 @pytest.mark.parametrize("size", [[2, 3], [3, 0], [3, 3, 3]])
-def test_median_blur_refuses_windows(size: list[int]) -> None:
+def test_median_blur_rejects_invalid_windows(size: list[int]) -> None:
     with pytest.raises(RuntimeError, match="window"):
         run(fn.experimental.median_blur, image("HWC"), "HWC", window_size=size)
 
@@ -297,19 +297,19 @@ def test_filter_of_whole_windows_only(layout: str) -> None:
     np.testing.assert_allclose(inside, whole[1 : height - 1, 2 : width - 1], rtol=1e-5, atol=1e-5)
 
 
-def test_windows_beyond_the_image_reflect_again() -> None:
+def test_windows_beyond_the_image_reflect_repeatedly() -> None:
     x = np.arange(4, dtype=np.float32)[None, :, None] * np.ones((3, 1, 1), np.float32)
     wanted = weighted(x, "HWC", np.outer([1.0], gaussian(15, 3.0)), [0, 7], "reflect_101")
     found = run(fn.gaussian_blur, x, "HWC", window_size=[1, 15], sigma=[1.0, 3.0])
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-def test_resize_of_the_gpu_is_the_one_of_the_cpu() -> None:
+def test_resize_of_gpu_equals_cpu() -> None:
     x = torch.from_numpy(image("HWC"))
     assert torch.equal(fn.experimental.resize(x, size=[12, 5]), fn.resize(x, size=[12, 5]))
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {
@@ -350,7 +350,7 @@ BLUR = [
 
 @pytest.mark.golden
 @pytest.mark.parametrize(("dtype", "layout"), GRID)
-def test_gaussian_blur_beside_dali(dtype, layout):
+def test_gaussian_blur_matches_dali(dtype, layout):
     for arguments in BLUR:
         check("gaussian_blur", [samples(dtype)], arguments, layout, **tolerance(dtype, arguments))
 
@@ -386,7 +386,7 @@ LAPLACE = [
 
 @pytest.mark.golden
 @pytest.mark.parametrize(("dtype", "layout"), GRID)
-def test_laplacian_beside_dali(dtype, layout):
+def test_laplacian_matches_dali(dtype, layout):
     for arguments in LAPLACE:
         check(
             "laplacian",
@@ -412,7 +412,7 @@ FILTER = [
 
 @pytest.mark.golden
 @pytest.mark.parametrize(("dtype", "layout"), GRID)
-def test_filter_beside_dali(dtype, layout):
+def test_filter_matches_dali(dtype, layout):
     windows = [RANDOM.normal(size=(3, 4)).astype(np.float32) for _ in range(2)]
     shapes = ((5, 6, 2), (4, 7, 2)) if layout == "HWC" else ((2, 5, 6), (2, 4, 7))
     for arguments in FILTER:

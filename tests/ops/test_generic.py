@@ -38,7 +38,7 @@ def text(batch: TensorList) -> list[str]:
 
 
 @pytest.mark.parametrize("count", [1, 4, pytest.param(200_000, marks=pytest.mark.slow)])
-def test_a_changed_constant_does_not_come_back(count: int) -> None:
+def test_changing_an_output_does_not_change_the_constant(count: int) -> None:
     pipe = piped(lambda: fn.constant(fdata=[1.0] * count))
     (first,) = pipe.run()
     first.stack().fill_(7.0) if count < 5 else first.samples()[0].fill_(7.0)
@@ -48,7 +48,7 @@ def test_a_changed_constant_does_not_come_back(count: int) -> None:
     pipe.close()
 
 
-def test_a_copy_is_one() -> None:
+def test_copy_shares_no_memory() -> None:
     given = torch.arange(3)
     made = fn.copy(given)
     made.zero_()
@@ -74,7 +74,7 @@ def test_cast_is_differentiable() -> None:
 
 
 @pytest.mark.parametrize("dtype", [types.UINT8, torch.uint8, np.uint8, np.dtype("uint8")])
-def test_cast_takes_any_name_of_a_type(dtype: Any) -> None:
+def test_cast_accepts_any_name_of_a_dtype(dtype: Any) -> None:
     assert fn.cast(torch.tensor([1.5, 300.0]), dtype=dtype).tolist() == [2, 255]
 
 
@@ -103,7 +103,7 @@ def test_the_source_of_samples_is_followed(folder: Path) -> None:
     assert label == unknown == ["", "", ""]
 
 
-def test_the_source_of_samples_comes_with_the_outputs(folder: Path) -> None:
+def test_outputs_have_the_source_of_their_samples(folder: Path) -> None:
     data, label = run(lambda: tuple(fn.readers.file(file_root=str(folder))))
     assert [data[i].source_info() for i in range(3)] == ["a/1.jpg", "a/2.jpg", "b/3.jpg"]
     assert label[0].source_info() == ""
@@ -176,12 +176,12 @@ def test_a_device_is_needed_for_gpu() -> None:
         (lambda: fn.get_property(torch.zeros(3), key="color"), "unknown property 'color'"),
     ],
 )
-def test_errors_say_what_is_wrong(call: Any, message: str) -> None:
+def test_errors_describe_the_cause(call: Any, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
         call()
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {
@@ -282,7 +282,7 @@ def test_full_like(kind: str, fill: str) -> None:
 
 
 def case(text: str) -> Any:
-    """Return a definition from its text: what stands after ``fn.``; ``S`` makes a source."""
+    """Return a definition from the text after ``fn.``; ``S`` creates a source."""
 
     def define(lib: Any) -> Any:
         names = {"fn": lib.fn, "types": lib.types, "S": lib.source, "np": np, "F": F}

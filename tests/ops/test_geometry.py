@@ -34,7 +34,7 @@ def image(*shape: int, dtype: type = np.uint8) -> torch.Tensor:
 
 
 def interpolated(x: np.ndarray, u: float, v: float, fill: float | None) -> np.ndarray:
-    """Interpolate linearly at a position whose pixel centres are at one half, pixel by pixel."""
+    """Interpolate linearly, pixel by pixel, with pixel centers at one half."""
     height, width = x.shape[:2]
     u, v = u - 0.5, v - 0.5
     left, top = math.floor(u), math.floor(v)
@@ -91,7 +91,7 @@ def test_quarter_turns_are_exact(turns, interp):
     assert torch.equal(found, torch.rot90(x, turns, (0, 1)))
 
 
-def test_frames_and_volumes_are_treated_as_their_parts():
+def test_frames_and_volumes_equal_their_slices():
     video = image(3, 8, 9, 3)
     batch = TensorList.from_samples([video], "FHWC")
     whole = fn.rotate(batch, angle=33.0).samples()[0]
@@ -106,7 +106,7 @@ def test_channels_do_not_mix():
 
 
 @pytest.mark.parametrize("size", [(10, 20), (11, 21), (10, 21), (1, 1)])
-def test_canvas_holds_the_corners_and_keeps_the_parity(size):
+def test_canvas_contains_the_corners_and_keeps_the_parity(size):
     for angle in range(-180, 181, 15):
         height, width = rotated_size(rotation(float(angle)), size)
         c, s = abs(math.cos(math.radians(angle))), abs(math.sin(math.radians(angle)))
@@ -118,7 +118,7 @@ def test_canvas_holds_the_corners_and_keeps_the_parity(size):
 
 
 @pytest.mark.parametrize("axes", [2, 3])
-def test_a_matrix_without_an_inverse_is_refused(axes):
+def test_a_singular_matrix_is_rejected(axes):
     batch = TensorList.from_samples([torch.zeros((4,) * axes + (1,))], "DHWC"[3 - axes :])
     matrix = [1.0] * (axes + 1) * axes
     fn.warp_affine(batch, matrix=matrix)
@@ -164,7 +164,7 @@ def test_opencv_gives_what_torch_gives(channels, border, mode):
 
 @pytest.mark.parametrize("origin", ["corner", "center"])
 @pytest.mark.parametrize("interp", [NN, LINEAR])
-def test_remap_takes_pixels_from_the_maps(origin, interp):
+def test_remap_reads_pixels_at_the_maps(origin, interp):
     x = image(6, 7, 3, dtype=np.float32)
     mapx, mapy = (torch.from_numpy(RANDOM.random((5, 4)).astype(np.float32)) * 9 - 1 for _ in range(2))
     found = fn.experimental.remap(x, mapx, mapy, pixel_origin=origin, interp=interp)
@@ -328,7 +328,7 @@ def test_gradients_of_maps(border, mode):
 
 
 @pytest.mark.parametrize("shape", [(30, 2), (1000, 3), (4, 30, 2)])
-def test_points_are_the_same_bits_alone_and_in_a_batch(shape):
+def test_points_are_bit_identical_alone_and_in_a_batch(shape):
     points = torch.from_numpy(RANDOM.uniform(-100, 250, (5, *shape)).astype(np.float32))
     matrices = torch.from_numpy(RANDOM.uniform(-3, 3, (5, 2, shape[-1])).astype(np.float32))
     batch = fn.coord_transform(TensorList.from_samples(list(points)), M=TensorList.from_samples(list(matrices)))
@@ -375,7 +375,7 @@ def test_warps_compile_to_one_graph(linear):
     torch.testing.assert_close(compiled(x), chain(x))
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {
@@ -492,7 +492,7 @@ def test_matrix_as_an_input():
 
 
 class Again:
-    """A source of the same batch, again and again."""
+    """Return a source that repeats one batch."""
 
     def __init__(self, batch: Any) -> None:
         self.batch = [np.array(x, np.float32) for x in batch]
@@ -503,7 +503,7 @@ class Again:
 
 @golden.answered
 def frames(library: str, name: str, video: Arrays, constants: dict[str, Any], values: dict[str, Any]) -> Result:
-    """Run an operator on videos, with arguments that have one value a frame."""
+    """Run an operator on videos, with per-frame arguments."""
     package = importlib.import_module(library)
     fn: Any = importlib.import_module(f"{library}.fn")
 

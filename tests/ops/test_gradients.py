@@ -1,7 +1,7 @@
 """Gradients: each call of `tests.calls.FLOATS` passes `torch.autograd.gradcheck`, and an operator that has a gradient has one there.
 
-Where DALI's operator takes no float64, or computes in float32 whatever it takes, the check is in float32; its first
-step is then large (0.25), which is exact for operators that are linear in their input, and smaller if they are not.
+If DALI's operator rejects float64, or always computes in float32, the check runs in float32; its first
+step is then large (0.25), which is exact for operators that are linear in their input, and smaller for other operators.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WITHOUT = {
 
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
-    """Threads that wake up for a hundred numbers take longer than the sums."""
+    """Use one thread: waking threads for a hundred numbers takes longer than the sums."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -52,12 +52,12 @@ def _floats(call: str) -> list[str]:
 
 
 def _inputs(call: str, size: int = BATCH) -> list[torch.Tensor]:
-    """Return the samples of all floats of a call, one name after the other."""
+    """Return the samples of all floats of a call, name by name."""
     return [torch.tensor(sample, requires_grad=True) for word in _floats(call) for sample in VALUES[word][0][:size]]
 
 
 def _run(call: str, *inputs: torch.Tensor) -> torch.Tensor:
-    """Make a call on batches of these samples; return all results as one vector."""
+    """Evaluate a call on batches of these samples; return all results as one vector."""
     return torch.cat([sample.flatten() for sample in _results(call, inputs)])
 
 
@@ -75,13 +75,13 @@ def _stacked(samples: list[torch.Tensor], layout: str) -> TensorList:
 
 
 def _check(function: Callable[..., torch.Tensor], inputs: Sequence[torch.Tensor], *, fast: bool = False) -> None:
-    """Compare gradients with one of the steps, which raises if none of them agrees.
+    """Compare gradients with numerical ones for each step; raise if none agrees.
 
     Args:
         fast: In one direction, instead of by each element.
 
     Raises:
-        GradcheckError: the gradient is wrong.
+        GradcheckError: The gradient is wrong.
     """
     dtype = inputs[0].dtype
     atol, rtol = TOLERANCES[dtype]
@@ -120,7 +120,7 @@ LARGE = [
 
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("call", LARGE)
-def test_large_images_take_other_ways_with_the_same_gradients(call: str) -> None:
+def test_large_images_have_the_same_gradients(call: str) -> None:
     """Operators that are linear (with an offset): a step along a direction shows its derivative."""
     generator = torch.Generator().manual_seed(7)
     image = (torch.rand(500, 400, 3, generator=generator) * 0.8 + 0.1).requires_grad_()
@@ -128,7 +128,7 @@ def test_large_images_take_other_ways_with_the_same_gradients(call: str) -> None
     result = _run(call, image)
     plain, moved = _run(call, image.detach()), _run(call, image.detach() + step)
     far = (result.detach() - plain).abs() > 1e-4 + 1e-4 * plain.abs()
-    assert far.float().mean() < 5e-4  # rounding decides which of two pixels is the nearest
+    assert far.float().mean() < 5e-4  # rounding determines which of two pixels is the nearest
     weights = torch.rand(result.shape, generator=generator)
     (gradient,) = torch.autograd.grad((result * weights).sum(), image)
     wanted = ((moved.double() - plain) * weights).sum()
@@ -163,7 +163,7 @@ def test_batches_have_gradients() -> None:
     assert [float(image.grad.sum()) for image in images if image.grad is not None] == [96.0] * 3
 
 
-def test_a_wrong_gradient_is_noticed() -> None:
+def test_a_wrong_gradient_is_detected() -> None:
     class Doubled(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -178,7 +178,7 @@ def test_a_wrong_gradient_is_noticed() -> None:
 
 
 def _on_floats(name: str) -> Iterator[torch.Tensor]:
-    """Yield results of an operator's calls on floats with gradients: bytes, too, if it takes them as floats."""
+    """Yield results of an operator's calls on floats with gradients; bytes are converted if it accepts floats."""
     for call in calls(name):
         given = {}
         for word in words(call):
@@ -186,7 +186,7 @@ def _on_floats(name: str) -> Iterator[torch.Tensor]:
             given[word] = TensorList.from_samples([x.requires_grad_(x.is_floating_point()) for x in samples], VALUES[word][1])
         try:
             outputs = evaluate(call, given) if given else []
-        except (TypeError, RuntimeError, ValueError):  # bytes only, or arithmetic, which batches at hand do not have
+        except (TypeError, RuntimeError, ValueError):  # bytes only, or arithmetic, which eager batches do not have
             continue
         yield from (sample for output in outputs if isinstance(output, TensorList) for sample in output.samples())
 

@@ -16,8 +16,8 @@ RANDOM = np.random.default_rng(10)
 SIZES = [(1, 1), (2, 3), (8, 8), (9, 5), (16, 16), (17, 33), (40, 30), (64, 70)]
 
 
-def picture(height: int, width: int) -> np.ndarray:
-    """Smooth colors with some grain."""
+def smooth_image(height: int, width: int) -> np.ndarray:
+    """Return smooth colors with some noise."""
     small = RANDOM.integers(0, 256, (height // 8 + 1, width // 8 + 1, 3)).astype(np.uint8)
     smooth = np.asarray(Image.fromarray(small).resize((width, height), Image.Resampling.BILINEAR))
     grain = RANDOM.integers(-20, 20, smooth.shape)
@@ -27,30 +27,30 @@ def picture(height: int, width: int) -> np.ndarray:
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("quality", [1, 20, 50, 75, 95, 100])
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("make", [picture, lambda h, w: RANDOM.integers(0, 256, (h, w, 3))])
-def test_the_maths_give_what_the_codec_gives(make, size, quality):
+@pytest.mark.parametrize("make", [smooth_image, lambda h, w: RANDOM.integers(0, 256, (h, w, 3))])
+def test_the_formulas_match_the_codec(make, size, quality):
     image = torch.from_numpy(make(*size).astype(np.uint8))
     assert torch.equal(distort(image, quality), codec.recode(image, quality))
 
 
-def test_the_maths_take_leading_dimensions():
-    images = torch.from_numpy(np.stack([picture(20, 30) for _ in range(6)]))
+def test_the_formulas_accept_leading_dimensions():
+    images = torch.from_numpy(np.stack([smooth_image(20, 30) for _ in range(6)]))
     found = distort(images.view(2, 3, 20, 30, 3), 40).view(6, 20, 30, 3)
     for image, distorted in zip(images, found, strict=True):
         assert torch.equal(distorted, distort(image, 40))
 
 
-def test_pillow_gives_what_torchvision_gives(monkeypatch):
-    image = torch.from_numpy(picture(37, 45))
+def test_pillow_matches_torchvision(monkeypatch):
+    image = torch.from_numpy(smooth_image(37, 45))
     wanted = codec.recode(image, 30)
     monkeypatch.setattr(codec, "image_operator", lambda name: None)
     assert torch.equal(codec.recode(image, 30), wanted)
 
 
-@pytest.mark.parametrize("number", [np.int32, np.float32])  # as `random.uniform` draws them
+@pytest.mark.parametrize("number", [np.int32, np.float32])  # as drawn by `random.uniform`
 @pytest.mark.parametrize("layout", ["HWC", "FHWC"])
-def test_as_pillow_writes_and_reads(tmp_path, layout, number):
-    samples = [picture(20, 30), picture(33, 18)]
+def test_results_match_writing_and_reading_with_pillow(tmp_path, layout, number):
+    samples = [smooth_image(20, 30), smooth_image(33, 18)]
     wanted = []
     for sample, quality in zip(samples, (10, 80), strict=True):
         Image.fromarray(sample).save(tmp_path / "one.jpg", quality=quality, subsampling=2)
@@ -65,7 +65,7 @@ def test_as_pillow_writes_and_reads(tmp_path, layout, number):
 
 
 def test_quality_has_ends_and_an_order():
-    image = torch.from_numpy(picture(64, 64))
+    image = torch.from_numpy(smooth_image(64, 64))
     found = {
         q: fn.jpeg_compression_distortion(image, quality=q) for q in (-3, 0, 1, 10, 50, 100, 120)
     }
@@ -91,7 +91,7 @@ def test_a_sequence_without_frames():
         (torch.zeros(8, 8, dtype=torch.uint8), ValueError),
     ],
 )
-def test_refuses(image, error):
+def test_invalid_arguments_are_rejected(image, error):
     with pytest.raises(error):
         fn.jpeg_compression_distortion(image)
 
@@ -99,12 +99,12 @@ def test_refuses(image, error):
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_on_the_accelerator():
-    image = torch.from_numpy(picture(40, 50))
+    image = torch.from_numpy(smooth_image(40, 50))
     found = fn.jpeg_compression_distortion(image.cuda(), quality=30)
     assert torch.equal(found.cpu(), fn.jpeg_compression_distortion(image, quality=30))
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {
@@ -113,7 +113,7 @@ EXCEPTIONS = {
 
 
 def images(layout: str) -> list[np.ndarray]:
-    """Noise, and noise on a ramp, in sizes that blocks do not divide."""
+    """Return noise, and noise on a ramp, in sizes that are not multiples of blocks."""
     found = []
     for height, width in ((12, 18), (17, 9), (1, 1), (8, 5)):
         ramp = np.linspace(0, 200, width)[:, None] + np.linspace(0, 30, height)[:, None, None]

@@ -1,4 +1,4 @@
-"""Results that can be told without computing them, of operators whose values only the real DALI checks otherwise."""
+"""Results that are obvious without a computation, for operators whose values are otherwise only compared with the real DALI."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def test_a_slice_may_be_empty() -> None:
 
 
 @pytest.mark.parametrize(("anchor", "shape"), [([1.0], [2.0, 3.0]), ([1.0, 2.0], [2.0]), ([1.0, 2.0, 3.0], [1.0, 1.0, 1.0])])
-def test_erase_wants_an_anchor_and_an_extent_for_each_axis(anchor: list[float], shape: list[float]) -> None:
+def test_erase_needs_an_anchor_and_an_extent_for_each_axis(anchor: list[float], shape: list[float]) -> None:
     with pytest.raises(RuntimeError, match="one value per axis and region"):
         fn.erase(IMAGE, anchor=anchor, shape=shape, axes=[0, 1])
 
 
-def test_without_contrast_all_is_the_middle() -> None:
+def test_zero_contrast_returns_the_center() -> None:
     assert torch.unique(torch.as_tensor(fn.contrast(IMAGE, contrast=0.0))).tolist() == [128]
 
 

@@ -1,9 +1,9 @@
-"""Laws of every operator, over the calls of `tests.calls`: what a result may not depend on.
+"""Laws of every operator, over the calls of `tests.calls`: conditions on which a result must not depend.
 
-A sample has the same result alone, in a batch and in chunks of any size and order, by any threads, in the dynamic mode
-and at once, and however it lies in memory; batches without samples have results without samples; inputs stay as they
-are, and are no results unless the user allows it; a number of one element is a number; one that is too large is taken or
-refused. Gradients are in `test_gradients`.
+A sample has the same result by itself, in a batch and in chunks of any size and order, on any threads, in the dynamic mode
+and eagerly, and in any memory order; batches without samples have results without samples; inputs are not modified,
+and are not results unless the user allows it; a one-element tensor is a number; a too large number is accepted or
+rejected. Gradients are in `test_gradients`.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ NOT_HERE = {
 }  # fmt: skip
 OF_THE_BATCH = frozenset(("batch_permutation", "permute_batch", "multi_paste", "_normalize_batch", "pad"))
 """Operators that look at all samples of a batch."""
-# What the dynamic mode writes otherwise: methods and subscripts of nodes, constants as nodes.
+# Code that differs in the dynamic mode: methods and subscripts of nodes, constants as nodes.
 OTHERWISE = re.compile(r"\w\[|image\.shape\(|Constant|shapes\(|python_function")
 MADE_OF_NOTHING = re.compile(r"fn\.(transforms|constant|full|ones|zeros|combine)\b")
 
-# Tensors that calls return have no layout, and numbers among the inputs no type of their own.
+# Tensors that calls return have no layout, and numbers among the inputs no dtype.
 NESTED = re.compile(r"fn\..*fn\.|image, place|, place, border")
-# What batches at hand do not have: arithmetic, and inputs that are the same for all samples.
+# Code that eager batches do not support: arithmetic, and inputs that are the same for all samples.
 OF_NODES = re.compile(r" [-+*/] |image, place|, np\.|, 7\)|fn\.transforms")
-# An argument that is one of these values, as it is.
+# An argument that is one of these values, unchanged.
 MISSHAPEN = {0: ("one number", 2), 1: ("one row of numbers", (1, 1))}
 PER_SAMPLE = re.compile(r"(?<!\w)(\w+)=(flip|place|start|shift)(?=[,)])")
 
@@ -74,7 +74,7 @@ def test_laws(name: str) -> None:
 @pytest.mark.thin(5, 2)
 @pytest.mark.parametrize("name", [name for name in _operators() if not registry[name].hidden])
 def test_the_order_of_axes_in_memory_does_not_matter(name: str) -> None:
-    """Up to the last bits of sums of floats, which are added in that order."""
+    """Results are equal up to the last bits of sums of floats, which depend on the order."""
     shares = registry[name].has("view")
     for call in calls(name):
         if _is_random(name, call):
@@ -103,8 +103,8 @@ def test_memory_of_a_source_is_not_delivered(name: str) -> None:
 @pytest.mark.thin(5, 1)
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", _operators())
-def test_large_values_are_taken_or_refused(name: str) -> None:
-    """By an error that is no accident of Python or of a library, without a warning of NumPy; and alone as in a batch."""
+def test_large_values_are_accepted_or_rejected(name: str) -> None:
+    """Values are rejected by a deliberate error, without a warning of NumPy; and per sample as in a batch."""
     for call in calls(name):
         for word in words(call):
             changed = {word: list(map(_large, VALUES[word][0]))}
@@ -118,14 +118,14 @@ def test_large_values_are_taken_or_refused(name: str) -> None:
 
 
 def _large(sample: Any) -> Any:
-    """Return the largest and the smallest integers, or floats near them, in the place of numbers."""
+    """Replace numbers by the largest and the smallest integers, or by floats near them."""
     array = np.array(sample)
     limits = (1e30, -1e30) if array.dtype.kind == "f" else (np.iinfo(array.dtype).max, np.iinfo(array.dtype).min)
     return np.resize(np.array(limits, array.dtype), array.shape)
 
 
 def _in_other_orders(samples: Sequence[Any], layout: str) -> TensorList:
-    """Return a batch of views: of a transposed sample, and of every second element of larger memory."""
+    """Return a batch of views: a transposed sample, and every second element of larger memory."""
     views = []
     for i, tensor in enumerate(torch.from_numpy(np.array(sample)) for sample in samples):
         if i % 2:
@@ -150,15 +150,15 @@ def _alike(one: list[Result], other: list[Result], way: str) -> None:
 
 
 def _forms(name: str) -> set[str]:
-    """Return the forms of an operator's bodies for several samples on the CPU."""
+    """Return the forms of an operator's batched implementations on the CPU."""
     declared = registry[name]
     return {"ragged"} & declared.chunks.keys() | ({"tensor"} if declared.takes_tensors else set())
 
 
 @pytest.mark.thin(5, 4)
 @pytest.mark.parametrize("name", [name for name in _operators() if _forms(name)])
-def test_a_call_is_done_by_the_body_for_several_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the laws would not see it."""
+def test_a_call_runs_the_batched_implementation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the laws would not cover the implementation."""
     chunks = registry[name].chunks
     done = dict.fromkeys(_forms(name), False)
 
@@ -198,7 +198,7 @@ def _is_of_the_batch(name: str, call: str) -> bool:
 
 
 def _check_ways(name: str, call: str, whole: list[Result]) -> None:
-    """Assert that what draws no numbers gives the same in any order, and without a pipeline."""
+    """Assert that deterministic calls return the same in any order, and without a pipeline."""
     is_separable = not _is_of_the_batch(name, call)
     if is_separable:
         same(_part(whole, [2, 0, 1, 0]), in_a_pipeline(call, [2, 0, 1, 0], 2, threads=1), f"{call}: two at a time, others first")
@@ -214,7 +214,7 @@ def _check_ways(name: str, call: str, whole: list[Result]) -> None:
 
 
 def _check_batches(name: str, call: str, whole: list[Result]) -> None:
-    """Assert that calls on batches, as a list, as one tensor and empty, give the same; in memory of their own."""
+    """Assert that calls on batches, as a list, as one tensor and empty, return the same, in their own memory."""
     shares = registry[name].has("view")
     same(whole, at_once(call, _batch, shares), f"{call}: at once, on batches")
     if all(_is_uniform(VALUES[word][0]) for word in words(call)):
@@ -224,7 +224,7 @@ def _check_batches(name: str, call: str, whole: list[Result]) -> None:
 
 
 def _check_numbers(name: str, call: str, whole: list[Result]) -> None:
-    """Assert that numbers of one element are numbers, and those of two are refused, as a matrix is for a list."""
+    """Assert that one-element tensors are numbers, and that tensors of two elements are rejected, as is a matrix for a list."""
     arguments = registry[name].schema.arguments
     for argument, word in PER_SAMPLE.findall(call):
         axes = arguments[argument].axes if argument in arguments else None

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.golden
 
 SHAPES = {2: (12, 10), 3: (12, 10, 3), 4: (2, 12, 10, 3), 5: (2, 3, 12, 10, 3)}
 
-# Name: the call, and the numbers of axes that the real one takes without a layout. (Without one, its grid_mask
+# Name: the call, and the numbers of axes that the real DALI accepts without a layout. (Without one, its grid_mask
 # writes past the end of the data.)
 OPERATORS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "flip": (lambda fn, t, x: fn.flip(x), (3, 4, 5)),
@@ -101,7 +101,7 @@ def test_the_layout_of_the_output(name: str, ndim: int) -> None:
 
 @pytest.mark.usefixtures("own_operators")
 def test_a_layout_never_names_more_or_fewer_axes_than_there_are() -> None:
-    """An operator of the user that drops an axis keeps no layout, wherever it runs."""
+    """A user operator that drops an axis keeps no layout, in every execution mode."""
 
     @operator(name="_first_row")
     def first_row(data: Data, /) -> Data:

@@ -15,7 +15,7 @@ import torch
 
 from tests.check import PerSample, check, compare, dali, pipeline
 from tests.helpers import encoded_images
-from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.encoded_images import encoded, smooth_image
 from tests.helpers.own_process import in_own_process
 from torchdali import Pipeline, fn, ops, types
 from torchdali.backend import GetSchema
@@ -68,7 +68,7 @@ def outcome(name: str, inputs: list[Any], arguments: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("old", ALIASES)
-def test_an_old_name_warns_and_gives_what_the_new_one_gives(old: str) -> None:
+def test_an_old_name_warns_and_equals_the_new_one(old: str) -> None:
     new, inputs, arguments = ALIASES[old]
     with pytest.warns(DeprecationWarning, match=f"'{old}' is deprecated: use {new}") as warned:
         found = outcome(old, inputs, arguments)
@@ -81,14 +81,14 @@ def test_an_old_name_warns_and_gives_what_the_new_one_gives(old: str) -> None:
 
 
 def test_every_alias_is_tested_and_has_the_arguments_of_its_operator() -> None:
-    aliases = {o.name: o for o in registry.values() if o.instead in registry and _same_body(o)}
+    aliases = {o.name: o for o in registry.values() if o.instead in registry and _same_implementation(o)}
     read = {name for name, o in aliases.items() if o.instead.startswith(("readers.", "decoders.audio", "decoders.video", "decoders.inflate"))}
     assert aliases.keys() - read == ALIASES.keys()  # files, streams, optional packages: see their own tests
     for name, operator in aliases.items():
         assert operator.schema.arguments == registry[operator.instead].schema.arguments, name
 
 
-def _same_body(operator: Operator) -> bool:
+def _same_implementation(operator: Operator) -> bool:
     return operator.body is registry[operator.instead].body
 
 
@@ -163,7 +163,7 @@ def test_a_class_warns_where_it_is_called() -> None:
     assert warned[0].filename == __file__
 
 
-def test_old_arguments_warn_where_they_are_given() -> None:
+def test_old_arguments_warn_where_they_are_passed() -> None:
     with pytest.warns(DeprecationWarning, match="`output_dtype`.*Use `dtype`") as warned:
         made = fn.crop(IMAGE, crop=[3, 3], output_dtype=types.FLOAT)
     assert made.dtype is torch.float32
@@ -173,7 +173,7 @@ def test_old_arguments_warn_where_they_are_given() -> None:
     assert warned[0].filename == __file__
 
 
-def test_an_old_argument_beside_the_new_one_is_an_error() -> None:
+def test_an_old_argument_with_the_new_one_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"unexpected 'output_dtype'.*old name of 'dtype'"):
         fn.crop(IMAGE, crop=[3, 3], dtype=types.FLOAT, output_dtype=types.FLOAT)
 
@@ -181,7 +181,7 @@ def test_an_old_argument_beside_the_new_one_is_an_error() -> None:
 # ---------------------------------------------------------------- hidden arguments
 
 
-def test_a_random_state_stands_for_the_seed() -> None:
+def test_a_random_state_replaces_the_seed() -> None:
     shape = TensorList.from_samples([torch.zeros(4)] * 3)
 
     def draw(state: Any, **arguments: Any) -> Any:
@@ -195,7 +195,7 @@ def test_a_random_state_stands_for_the_seed() -> None:
     assert len(np.unique(draw(state))) == 12, "samples differ"
 
 
-def test_a_random_state_is_refused_where_it_cannot_work() -> None:
+def test_a_random_state_is_rejected_where_it_cannot_work() -> None:
     with pytest.raises(RuntimeError, match="at least 7 numbers"):
         fn.random.uniform(torch.zeros(4), _random_state=np.arange(6))
     with Pipeline(batch_size=1, num_threads=1, device_id=None):
@@ -226,7 +226,7 @@ def test_compose_applies_one_after_another() -> None:
     assert torch.equal(chain(IMAGE), fn.resize(IMAGE, size=[6, 8]).float())
 
 
-def test_compose_passes_all_outputs_on() -> None:
+def test_compose_forwards_all_outputs() -> None:
     with Pipeline(batch_size=2, num_threads=1, device_id=None) as pipe:
         images = fn.external_source(source=lambda: [IMAGE] * 2, layout="HWC")
         second = ops.Compose([ops.Resize(size=[6, 8], save_attrs=True), lambda image, size: size])
@@ -235,13 +235,13 @@ def test_compose_passes_all_outputs_on() -> None:
     pipe.close()
 
 
-def test_compose_of_one_is_that_one() -> None:
+def test_compose_of_one_operator_equals_the_operator() -> None:
     only = ops.Copy()
     assert ops.Compose([only]) is only
 
 
 @pytest.mark.parametrize(("chain", "error"), [([], ValueError), ([ops.Copy(), 3], TypeError)])
-def test_compose_refuses_what_it_cannot_call(chain: list[Any], error: type[Exception]) -> None:
+def test_compose_rejects_objects_that_are_not_callable(chain: list[Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         ops.Compose(chain)
 
@@ -253,7 +253,7 @@ def test_operators_by_device() -> None:
     assert "Resize" not in ops.mixed_ops()
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {
@@ -263,8 +263,8 @@ EXCEPTIONS = {
 
 LIBRARIES = ("torchdali", "nvidia.dali")
 EACH = ("torchdali", pytest.param("nvidia.dali", marks=pytest.mark.parity))
-IMAGES = [picture(20, 30), picture(25, 22)]
-JPEGS = [np.frombuffer(encoded(picture(), "jpeg"), np.uint8)] * 2
+IMAGES = [smooth_image(20, 30), smooth_image(25, 22)]
+JPEGS = [np.frombuffer(encoded(smooth_image(), "jpeg"), np.uint8)] * 2
 
 FAST: list[dict[str, Any]] = [
     {"size": [10, 12], "crop": [6, 7]},
@@ -360,7 +360,7 @@ def test_both_warn(library: str, name: str, inputs: Any, arguments: dict[str, An
 
 @pytest.mark.golden
 @pytest.mark.parametrize("library", EACH)
-def test_both_refuse_an_old_argument_beside_the_new_one(library: str) -> None:
+def test_both_reject_an_old_argument_with_the_new_one(library: str) -> None:
     arguments = {"crop": [3, 3], "dtype": "types.UINT8", "output_dtype": "types.UINT8"}
     with pytest.raises(TypeError):
         pipeline(library, "crop", [IMAGES], arguments, "HWC")
@@ -389,7 +389,7 @@ def test_compose(library: str) -> None:
 def test_operators_by_device_of_dali(name: str) -> None:
     from nvidia.dali import ops as theirs
 
-    # Read for the GPU by GPUDirect there; here a copy of what the CPU reads, by `.gpu()`.
+    # DALI reads for the GPU by GPUDirect; torchdali copies the data that the CPU reads, by `.gpu()`.
     cpu_only = {"NumpyReader", "readers__Numpy"}
     here = {operator.schema_name for operator in registry.values()} - cpu_only
     assert getattr(theirs, name)() & here <= getattr(ops, name)(), "what runs there runs here"
@@ -530,7 +530,7 @@ EXPLICIT += [
     EXPLICIT,
     ids=lambda value: " ".join(value) if isinstance(value, dict) else value,
 )
-def test_giving_the_default_that_dali_shows(name: str, arguments: dict[str, Any]) -> None:
+def test_passing_the_default_that_dali_shows(name: str, arguments: dict[str, Any]) -> None:
     found: dict[str, Any] = {}
     for library in LIBRARIES:
         try:
@@ -545,5 +545,5 @@ def test_giving_the_default_that_dali_shows(name: str, arguments: dict[str, Any]
 
 
 @pytest.mark.slow
-def test_schemas_are_there_without_another_import() -> None:
+def test_schemas_exist_without_another_import() -> None:
     assert in_own_process("torchdali.backend", "GetSchema('Resize').Name()", OMP_NUM_THREADS="1") == "Resize"

@@ -1,4 +1,4 @@
-"""Arguments that would cost minutes or gigabytes, and nonsense: refused at once, in words."""
+"""Arguments that would cost minutes or gigabytes, and invalid ones: they are rejected immediately, with a message."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ def test_refused(case: str) -> None:
 
 
 @pytest.mark.parametrize("argument", [{"batch_size": 2**63}, {"num_threads": 2**31}])
-def test_pipelines_refuse_huge_numbers(argument: dict[str, int]) -> None:
+def test_pipelines_reject_huge_numbers(argument: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=str(next(iter(argument.values())))):
         Pipeline(**{"batch_size": 1, "num_threads": 1, "device_id": None, **argument})
 
 
-def test_next_to_nothing_is_one_pixel() -> None:
+def test_a_tiny_size_is_one_pixel() -> None:
     assert fn.resize(IMAGE, size=(1e-10, 1e-10)).shape == (1, 1, 3)
 
 
@@ -114,11 +114,11 @@ def test_next_to_nothing_is_one_pixel() -> None:
         lambda: fn.water(IMAGE, freq_y=INF, fill_value=7.0),
     ],
 )
-def test_positions_that_are_no_numbers_lie_outside(result: Callable[[], Any]) -> None:
+def test_nan_positions_are_outside(result: Callable[[], Any]) -> None:
     assert (result() == 7).all()
 
 
-def test_a_fill_value_that_is_no_number_is_zero() -> None:
+def test_a_nan_fill_value_is_zero() -> None:
     assert fn.rotate(IMAGE, angle=45.0, fill_value=NAN)[0, 0].tolist() == [0, 0, 0]
 
 
@@ -172,7 +172,7 @@ LARGER: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("more", [{}, {"exec_async": False}])
 @pytest.mark.parametrize("case", LARGER)
-def test_pipelines_have_a_limit_of_their_own(case: str, more: dict[str, Any]) -> None:
+def test_each_pipeline_has_its_own_limit(case: str, more: dict[str, Any]) -> None:
     least = 599 if "decoding" in case else 600
     with pytest.raises(RuntimeError, match=f"at most {least}.*max_pixels"):
         run(LARGER[case], max_pixels=least, **more)
@@ -192,7 +192,7 @@ def test_a_limit_in_debug_mode() -> None:
 
 
 @pytest.mark.parametrize("pixels", [0, -1])
-def test_a_limit_is_positive(pixels: int) -> None:
+def test_a_limit_must_be_positive(pixels: int) -> None:
     with pytest.raises(ValueError, match="max_pixels must be positive"):
         Pipeline(1, 1, None, max_pixels=pixels)
 

@@ -83,7 +83,7 @@ def test_salt_and_pepper_values():
     assert set(np.unique(floats)) == {-1.0, 0.5, 1.0}
 
 
-def test_gaussian_adds_what_normal_draws():
+def test_gaussian_adds_the_numbers_of_normal():
     @pipeline_def(batch_size=3, num_threads=1, device_id=None)
     def define():
         images = fn.external_source(lambda: np.zeros((3, 40, 50, 3), np.float32))
@@ -98,13 +98,13 @@ def test_gaussian_adds_what_normal_draws():
 
 
 @pytest.mark.parametrize("name", ["noise.gaussian", "noise.shot", "noise.salt_and_pepper"])
-def test_an_own_seed_repeats(name):
+def test_an_explicit_seed_repeats(name):
     first, again, other = (run(name, 100, {"seed": seed})[0] for seed in (5, 5, 6))
     assert np.array_equal(first, again) and not np.array_equal(first, other)
 
 
 @pytest.mark.parity
-def test_the_moments_are_those_of_dali():
+def test_the_moments_match_dali():
     pytest.importorskip(
         "nvidia.dali",
         reason="the parity tests compare with the real DALI: install the extra 'parity'",

@@ -58,7 +58,7 @@ def normalized(images, **arguments):
 
 @pytest.mark.parametrize("images", [IMAGES, [IMAGES[0]] * 3], ids=["ragged", "of one shape"])
 @pytest.mark.parametrize(("arguments", "axes"), CASES)
-def test_axes_are_those_of_extent_one(images, arguments, axes):
+def test_axes_of_extent_one_are_inferred(images, arguments, axes):
     for made, image in zip(normalized(images, **arguments), images, strict=True):
         assert np.allclose(made, expected(image, axes, **arguments), atol=2e-3)
 
@@ -78,7 +78,7 @@ def test_an_array_for_each_sample():
         ({"mean": OF_CHANNELS, "axes": [0]}, r"\[1, 5, 3\]"),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused(arguments, message):
+def test_shapes_that_do_not_fit_are_rejected(arguments, message):
     with pytest.raises(RuntimeError, match=message):
         normalized(IMAGES[:1] * 3, **arguments)
 
@@ -98,7 +98,7 @@ def test_decoded_images_are_normalized_in_one_pass(tmp_path):
     assert np.array_equal(plain, named)
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 @golden.answered
@@ -185,7 +185,7 @@ def test_no_deviation_gives_the_shift():
 @pytest.mark.parametrize("axes", [{}, {"axes": [0, 1]}, {"axes": [2]}], ids=str)
 @pytest.mark.parametrize("given", [np.uint8, np.int16, np.float32])
 def test_a_batch_of_one_shape(given, axes, dtype):
-    """Samples that are one tensor in memory, whose results are written into one, whatever their type."""
+    """Samples of one tensor: results are written into one tensor of any dtype."""
     images = [RANDOM.integers(0, 200, (5, 8, 3)).astype(given) for _ in range(3)]
     arguments = {"batch": True, "scale": 50.0, "shift": 9.0, "dtype": f"types.{dtype}", **axes}
     check("normalize", [images], arguments, "HWC", over_batch=True, level=1, share=0.99)

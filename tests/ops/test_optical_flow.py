@@ -1,4 +1,4 @@
-"""Optical flow: moves that are known are found, on every grid, from hints, and in pipelines."""
+"""Optical flow: known motions are found, on every grid, from hints, and in pipelines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def found(frames: torch.Tensor, *hints: torch.Tensor, **arguments: Any) -> torch
 
 
 def far(flow: torch.Tensor, dx: int, dy: int) -> float:
-    """Return the median distance from what was moved."""
+    """Return the median distance from the true motion."""
     return float((flow - torch.tensor([dx, dy])).norm(dim=-1).median())
 
 
@@ -63,7 +63,7 @@ def test_colors_have_an_order() -> None:
 
 
 def test_hints_are_where_the_search_starts() -> None:
-    """Stripes repeat every 8 pixels: which of the moves that fit is found depends on the hint."""
+    """Stripes repeat every 8 pixels: the hint selects one of the matching motions."""
     stripes = (
         (127 + 120 * torch.sin(torch.arange(96) * (2 * np.pi / 8))).to(torch.uint8).expand(64, 96)
     )
@@ -104,7 +104,7 @@ def test_in_a_pipeline() -> None:
         pipe.close()
 
 
-def test_it_is_an_operator_of_the_accelerator() -> None:
+def test_optical_flow_runs_only_on_the_accelerator() -> None:
     with pytest.raises(ValueError, match="not available on device 'cpu'"):
         pipeline_def(batch_size=1, num_threads=1, device_id=None)(
             lambda: fn.optical_flow(

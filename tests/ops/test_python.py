@@ -105,7 +105,7 @@ def test_transforms_of_torchvision_change_all_samples_or_none(mode):
         transformed(mode, True)
 
 
-def test_functions_that_change_the_first_sample_only_are_refused():
+def test_functions_that_change_only_the_first_sample_are_rejected():
     with pytest.raises(RuntimeError, match="batch_processing=False to call the function once per sample"):
         run(
             lambda x: fn.torch_python_function(
@@ -118,7 +118,7 @@ def test_functions_that_change_the_first_sample_only_are_refused():
     assert np.array_equal(samples[1], DATA[1])
 
 
-def test_arrays_may_be_changed_and_others_do_not_see_it():
+def test_changing_an_array_does_not_affect_other_outputs():
     def emptied(array):
         array[:] = 7
         return array
@@ -137,7 +137,7 @@ def test_no_inputs_and_no_outputs():
     assert seen[:2] == [(1, 2, 3), (2, 2, 3)], "a function without outputs is not pruned"
 
 
-def test_batches_come_in_order_on_one_thread_at_a_time():
+def test_functions_see_batches_in_order_on_one_thread_at_a_time():
     seen = []
 
     @pipeline_def(batch_size=1, num_threads=4, device_id=None, prefetch_queue_depth=4)
@@ -168,7 +168,7 @@ def test_errors_are_runtime_errors_that_name_the_function(function, message):
 
 
 @pytest.mark.parametrize("different", [np.float32([2]), np.int64([[2]])])
-def test_results_of_different_types_or_axes_are_no_batch(different):
+def test_results_of_different_dtypes_or_axes_are_errors(different):
     results = {1: np.int64([1]), 2: different}
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)

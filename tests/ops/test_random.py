@@ -1,6 +1,6 @@
 """Random operators: reproducible, independent of batch size and of other draws, and in range; dtypes, shapes, layouts and errors match the real DALI's.
 
-Its streams of numbers cannot be reproduced, so that samples of both are compared by their distributions.
+DALI's random streams cannot be reproduced, so samples of both are compared by their distributions.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_two_operators_draw_different_numbers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_an_own_seed_overrides_that_of_the_pipeline(name: str) -> None:
+def test_an_explicit_seed_overrides_the_pipelines(name: str) -> None:
     def define(lib: Any) -> Any:
         make = getattr(lib.fn.random, name)
         return make(shape=[50], seed=9), make(shape=[50], seed=9), make(shape=[50])
@@ -167,7 +167,7 @@ def test_choice_draws_rows_that_exist() -> None:
     assert all(row in table.tolist() for row in drawn[0].torch().reshape(-1, 2).tolist())
 
 
-def test_called_on_tensors_it_runs_at_once() -> None:
+def test_calls_on_tensors_run_immediately() -> None:
     drawn = fn.random.uniform(torch.zeros(2, 3), range=[5.0, 6.0])
     assert drawn.shape == (2, 3) and ((drawn >= 5) & (drawn < 6)).all()
     assert torch.equal(
@@ -203,12 +203,12 @@ def test_on_a_device() -> None:
         (lambda: fn.random.choice(torch.tensor(2), p=[0.5, 0.4]), "add up to 1, got 0.9"),
     ],
 )
-def test_errors_say_what_is_wrong(call: Any, message: str) -> None:
+def test_errors_describe_the_cause(call: Any, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
         call()
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {
@@ -216,7 +216,7 @@ EXCEPTIONS = {
     "random.uniform": "`values=[]` raises RuntimeError; DALI's process ends (SIGFPE)",
     "random.normal": "per-sample arguments may have any dtype and one element; DALI requires float32 scalars",
 }
-COUNTS = [4_000, 20_000]  # few numbers of a sample are drawn with those of the batch, many apart
+COUNTS = [4_000, 20_000]  # few numbers per sample are drawn with the batch, many separately
 NUMBERS = ["UINT8", "INT8", "UINT16", "INT16", "INT32", "UINT32", "INT64", "FLOAT", "FLOAT64"]
 
 Array = npt.NDArray[Any]
@@ -284,7 +284,7 @@ DISTRIBUTIONS = [
 
 
 def alike(one: Array, other: Array) -> bool:
-    """Return True if two samples may be of one distribution; wrong by chance once in 10**6 times."""
+    """Return True if two samples may have one distribution; wrong by chance once in 10**6 times."""
     return distance(one, other) < 2.7 * np.sqrt(2 / one.size)
 
 
@@ -345,7 +345,7 @@ TYPES = ["BOOL", *NUMBERS, "UINT64", "FLOAT16"]
 
 
 def same_form(define: Any) -> None:
-    """Compare all but the numbers: shapes, types, layouts; or the class of the error."""
+    """Compare shapes, dtypes and layouts, but not the numbers; or the class of the error."""
     found, wanted = outcome("torchdali", define), outcome("nvidia.dali", define)
     if isinstance(wanted, type):
         assert found is wanted

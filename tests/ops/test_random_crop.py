@@ -44,7 +44,7 @@ def agree(real: Array, ours: Array) -> bool:
     return square < freedom + 5 * math.sqrt(2 * freedom)
 
 
-def test_agree_tells_distributions_apart() -> None:
+def test_agree_detects_different_distributions() -> None:
     rng = np.random.default_rng(0)
     assert agree(rng.integers(0, 10, COUNT), rng.integers(0, 10, COUNT))
     assert not agree(rng.integers(0, 10, COUNT), rng.integers(0, 10, COUNT) * rng.integers(0, 2, COUNT))
@@ -120,7 +120,7 @@ def test_the_window_when_no_attempt_fits(
 
 @pytest.mark.parity  # many draws
 def test_windows_of_the_decoder_and_of_random_resized_crop_have_the_same_distribution() -> None:
-    """Windows of decoders.image_random_crop and random_resized_crop are drawn by the same rule in DALI."""
+    """DALI draws windows of decoders.image_random_crop and random_resized_crop by the same rule."""
     height, width = 24, 36
     ramp = np.stack(np.broadcast_arrays(*np.mgrid[:height, :width], 0), axis=-1).astype(np.float32)
     expected = windows("torchdali", height, width, {})
@@ -150,7 +150,7 @@ def test_random_crop_generator_errors(arguments: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("shape", [[100], [100, 200, 3, 4], [[100, 200]]], ids=message)
-def test_random_crop_generator_refuses_other_shapes(shape: Any) -> None:
+def test_random_crop_generator_rejects_other_shapes(shape: Any) -> None:
     refused_by_both("random_crop_generator", [[np.array(shape)]], {})
     refused_by_both("random_crop_generator", [[np.array([100.0, 200.0], np.float32)]], {})
 

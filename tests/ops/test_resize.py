@@ -156,14 +156,14 @@ INTERPOLATIONS = ("NN", "LINEAR", "TRIANGULAR", "CUBIC")
 
 
 def smooth(height, width, channels=3):
-    """Return bytes that vary slowly, as photos do; the same ones on every machine."""
+    """Return bytes that vary slowly, like photos; they are the same on every machine."""
     small = RANDOM.random((height // 7 + 2, width // 7 + 2, channels))
     large = stretched(stretched(small, height).swapaxes(0, 1), width).swapaxes(0, 1)
     return np.ascontiguousarray(large * 255).astype(np.uint8)
 
 
 def stretched(values, count):
-    """Return so many rows, on lines between those that are given."""
+    """Return `count` rows, interpolated between the passed rows."""
     places = np.linspace(0, len(values) - 1, count)
     before = places.astype(int).clip(max=len(values) - 2)
     share = (places - before)[:, None, None]
@@ -174,7 +174,7 @@ SMOOTH = [smooth(*shape) for shape in ((150, 200), (200, 150), (97, 131), (60, 2
 
 
 def both(graph, data, layout="HWC", **options):
-    """Return the outputs of a graph in DALI and here, as arrays."""
+    """Return the outputs of a graph in DALI and torchdali, as arrays."""
     return delivered("nvidia.dali", graph, data, layout), delivered("torchdali", graph, data, layout, **options)
 
 
@@ -199,7 +199,7 @@ def assert_same_bytes(graph, data, layout="HWC", **options):
 
 @golden.answered
 def hashes(library, graph, data, layout, **options):
-    """Return type, shape and a hash of each sample: the bytes are too many to be stored."""
+    """Return dtype, shape and a hash of each sample: the bytes are too large to store."""
     samples = delivered.__wrapped__(library, graph, data, layout, **options)
     return [(x.dtype.str, x.shape, hashlib.sha256(x.tobytes()).hexdigest()) for x in samples]
 
@@ -243,7 +243,7 @@ def test_exact_resize_of_other_types(kind):
 @pytest.mark.slow  # one starts processes
 @pytest.mark.parametrize("options", [{"num_processes": 1}, {"num_processes": 2}, {"exec_async": False}])
 def test_exact_ways_that_are_fused(options):
-    """A crop of a resized image, as one operator or two, in threads, processes and the user's thread."""
+    """Crop a resized image, with one operator or two, in threads, processes and the user's thread."""
     def graph(fn, types, image):
         resized = fn.resize(image, size=[80, 100])
         plain = {"mean": [0.0] * 3, "std": [1.0] * 3}
@@ -255,7 +255,7 @@ def test_exact_ways_that_are_fused(options):
 @pytest.mark.parametrize("size", [[32, 200], [200, 48], [128, 24]], ids=str)
 @pytest.mark.parametrize(("shrinking", "growing"), [("LINEAR", "NN"), ("NN", "LINEAR"), ("CUBIC", "NN"), ("NN", "CUBIC")])
 def test_exact_filters_that_differ(shrinking, growing, size):
-    """Halves of the sums show how the last axis is rounded."""
+    """Halves of the sums reveal the rounding of the last axis."""
     data = [np.random.default_rng(i).integers(0, 256, (64, 96, 3), np.uint8) for i in range(3)]
 
     def graph(fn, types, image):
@@ -266,7 +266,7 @@ def test_exact_filters_that_differ(shrinking, growing, size):
 
 
 def test_exact_random_window():
-    """Take the whole of an image, so that DALI's generator and this one draw the same window."""
+    """Use the whole image, so that DALI's generator and ours draw the same window."""
     data = [smooth(120, 160)] * 4
 
     def graph(fn, types, image):
@@ -284,7 +284,7 @@ def test_exact_random_window():
 )
 @pytest.mark.parametrize("case", ["smaller", "larger", "smaller and larger", "without antialiasing"])
 def test_bytes_that_are_not_exact(case, interpolation, share):
-    """Hold the shares that docs/differences.md names."""
+    """Check the shares that docs/differences.md states."""
 
     def graph(fn, types, image):
         return fn.resize(image, **EXACT[case], interp_type=getattr(types, f"INTERP_{interpolation}"))

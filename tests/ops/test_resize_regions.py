@@ -1,4 +1,4 @@
-"""Sizes and regions of a batch in one call: those of each sample."""
+"""Sizes and regions of a batch in one call match single samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torchdali.ops._resize import sizing, sizing_of
 
 SIDES = np.array([[40, 31, 500], [60, 90, 375]])
 LOW = np.array([[0.0, 3.0], [10.25, 0.1], [499.0, 7.0]])
-HIGH = np.array([[40.0, 9.0], [2.5, 90.0], [500.0, 375.0]])  # one is turned round
+HIGH = np.array([[40.0, 9.0], [2.5, 90.0], [500.0, 375.0]])  # one is reversed
 COUNT = len(LOW)
 CASES: dict[str, dict[str, Any]] = {
     "regions of each": {"size": [24.0, 32.0], "roi_start": Column(LOW), "roi_end": Column(HIGH)},
@@ -32,7 +32,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_sizes_and_regions_are_those_of_each_sample(name: str) -> None:
+def test_sizes_and_regions_match_single_samples(name: str) -> None:
     images = Images(torch.empty(0), np.zeros(COUNT, np.int64), SIDES, 3, False)
     sizes, regions = sizing_of(images, CASES[name])
     assert regions is not None and regions.shape == (2, 2, COUNT)

@@ -58,7 +58,7 @@ def listed(found: tuple[Array, Array, Array]) -> Found:
     ]
 
 
-def test_objects_are_those_of_a_flood_fill() -> None:
+def test_objects_match_a_flood_fill() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
         shape = tuple(rng.integers(1, 7, rng.integers(1, 5)).tolist())
@@ -72,13 +72,13 @@ def test_objects_are_those_of_a_flood_fill() -> None:
 SNAKE = np.array([[1, 1, 1, 1], [0, 0, 0, 1], [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 1]], np.uint8)
 
 
-def test_a_winding_object_is_one() -> None:
+def test_a_winding_object_is_one_object() -> None:
     assert listed(blobs(SNAKE, 0)) == [(1, [0, 0], [5, 4])]
     assert len(blobs(np.kron(SNAKE, SNAKE), 0)[0]) == len(flood(np.kron(SNAKE, SNAKE), 0))
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,)])
-def test_nothing_in_an_empty_map(shape: tuple[int, ...]) -> None:
+def test_an_empty_map_has_no_object(shape: tuple[int, ...]) -> None:
     labels, low, high = blobs(np.zeros(shape, np.uint8), 0)
     assert not len(labels) and low.shape == high.shape == (0, len(shape))
 
@@ -92,7 +92,7 @@ MAP[1, 6:8] = 3
 
 
 def choose(name: str, sample: Array, count: int = 300, **arguments: Any) -> Counter[Any]:
-    """Return what an operator chooses for copies of one sample."""
+    """Return an operator's choices for copies of one sample."""
     batch = TensorList.from_samples([torch.from_numpy(sample)] * count)
     operator = getattr(fn.segmentation, name)
     found = operator(batch, **arguments)
@@ -124,13 +124,13 @@ CHOICES: list[tuple[dict[str, Any], set[Any]]] = [
 
 
 @pytest.mark.parametrize("arguments, expected", CHOICES, ids=str)
-def test_which_objects_are_chosen(arguments: dict[str, Any], expected: set[Any]) -> None:
+def test_chosen_objects(arguments: dict[str, Any], expected: set[Any]) -> None:
     assert {
         box for (box,) in choose("random_object_bbox", MAP, format="box", **arguments)
     } == expected
 
 
-def test_formats_tell_the_same() -> None:
+def test_formats_are_equivalent() -> None:
     one, two, three = (
         fn.segmentation.random_object_bbox.body(torch.from_numpy(MAP), rng=BatchRng(1, [0], [i]).samples()[0], format=f)
         for f in ("box", "start_end", "anchor_shape")
@@ -142,7 +142,7 @@ def test_formats_tell_the_same() -> None:
     assert one.dtype == two[0].dtype == three[1].dtype == torch.int32
 
 
-def test_the_label_goes_with_the_box() -> None:
+def test_the_label_matches_the_box() -> None:
     expected = {((*low, *high), (label,)) for label, low, high in flood(MAP, 0)}
     assert set(choose("random_object_bbox", MAP, format="box", output_class=True)) == expected
     whole = choose("random_object_bbox", MAP, foreground_prob=0, background=7, output_class=True)
@@ -172,7 +172,7 @@ def test_maps_of_other_dimensions(shape: tuple[int, ...]) -> None:
     assert {box for (box,) in found} == boxes_of(labels)
 
 
-def test_remembered_objects_are_the_same() -> None:
+def test_cached_objects_are_the_same() -> None:
     batch = TensorList.from_samples(
         [torch.from_numpy(m) for m in (MAP, MAP.T.copy(), MAP, 3 - MAP, MAP)]
     )
@@ -184,7 +184,7 @@ def test_remembered_objects_are_the_same() -> None:
         assert all(torch.equal(x, y) for x, y in zip(a.samples(), b.samples(), strict=True))
 
 
-def test_maps_are_remembered() -> None:
+def test_objects_of_maps_are_cached() -> None:
     from torchdali.ops._segmentation import _ObjectFinder
 
     seen = _ObjectFinder()
@@ -219,7 +219,7 @@ def test_random_object_bbox_errors(arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "labels", [np.float32([[1]]), np.int64([[1]]), np.zeros((1,) * 7, np.uint8), np.uint8(1)]
 )
-def test_random_object_bbox_refuses_other_maps(labels: Any) -> None:
+def test_random_object_bbox_rejects_other_maps(labels: Any) -> None:
     with pytest.raises(RuntimeError):
         fn.segmentation.random_object_bbox(torch.from_numpy(np.asarray(labels)))
 
@@ -282,7 +282,7 @@ def test_pixels_of_strided_masks() -> None:
 @pytest.mark.parametrize(
     "mask", [np.zeros((0, 3), np.uint8), np.uint8(1), np.float64([1.0]), np.float16([1.0])]
 )
-def test_random_mask_pixel_refuses(mask: Any) -> None:
+def test_random_mask_pixel_rejects_invalid_arguments(mask: Any) -> None:
     with pytest.raises(RuntimeError):
         fn.segmentation.random_mask_pixel(torch.from_numpy(np.asarray(mask)))
 
@@ -346,7 +346,7 @@ def test_select_masks_errors(inputs: tuple[Array, ...]) -> None:
         fn.segmentation.select_masks(*(torch.from_numpy(i) for i in inputs))
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 BOTH = ("nvidia.dali", "torchdali")
@@ -370,7 +370,7 @@ def as_often(real: Counter[Any], ours: Counter[Any]) -> bool:
 def outcomes(
     name: str, sample: Array, arguments: dict[str, Any], layout: str | None = None
 ) -> list[Counter[Any]]:
-    """Return what DALI and torchdali choose for copies of a sample, with layouts, types and shapes."""
+    """Return the choices of DALI and torchdali for copies of a sample, with layouts, dtypes and shapes."""
     counts = []
     for library in BOTH:
         found = pipeline(library, f"segmentation.{name}", [[sample] * COUNT], arguments, layout)
@@ -561,7 +561,7 @@ BAD: list[tuple[Array, dict[str, Any]]] = [
 
 @pytest.mark.golden
 @pytest.mark.parametrize("labels, arguments", BAD, ids=message)
-def test_random_object_bbox_refuses_what_dali_does(labels: Array, arguments: dict[str, Any]) -> None:
+def test_random_object_bbox_rejects_the_arguments_that_dali_rejects(labels: Array, arguments: dict[str, Any]) -> None:
     refused_by_both("segmentation.random_object_bbox", [[labels]], arguments)
 
 
@@ -581,7 +581,7 @@ SELECTIONS: list[tuple[Array, Array]] = [
 @pytest.mark.golden
 @pytest.mark.parametrize("chosen, polygons", SELECTIONS, ids=message)
 @pytest.mark.parametrize("reindex", [False, True])
-def test_select_masks_beside_dali(chosen: Array, polygons: Array, reindex: bool) -> None:
+def test_select_masks_matches_dali(chosen: Array, polygons: Array, reindex: bool) -> None:
     inputs = [[chosen], [polygons], [VERTICES]]
     check("segmentation.select_masks", inputs, {"reindex_masks": reindex}, ["N", "HW", "WC"])
     check("segmentation.select_masks", inputs, {"reindex_masks": reindex})
@@ -596,5 +596,5 @@ def test_select_masks_of_every_type(dtype: str) -> None:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("inputs", BAD_MASKS, ids=message)
-def test_select_masks_refuses_what_dali_does(inputs: tuple[Array, ...]) -> None:
+def test_select_masks_rejects_the_arguments_that_dali_rejects(inputs: tuple[Array, ...]) -> None:
     refused_by_both("segmentation.select_masks", [[i] for i in inputs], {})

@@ -33,7 +33,7 @@ def at_once(x: torch.Tensor, index: Any) -> torch.Tensor:
 
 
 def random_index(draw: random.Random, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """An index that NumPy takes too: elements, ranges with any step, new axes, one ellipsis at most."""
+    """Return a random index that NumPy accepts, too: elements, ranges with any step, new axes, one ellipsis at most."""
     items: list[Any] = []
     for extent in shape[: draw.randint(0, len(shape))]:
         if extent and draw.random() < 0.4:
@@ -130,7 +130,7 @@ def test_joining() -> None:
     assert fn.cat(batch, batch, axis=0).dense().shape == (4, 4, 3)
 
 
-def test_joining_writes_into_the_slot() -> None:
+def test_joined_samples_are_written_into_the_slot() -> None:
     x = data(2, 3)
     for name, shape in (("stack", (2, 2, 3)), ("cat", (4, 3))):
         body = registry[name].body
@@ -193,7 +193,7 @@ def test_squeeze_with_a_negative_axis_drops_none() -> None:
 
 
 @pytest.mark.parametrize("name", ["reshape", "reinterpret"])
-def test_axes_beyond_the_input_are_refused_beside_a_shape(name: str) -> None:
+def test_axes_beyond_the_input_are_rejected_with_a_shape(name: str) -> None:
     with pytest.raises(RuntimeError, match=r"src_dims\[1\] == 3.* is out of bounds"):
         getattr(fn, name)(data(2, 1, 6), shape=[-1], src_dims=[0, 3])
 
@@ -302,7 +302,7 @@ def test_constants_as_inputs() -> None:
     assert found["tensor"].samples[0].dtype == np.int64
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS = {
@@ -511,7 +511,7 @@ def test_like_dali(name: str, case: Any) -> None:
 
 @pytest.mark.golden
 def test_one_hot_of_single_elements_depends_on_the_batch() -> None:
-    """Axes of extent 1 go only if all samples have one element."""
+    """Axes of extent 1 are removed only if all samples have one element."""
     for samples in ([[2], [0, 1]], [[2], [0]], [[[2]], [[0, 1]]]):
         inputs = [given(*[np.array(s, np.int32) for s in samples])]
         wanted, found = (

@@ -51,7 +51,7 @@ def test_slice(arguments: dict[str, Any], expected: list[int]) -> None:
     assert cut(**arguments) == expected
 
 
-def test_anchors_relative_to_the_image_are_given_as_x_and_y() -> None:
+def test_anchors_relative_to_the_image_are_x_and_y() -> None:
     image = torch.from_numpy(arrays([(8, 10, 3)])[0])
     found = fn.slice(image, torch.tensor([0.1, 0.5]), torch.tensor([0.2, 0.25]))
     assert torch.equal(found, image[4:6, 1:3])
@@ -76,7 +76,7 @@ def test_borders_far_outside(policy: str, length: int) -> None:
     assert found == [reflected(i, length, policy) for i in range(-20, 23)]
 
 
-def test_there_is_nothing_to_repeat_in_nothing() -> None:
+def test_an_empty_image_cannot_be_repeated() -> None:
     with pytest.raises(RuntimeError, match="must be positive to repeat"):
         fn.slice(line(0), axes=[0], start=[0], end=[2], out_of_bounds_policy="clamp")
 
@@ -112,7 +112,7 @@ def test_pad_has_a_gradient() -> None:
 
 
 @pytest.mark.parametrize("layout", ["HWC", "FCHW", "CDHW"])
-def test_a_batch_of_one_shape_is_flipped_as_its_samples_are(layout: str) -> None:
+def test_flipping_a_batch_of_one_shape_equals_flipping_its_samples(layout: str) -> None:
     samples = [torch.from_numpy(a) for a in arrays([tuple(range(2, 2 + len(layout)))] * 3)]
     arguments: dict[str, Any] = {"horizontal": 0, "vertical": 1, "depthwise": 1}
     whole: Any = fn.flip(TensorList.from_dense(torch.stack(samples), layout), **arguments)
@@ -143,7 +143,7 @@ def test_pad(shapes: list[tuple[int, int]], align: int, axes: list[int] | None) 
         assert (grown[height:] == -3).all() and (grown[:, width:] == -3).all()
 
 
-def test_erase_shows_each_channel_its_own_value() -> None:
+def test_erase_fills_each_channel_with_its_own_value() -> None:
     image = torch.ones(4, 5, 3)
     found: Any = fn.erase(
         TensorList.from_samples([image], "HWC"), anchor=[0.0, 1.0], shape=[2.0, 2.0], axis_names="WC",
@@ -198,7 +198,7 @@ def test_errors(name: str, arguments: dict[str, Any], words: str) -> None:
     st.tuples(st.floats(0.01, 100), st.floats(0.01, 100)).map(sorted),
     st.integers(0, 2**32),
 )
-def test_random_windows_lie_in_the_image(
+def test_random_windows_are_inside_the_image(
     height: int, width: int, attempts: int, area: list[float], ratio: list[float], seed: int
 ) -> None:
     draw = np.random.default_rng(seed).random
@@ -209,7 +209,7 @@ def test_random_windows_lie_in_the_image(
 
 @pytest.mark.parametrize("size, expected", [((11, 5), (5, 4)), ((100, 200), (67, 89)), ((7, 5), (4, 3))])
 def test_the_largest_allowed_window(size: tuple[int, int], expected: tuple[int, int]) -> None:
-    """Without attempts: as DALI chooses it, see the parity tests; the share is 0.5, 0.3 and 0.5."""
+    """Without attempts, the window equals DALI's, see the parity tests; the share is 0.5, 0.3 and 0.5."""
     area = [0.1, 0.3 if size[0] == 100 else 0.5]
     assert random_window(lambda: 0.0, *size, 0, area, [3 / 4, 4 / 3])[2:] == expected
 
@@ -220,7 +220,7 @@ def test_random_windows_need_ranges(area: list[float], ratio: list[float]) -> No
         random_window(lambda: 0.5, 10, 10, 1, area, ratio)
 
 
-def test_random_crop_generator_gives_what_slice_takes() -> None:
+def test_slice_accepts_windows_of_random_crop_generator() -> None:
     image = torch.from_numpy(arrays([(30, 40, 3)])[0])
     anchor, shape = fn.random_crop_generator(torch.tensor(image.shape), seed=5)
     found = fn.slice(image, anchor, shape, axes=[0, 1])
@@ -230,7 +230,7 @@ def test_random_crop_generator_gives_what_slice_takes() -> None:
 
 @pytest.mark.parametrize("attempts", [0, 1, 10])
 @pytest.mark.parametrize("area, ratio", [([0.08, 1.0], [3 / 4, 4 / 3]), ([0.9, 1.0], [1.0]), ([0.5], [2.0, 3.0])])
-def test_windows_of_a_batch_are_those_of_its_samples(attempts: int, area: list[float], ratio: list[float]) -> None:
+def test_windows_of_a_batch_match_single_samples(attempts: int, area: list[float], ratio: list[float]) -> None:
     rng = np.random.default_rng(3)
     sizes, draws = rng.integers(1, 60, (200, 2)), rng.random((200, 2 + 2 * attempts))
     found = np.concatenate(random_windows(draws, sizes.T, attempts, area, ratio))
@@ -243,7 +243,7 @@ def test_windows_of_a_batch_are_those_of_its_samples(attempts: int, area: list[f
 @pytest.mark.parametrize("area, ratio", [([0.08, 1.0], [3 / 4, 4 / 3]), ([0.9, 1.3], [1.0]), ([0.5], [2.0, 3.0]), ([-1.0, 0.01], [0.02, 30.0])])
 @pytest.mark.parametrize("upright", [False, True])
 def test_the_library_draws_the_same_windows(attempts: int, area: list[float], ratio: list[float], upright: bool) -> None:
-    """To the bit: those that another decoder or a device draws are drawn in Python."""
+    """Windows must be bit-identical: for other decoders and devices, Python draws them."""
     rng = np.random.default_rng(4)
     files = Table.of(400, ENCODED)
     files.rows["height"], files.rows["width"] = rng.choice([1, 2, 3, 500, 375, 4000, 65000], (2, 400))
@@ -272,7 +272,7 @@ def test_roi_random_crop_covers_or_stays_inside() -> None:
         assert x <= 6 and x + 25 >= 16 and x + 25 <= 30, "larger: it covers it, inside the data"
 
 
-def test_numbers_depend_on_nothing_but_seed_and_sample() -> None:
+def test_numbers_depend_only_on_seed_and_sample() -> None:
     shapes: list[Array] = [np.array([30 + i, 40]) for i in range(6)]
     batch = TensorList.from_samples([torch.from_numpy(s) for s in shapes])
     made: list[Any] = [fn.random_crop_generator(batch, seed=9)[0] for _ in range(2)]
@@ -281,7 +281,7 @@ def test_numbers_depend_on_nothing_but_seed_and_sample() -> None:
     assert len({tuple(one.at(i).tolist()) for i in range(6)}) > 1
 
 
-# ---------------------------------------------------------------- beside the real DALI
+# --------------------------------------------------------- compared with the real DALI
 
 
 EXCEPTIONS: dict[str, str] = {
@@ -388,7 +388,7 @@ def test_slice_by_inputs(
 @pytest.mark.golden
 @pytest.mark.slow
 def test_slice_positions() -> None:
-    """Starts and ends are rounded as DALI does, for every way of giving them."""
+    """Starts and ends are rounded as in DALI, for every form of the arguments."""
     rng = np.random.default_rng(2)
     count = 400
     lengths = rng.integers(5, 64, count)
@@ -506,7 +506,7 @@ PADS: list[tuple[dict[str, Any], str | None]] = [
 
 @pytest.mark.golden
 @pytest.mark.parametrize("arguments, layout", PADS, ids=message)
-def test_pad_beside_dali(arguments: dict[str, Any], layout: str | None) -> None:
+def test_pad_matches_dali(arguments: dict[str, Any], layout: str | None) -> None:
     check("pad", [arrays([(2, 3), (5, 1)])], arguments, layout, over_batch=True)
 
 
@@ -602,7 +602,7 @@ def test_erase_types(dtype: str) -> None:
 @pytest.mark.golden
 @pytest.mark.slow
 def test_erase_positions() -> None:
-    """Regions are cut as DALI does for 400 places, absolute, relative and centred."""
+    """Regions are cropped as in DALI at 400 positions, absolute, relative and centered."""
     rng = np.random.default_rng(4)
     lines = [np.ones((n, 1), np.uint8) for n in rng.integers(5, 64, 400)]
     for steps, relative in ((40, True), (2, False)):

@@ -40,7 +40,7 @@ def decoded(library, data):
 
 @pytest.mark.parametrize("matrix", [None, 1, 5, 6])
 def test_matrices_of_colors(tmp_path, matrix):
-    """Files of BT.709 are converted with its matrix (ITU-R BT.709-6); by DALI with that of BT.601."""
+    """Files of BT.709 are converted with their matrix (ITU-R BT.709-6); DALI uses the matrix of BT.601."""
     path = make(tmp_path, "vp9.webm", matrix=matrix)
     found, theirs = (decoded(library, np.fromfile(path, np.uint8)) for library in ("torchdali", "nvidia.dali"))
     if matrix != 1:
@@ -84,7 +84,7 @@ def test_refused_ranges(videos, arguments):
 
 
 def read(library, runs=2, batch_size=3, **arguments):
-    """Run the reader, and return all that comes out of it, and what the pipeline says of it."""
+    """Run the reader, and return its outputs and its metadata."""
     package, fn = importlib.import_module(library), importlib.import_module(f"{library}.fn")
 
     @package.pipeline_def(batch_size=batch_size, num_threads=1, device_id=None)

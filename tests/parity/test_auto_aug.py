@@ -31,9 +31,9 @@ EXCEPTIONS = {
 
 
 def images() -> list[aa.Array]:
-    """Noise of several shapes, a smooth image, an even one, and one of few values.
+    """Noise of several shapes, a smooth image, a constant one, and one with few values.
 
-    No translation in the tests ends half a pixel off, where the nearest pixel is a matter of rounding.
+    No translation in the tests ends at half a pixel, where rounding determines the nearest pixel.
     """
     random = np.random.default_rng(3)
     noise = [
@@ -132,7 +132,7 @@ def test_pixels_of_videos(name: str) -> None:
     check_pixels(name, 6, 1, videos, "FHWC")
 
 
-# ---------------------------------------------------------------- what suites and policies contain
+# ----------------------------------------------------------------- contents of suites and policies
 
 
 def printed(value: Any) -> str:
@@ -219,7 +219,7 @@ def test_parameters_of_magnitudes(name: str) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)
 
 
-# ---------------------------------------------------------------- what is drawn
+# ----------------------------------------------------------------- random draws
 
 Apply = Callable[[Any, Any], Any]
 
@@ -249,7 +249,7 @@ def test_draws(case: str) -> None:
     assert aa.two_samples(found, wanted) < 4
 
 
-# ---------------------------------------------------------------- refusals
+# --------------------------------------------------------- rejected inputs
 
 
 def rand(**arguments: Any) -> Apply:

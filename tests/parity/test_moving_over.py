@@ -30,7 +30,7 @@ PIXELS = np.random.default_rng(0).integers(0, 255, (9, 10, 3)).astype(np.uint8)
 
 
 def run(library: Library, define: Callable[[], Any], **settings: Any) -> list[Any]:
-    """Build a pipeline around some operators and return types, shapes and values of what it delivers."""
+    """Build a pipeline of some operators, and return dtypes, shapes and values of its outputs."""
     pipe = library.Pipeline(**{**ONE, **settings})
     with pipe:
         made = define()
@@ -45,7 +45,7 @@ def source(library: Library, *samples: Any, layout: str | None = None) -> Any:
 
 
 def of(define: Callable[[Library, Callable[..., Any]], Any], **settings: Any) -> Case:
-    """Return a case that runs a definition, which is given the library and its source of samples."""
+    """Return a case that runs a definition with the library and its source of samples."""
     return lambda library: run(library, lambda: define(library, lambda *s, **k: source(library, *s, **k)), **settings)
 
 
@@ -55,7 +55,7 @@ def is_iterable(library: Library) -> bool:
 
 
 def workers_left(library: Library) -> int:
-    """Count the worker processes that a dropped pipeline leaves, while the garbage collector is off."""
+    """Count the worker processes that remain after a pipeline is dropped, while the garbage collector is off."""
 
     def use() -> None:
         pipe = library.Pipeline(**ONE, py_num_workers=2, py_start_method="fork")
@@ -97,7 +97,7 @@ def writes_to_its_argument(sample: Any) -> Any:
 
 
 def calls_of_a_python_function(library: Library) -> list[Any]:
-    """Return type, shape and whether it may be written to, of what a per-sample function is given."""
+    """Return dtype, shape and writability of a per-sample function's argument."""
     seen = []
 
     def note(sample: Any) -> Any:
@@ -109,7 +109,7 @@ def calls_of_a_python_function(library: Library) -> list[Any]:
 
 
 def branches_when_made(library: Library) -> Any:
-    """Turn conditionals on where the pipeline is made, not where it is defined."""
+    """Turn conditionals on when the pipeline is created, not when it is defined."""
 
     @library.pipeline_def
     def define() -> Any:
@@ -168,7 +168,7 @@ def conditional_namespace(library: Library) -> Any:
 
 
 def over_a_condition(library: Library) -> Any:
-    """Use a node as a truth value where conditionals are off."""
+    """Use a node as a truth value while conditionals are off."""
     with library.Pipeline(**ONE):
         return bool(library.fn.constant(idata=[1]))
 
@@ -190,7 +190,7 @@ def drawn_filter(library: Library) -> Any:
 
 
 def the_same_seed_twice(library: Library) -> bool:
-    """Compare two operators that are the same: they draw the same numbers."""
+    """Compare two equal operators: they draw the same numbers."""
     fn = library.fn
     found = run(library, lambda: [fn.random.uniform(range=[0, 1], seed=123) for _ in range(2)])
     return found[0] == found[1]
@@ -205,7 +205,7 @@ def size_of_an_iterator(library: Library, images: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of two classes with three JPEGs in all."""
+    """A folder of two classes with three JPEGs in total."""
     root = tmp_path_factory.mktemp("images")
     for name in ("a/0", "a/1", "b/2"):
         (root / name).parent.mkdir(exist_ok=True)

@@ -36,7 +36,7 @@ def accepts(library: Any, pipeline: Any, case: Case, shape: tuple[int, ...]) -> 
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (2,), (0,)], ids=str)
-@pytest.mark.parametrize("name", [name for name in NUMBERS if name != "coin_flip"])  # DALI takes () only there
+@pytest.mark.parametrize("name", [name for name in NUMBERS if name != "coin_flip"])  # DALI accepts only () there
 def test_shapes_of_numbers(name: str, shape: tuple[int, ...]) -> None:
     case = NUMBERS[name]
     ours = accepts(torchdali.fn, torchdali.pipeline_def, case, shape)

@@ -31,7 +31,7 @@ MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
 def run(
     library: str, samples: list[Array], operator: str, layout: str = "", **k: Any
 ) -> list[Array]:
-    """Run one operator of a library on a batch; lists among the arguments' ``edges`` differ by sample."""
+    """Run one operator of a library on a batch; lists in ``edges`` are per-sample arguments."""
     package = importlib.import_module(library)
     fn, types = (importlib.import_module(f"{library}.{name}") for name in ("fn", "types"))
     edges = k.pop("edges", {})
@@ -68,7 +68,7 @@ def photos() -> list[Array]:
 
 
 def within_one_level(found: list[Array], wanted: list[Array]) -> float:
-    """Share of values that differ by one level at most."""
+    """Return the share of values that differ by one level at most."""
     assert [a.shape for a in found] == [b.shape for b in wanted]
     pairs = zip(found, wanted, strict=True)
     good = sum(int((np.abs(a.astype(int) - b.astype(int)) <= 1).sum()) for a, b in pairs)
@@ -95,7 +95,7 @@ def test_resize(subject: str, arguments: dict[str, Any]) -> None:
 
 
 def windows(count: int) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Random windows as ``random_resized_crop`` draws them: 8 to 100 % of the area, aspect 3/4 to 4/3."""
+    """Random windows as in ``random_resized_crop``: 8 to 100 % of the area, aspect 3/4 to 4/3."""
     rng = np.random.default_rng(4)
     found = []
     for photo in photos()[:count]:
@@ -110,7 +110,7 @@ def windows(count: int) -> list[tuple[tuple[float, float], tuple[float, float]]]
 
 
 def test_random_crops() -> None:
-    """The windows replayed with `roi`, resized as ``random_resized_crop`` does."""
+    """Replay the windows with `roi`, resized as in ``random_resized_crop``."""
     chosen = windows(COUNT)
     edges = {
         name: [np.array([axis[end] for axis in window], np.float32) for window in chosen]

@@ -29,7 +29,7 @@ NEAREST = 0.1
 
 
 class Known(NamedTuple):
-    """A known difference: operators, what differs, what the side that refuses says (all as patterns), and why."""
+    """A known difference: patterns of operators, of the difference and of the rejecting side's message, and the reason."""
 
     names: str
     what: str
@@ -78,10 +78,10 @@ KNOWN = [
 
 
 def difference(call: Call, found: Outcome, wanted: Outcome) -> tuple[str, str] | None:
-    """Return what differs, and the message of the side that refuses."""
+    """Return the difference, and the message of the rejecting side."""
     if isinstance(wanted, Refusal):
         if not wanted.classes:
-            return None  # DALI ended; torchdali did not, or this would not run
+            return None  # DALI crashed; torchdali did not, or this line would not run
         if not isinstance(found, Refusal):
             return "accepted", wanted.message
         return (
@@ -119,7 +119,7 @@ def difference(call: Call, found: Outcome, wanted: Outcome) -> tuple[str, str] |
 
 
 def _near(name: str, one: Array, other: Array) -> Array:
-    """Return which values agree: integers may be one apart, floats by 0.02 % of the largest (halves by 0.2 %)."""
+    """Return which values agree: integers may differ by one, floats by 0.02 % of the largest (float16 by 0.2 %)."""
     share = {"i": 1e-6, "u": 1e-6, "b": 0.0}.get(
         one.dtype.kind, 2e-3 if one.dtype == np.float16 else 2e-4
     )

@@ -25,7 +25,7 @@ CASES = {
     **{path.stem: (path.name,) for path in sorted(SCRIPTS.glob("[!_]*.py"))},
     "resnet50 with the proxy": ("resnet50.py", "--data_loader", "dali_proxy"),
 }
-# Results that are not equal, with what they may differ by. docs/differences.md names the reasons.
+# Results that are not equal, with their tolerances. docs/differences.md states the reasons.
 FAR = {
     "resnet50": {"images": 0.06},
     "resnet50 with the proxy": {"images": 0.06},
@@ -44,7 +44,7 @@ FAR = {
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """Two classes of pictures, a list of them, arrays, sequences of frames, and sounds."""
+    """Write two classes of images, a list of them, arrays, sequences of frames, and audio files."""
     root = tmp_path_factory.mktemp("data")
     random = np.random.default_rng(1)
     lines = []

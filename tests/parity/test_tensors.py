@@ -17,7 +17,7 @@ import torch
 
 import torchdali.tensors as our_tensors
 import torchdali.types as our_types
-from tests.helpers.inside import constants_go_to
+from tests.helpers.inside import record_constants
 
 pytest.importorskip(
     "nvidia.dali",
@@ -45,7 +45,7 @@ SHARED = {
 
 
 def plain(value: Any) -> Any:
-    """Return a value that compares across the two libraries."""
+    """Return a value that is comparable across the two libraries."""
     kind = type(value).__name__
     if "Enum" in str(type(type(value))) or kind.lstrip("_").startswith("DALI"):
         return str(value)
@@ -64,7 +64,7 @@ def plain(value: Any) -> Any:
 
 
 def outcome(expression: str, names: dict[str, Any]) -> Any:
-    """Return the value of an expression as `plain`, or the class of what it raises."""
+    """Return the value of an expression as `plain`, or the class of its error."""
     try:
         return plain(eval(expression, {**SHARED, **names}))
     except Exception as error:
@@ -75,7 +75,7 @@ def check(expression: str) -> None:
     assert outcome(expression, OURS) == outcome(expression, THEIRS)
 
 
-def test_the_comparison_sees_differences() -> None:
+def test_the_comparison_detects_differences() -> None:
     other = SimpleNamespace(FLOAT=dali_types.FLOAT16, UINT8=1)
     assert outcome("t.FLOAT", OURS) != outcome("t.FLOAT", {"t": other})
     assert outcome("int(t.UINT8)", OURS) != outcome("int(t.UINT8)", {"t": other})
@@ -243,8 +243,8 @@ def _constant_of_dali(**given: Any) -> Any:
 
 @pytest.mark.parametrize("arguments", RECORDED)
 def test_recorded_constants(monkeypatch: Any, arguments: str) -> None:
-    """The arguments that we hand to `fn.constant` give in DALI what DALI's own `Constant` gives."""
-    constants_go_to(monkeypatch, _constant_of_dali)
+    """The arguments that torchdali passes to `fn.constant` have the same result in DALI as DALI's own `Constant`."""
+    record_constants(monkeypatch, _constant_of_dali)
 
     @dali.pipeline_def(batch_size=1, num_threads=1, device_id=None)  # type: ignore[untyped-decorator]
     def both() -> Any:
@@ -318,7 +318,7 @@ def test_copy_to_external(source: str) -> None:
     )
 
 
-def test_memory_is_shared_alike() -> None:
+def test_both_share_memory() -> None:
     for change in ("source", "np.asarray(x)", "torch.from_dlpack(x)"):
         check(
             "(lambda source: (lambda x: (x.data_ptr() == source.ctypes.data, "
@@ -390,7 +390,7 @@ def test_members_of_a_batch(member: str) -> None:
 
 @pytest.mark.parametrize("source", [NOTHING, TYPED_NOTHING])
 @pytest.mark.parametrize("member", MEMBERS[:10])
-def test_members_of_a_batch_of_nothing(source: str, member: str) -> None:
+def test_members_of_an_empty_batch(source: str, member: str) -> None:
     check(f"TensorListCPU({source}).{member}")
 
 
@@ -437,7 +437,7 @@ def test_printing(expression: str) -> None:
 
 
 def test_a_batch_prints_the_same_values() -> None:
-    """DALI indents the samples of a batch otherwise; all but white space is the same."""
+    """DALI indents the samples of a batch differently; the rest is the same."""
     for source in (
         UNIFORM,
         RAGGED,

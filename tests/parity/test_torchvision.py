@@ -1,7 +1,7 @@
 """The torchvision-style transforms against the real DALI's: the same images, arguments and errors.
 
-The real one asks torch for a CUDA stream whenever it is given a tensor, also without a GPU; the fixture answers for it.
-Left out is what crashes it or gives garbage: see docs/torchvision.md.
+The real one requests a CUDA stream from torch for each tensor, also without a GPU; the fixture returns one.
+The tests skip calls that crash it or return garbage: see docs/torchvision.md.
 """
 
 from __future__ import annotations

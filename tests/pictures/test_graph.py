@@ -1,4 +1,4 @@
-"""The drawing of a graph: well-formed, every box once, none over another, edges from top to bottom."""
+"""The drawing of a graph: well-formed, every box once, no overlaps, edges from top to bottom."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_boxes_and_edges(name: str) -> None:
     assert len(lines) == len(pairs)
 
 
-def test_an_edge_goes_around_the_boxes_between() -> None:
+def test_an_edge_avoids_the_boxes_between() -> None:
     keys, pairs = GRAPHS["skips layers"]
     root = ET.fromstring(draw_graph([Box(key, key * 10) for key in keys], [GraphLine(a, b) for a, b in pairs]))
     long = [path.attrib["d"] for path in root.iter(f"{SVG}path") if path.attrib["d"].count("C") == 3]
@@ -60,7 +60,7 @@ def test_an_edge_goes_around_the_boxes_between() -> None:
         assert y == places[key][1] and not places[key][0] <= x <= places[key][2]
 
 
-def test_a_parameter_stands_right_above_what_takes_it() -> None:
+def test_a_parameter_is_directly_above_its_consumer() -> None:
     keys, pairs = GRAPHS["late parameter"]
     places = _rectangles(ET.fromstring(draw_graph([Box(key, key) for key in keys], [GraphLine(a, b) for a, b in pairs])))
     assert places["r"][1] == places["b"][1]

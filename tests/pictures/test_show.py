@@ -1,4 +1,4 @@
-"""Contact sheets: pixels at known places, captions, and what is taken for what."""
+"""Contact sheets: pixels at known positions, captions, and the recognition of outputs."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def _same(a: Image.Image, b: Image.Image) -> bool:
 
 
 def _at(sheet: Image.Image, x: int, y: int) -> Any:
-    """Return a pixel of the first picture of a sheet."""
+    """Return a pixel of the first image of a sheet."""
     return sheet.getpixel((GAP + x, GAP + y))
 
 
 def of_class(label: int) -> Any:
-    """Return the color of a class, as a mask shows it."""
+    """Return the color of a class in a mask."""
     return _at(pictures.show(torch.full((1, 20, 40, 1), label + 1), size=40), 0, 0)
 
 
 # ---------------------------------------------------------------- one batch
 
 
-def test_images_stand_side_by_side_and_small_ones_are_enlarged() -> None:
+def test_images_are_side_by_side_and_small_images_are_enlarged() -> None:
     corner = _flat(RED)
     corner[0, 0] = BLUE
     sheet = pictures.show([corner, _flat(GREEN)], size=160)
@@ -106,7 +106,7 @@ RAMP = np.linspace(0, 255, 3 * 20 * 40).round().astype(np.uint8).reshape(20, 40,
     ],
     ids=["unit", "bytes", "stretched", "around zero", "normalized", "normalized unit"],
 )
-def test_floats_become_the_bytes_they_were(change: Any, options: dict[str, Any]) -> None:
+def test_floats_are_converted_back_to_bytes(change: Any, options: dict[str, Any]) -> None:
     image = change(RAMP.astype(np.float64)).astype(np.float32)
     assert _same(pictures.show([image], **options), pictures.show([RAMP]))
 
@@ -116,7 +116,7 @@ def test_a_normalization_is_not_stretched() -> None:
     assert _at(pictures.show([(dark - 120) / 58], mean=[120.0], std=[58.0]), 0, 0) == (30, 30, 30)
 
 
-def test_what_is_no_number_is_magenta() -> None:
+def test_nan_is_magenta() -> None:
     image = torch.rand(1, 3, 20, 40)
     image[0, 1, 0, 0] = float("nan")
     image[0, 2, 0, 1] = float("inf")
@@ -165,7 +165,7 @@ def test_roles(shape: tuple[int, ...], dtype: torch.dtype, layout: str, role: st
     assert role_of(torch.zeros(shape, dtype=dtype), layout) == role
 
 
-# ---------------------------------------------------------------- what goes with images
+# --------------------------------------------------------------------- data with images
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_boxes_have_the_colors_and_names_of_their_labels() -> None:
     assert not _same(plain, named)
 
 
-def test_masks_lie_over_the_images() -> None:
+def test_masks_are_drawn_over_the_images() -> None:
     mask = np.zeros((20, 40), np.int32)
     mask[:, 20:] = 2
     sheet = pictures.show([_flat((100, 100, 100))], masks=[mask], size=40)
@@ -202,7 +202,7 @@ def test_masks_lie_over_the_images() -> None:
     assert _same(sheet, pictures.show([_flat((100, 100, 100))], masks=[mask[::2, ::2, None]], size=40))
 
 
-def test_a_mask_alone_is_its_colors() -> None:
+def test_a_mask_without_an_image_is_drawn_in_its_colors() -> None:
     mask = torch.zeros(1, 20, 40, 1, dtype=torch.int64)
     mask[:, :, 20:] = 3
     sheet = pictures.show(mask, size=40)
@@ -211,7 +211,7 @@ def test_a_mask_alone_is_its_colors() -> None:
 
 
 def _ink(sheet: Image.Image, line: int, height: int = 80) -> int:
-    """Return the number of dark pixels in a line of the caption of the first picture."""
+    """Return the number of dark pixels in a line of the caption of the first image."""
     top = GAP + height + 1 + line * LINE
     return int((_pixels(sheet)[top : top + LINE, GAP : GAP + 160].sum(-1) < 300).sum())
 
@@ -243,7 +243,7 @@ def test_labels_of_all_kinds(label: torch.Tensor, text: str) -> None:
 
 
 def test_texts_are_fitted() -> None:
-    """Files lose their beginning, other texts their end."""
+    """File names are truncated at their start, other texts at their end."""
     image, long = [_flat((255, 255, 255))], "a_very_long_name_of_a_file_" * 3
 
     def captioned(text: str) -> Image.Image:
@@ -255,7 +255,7 @@ def test_texts_are_fitted() -> None:
     assert (right == 255).all() and _ink(captioned(long), 0) > 2 * _ink(captioned("short"), 0)
 
 
-# ---------------------------------------------------------------- clips, spectrograms, sounds
+# ----------------------------------------------------------------- clips, spectrograms, audio
 
 
 def test_clips_are_strips() -> None:
@@ -290,7 +290,7 @@ def test_powers_are_in_decibels() -> None:
     assert _at(sheet, 3, 39) == MIDDLE
 
 
-def test_sounds_are_waves() -> None:
+def test_audio_is_drawn_as_waves() -> None:
     wave = np.concatenate([np.zeros(500), np.sin(np.arange(500))]).astype(np.float32)
     pixels = _pixels(pictures.show([wave], size=100))[GAP:-GAP, GAP:-GAP]
     ink = (pixels[..., 0] < 100).sum(0)
@@ -305,7 +305,7 @@ def _batch() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.full((3, 20, 40, 3), 50, dtype=torch.uint8), torch.tensor([0, 1, 2])
 
 
-def test_what_belongs_together_is_recognized() -> None:
+def test_related_outputs_are_recognized() -> None:
     images, labels = _batch()
     boxes = [np.array([[0.1, 0.1, 0.5, 0.5]] * k, np.float32).reshape(-1, 4) for k in (2, 0, 1)]
     box_labels = [torch.tensor([1] * k, dtype=torch.int32) for k in (2, 0, 1)]
@@ -325,10 +325,10 @@ def test_named_batches() -> None:
     assert _same(pictures.show([TensorListCPU(images.numpy()), TensorListCPU(labels.int().numpy()[:, None])]), given)
 
 
-def test_several_pictures_are_rows() -> None:
+def test_several_images_are_rows() -> None:
     images, labels = _batch()
     sheet = pictures.show({"one": images, "other": 255 - images, "labels": labels}, size=40)
-    rows = [LINE + 20 + LINE, LINE + 20]  # heading, picture, caption
+    rows = [LINE + 20 + LINE, LINE + 20]  # heading, image, caption
     assert sheet.height == sum(rows) + 3 * GAP
     top = GAP + rows[0] + GAP + LINE
     assert (sheet.getpixel((GAP, GAP + LINE)), sheet.getpixel((GAP, top))) == ((50,) * 3, (205,) * 3)
@@ -353,7 +353,7 @@ def test_errors(batch: Any, options: dict[str, Any], message: str) -> None:
 # ---------------------------------------------------------------- notebooks
 
 
-def test_a_batch_has_a_picture_in_a_notebook() -> None:
+def test_a_batch_is_drawn_in_a_notebook() -> None:
     batch = TensorListCPU(np.stack([_flat(RED)] * 9), "HWC")
     html = batch._repr_html_()
     assert "TensorListCPU" in html and "(20, 40, 3)" in html and "data:image/png;base64," in html
@@ -361,13 +361,13 @@ def test_a_batch_has_a_picture_in_a_notebook() -> None:
     assert png is not None and png.startswith(b"\x89PNG")
 
 
-def test_numbers_are_a_text_in_a_notebook() -> None:
+def test_numbers_are_printed_in_a_notebook() -> None:
     batch = TensorListCPU(np.arange(4, dtype=np.int32)[:, None])
     assert "<img" not in batch._repr_html_() and "[3]" in batch._repr_html_()
     assert batch._repr_png_() is None
 
 
 @pytest.mark.parametrize("given", [{"count": 0}, {"size": "big"}, {"columns": -1}])
-def test_numbers_below_one_are_refused(given: dict[str, Any]) -> None:
+def test_counts_below_one_are_rejected(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must be an int of at least 1, got"):
         pictures.show(np.zeros((2, 8, 8, 3), np.uint8), **given)

@@ -1,4 +1,4 @@
-"""The parts of the Pipeline API that need no DALI to compare with: outputs, statistics, plugins."""
+"""The parts of the Pipeline API that need no comparison with DALI: outputs, statistics, plugins."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_declared_outputs_say_what_differs(declared, message) -> None:
     pipe.close()
 
 
-def test_what_is_not_as_declared_does_not_stop_the_pipeline() -> None:
+def test_undeclared_outputs_do_not_stop_the_pipeline() -> None:
     kinds = [np.int64(1), np.int64(2)]
     pipe = counting(lambda i: [np.array([[i]])] * 2 if i == 1 else [kinds[0]] * 2, output_ndim=0)
     pipe.run()
@@ -133,7 +133,7 @@ def test_what_is_not_as_declared_does_not_stop_the_pipeline() -> None:
     pipe.close()
 
 
-def test_memory_statistics_count_what_operators_deliver() -> None:
+def test_memory_statistics_count_the_bytes_of_outputs() -> None:
     sizes = iter([[3, 5], [2, 2], [1, 1]])
     pipe = Pipeline(2, 2, None, enable_memory_stats=True, prefetch_queue_depth=1)
     with pipe:
@@ -169,7 +169,7 @@ def test_memory_statistics_have_all_operators_and_outputs() -> None:
     }  # fmt: skip
 
 
-def test_no_statistics_unless_asked_for() -> None:
+def test_statistics_are_off_by_default() -> None:
     pipe = counting()
     pipe.run()
     assert pipe.executor_statistics() == {}
@@ -177,7 +177,7 @@ def test_no_statistics_unless_asked_for() -> None:
     pipe.close()
 
 
-def test_given_options_are_told() -> None:
+def test_a_pipeline_reports_its_options() -> None:
     pipe = Pipeline(
         2, 1, None, max_streams=4, default_cuda_stream_priority=-1, bytes_per_sample=10,
         stream_policy=StreamPolicy.SINGLE, concurrency=OperatorConcurrency.FULL,
@@ -252,7 +252,7 @@ def test_plugins_are_python_files(tmp_path) -> None:
 
 
 def _undeclare(name: str) -> None:
-    """Other tests look at the registry."""
+    """Other tests inspect the registry."""
     declared = importlib.import_module("torchdali.calls.decorators").registry._operators.pop(name, None)
     if declared is not None:
         for module, leaf in ((fn, name), (torchdali.ops, declared.class_name), (dynamic, name)):
@@ -281,7 +281,7 @@ def test_a_function_without_outputs_is_named() -> None:
         nothing().build()
 
 
-def test_conditionals_can_be_enabled_when_a_pipeline_is_made() -> None:
+def test_conditionals_can_be_enabled_when_a_pipeline_is_created() -> None:
     @pipeline_def(batch_size=4, num_threads=1, device_id=None, seed=3)
     def define() -> Any:
         number = fn.random.coin_flip()
@@ -309,7 +309,7 @@ def test_integers_of_numpy_are_integers(name: str) -> None:
         Pipeline(**{name: 3.0})
 
 
-def test_pipelines_cannot_be_pickled_and_say_what_to_do() -> None:
+def test_the_error_of_pickling_a_pipeline_has_a_cure() -> None:
     for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match=r"cannot be pickled or copied.*in the process that uses it"):
             duplicate(Pipeline(1, 1, None))
@@ -340,7 +340,7 @@ def _numbers(*values: float) -> Any:
     return fn.constant(fdata=list(values))
 
 
-def test_several_outputs_of_input_sets_come_as_one_list_each() -> None:
+def test_each_output_of_input_sets_is_a_list() -> None:
     class Pipe(Pipeline):
         def define_graph(self):
             clip = ops.ElementExtract(element_map=[0, 1])
@@ -358,12 +358,12 @@ def test_input_sets_have_one_length() -> None:
         fn.cat([_numbers(1)], [_numbers(1), _numbers(2)])
 
 
-def test_python_functions_take_no_input_sets() -> None:
+def test_python_functions_reject_input_sets() -> None:
     with Pipeline(1, 1, None), pytest.raises(TypeError, match="do not support multiple input sets"):
         fn.python_function([_numbers(1), _numbers(2)], function=lambda x: x)
 
 
-def test_none_at_the_call_of_a_class_leaves_its_argument() -> None:
+def test_none_in_a_call_keeps_the_argument_of_the_class() -> None:
     class Pipe(Pipeline):
         def define_graph(self):
             resize = ops.Slice(start=[1], end=[3], axes=[0])
@@ -410,7 +410,7 @@ def test_a_lazy_reader_opens_its_files_with_the_first_batch(tmp_path, lazy: bool
 
 
 @pytest.mark.parametrize("wrong", ["a name", 42])
-def test_serialize_takes_a_function(wrong) -> None:
+def test_serialize_accepts_a_function(wrong) -> None:
     pipe = Pipeline(1, 1, None)
     with pytest.raises(TypeError, match=r"define_graph must be callable"):
         pipe.serialize(wrong)
@@ -420,7 +420,7 @@ def test_serialize_takes_a_function(wrong) -> None:
     ("own", "expected"),
     [({}, (3, 2, 5)), ({"batch_size": 2}, (2, 2, 5)), ({"num_threads": 1, "seed": 7}, (3, 1, 7))],
 )
-def test_what_a_pipeline_was_not_given_comes_from_the_saved_one(own, expected) -> None:
+def test_omitted_options_come_from_the_saved_pipeline(own, expected) -> None:
     @pipeline_def(batch_size=3, num_threads=2, device_id=None, seed=5)
     def define():
         return fn.random.uniform(range=[0, 1])
@@ -431,7 +431,7 @@ def test_what_a_pipeline_was_not_given_comes_from_the_saved_one(own, expected) -
     assert (len(pipe.run()[0]), pipe.num_threads, pipe.seed) == expected
 
 
-def test_arguments_that_cannot_be_are_refused_when_a_pipeline_is_built() -> None:
+def test_invalid_arguments_are_errors_of_build() -> None:
     pipe = Pipeline(1, 1, None)
     with pipe:
         pipe.set_outputs(fn.to_decibels(_numbers(1), reference=0.0))

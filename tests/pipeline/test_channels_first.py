@@ -1,4 +1,4 @@
-"""Images whose channels come first, without a layout: a warning, once, on the line of the operator."""
+"""Channels-first images without a layout: one warning, on the operator's line."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_source(channels: int) -> None:
     assert len(said) == 1 and said[0].filename == __file__
 
 
-def test_a_data_set() -> None:
+def test_a_dataset() -> None:
     with pytest.warns(UserWarning, match=r'crop_mirror_normalize: samples of the shape \(3, 50, 40\).*layout="CHW"'):
         of_dataset((3, 50, 40))
 
@@ -89,7 +89,7 @@ def test_a_data_set() -> None:
 @pytest.mark.parametrize(
     "shape, layout", [((3, 50, 40), "CHW"), ((50, 40, 3), None), ((3, 50, 3), None), ((3, 4, 4), None), ((5, 50, 40), None)]
 )
-def test_others_are_not_warned_of(shape: tuple[int, ...], layout: str | None) -> None:
+def test_other_pipelines_do_not_warn(shape: tuple[int, ...], layout: str | None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(shape, layout)

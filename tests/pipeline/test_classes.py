@@ -1,4 +1,4 @@
-"""Arguments of operator classes that are given by place."""
+"""Positional arguments of operator classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from torchdali import Pipeline, fn, ops
 
 
-def test_classes_of_python_functions_take_arguments_by_place() -> None:
+def test_classes_of_python_functions_accept_positional_arguments() -> None:
     def halves(x: Any) -> Any:
         return x // 2, x % 2
 

@@ -1,4 +1,4 @@
-"""Code that conditionals leave to Python: its results don't change, and a node in it raises an error with the cure."""
+"""Python code that conditionals don't rewrite: its results don't change, and a node in it raises an error with the cure."""
 
 from __future__ import annotations
 
@@ -142,12 +142,12 @@ def test_a_condition_of_python_keeps_its_meaning(function: Callable[[], Any]) ->
 
 OURS = {
     returns_from_an_if_around_a_loop
-}  # the real one wants each branch to return in its own text
+}  # the real DALI requires a return in each branch's own text
 
 
 @pytest.mark.parity
 @pytest.mark.parametrize("function", [f for f in PYTHON if f not in OURS], ids=lambda f: f.__name__)
-def test_it_is_that_of_the_real_one(function: Callable[[], Any], monkeypatch: Any) -> None:
+def test_the_meaning_matches_the_real_dali(function: Callable[[], Any], monkeypatch: Any) -> None:
     dali = pytest.importorskip(
         "nvidia.dali",
         reason="the parity tests compare with the real DALI: install the extra 'parity'",
@@ -252,7 +252,7 @@ NODES = {
 
 
 @pytest.mark.parametrize("function", NODES, ids=lambda f: f.__name__)
-def test_a_node_there_is_an_error_that_says_what_to_write(function: Callable[[], Any]) -> None:
+def test_a_node_in_a_python_condition_is_an_error_with_a_cure(function: Callable[[], Any]) -> None:
     kind, words = NODES[function]
     with pytest.raises(kind, match=rf"__coin_flip_0 represents a batch.* cannot be .*{words}"):
         run(function)
@@ -309,7 +309,7 @@ def negates(test: Any) -> Any:
     ("function", "title"), [(takes_one_of_two, "if"), (joins_two, "and"), (negates, "not")]
 )
 @pytest.mark.parametrize("debug", [False, True])
-def test_messages_have_the_word_that_the_user_wrote(
+def test_messages_name_the_statement_that_the_user_wrote(
     function: Callable[[Any], Any], title: str, debug: bool
 ) -> None:
     @pipeline_def(
@@ -328,7 +328,7 @@ def test_messages_have_the_word_that_the_user_wrote(
         assert "_merge" not in pipe.explain() and "_logical" not in pipe.explain()
 
 
-def test_an_image_as_a_condition_is_refused_without_a_look_at_its_pixels() -> None:
+def test_an_image_as_a_condition_is_rejected_by_its_shape() -> None:
     class Untouched(list):  # type: ignore[type-arg]
         def __iter__(self) -> Any:
             raise AssertionError("each pixel takes a microsecond")
@@ -347,7 +347,7 @@ PROGRAMS = {
 
 
 def on_numbers(function: Callable[[Any], Any]) -> list[Any]:
-    """Return the outputs of a pipeline that gives a function these numbers, one a sample."""
+    """Return the outputs of a pipeline that passes these numbers to a function, one per sample."""
 
     @pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_conditionals=True)
     def define() -> Any:
@@ -358,7 +358,7 @@ def on_numbers(function: Callable[[Any], Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_compute_what_python_does(name: str) -> None:
+def test_programs_compute_the_same_as_in_python(name: str) -> None:
     rows = [PROGRAMS[name](np.int32(number)) for number in NUMBERS]
     rows = [row if isinstance(row, tuple) else (row,) for row in rows]
     assert on_numbers(PROGRAMS[name]) == [[int(value) for value in column] for column in zip(*rows, strict=True)]
@@ -421,13 +421,13 @@ def walrus_in_one_branch(x: Any) -> Any:
     return x
 
 
-def test_a_variable_that_is_set_in_one_way_only_is_the_one_in_the_message() -> None:
+def test_the_message_names_the_variable_that_one_branch_sets() -> None:
     with pytest.raises(RuntimeError, match="Variable 'y' must also be initialized"):
         on_numbers(walrus_in_one_branch)
 
 
 class Signs:
-    """Asks for the truth of a node where nothing is rewritten."""
+    """Use a node as a truth value in code that isn't rewritten."""
 
     def __init__(self, x: Any) -> None:
         self.x = x
@@ -466,7 +466,7 @@ def as_it_is(x: Any) -> Any:
         as_it_is,
     ],
 )
-def test_code_that_is_not_rewritten_says_so(function: Callable[[Any], Any]) -> None:
+def test_errors_name_code_that_is_not_rewritten(function: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError, match=r"Conditionals are enabled, but don't work here.*Move the `if` into a function") as said:
         on_numbers(function)
     assert "enable_conditionals" not in str(said.value)
@@ -498,14 +498,14 @@ def kept_by_a_function(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [appended, put_into_a_dictionary, kept_by_a_function])
-def test_what_leaves_a_branch_in_an_object_is_warned_of(function: Callable[[Any], Any]) -> None:
+def test_nodes_stored_in_an_object_in_a_branch_warn(function: Callable[[Any], Any]) -> None:
     """The batch has two samples of four, as in DALI."""
     with pytest.warns(UserWarning, match="output 0 has only the samples for which __gt_. is True") as said:
         assert on_numbers(function) == [[6, 14]]
     assert [(each.filename, each.lineno - function.__code__.co_firstlineno in range(9)) for each in said] == [(__file__, True)]
 
 
-def test_what_branches_merge_is_not_warned_of() -> None:
+def test_merged_variables_do_not_warn() -> None:
     def in_order(x: Any) -> Any:
         values: list[Any] = [0, x]
         if x > 0:

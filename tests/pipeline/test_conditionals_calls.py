@@ -1,4 +1,4 @@
-"""Conditionals in what a pipeline function calls: objects, methods, partial functions, modules."""
+"""Conditionals in callables of a pipeline function: objects, methods, partial functions, modules."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torchdali.pipeline import do_not_convert
 
 
 @pytest.mark.parametrize("name", THINGS)
-def test_an_if_is_found_in_whatever_is_called(name):
+def test_an_if_is_found_in_any_callable(name):
     assert results(torchdali, THINGS[name]) == [2.0, 2.0, 6.0, 4.0]
 
 
-def test_what_is_marked_stays_as_it_is():
+def test_marked_functions_are_not_rewritten():
     class Marked:
         @do_not_convert
         def __call__(self, x, condition):
@@ -27,20 +27,20 @@ def test_what_is_marked_stays_as_it_is():
         results(torchdali, Marked())
 
 
-def test_modules_are_left_as_they_were():
+def test_modules_are_not_modified():
     module = Outer()
     results(torchdali, module)
     assert "forward" not in vars(module) and "forward" not in vars(module.inner)
     assert module.inner.forward.__func__ is Module.forward
 
 
-def test_a_module_with_a_forward_of_its_own_keeps_it():
+def test_a_module_keeps_its_own_forward():
     module = Module()
     module.forward = lambda x, condition: x + 1
     assert results(torchdali, module) == [2.0, 3.0, 4.0, 5.0]
 
 
-def test_python_s_own_ifs_are_python_s():
+def test_ifs_on_python_values_are_unchanged():
     class OnNumbers:
         def __call__(self, x, condition):
             return x if isinstance(x, torchdali.DataNode) and not isinstance(x, torch.Tensor) else None

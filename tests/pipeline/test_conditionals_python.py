@@ -1,4 +1,4 @@
-"""Functions whose conditions are Python's own do the same in a pipeline with conditionals as outside of one."""
+"""Functions with plain Python conditions return the same in a pipeline with conditionals as outside of one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def quiet() -> Any:
         yield
 
 
-# ---------------------------------------------------------------- an `if` that stays, with a return inside
+# ------------------------------------------------------------------------- an unchanged `if` with a return
 
 
 def deletes_an_element(a, b, box):
@@ -123,7 +123,7 @@ def loops_in_an_if_that_stays(a, b, box):
     return "late"
 
 
-# ---------------------------------------------------------------- what follows an early return
+# ------------------------------------------------------------------ code after an early return
 
 
 def sets_a_global_after_a_return(a, b, box):
@@ -419,7 +419,7 @@ def returns_after_a_break(flag: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize(("function", "expected"), [(breaks_inside, [13, 20]), (returns_after_a_break, [80, 120])])
-def test_a_loop_that_python_leaves_in_an_if_on_a_node(function: Any, expected: list[int]) -> None:
+def test_break_of_a_loop_in_an_if_on_a_node(function: Any, expected: list[int]) -> None:
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True)
     def define() -> Any:
         flag, x = (fn.external_source([values], cycle=True) for values in (np.array([True, False]), np.array([10, 20])))
@@ -449,6 +449,6 @@ def early_before_a_global(flag: Any, x: Any) -> Any:
 @pytest.mark.parametrize(("function", "kind", "said"), [
     (early_in_an_if_that_stays, RuntimeError, "an `if` that returns from inside `if`"), (early_before_a_global, TypeError, "sets a global variable"),
 ])  # fmt: skip
-def test_a_node_in_what_stays_is_an_error(function: Any, kind: type[Exception], said: str) -> None:
+def test_a_node_in_unrewritten_code_is_an_error(function: Any, kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said), Pipeline(1, 1, None):
         convert(function)(fn.constant(idata=1), fn.constant(idata=2))

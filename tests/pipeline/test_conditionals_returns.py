@@ -1,4 +1,4 @@
-"""Returns and variables that may be unset in rewritten functions: as in Python, and code that grows with the source."""
+"""Returns and possibly unset variables in rewritten functions: the same as in Python, and code size is linear in the source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torchdali.graph.conditionals import convert
 
 
 def defined(source: str) -> Callable[..., Any]:
-    """Define the function ``f`` of a source, which `inspect` finds."""
+    """Define the function ``f`` of a source text that `inspect` finds."""
     name = f"<of a test {hash(source)}>"
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
     names: dict[str, Any] = {}
@@ -39,7 +39,7 @@ def several(count: int) -> str:
 
 
 def instructions(source: str) -> int:
-    """Return the number of a converted function's instructions, with the functions in it."""
+    """Return the number of instructions of a converted function and its inner functions."""
 
     def count(code: Any) -> int:
         own = sum(each.opname != "EXTENDED_ARG" for each in dis.get_instructions(code))
@@ -147,7 +147,7 @@ UNSET = [each for name, each in list(globals().items()) if name.startswith(("uns
 
 @pytest.mark.parametrize("function", UNSET)
 @pytest.mark.parametrize("flag", [False, True])
-def test_unset_variables_are_pythons(function: Callable[..., Any], flag: bool) -> None:
+def test_unset_variables_raise_as_in_python(function: Callable[..., Any], flag: bool) -> None:
     expected = outcome(function, flag)
     found = outcome(convert(function), flag)
     is_error = isinstance(expected, type) and issubclass(expected, NameError)
@@ -155,7 +155,7 @@ def test_unset_variables_are_pythons(function: Callable[..., Any], flag: bool) -
 
 
 def block(r: random.Random, depth: int) -> str:
-    """Write statements: some set variables, some return, some are an ``if``, whose branches may do so."""
+    """Write statements: some set variables, some return, some are an ``if`` with such branches."""
     lines = []
     for _ in range(r.randint(1, 3)):
         kind = r.random()
@@ -176,7 +176,7 @@ def program(seed: int, first: str) -> str:
 
 @pytest.mark.thin(7)
 @pytest.mark.parametrize("seed", range(60))
-def test_programs_are_pythons(seed: int) -> None:
+def test_programs_return_the_same_as_in_python(seed: int) -> None:
     plain = defined(program(seed, "x = 1"))  # y and z may be unset
     rewritten = convert(plain)
     assert rewritten is not plain
@@ -187,7 +187,7 @@ def test_programs_are_pythons(seed: int) -> None:
 
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("seed", range(25))
-def test_programs_on_nodes_are_pythons_for_each_sample(seed: int) -> None:
+def test_programs_on_nodes_return_the_same_as_in_python(seed: int) -> None:
     plain = defined(program(seed, "x, y, z = 1, 2, 3"))
     flags = [[bool(number >> i & 1) for i in range(4)] for number in range(16)]
     with Pipeline(batch_size=16, num_threads=1, device_id=None) as pipe:

@@ -1,4 +1,4 @@
-"""Constants, and nodes in general, made outside of the pipeline that uses them."""
+"""Constants, and other nodes, created outside of the pipeline that uses them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from torchdali import Pipeline, fn, ops, pipeline_def, types
 
-BEFORE = [types.Constant(np.array([k, k + 1])) for k in range(12)]  # any number, before any pipeline
+BEFORE = [types.Constant(np.array([k, k + 1])) for k in range(12)]  # many constants, before any pipeline
 
 
 def pipeline():
@@ -22,7 +22,7 @@ def first(pipe):
 
 
 @pytest.mark.parametrize("k", range(12))
-def test_any_constant_made_before_goes_with_those_made_inside(k):
+def test_constants_from_outside_and_inside_may_be_combined(k):
     pipe = pipeline()
     with pipe:
         total = fn.copy(BEFORE[k])
@@ -32,7 +32,7 @@ def test_any_constant_made_before_goes_with_those_made_inside(k):
     assert first(pipe) == [[k + 66, k + 67]]
 
 
-def test_many_constants_made_before_in_several_pipelines():
+def test_many_outside_constants_in_several_pipelines():
     for _ in range(2):
         pipe = pipeline()
         with pipe:
@@ -42,7 +42,7 @@ def test_many_constants_made_before_in_several_pipelines():
         assert first(again) == [[66, 78], [3, 4], [9]]
 
 
-def test_arithmetic_and_operators_made_outside():
+def test_outside_arithmetic_and_operators():
     node = fn.cast(BEFORE[1] + types.Constant(np.array([1, 1])), dtype=types.FLOAT)
     constant = ops.Constant(idata=[3, 4])()
     pipe = pipeline()
@@ -51,7 +51,7 @@ def test_arithmetic_and_operators_made_outside():
     assert first(pipe) == [[4.0, 6.0], [3, 5], [5]]
 
 
-def test_in_branches():
+def test_outside_constants_in_branches():
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True)
     def define():
         condition = fn.external_source(source=lambda: [np.bool_(True), np.bool_(False)])
@@ -67,7 +67,7 @@ def test_in_branches():
     assert [np.array(output.at(i)).tolist() for i in range(2)] == [[3, 4], [7, 8]]
 
 
-def test_in_threads_of_their_own():
+def test_pipelines_in_several_threads():
     results = []
 
     def work():
@@ -85,7 +85,7 @@ def test_in_threads_of_their_own():
     assert results == [[[1, 3]]] * 4
 
 
-def test_equal_names_given_by_the_user_are_refused():
+def test_equal_user_defined_names_are_rejected():
     pipe = pipeline()
     with pipe:
         pipe.set_outputs(fn.constant(idata=[1], name="same"), fn.constant(idata=[2], name="same"))

@@ -1,4 +1,4 @@
-"""Debug mode: operators run as the function runs, with the results of the traced pipeline."""
+"""Debug mode: operators run while the function runs, with the results of the traced pipeline."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def random_pipeline(**arguments):
     return pipe()
 
 
-def test_random_numbers_and_branches_are_those_of_the_traced_pipeline():
+def test_random_numbers_and_branches_match_the_traced_pipeline():
     traced, debugged = random_pipeline(), random_pipeline(debug=True)
     for _ in range(4):
         for one, other in zip(traced.run(), debugged.run(), strict=True):
@@ -94,7 +94,7 @@ def test_the_end_of_a_source_and_the_next_epoch():
         running.reset()
 
 
-def test_errors_come_from_the_line():
+def test_errors_are_raised_on_the_users_line():
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=True)
     def pipe():
         x = fn.random.uniform(shape=[2, 2, 3])
@@ -139,7 +139,7 @@ def test_a_source_can_be_fed_before_and_after_the_first_run():
     assert pipe.input_feed_count("x") == 1
 
 
-def test_an_input_that_the_first_run_does_not_find():
+def test_an_input_missing_in_the_first_run():
     pipe = fed()
     pipe.feed_input("x", two(1))
     pipe.feed_input("y", two(1))
@@ -147,7 +147,7 @@ def test_an_input_that_the_first_run_does_not_find():
         pipe.run()
 
 
-def test_stats_are_those_of_the_operators():
+def test_stats_count_the_operators():
     @pipeline_def(batch_size=3, num_threads=1, device_id=None, debug=True)
     def pipe():
         return fn.external_source(source=numbers()) * 2 + fn.random.uniform()
@@ -232,7 +232,7 @@ def test_errors_over_the_batch_name_the_sample(debug):
         pipe().run()
 
 
-def test_the_error_of_a_source_is_its_own():
+def test_the_error_of_a_source_is_raised_unchanged():
     def source():
         raise LookupError("mine")
 
@@ -250,7 +250,7 @@ def debugged(function, batch_size=3):
 
 
 @pytest.mark.parametrize("kind", ["arrays", "tensors", "batch"])
-def test_batches_of_the_users_own_are_inputs(kind):
+def test_user_batches_are_valid_inputs(kind):
     arrays = [np.full((k + 1,), k, np.float32) for k in range(3)]
     made = {
         "arrays": arrays,
@@ -262,7 +262,7 @@ def test_batches_of_the_users_own_are_inputs(kind):
 
 
 @pytest.mark.parametrize("kind", [lambda x: np.full(1, x), np.float32, np.float64, np.int64, np.bool_])
-def test_batches_of_the_users_own_are_arguments(kind):
+def test_user_batches_are_valid_arguments(kind):
     chances = [kind(0), kind(1), kind(0)]
     (out,) = debugged(lambda: fn.random.coin_flip(probability=chances)).run()
     assert out.as_array().tolist() == [0, 1, 0]
@@ -299,14 +299,14 @@ def batch():
         ),
     ],
 )
-def test_calls_are_the_same_in_every_batch(first, later, message):
+def test_calls_must_be_the_same_in_every_batch(first, later, message):
     pipe = changing(first, later)
     pipe.run()
     with pytest.raises(RuntimeError, match=message):
         pipe.run()
 
 
-def test_a_source_cannot_change_the_size_that_was_computed_with():
+def test_a_source_must_not_change_the_batch_size_after_its_use():
     def define():
         flip = fn.random.coin_flip()
         return fn.external_source([[np.zeros(1)] * 2]), flip
@@ -315,7 +315,7 @@ def test_a_source_cannot_change_the_size_that_was_computed_with():
         debugged(define).run()
 
 
-def a_source_beside_a_reader(tmp_path, sizes, **options):
+def source_and_reader(tmp_path, sizes, **options):
     for i in range(8):
         (tmp_path / f"{i}.bin").write_bytes(bytes([i]))
 
@@ -329,7 +329,7 @@ def a_source_beside_a_reader(tmp_path, sizes, **options):
 
 
 def outcomes(pipe, count):
-    """Return the values of each batch, "end" where an epoch ends, and the first words of an error."""
+    """Return the values of each batch, "end" at the end of an epoch, and the first words of an error."""
     found = []
     for _ in range(count):
         try:
@@ -342,16 +342,16 @@ def outcomes(pipe, count):
     return found
 
 
-def test_readers_stay_where_they_are_at_the_end_of_a_source(tmp_path):
-    traced, debugged = (a_source_beside_a_reader(tmp_path, [2, 2], debug=debug) for debug in (False, True))
+def test_readers_keep_their_position_at_the_end_of_a_source(tmp_path):
+    traced, debugged = (source_and_reader(tmp_path, [2, 2], debug=debug) for debug in (False, True))
     expected = outcomes(traced, 8)
     assert expected[2] == expected[5] == "end"
     assert outcomes(debugged, 8) == expected
 
 
 @pytest.mark.parametrize("sizes", [[1, 2, 2], [2, 2, 1]])
-def test_a_source_and_a_reader_have_one_size(tmp_path, sizes):
-    found = outcomes(a_source_beside_a_reader(tmp_path, sizes, debug=True), 3)
+def test_a_source_and_a_reader_must_have_equal_batch_sizes(tmp_path, sizes):
+    found = outcomes(source_and_reader(tmp_path, sizes, debug=True), 3)
     assert found[sizes.index(1)] == ["Batch", "size"] and [len(each) for each in found].count(3) == 2
 
 

@@ -1,4 +1,4 @@
-"""Numbers that a pipeline function draws from Python's, NumPy's or torch's generator: a warning, as they are drawn once."""
+"""A warning if a pipeline function draws from Python's, NumPy's or torch's generator, as the numbers are drawn only once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DRAWING: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("options", [{}, {"enable_conditionals": True}])
 @pytest.mark.parametrize("name", DRAWING)
-def test_drawing_is_warned_of_once(name: str, options: dict[str, Any]) -> None:
+def test_drawing_warns_once(name: str, options: dict[str, Any]) -> None:
     function, generator = DRAWING[name]
     with pytest.warns(UserWarning, match=rf"drawn from {generator}.*the same number.*use fn\.random\.uniform") as said:
         build(function, **options)
@@ -45,7 +45,7 @@ def test_drawing_is_warned_of_once(name: str, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["random", "numpy"])
-def test_the_last_number_of_a_block_is_warned_of(name: str) -> None:
+def test_drawing_the_last_number_of_a_block_warns(name: str) -> None:
     draw = {"random": random.random, "numpy": np.random.uniform}[name]
     random.seed(1), np.random.seed(1)
     for _ in range(311):  # a number takes two of a block's 624 words
@@ -60,7 +60,7 @@ def _seeds() -> Any:
 
 
 class Augmented:
-    """A data set that draws for each sample."""
+    """A dataset that draws for each sample."""
 
     def __len__(self) -> int:
         return 4
@@ -81,7 +81,7 @@ SILENT: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_others_are_not(name: str) -> None:
+def test_other_pipeline_functions_do_not_warn(name: str) -> None:
     random.random(), np.random.rand(), torch.rand(1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -89,7 +89,7 @@ def test_others_are_not(name: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux how long a thread has worked")
-def test_a_data_set_of_another_pipeline_may_draw_meanwhile() -> None:
+def test_a_dataset_of_another_pipeline_may_draw_concurrently() -> None:
     class Drawing(Augmented):
         def __getitem__(self, index: int) -> Any:
             drawn = super().__getitem__(index)

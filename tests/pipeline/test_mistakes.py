@@ -1,4 +1,4 @@
-"""Mistakes that everybody makes once: what the message says."""
+"""Messages about common mistakes."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def _files() -> Any:
 
 
 @pytest.mark.parametrize("operator_", [lambda files: fn.resize(files, size=4), lambda files: fn.flip(files)])
-def test_bytes_of_files_are_to_be_decoded_first(operator_: Callable[[Any], Any]) -> None:
+def test_bytes_of_files_must_be_decoded_first(operator_: Callable[[Any], Any]) -> None:
     with pytest.raises(ValueError, match=r"dimensions 1 .*; decode the bytes of a file first, with fn\.decoders\.image"):
         _run(lambda: operator_(_files()))
 
 
 @pytest.mark.parametrize("operator_", [lambda files: fn.gaussian_blur(files, sigma=1.0), fn.normalize, fn.noise.shot])
-def test_operators_that_take_the_bytes_of_files_warn(operator_: Callable[[Any], Any]) -> None:
+def test_operators_on_the_bytes_of_files_warn(operator_: Callable[[Any], Any]) -> None:
     with pytest.warns(UserWarning, match=r"bytes of files from readers\.file; decode them first, with fn\.decoders\.image") as said:
         _run(lambda: operator_(_files()))
     assert [each.filename for each in said] == [__file__]
@@ -80,12 +80,12 @@ def test_errors_of_a_run_name_operator_and_line(name: str) -> None:
     assert __file__ in str(error.value)
 
 
-def test_a_pipeline_without_outputs_says_so() -> None:
+def test_a_pipeline_without_outputs_is_an_error() -> None:
     with pytest.raises(NotImplementedError, match="must return the outputs of the pipeline"):
         _run(lambda: None)
 
 
-def test_all_outputs_of_a_reader_are_no_input() -> None:
+def test_a_tuple_of_reader_outputs_is_not_an_input() -> None:
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def define() -> Any:
         return fn.decoders.image(fn.readers.file(files=["a.jpg"]))
@@ -94,7 +94,7 @@ def test_all_outputs_of_a_reader_are_no_input() -> None:
         define().build()
 
 
-def test_own_operators_return_tensors() -> None:
+def test_user_operators_must_return_tensors() -> None:
     with pages.own_operators():
 
         @operator
@@ -146,7 +146,7 @@ RETURNED: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize("case", RETURNED)
-def test_what_own_operators_return(case: str) -> None:
+def test_return_values_of_user_operators(case: str) -> None:
     over, result, message = RETURNED[case]
     with pages.own_operators():
 
@@ -157,13 +157,13 @@ def test_what_own_operators_return(case: str) -> None:
 
         with pytest.raises((TypeError, RuntimeError), match="'mistaken' failed on") as error:
             _run(lambda: fn.mistaken(_image()))
-        with pytest.raises(type(error.value.__cause__), match=message):  # at once
+        with pytest.raises(type(error.value.__cause__), match=message):  # eagerly
             fn.mistaken(TensorListCPU([torch.zeros(1)] * 2))
     assert message in str(error.value)
     assert __file__ in str(error.value)
 
 
-def test_own_operators_may_return_one_output_in_a_tuple() -> None:
+def test_user_operators_may_return_one_output_in_a_tuple() -> None:
     with pages.own_operators():
 
         @operator
@@ -175,7 +175,7 @@ def test_own_operators_may_return_one_output_in_a_tuple() -> None:
         _run(lambda: fn.crop(fn.tidy(_image()), crop=(2, 2)))
 
 
-def test_a_batch_is_on_a_device() -> None:
+def test_the_abstract_batch_class_cannot_be_created() -> None:
     with pytest.raises(TypeError, match="use TensorListCPU"):
         TensorList([torch.zeros(1)])
 
@@ -193,14 +193,14 @@ TYPES = {
 
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("dtype", ["float", "FLOAT", "uint8", float, bool, int, 99, True, 1.5])
-def test_names_are_no_types(name: str, dtype: Any) -> None:
+def test_unknown_names_of_dtypes_are_errors(name: str, dtype: Any) -> None:
     message = f"argument 'dtype' of operator '{name}': invalid value {dtype!r}: pass a type from torchdali.types"
     with pytest.raises(TypeError, match=re.escape(message)):
         _run(lambda: TYPES[name](dtype))
 
 
 @pytest.mark.parametrize("dtype", [types.FLOAT, 9, torch.float32, np.float32, np.dtype("float32")])
-def test_types_that_are_meant(dtype: Any) -> None:
+def test_dtypes_of_torch_and_numpy_are_accepted(dtype: Any) -> None:
     assert int(types.FLOAT) == 9
     for make in TYPES.values():
         pipe = pipeline_def(batch_size=2, num_threads=1, device_id=None)(make)(dtype)
@@ -331,7 +331,7 @@ def test_methods_that_the_hints_name_exist() -> None:
 
 
 @pytest.mark.parametrize("name", ["numpy", "cuda", "float", "to"])
-def test_batches_and_samples_say_the_way_to_tensors(name: str) -> None:
+def test_errors_of_batches_and_samples_name_the_conversion_to_tensors(name: str) -> None:
     batch = TensorListCPU([torch.zeros(1)] * 2)
     with pytest.raises(AttributeError, match=r"as_tensor\(\)\.torch\(\)"):
         getattr(batch, name)
@@ -344,7 +344,7 @@ def test_batches_and_samples_say_the_way_to_tensors(name: str) -> None:
     assert batch.as_tensor().torch().shape == (2, 1)
 
 
-def test_names_are_no_members() -> None:
+def test_unknown_members_of_enums_are_errors() -> None:
     with pytest.raises(
         ValueError, match=r"'output_type' of operator 'decoders.image'.*pass one of types.RGB, "
     ):
@@ -356,7 +356,7 @@ def test_names_are_no_members() -> None:
         _run(lambda: fn.resize(_image(), size=4, interp_type="bilinear"))
 
 
-def test_classes_refuse_unknown_arguments_when_they_are_made() -> None:
+def test_classes_reject_unknown_arguments_when_created() -> None:
     with pytest.raises(KeyError, match='did you mean "size"'):
         ops.Resize(sizee=3)
     assert ops.Resize(size=3, seed=1, preserve=True, bytes_per_sample_hint=8).device == "cpu"
@@ -391,7 +391,7 @@ def test_functions_of_the_user(name: str) -> None:
         _run(lambda: function(_image()))
 
 
-def test_a_factory_is_no_pipeline() -> None:
+def test_a_factory_is_not_a_pipeline() -> None:
     def training() -> Any:
         return _image()
 
@@ -399,19 +399,19 @@ def test_a_factory_is_no_pipeline() -> None:
         DALIGenericIterator(training, ["images"])
 
 
-def test_unknown_arguments_of_a_pipeline_are_those_of_pipeline() -> None:
+def test_unknown_arguments_of_a_factory_raise_as_in_pipeline() -> None:
     with pytest.raises(TypeError, match=r"^Pipeline\.__init__\(\) got .* 'batch_sise'"):
         Pipeline(batch_sise=3)
 
 
-def test_misspelt_words_are_corrected() -> None:
+def test_errors_correct_misspelt_words() -> None:
     with pytest.raises(AttributeError, match=r"did you mean .*INTERP_LINEAR"):
         getattr(types, "INTERP_LINAER")  # noqa: B009  mypy would see the mistake
     with pytest.raises(AttributeError, match="did you mean resize"):
         getattr(fn, "resise")  # noqa: B009
 
 
-def test_a_missing_import_of_a_body_names_operator_and_file() -> None:
+def test_the_error_of_a_missing_import_names_operator_and_file() -> None:
     def body(image: Imagee, /) -> Imagee:  # type: ignore[name-defined]  # noqa: F821
         return image
 
@@ -467,7 +467,7 @@ FLIP, JITTER = v2.RandomHorizontalFlip(1), v2.ColorJitter(0.5)
         (lambda x: x, False, False),
     ],
 )
-def test_transforms_of_torchvision_for_channels_that_are_last(function: Any, by_planes: bool, warns: bool) -> None:
+def test_transforms_of_torchvision_on_channels_last_images(function: Any, by_planes: bool, warns: bool) -> None:
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def define() -> Any:
         image = fn.resize(fn.decoders.image(fn.external_source(name="file")), size=[8, 8])
@@ -495,14 +495,14 @@ def _unmarked(image: torch.Tensor, /) -> torch.Tensor:
     ("step", "warns"),
     [
         (lambda image: fn.cast(image, dtype=types.FLOAT), True),
-        (lambda image: fn.reshape(image, rel_shape=[1, 1, 1]), False),  # nothing tells which axis is which
+        (lambda image: fn.reshape(image, rel_shape=[1, 1, 1]), False),  # the layout is unknown
         (lambda image: fn.brightness(image, brightness=1.1), True),
         (lambda image: fn.squeeze(image, axes=[]), False),
         (_marked, True),
         (_unmarked, False),
     ],
 )
-def test_marks_say_what_operators_between_keep(step: Callable[[Any], Any], warns: bool) -> None:
+def test_layout_warnings_depend_on_the_operators_between(step: Callable[[Any], Any], warns: bool) -> None:
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def define() -> Any:
         image = step(fn.decoders.image(fn.external_source(name="file")))
@@ -517,7 +517,7 @@ def test_marks_say_what_operators_between_keep(step: Callable[[Any], Any], warns
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
-def test_bytes_normalized_as_if_they_were_of_0_to_1() -> None:
+def test_normalizing_bytes_as_if_in_0_to_1_warns() -> None:
     (warning,) = normalized(mean=MEAN, std=STD)
     assert "multiply both by 255" in str(warning.message) and warning.filename == __file__
 
@@ -546,7 +546,7 @@ def _iterator() -> DALIGenericIterator:
     return DALIGenericIterator(_numbers(), ["number"], size=4)
 
 
-def _pictures_without_a_class() -> None:
+def _images_without_a_class() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in ("a.jpg", "b.png", "c.txt"):
             Path(folder, name).touch()
@@ -601,7 +601,7 @@ CURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         KeyError,
         "sources of this pipeline: images",
     ),
-    "pictures without a class": (_pictures_without_a_class, RuntimeError, "outside of class folders (2 here), pass files or file_list"),
+    "pictures without a class": (_images_without_a_class, RuntimeError, "outside of class folders (2 here), pass files or file_list"),
     "a definition that is not converted": (
         lambda: pipeline_def(do_not_convert(lambda: fn.constant(idata=1))),
         ValueError,
@@ -696,7 +696,7 @@ def test_errors_name_the_cure(name: str) -> None:
         make()
 
 
-def test_brightness_takes_gray_as_the_error_says() -> None:
+def test_brightness_accepts_gray_as_the_error_states() -> None:
     _run(lambda: fn.brightness_contrast(_gray(), brightness=2.0))
 
 
@@ -729,14 +729,14 @@ def test_errors_of_sources_name_the_line(source: dict[str, Any]) -> None:
         ("batch", "batch_size"), ("shuffle", "random_shuffle=True"), ("repeat", "a loop over a Loader"),
     ],
 )  # fmt: skip
-def test_names_of_other_libraries_lead_to_ours(name: str, instead: str) -> None:
+def test_names_of_other_libraries_suggest_ours(name: str, instead: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; use .*{instead}"):
         getattr(fn, name)
 
 
 @pytest.mark.parametrize(("module", "name"), [(fn, "rotat"), (types, "UINT9"), (fn.decoders, "imag")])
 def test_a_name_is_suggested_once(module: Any, name: str, capsys: Any) -> None:
-    """Python adds a suggestion of its own to errors that have the object."""
+    """Python adds its own suggestion to errors that have the object."""
     try:
         getattr(module, name)
     except AttributeError as error:

@@ -1,4 +1,4 @@
-"""Pipelines on the fast path: the results, failures and orders of Python's way."""
+"""Pipelines on the fast path: results, errors and order match the Python path."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.encoded_images import encoded, exif, picture
+from tests.helpers.encoded_images import encoded, exif, smooth_image
 from tests.helpers.inside import fused_calls
-from tests.helpers.native import both_ways, needs_native, switched_off
+from tests.helpers.native import both_paths, needs_native, switched_off
 from torchdali import fn, pipeline_def, types
 from torchdali.execute import compiled_chain
 
@@ -25,17 +25,17 @@ SIZE = 48
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight images, of which some are not for the fast path."""
+    """Eight images, of which the fast path does not support some."""
     root: Path = tmp_path_factory.mktemp("images")
     files = {
-        "0.jpg": encoded(picture(90, 130), "JPEG"),
-        "1.jpg": encoded(picture(100, 70), "JPEG", progressive=True),
-        "2.png": encoded(picture(80, 80), "PNG"),
-        "3.jpg": encoded(picture(81, 95), "JPEG", exif=exif(6)),
-        "4.jpg": encoded(picture(70, 120)[:, :, 0].copy(), "JPEG"),
-        "5.jpg": encoded(picture(64, 200), "JPEG", subsampling="4:4:4"),
-        "6.jpg": encoded(picture(150, 140), "JPEG") + b"more",
-        "7.jpg": encoded(picture(75, 77), "JPEG", restart_marker_rows=1),
+        "0.jpg": encoded(smooth_image(90, 130), "JPEG"),
+        "1.jpg": encoded(smooth_image(100, 70), "JPEG", progressive=True),
+        "2.png": encoded(smooth_image(80, 80), "PNG"),
+        "3.jpg": encoded(smooth_image(81, 95), "JPEG", exif=exif(6)),
+        "4.jpg": encoded(smooth_image(70, 120)[:, :, 0].copy(), "JPEG"),
+        "5.jpg": encoded(smooth_image(64, 200), "JPEG", subsampling="4:4:4"),
+        "6.jpg": encoded(smooth_image(150, 140), "JPEG") + b"more",
+        "7.jpg": encoded(smooth_image(75, 77), "JPEG", restart_marker_rows=1),
     }
     for name, data in files.items():
         (root / name).write_bytes(data)
@@ -203,12 +203,12 @@ def flipped_before_a_random_crop(folder: Path) -> Any:
     return finish(fn.random_resized_crop(images, size=SIZE), mirror=fn.random.coin_flip())
 
 
-def flipped_before_a_random_crop_alone(folder: Path) -> Any:
+def only_flipped_before_a_random_crop(folder: Path) -> Any:
     return fn.random_resized_crop(fn.flip(fn.decoders.image(read(folder)[0])), size=SIZE)
 
 
 def window_at_random(folder: Path) -> Any:
-    """Two windows, and flips of both axes before and after what resizes."""
+    """Two windows, and flips of both axes before and after the resize."""
     images = fn.decoders.image_crop(read(folder)[0], crop=[60, 66], crop_pos_x=fn.random.uniform(range=[0.0, 1.0]))
     images = fn.flip(images, horizontal=fn.random.coin_flip(), vertical=fn.random.coin_flip())
     images = fn.random_resized_crop(images, size=SIZE)
@@ -216,7 +216,7 @@ def window_at_random(folder: Path) -> Any:
 
 
 def cut_and_turned_twice(folder: Path) -> Any:
-    """Crops and flips in turn, of which each sees what the one before has left."""
+    """Alternating crops and flips; each is applied to the previous result."""
     images = fn.flip(fn.crop(fn.decoders.image(read(folder)[0]), crop=[60, 66], crop_pos_x=0.1), vertical=1)
     images = fn.crop(fn.resize(images, size=[80, 90]), crop=[60, 70], crop_pos_x=0.2)
     images = fn.crop(fn.flip(images, vertical=1), crop=[50, 44], crop_pos_x=0.9, crop_pos_y=0.8)
@@ -227,22 +227,22 @@ def decoded_alone(folder: Path) -> Any:
     return fn.decoders.image(read(folder)[0])
 
 
-def given(folder: Path) -> Any:
-    """Encoded samples that come from no reader of files."""
+def fed(folder: Path) -> Any:
+    """Encoded samples that do not come from a file reader."""
     files = sorted(folder.iterdir())
     data = fn.external_source(lambda: [np.frombuffer(file.read_bytes(), np.uint8) for file in files])
     return finish(fn.random_resized_crop(fn.decoders.image(data), size=SIZE), mirror=fn.random.coin_flip())
 
 
-GRAPHS = [train, crop_after, half, filtered, bytes_out, validate, signed, region, region_and_crop, resized, cropped, with_condition, decoded, given,
+GRAPHS = [train, crop_after, half, filtered, bytes_out, validate, signed, region, region_and_crop, resized, cropped, with_condition, decoded, fed,
           cut_and_resized, flipped, all_of_it, flipped_and_finished, window, window_and_more, sliced, sliced_and_resized, sliced_alone,
           region_and_finish, resized_region, flipped_first, flipped_by_a_constant, resized_cropped_and_mirrored, flipped_window, flipped_before_a_random_crop,
-          flipped_before_a_random_crop_alone, window_at_random, cut_and_turned_twice]
+          only_flipped_before_a_random_crop, window_at_random, cut_and_turned_twice]
 LEVEL = {
     "cut_and_turned_twice": 1,
     "cut_and_resized": 1, "flipped": 1, "all_of_it": 2 / min(STD), "flipped_and_finished": 1e-5, "window": 1e-5, "sliced_and_resized": 1,
     "sliced_alone": 1e-5, "region_and_finish": 1e-5, "resized_region": 1,
-    "flipped_by_a_constant": 1, "resized_cropped_and_mirrored": 1, "flipped_before_a_random_crop_alone": 1,
+    "flipped_by_a_constant": 1, "resized_cropped_and_mirrored": 1, "only_flipped_before_a_random_crop": 1,
     "crop_after": 1 / min(STD), "half": 2 / min(STD) + 0.01, "bytes_out": 1, "resized": 1, "region_and_crop": 1e-5, "cropped": 1e-5, "signed": 1, "decoded": 1e-5}
 
 
@@ -257,7 +257,7 @@ def batches(graph: Callable[[Path], Any], folder: Path, count: int = 3, **settin
 
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)
-def test_results_are_those_of_pythons_way(graph: Callable[[Path], Any], folder: Path) -> None:
+def test_results_match_the_python_path(graph: Callable[[Path], Any], folder: Path) -> None:
     found = batches(graph, folder)
     with switched_off():
         expected = batches(graph, folder)
@@ -269,10 +269,10 @@ def test_results_are_those_of_pythons_way(graph: Callable[[Path], Any], folder: 
         assert off.mean() < 0.25 * step
 
 
-# Of what is mirrored while it is resized, 1 byte in 1,700 is a level off: the library adds up in the other order.
+# 1 byte in 1,700 of images that are mirrored while resized is a level off: the library sums in the other order.
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("graph", [g for g in GRAPHS if g is not resized_cropped_and_mirrored], ids=lambda graph: graph.__name__)
-def test_exact_pipelines_take_it_too(graph: Callable[[Path], Any], folder: Path) -> None:
+def test_exact_pipelines_use_the_fast_path_too(graph: Callable[[Path], Any], folder: Path) -> None:
     found = batches(graph, folder, exact=True)
     with switched_off():
         expected = batches(graph, folder, exact=True)
@@ -283,13 +283,13 @@ def test_exact_pipelines_take_it_too(graph: Callable[[Path], Any], folder: Path)
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("settings", [{}, {"exact": True}], ids=["", "exact"])
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)
-def test_the_native_path_is_taken(
+def test_the_fast_path_is_used(
     graph: Callable[[Path], Any], settings: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[bool] = []
     fused_calls(monkeypatch, lambda programs, results, *_: made.extend(result is not None for result in results))
     batches(graph, folder, 1, **settings)
-    assert made.count(True) >= 6 and made.count(False) >= 1  # rubbish behind a JPEG; other batches are in flight
+    assert made.count(True) >= 6 and made.count(False) >= 1  # garbage after a JPEG; other batches are in flight
 
 
 @pytest.mark.thin(3)
@@ -309,7 +309,7 @@ def test_chunks_change_nothing(graph: Callable[[Path], Any], folder: Path, monke
 
 @pytest.mark.parametrize("kind", ["damaged", "missing", "empty", "folder"])
 @pytest.mark.parametrize("policy", ["raise", "skip"])
-def test_a_failure_in_a_bundle_is_that_of_its_sample(kind: str, policy: str, folder: Path, tmp_path: Path) -> None:
+def test_a_failure_in_a_chunk_belongs_to_its_sample(kind: str, policy: str, folder: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jpg"
     if kind == "folder":
         bad.mkdir()
@@ -345,7 +345,7 @@ def test_threads_and_batches_change_nothing(folder: Path) -> None:
     assert (one == other).all()
 
 
-def test_what_is_fused(folder: Path) -> None:
+def test_fused_operators(folder: Path) -> None:
     def explained(graph: Callable[[Path], Any]) -> str:
         pipe = pipeline_def(graph, enable_conditionals=True)(folder, batch_size=8, num_threads=1, device_id=None)
         text = pipe.explain()
@@ -426,7 +426,7 @@ def pads_a_channel(folder: Path) -> Any:
     [pads_a_channel, with_types, with_attributes, crops_twice, turns_then_cuts, turns_twice, upside_down, by_its_own_mean, twice_used, two_windows],
     ids=lambda graph: graph.__name__,
 )
-def test_what_only_looks_alike_keeps_its_results(graph: Callable[[Path], Any], folder: Path) -> None:
+def test_similar_graphs_keep_their_results(graph: Callable[[Path], Any], folder: Path) -> None:
     def run() -> list[list[Any]]:
         pipe = pipeline_def(graph)(folder, batch_size=8, num_threads=1, device_id=None, seed=4)
         outputs = pipe.run()
@@ -483,7 +483,7 @@ def test_errors_name_the_operator_and_are_the_same(kind: str, operator: str, fol
         assert found == message()
 
 
-def test_a_bad_sample_is_left_out(folder: Path) -> None:
+def test_a_bad_sample_is_skipped(folder: Path) -> None:
     (folder.parent / "damaged.jpg").write_bytes((folder / "0.jpg").read_bytes()[:900])
     pipe = pipeline_def(failing)(folder, "image", batch_size=2, num_threads=1, device_id=None, bad_samples="skip")
     (found,) = pipe.run()
@@ -491,7 +491,7 @@ def test_a_bad_sample_is_left_out(folder: Path) -> None:
     pipe.close()
 
 
-def test_a_state_goes_on_with_and_without(folder: Path) -> None:
+def test_a_state_continues_with_and_without_the_fast_path(folder: Path) -> None:
     def made() -> Any:
         return pipeline_def(train)(folder, batch_size=4, num_threads=1, device_id=None, seed=3, enable_checkpointing=True)
 
@@ -513,7 +513,7 @@ def test_a_state_goes_on_with_and_without(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root: Path = tmp_path_factory.mktemp("photos")
-    big = picture(603, 901)
+    big = smooth_image(603, 901)
     kinds: list[dict[str, Any]] = [
         {"subsampling": "4:2:0"}, {"subsampling": "4:4:4"}, {"progressive": True}, {"subsampling": "4:2:2"},
         {"exif": exif(6)}, {"subsampling": "4:2:0", "restart_marker_rows": 1},
@@ -525,7 +525,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("graph", [train, bytes_out, filtered], ids=lambda graph: graph.__name__)
-def test_scaled_decoding_is_that_of_pythons_way(
+def test_scaled_decoding_matches_the_python_path(
     graph: Callable[[Path], Any], photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings: dict[str, Any] = {"batch_size": 6, "scaled_decode": True}
@@ -548,10 +548,10 @@ def test_scaled_decoding_is_that_of_pythons_way(
         assert off.max() <= step * 1.01 and off.mean() < 0.25 * step
 
 
-@both_ways
+@both_paths
 @pytest.mark.parametrize("directions", [{"horizontal": 1}, {"horizontal": 0, "vertical": 1}, {"horizontal": 1, "vertical": 1}])
-def test_scaled_decoding_takes_the_window_of_what_was_flipped(directions: dict[str, int], photos: Path) -> None:
-    """The window of a scaled image is where that of the whole one is; elsewhere the means are 20 levels and more apart."""
+def test_scaled_decoding_reads_the_window_of_the_flipped_image(directions: dict[str, int], photos: Path) -> None:
+    """The window of a scaled image matches the whole image's window; elsewhere the means differ by 20 levels or more."""
 
     def run(**settings: Any) -> np.ndarray:
         def define() -> Any:
@@ -604,10 +604,10 @@ def gray_on_the_device(folder: Path) -> Any:
     ],
     ids=["resized there", "two uses there", "gray", "decoded alone"],
 )
-def test_what_is_decoded_for_a_device_is_on_the_fast_path_too(
+def test_decoding_for_a_device_uses_the_fast_path_too(
     graph: Callable[[Path], Any], said: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is true: chunks of several samples are one call of the library."""
+    """The statement is true: the library runs chunks of several samples in one call."""
     sizes: list[int] = []
     fused_calls(monkeypatch, lambda programs, *_: sizes.append(len(programs)))
     pipe = pipeline_def(graph)(folder, batch_size=8, num_threads=1, device_id="cpu")
@@ -633,7 +633,7 @@ def test_what_is_decoded_for_a_device_is_on_the_fast_path_too(
     ],
     ids=["train", "jittered", "several uses", "gray", "no images"],
 )
-def test_what_stands_in_the_way_is_said(graph: Callable[[Path], Any], said: str | None, folder: Path) -> None:
+def test_explain_names_the_reason_against_the_fast_path(graph: Callable[[Path], Any], said: str | None, folder: Path) -> None:
     pipe = pipeline_def(graph)(folder, batch_size=8, num_threads=1, device_id=None)
     lines = [line for line in pipe.explain().splitlines() if line.startswith("fast path: ")]
     assert [re.sub(r"line \d+", "line N", line) for line in lines] == ([] if said is None else [f"fast path: {said}"])

@@ -1,4 +1,4 @@
-"""Nodes beside what torch, torchvision, NumPy and the standard library do with objects."""
+"""Nodes in functions of torch, torchvision, NumPy and the standard library."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def transforms() -> Any:
         lambda x: transforms().Resize(4)(x),
     ],
 )
-def test_functions_of_torch_name_the_way(function: Callable[[Any], Any]) -> None:
+def test_errors_of_torch_functions_name_the_alternative(function: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError, match=r"represents a batch.*fn\.torch_python_function\(.*batch_processing=False"):
         run(lambda numbers, image: function(image))
 
@@ -87,7 +87,7 @@ def test_arrays_are_constants(plain: Callable[[Any], Any], array: Callable[[Any]
     assert np.array_equal(expected, found)
 
 
-def test_an_array_of_several_is_no_number() -> None:
+def test_an_array_of_several_elements_is_not_a_number() -> None:
     with pytest.raises(RuntimeError, match=r"'horizontal' of operator 'flip'.*expected one value, got 2"):
         run(lambda _, image: fn.flip(image, horizontal=np.array([0, 1])))
 
@@ -103,6 +103,6 @@ def test_input_sets_outside_of_a_pipeline() -> None:
     assert [type(node).__name__ for node in nodes] == ["DataNode", "DataNode"]
 
 
-def test_the_old_way_to_ask_for_a_type() -> None:
+def test_the_old_attribute_of_the_dtype() -> None:
     with pytest.warns(DeprecationWarning, match=r"use '\.dtype'"):
         assert TensorCPU(np.zeros(2, np.uint8)).dtype() == types.UINT8

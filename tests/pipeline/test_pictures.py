@@ -1,4 +1,4 @@
-"""Pictures of pipelines and loaders: the batch that comes next, after each operator, and the graph."""
+"""Drawings of pipelines and loaders: the next batch, the result of each operator, and the graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTINGS = {"num_threads": 2, "device_id": None, "seed": 7}
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Fifteen pictures of three classes, each of a color of its own."""
+    """Fifteen images of three classes, each with its own color."""
     folder = tmp_path_factory.mktemp("pictures")
     for number in range(15):
         place = folder / ("cat", "dog", "eel")[number % 3]
@@ -42,16 +42,16 @@ def _same(a: Image.Image, b: Image.Image) -> bool:
 
 
 def _shown(pipe: Pipeline, outputs: Any) -> Image.Image:
-    """Return the picture of a batch that was taken, normalization undone by hand."""
+    """Return the drawing of a batch from `run`, with normalization undone by hand."""
     std = [s / 2 for s in STD]
     mean = [m - 0.5 * s for m, s in zip(MEAN, std, strict=True)]
     return outputs[0].show(labels=outputs[1], classes=["cat", "dog", "eel"], mean=mean, std=std)
 
 
-# ---------------------------------------------------------------- the batch that comes next
+# --------------------------------------------------------------------------- the next batch
 
 
-def test_shows_the_next_batch_and_takes_nothing(root: str) -> None:
+def test_show_draws_the_next_batch_without_consuming_it(root: str) -> None:
     pipe, other = training(root), training(root)
     for _ in range(9):  # more than two epochs
         shown = pipe.show()
@@ -60,14 +60,14 @@ def test_shows_the_next_batch_and_takes_nothing(root: str) -> None:
         assert torch.equal(outputs[0].as_tensor().torch(), expected[0].as_tensor().torch())
 
 
-def test_shows_a_pipeline_that_is_not_built(root: str) -> None:
+def test_show_draws_a_pipeline_that_is_not_built(root: str) -> None:
     pipe = training(root)
     shown = pipe.show()
     assert not pipe.is_built
     assert _same(shown, _shown(pipe, pipe.run()))
 
 
-def test_shows_what_follows_a_checkpoint(root: str) -> None:
+def test_show_draws_the_batch_after_a_checkpoint(root: str) -> None:
     pipe = training(root)
     pipe.run()
     saved = pipe.checkpoint()
@@ -77,7 +77,7 @@ def test_shows_what_follows_a_checkpoint(root: str) -> None:
         assert not _same(continued.show(each=each), training(root).show(each=each))
 
 
-def test_a_few_samples_are_those_of_the_batch(root: str, tmp_path: Path) -> None:
+def test_a_few_samples_match_the_batch(root: str, tmp_path: Path) -> None:
     pipe = training(root)
     few = pipe.show(tmp_path / "few.png", count=2)
     cut = np.asarray(few)[:, :-6]  # without the margin
@@ -128,7 +128,7 @@ def _drained() -> Any:
 
 
 @pytest.mark.parametrize(("define", "reason"), [(_fed, "waits for feed_input"), (_drained, "is an iterator")])
-def test_sources_that_cannot_be_asked_twice(define: Any, reason: str) -> None:
+def test_sources_that_cannot_be_called_twice(define: Any, reason: str) -> None:
     pipe = pipeline_def(batch_size=1, **SETTINGS)(define)()
     with pytest.raises(RuntimeError, match=rf"the source 'images' {reason}[\s\S]*outputs\[0\].show\(\)[\s\S]*test_pictures.py"):
         pipe.show()
@@ -142,7 +142,7 @@ def test_debug_mode_has_no_next_batch(root: str) -> None:
     assert "batch_size" in pipe._repr_html_()
 
 
-def test_several_pictures_have_rows_of_their_own() -> None:
+def test_several_images_have_their_own_rows() -> None:
     @pipeline_def(batch_size=2, **SETTINGS)
     def views() -> Any:
         images = fn.external_source([[np.full((16, 16, 3), 90, np.uint8)] * 2], layout="HWC")
@@ -169,7 +169,7 @@ def test_each_operator_has_a_row(root: str) -> None:
     assert sheet.height == 6 + len(titles) * (16 + 6) + 3 * 24 + 20 + 2 * 16  # 4 headings, 24 x 48 decoded, a caption
 
 
-def test_each_draws_what_is_not_delivered() -> None:
+def test_each_draws_results_that_are_not_outputs() -> None:
     @pipeline_def(batch_size=2, **SETTINGS)
     def means() -> Any:
         images = fn.external_source([[np.full((16, 16, 3), 90, np.uint8)] * 2], layout="HWC")
@@ -180,24 +180,24 @@ def test_each_draws_what_is_not_delivered() -> None:
         means().show()
 
 
-def test_each_refuses_other_options(root: str) -> None:
+def test_each_rejects_other_options(root: str) -> None:
     with pytest.raises(TypeError, match="accepts only classes, count and size, got boxes, labels"):
         training(root).show(each=True, labels=[1], boxes=[], count=2)
 
 
-def test_each_needs_pictures() -> None:
+def test_each_needs_images() -> None:
     pipe = pipeline_def(batch_size=2, **SETTINGS)(lambda: fn.random.uniform(range=[0, 1]))()
     with pytest.raises(ValueError, match="needs an operator that returns images"):
         pipe.show(each=True)
 
 
-def test_a_given_normalization_wins(root: str) -> None:
+def test_an_explicit_normalization_has_precedence(root: str) -> None:
     pipe = training(root)
     assert not _same(pipe.show(mean=[0.0], std=[1.0]), pipe.show())
     assert _same(pipe.show(mean=[0.0], std=[1.0], names=[]), pictures.show(pipe.run(), mean=[0.0], std=[1.0], names=[], classes=pipe.classes))
 
 
-def test_normalization_is_undone_behind_operators_that_keep_levels() -> None:
+def test_normalization_is_undone_after_operators_that_keep_levels() -> None:
     @pipeline_def(batch_size=1, **SETTINGS)
     def turned(scaled: bool) -> Any:
         images = fn.external_source([[np.full((16, 16, 3), 90, np.uint8)]], layout="HWC")
@@ -205,10 +205,10 @@ def test_normalization_is_undone_behind_operators_that_keep_levels() -> None:
         return images * 2.0 if scaled else images
 
     assert turned(False).show().getpixel((10, 10)) == (90, 90, 90)
-    assert turned(True).show().getpixel((10, 10)) != (90, 90, 90)  # stretched: nobody knows
+    assert turned(True).show().getpixel((10, 10)) != (90, 90, 90)  # stretched: the scale is unknown
 
 
-def test_each_leaves_branches_out() -> None:
+def test_each_omits_branches() -> None:
     @pipeline_def(batch_size=2, enable_conditionals=True, **SETTINGS)
     def branches() -> Any:
         images = fn.external_source([[np.full((16, 16, 3), 90, np.uint8)] * 2], layout="HWC")
@@ -222,7 +222,7 @@ def test_each_leaves_branches_out() -> None:
     assert [sheet.getpixel((8, 6 + 16 + k * 38 + 2)) for k in range(2)] == [(90,) * 3, (180,) * 3]
 
 
-def test_boxes_as_the_graph_says(tmp_path: Path) -> None:
+def test_the_graph_determines_the_boxes(tmp_path: Path) -> None:
     Image.new("RGB", (40, 20)).save(tmp_path / "a.png")
     (tmp_path / "a.json").write_text(
         '{"images": [{"id": 1, "file_name": "a.png", "width": 40, "height": 20}], "categories": [{"id": 1, "name": "x"}],'
@@ -259,7 +259,7 @@ def test_the_graph_has_all_operators(root: str, tmp_path: Path) -> None:
     assert svg in pipe._repr_html_()
 
 
-def test_times_and_bytes_stand_on_it(root: str) -> None:
+def test_the_graph_shows_times_and_bytes(root: str) -> None:
     pipe = training(root, enable_memory_stats=True)
     pipe.run()
     pipe.run()
@@ -283,7 +283,7 @@ def test_conditions_are_dashed() -> None:
 # ---------------------------------------------------------------- loaders, dynamic mode
 
 
-def test_a_loader_shows_its_next_batch_and_takes_nothing(root: str) -> None:
+def test_a_loader_draws_its_next_batch_without_consuming_it(root: str) -> None:
     loader, other = (Loader.from_folder(root, train=True, size=24, batch_size=4, num_threads=2, seed=3) for _ in range(2))
     mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
     for _ in range(2):
@@ -310,7 +310,7 @@ def test_a_loader_of_one_pipeline_stays_unused_in_a_notebook(root: str) -> None:
     assert "not yet used" in loader._repr_html_() and not pipe.is_built
 
 
-def test_a_loader_without_pictures_has_a_text() -> None:
+def test_a_loader_without_images_is_printed() -> None:
     @pipeline_def(batch_size=4, **SETTINGS)
     def numbers() -> Any:
         return fn.readers.dataset(dataset=list(range(10)), name="Reader")
@@ -327,7 +327,7 @@ def test_batches_of_the_dynamic_mode() -> None:
     assert "data:image/png" in brighter._repr_html_()
 
 
-def test_images_of_another_type() -> None:
+def test_images_of_another_dtype() -> None:
     @pipeline_def(batch_size=1, **SETTINGS)
     def floats() -> Any:
         images = fn.external_source([[np.full((8, 8, 3), 51, np.uint8)]], layout="HWC")

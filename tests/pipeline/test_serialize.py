@@ -1,4 +1,4 @@
-"""Saving graphs as JSON, reading them, drawing them."""
+"""Saving graphs as JSON, reading them, and drawing them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.inside import graph_of, nothing_marked
+from tests.helpers.inside import forget_marks, graph_of
 from torchdali import Pipeline, fn, operator, pipeline_def, types
 from torchdali.declaration.schema import Data, PerSample
 from torchdali.graph import serialization
@@ -69,7 +69,7 @@ def test_nan_survives() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), len, lambda: 1, {1, 2}, {1: 2}, [object()]], ids=lambda value: type(value).__name__)
-def test_python_objects_are_refused(value) -> None:
+def test_python_objects_are_rejected(value) -> None:
     with pytest.raises(TypeError, match="Python object"):
         serialization.encode(value)
 
@@ -84,8 +84,8 @@ def test_python_objects_are_refused(value) -> None:
     ],
     ids=str,
 )
-def test_what_encode_does_not_write_is_refused(data) -> None:
-    """A file cannot make Python run something, or unpickle."""
+def test_data_that_encode_does_not_write_is_rejected(data) -> None:
+    """A file cannot make Python run code, or unpickle."""
     with pytest.raises((ValueError, KeyError, TypeError)):
         serialization.decode(data)
 
@@ -133,7 +133,7 @@ def test_reading_and_saving_again_changes_nothing() -> None:
     assert str(graph_of(again)) == str(graph_of(rich()))
 
 
-def test_places_and_saved_graphs_belong_together(tmp_path) -> None:
+def test_checkpoints_of_saved_graphs_are_valid(tmp_path) -> None:
     """A checkpoint of the pipeline is one of its saved graph."""
     pipe = rich()
     pipe.run()
@@ -165,7 +165,7 @@ def test_messages_still_name_the_users_line() -> None:
     read.close()
 
 
-def test_a_pipeline_that_is_fed() -> None:
+def test_a_fed_pipeline() -> None:
     pipe = Pipeline(2, 1, None, prefetch_queue_depth=1)
     with pipe:
         pipe.set_outputs(fn.external_source(name="fed", layout="X") + 1)
@@ -192,7 +192,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED)
-def test_callbacks_are_refused_by_name(make, message) -> None:
+def test_callbacks_are_rejected_by_name(make, message) -> None:
     pipe = Pipeline(2, 1, None)
     with pipe:
         pipe.set_outputs(make())
@@ -208,12 +208,12 @@ def test_operators_must_be_declared_before_reading() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "xx", b"\x80\x04", "[]", "{}", '{"version": 2, "graph": {}}'])
-def test_what_is_no_pipeline_is_refused(text) -> None:
+def test_other_data_than_a_pipeline_is_rejected(text) -> None:
     with pytest.raises(RuntimeError, match=r"serialized (torchdali )?pipeline"):
         Pipeline.deserialize(text)
 
 
-def test_define_graph_is_used_where_nothing_else_is() -> None:
+def test_define_graph_is_used_without_other_definitions() -> None:
     pipe = Pipeline(2, 1, None)
     text = pipe.serialize(define_graph=lambda: fn.constant(idata=[4]))
     assert run(Pipeline.deserialize(text), 1) == [[[[4], [4]]]]
@@ -223,7 +223,7 @@ def test_define_graph_is_used_where_nothing_else_is() -> None:
     assert run(Pipeline.deserialize(text), 1) == [[[[5], [5]]]]
 
 
-# ---------------------------------------------------------------- files that were tampered with
+# ------------------------------------------------------------------------------- tampered files
 
 CODE = "__import__('os').abort()"
 HOSTILE = [
@@ -234,7 +234,7 @@ HOSTILE = [
 
 
 def mutated(tree: Any, chance: random.Random) -> Any:
-    """Return a copy of a JSON value in which something was replaced, removed, added or exchanged."""
+    """Return a copy of a JSON value with a random replacement, removal, addition or exchange."""
     found = json.loads(json.dumps(tree))
     keys = list(found) if isinstance(found, dict) else list(range(len(found)))
     key = chance.choice(keys)
@@ -254,7 +254,7 @@ def mutated(tree: Any, chance: random.Random) -> Any:
 
 
 def read_tampered(count: int) -> int:
-    """Read changed graphs: each is refused, or read as it is written, and planned without running its code."""
+    """Read changed graphs: each is rejected, or read as written, and planned without running its code."""
     chance, graph = random.Random(1), json.loads(rich().serialize())["graph"]
     read = 0
     for _ in range(count):
@@ -272,12 +272,12 @@ def read_tampered(count: int) -> int:
     return read
 
 
-def test_tampered_graphs_are_refused_or_read_as_they_are() -> None:
+def test_tampered_graphs_are_rejected_or_read_as_written() -> None:
     assert 10 < read_tampered(300) < 200
 
 
 @pytest.mark.slow
-def test_many_tampered_graphs_are_refused_or_read_as_they_are() -> None:
+def test_many_tampered_graphs_are_rejected_or_read_as_written() -> None:
     assert read_tampered(10_000) > 300
 
 
@@ -289,7 +289,7 @@ def test_many_tampered_graphs_are_refused_or_read_as_they_are() -> None:
         ("line", f"1\n{CODE}"),
     ],
 )
-def test_code_in_a_saved_graph_is_refused(where: str, value: str) -> None:
+def test_code_in_a_saved_graph_is_rejected(where: str, value: str) -> None:
     saved = json.loads(rich().serialize())
     node = next(n for n in saved["graph"]["nodes"] if n["scope"])
     if where == "condition":
@@ -322,7 +322,7 @@ def test_drawings_have_every_node_and_edge(tmp_path) -> None:
     assert full.count("{") == full.count("}") == 1
 
 
-# A string of the language: no quote in it but behind a backslash.
+# A string of the language: quotes in it are escaped by a backslash.
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 ODD_NAMES = ('a "quoted" name', "a\\", 'a\\" ]; b [label="c', "two\nlines", "<b>{ } ; -> //", '"')
 
@@ -341,7 +341,7 @@ def test_names_in_a_drawing_are_quoted(show_tensors: bool, name: str, tmp_path: 
 
 
 def test_two_pipelines_may_be_marked_but_not_serialized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing_marked(monkeypatch)
+    forget_marks(monkeypatch)
     for _ in range(2):
 
         @triton.autoserialize

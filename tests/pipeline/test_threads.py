@@ -40,7 +40,7 @@ def test_without_asynchrony_steps_run_on_the_callers_thread(setting) -> None:
     pipe = Pipeline(2, 2, None, prefetch_queue_depth=2, **{setting: False})
     with pipe:
         first = note(fn.external_source(source=source), what=here)
-        middle = note_sample(fn.decoders.image(_pictures()), what=lambda: True)
+        middle = note_sample(fn.decoders.image(_encoded_images()), what=lambda: True)
         second = note(middle, what=here)
         pipe.set_outputs(first, second)
     pipe.schedule_run()
@@ -51,7 +51,7 @@ def test_without_asynchrony_steps_run_on_the_callers_thread(setting) -> None:
     pipe.close()
 
 
-def _pictures() -> Any:
+def _encoded_images() -> Any:
     """Encoded images, so that a chain runs between the steps."""
     data = np.frombuffer(b"P5\n2 1\n255\n\x01\x02", np.uint8)
     return fn.external_source(source=lambda: [data] * 2)
@@ -67,7 +67,7 @@ def test_asynchronous_steps_run_on_other_threads() -> None:
     assert seen and not any(seen)
 
 
-def test_errors_of_a_synchronous_pipeline_come_with_their_batch() -> None:
+def test_errors_of_a_synchronous_pipeline_are_raised_with_their_batch() -> None:
     calls = iter(range(9))
 
     def source(i: int) -> Any:
@@ -89,7 +89,7 @@ def test_errors_of_a_synchronous_pipeline_come_with_their_batch() -> None:
 # ---------------------------------------------------------------- threads and processes
 
 
-def test_two_threads_cannot_take_a_batch_at_once() -> None:
+def test_two_threads_cannot_take_a_batch_concurrently() -> None:
     go = threading.Event()
 
     def source(i: int) -> Any:
@@ -119,7 +119,7 @@ def test_two_threads_cannot_take_a_batch_at_once() -> None:
 
 
 @pytest.mark.parametrize("options", [{"prefetch_queue_depth": 4097}, {"prefetch_queue_depth": {"cpu_size": 2, "gpu_size": 10**6}}, {"num_threads": 4097}])
-def test_options_that_would_take_all_memory(options: dict[str, Any]) -> None:
+def test_options_that_would_exhaust_memory(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(options))} must be at most 4096"):
         Pipeline(**{"batch_size": 1, "num_threads": 1, "device_id": None} | options)
 
@@ -152,7 +152,7 @@ def test_one_thread_may_schedule_and_another_take() -> None:
 
 
 def in_child(run: Callable[[], Any]) -> str:
-    """Run in a forked process; return what it printed."""
+    """Run in a forked process; return its output."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -171,7 +171,7 @@ def in_child(run: Callable[[], Any]) -> str:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_process_gets_an_error_and_not_a_hang() -> None:
+def test_a_forked_process_raises_an_error_instead_of_hanging() -> None:
     pipe = counting()
     pipe.enable_api_check(False)
     assert number(pipe.run()) == 0
@@ -184,7 +184,7 @@ def test_a_forked_process_gets_an_error_and_not_a_hang() -> None:
     assert in_child(lambda: number(counting().run())) == "0", "a pipeline of its own is fine"
 
 
-def test_a_closed_pipeline_says_so() -> None:
+def test_a_closed_pipeline_raises_an_error() -> None:
     pipe = counting()
     pipe.run()
     pipe.close()
@@ -201,7 +201,7 @@ linux = pytest.mark.skipif(
 
 
 def cores_of_workers(**arguments: Any) -> set[frozenset[int]]:
-    """The cores that worker threads may use while they work on samples."""
+    """Return the cores that worker threads may use while they process samples."""
     gate = threading.Barrier(2)
 
     def where() -> frozenset[int]:
@@ -210,7 +210,7 @@ def cores_of_workers(**arguments: Any) -> set[frozenset[int]]:
 
     pipe = Pipeline(2, 2, None, prefetch_queue_depth=1, **arguments)
     with pipe:
-        pipe.set_outputs(note_sample(fn.decoders.image(_pictures()), what=where))
+        pipe.set_outputs(note_sample(fn.decoders.image(_encoded_images()), what=where))
     pipe.run()
     pipe.close()
     return set(seen)
@@ -225,7 +225,7 @@ def test_worker_threads_are_bound_to_the_cores_of_the_mask(monkeypatch) -> None:
 
 
 @linux
-def test_threads_beyond_the_mask_stay_free(monkeypatch) -> None:
+def test_threads_beyond_the_mask_are_not_bound(monkeypatch) -> None:
     cores = sorted(os.sched_getaffinity(0))
     monkeypatch.setenv("DALI_AFFINITY_MASK", str(cores[0]))
     assert cores_of_workers(set_affinity=True) == {frozenset([cores[0]]), frozenset(cores)}

@@ -1,4 +1,4 @@
-"""Tracebacks as a user sees them: their own frames and those of the operator, and no batch kept alive."""
+"""Tracebacks for users: their own frames and the operator's, and no batch is kept alive."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from torchdali.plugin.pytorch.experimental import proxy
 
 
 @pytest.fixture(autouse=True)
-def python_way() -> Iterator[None]:
-    """Run in Python, whose frames these are, where the fast path is installed too."""
+def python_path() -> Iterator[None]:
+    """Run on the Python path, whose frames these are, even if the fast path is installed."""
     with switched_off():
         yield
 
@@ -125,10 +125,10 @@ THIS = "test_tracebacks."
 RUN = [f"{THIS}_failure", "_pipeline.run"]
 MADE = [f"{THIS}_failure", f"{THIS}<lambda>", f"{THIS}_made", "_factory.create"]
 
-# what runs: frames of the error, frames of its causes from the first on
+# code that runs: frames of the error, frames of its causes from the first on
 RUNNING: dict[Callable[[], Any], tuple[list[str], list[list[str]]]] = {
     truncated: (RUN, [["images.decode"]]),
-    wrong_dtype: (RUN, [["preparing.run"]]),  # nothing else shows where
+    wrong_dtype: (RUN, [["preparing.run"]]),  # no other frame shows the location
     python_function: (RUN, [[], [f"{THIS}mine", f"{THIS}helper"]]),
     source_of_samples: ([*RUN, f"{THIS}by_sample", f"{THIS}helper"], []),
     source_of_batches: ([*RUN, f"{THIS}by_batch", f"{THIS}helper"], []),
@@ -172,7 +172,7 @@ def test_frames_of_a_definition(function: Callable[[], Any]) -> None:
         assert _frames(error.__cause__) == ["files._read"]
 
 
-def test_frames_of_calls_at_once_and_of_classes() -> None:
+def test_frames_of_eager_calls_and_of_classes() -> None:
     at_once = _failure(lambda: fn.crop(torch.zeros(4, 5, 3), crop=(10, 10)))
     assert _frames(at_once)[2:] == ["decorators.function", "window.intersect"]
     of_class = _failure(lambda: ops.Crop(cropp=(1, 1)))
@@ -208,10 +208,10 @@ def test_frames_of_iterators() -> None:
     assert _frames(error) == [f"{THIS}_failure", f"{THIS}<lambda>", "base_iterator.__next__"]
 
 
-def test_frames_of_what_makes_an_iterator() -> None:
+def test_frames_of_iterator_constructors() -> None:
     for options in ({}, {"reader_name": "nowhere"}):
         error = _failure(lambda: DALIGenericIterator(_made(truncated), ["x"], **options))  # noqa: B023
-        last = [] if not options else ["_inputs.describe_readers"]  # its message does not say where
+        last = [] if not options else ["_inputs.describe_readers"]  # its message does not contain the location
         assert _frames(error) == [f"{THIS}_failure", f"{THIS}<lambda>", "_iterators.__init__", *last]
 
 
@@ -223,7 +223,7 @@ def test_frames_of_a_loader() -> None:
     assert _frames(missing) == [f"{THIS}_failure", f"{THIS}<lambda>", "loader.__len__"]
 
 
-def test_a_file_that_cannot_be_decoded_leads_to_bad_samples() -> None:
+def test_the_error_of_an_undecodable_file_mentions_bad_samples() -> None:
     assert str(_failure(_made(truncated).run)).endswith('; with bad_samples="skip", the pipeline skips undecodable samples')
     skipping = _made(truncated, bad_samples="skip", max_bad_samples=0)
     assert "bad_samples=" not in str(_failure(skipping.run))
@@ -248,7 +248,7 @@ def test_all_frames_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _frames(_failure(_made(truncated).run)) == RUN
 
 
-def test_frames_of_the_caller_stay_when_it_goes_on_raising() -> None:
+def test_frames_of_a_caller_that_raises_again_are_kept() -> None:
     def outer() -> None:
         try:
             inner()
@@ -263,7 +263,7 @@ def test_frames_of_the_caller_stay_when_it_goes_on_raising() -> None:
     assert _frames(error.__cause__) == [f"{THIS}outer", f"{THIS}inner", "_pipeline.run"]
 
 
-# ---------------------------------------------------------------- what lives on
+# -------------------------------------------------------------------- lifetimes
 
 
 @pytest.fixture
@@ -276,13 +276,13 @@ def no_collector() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("policy", ["raise", "skip"])
-def test_a_failed_batch_lives_no_longer_than_its_error(policy: str) -> None:
+def test_a_failed_batch_is_freed_with_its_error(policy: str) -> None:
     seen: list[weakref.ref[torch.Tensor]] = []
     with pages.own_operators():
 
         @operator
         def picky(image: Any, /) -> Any:
-            """Refuse every image."""
+            """Reject every image."""
             seen.append(weakref.ref(image))
             raise ValueError("not this one")
 
@@ -297,7 +297,7 @@ def test_a_failed_batch_lives_no_longer_than_its_error(policy: str) -> None:
 
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("policy", ["raise", "skip"])
-def test_what_a_function_saw_lives_no_longer_than_its_error(policy: str) -> None:
+def test_arguments_of_a_failed_function_are_freed_with_its_error(policy: str) -> None:
     seen: list[weakref.ref[Any]] = []
 
     def refuse(array: Any) -> Any:
@@ -316,11 +316,11 @@ def test_what_a_function_saw_lives_no_longer_than_its_error(policy: str) -> None
     assert all(array() is None for array in seen)
 
 
-def test_a_command_is_not_the_users_code() -> None:
+def test_frames_of_a_command_are_not_the_users() -> None:
     def lines_of(file: str) -> list[str]:
         names: dict[str, Any] = {"user_line": user_line}
         exec(compile("lines = user_line()", str(Path(nodes.__file__).parents[1] / file), "exec"), names)
         return [line.function for line in names["lines"]]
 
     assert lines_of("_commands/running.py") == []
-    assert lines_of("pipeline/_pipeline.py")[:2] == ["lines_of", "test_a_command_is_not_the_users_code"]
+    assert lines_of("pipeline/_pipeline.py")[:2] == ["lines_of", "test_frames_of_a_command_are_not_the_users"]

@@ -1,4 +1,4 @@
-"""An exception at any moment of an iterator's call: no batch comes twice, and epochs have the samples that they should."""
+"""An exception at any moment of an iterator's call: no batch is delivered twice, and epochs have the correct samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _in_time() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Files of one byte, which is that of their label."""
+    """Write files of one byte, which equals their label."""
     folder: Path = tmp_path_factory.mktemp("bytes")
     for number in range(COUNT):
         (folder / f"{number:02d}").write_bytes(bytes([number]))
@@ -68,7 +68,7 @@ SAMPLES = {"partial": COUNT, "drop": 12, "classification": COUNT, "two pipelines
 
 
 def labels_of(batch: Any) -> list[int]:
-    """Return the labels of a batch, of which each sample is its label's."""
+    """Return the labels of a batch, and check that each sample matches its label."""
     labels: list[int] = []
     for each in batch if isinstance(batch, list) else [dict(zip(("data", "label"), batch, strict=True))]:
         assert torch.equal(each["data"].ravel().long(), each["label"].ravel().long())
@@ -77,7 +77,7 @@ def labels_of(batch: Any) -> list[int]:
 
 
 def epoch(loader: Any, interrupt: Interrupt | None = None, at: int = 1, is_last: bool = False) -> list[list[int]]:
-    """Return the labels of the batches of an epoch, in which one call may be interrupted, which may be the last."""
+    """Return the labels of an epoch's batches; one call, perhaps the last, may be interrupted."""
     iterator, batches = iter(loader), []
     while True:
         if interrupt is not None and len(batches) == at and not interrupt.place:
@@ -92,7 +92,7 @@ def epoch(loader: Any, interrupt: Interrupt | None = None, at: int = 1, is_last:
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("at", ["middle", "end"])
-def test_epochs_stay_whole(kind: str, at: str, files: list[str]) -> None:
+def test_interrupts_keep_epochs_complete(kind: str, at: str, files: list[str]) -> None:
     normal = MAKERS[kind](files)
     expected = [epoch(normal) for _ in range(3)]
     call = len(expected[1]) - 2 if at == "middle" else len(expected[1])

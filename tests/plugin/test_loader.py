@@ -1,4 +1,4 @@
-"""`Loader`: every sample once an epoch, alone, over ranks and in workers; batches, positions and processes."""
+"""`Loader`: every sample once per epoch, in one process, on ranks and in workers; batches, positions and processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torchdali import Loader, fn, pipeline_def, types
 
 
 class Squares:
-    """``(square, number)``, of a number of records."""
+    """Return a pipeline of ``(square, number)`` for a number of records."""
 
     classes = ("even", "odd")
 
@@ -100,7 +100,7 @@ def test_drop_last_delivers_full_batches_of_different_samples(ranks):
     assert len(left_out) == 4
 
 
-def test_a_loop_after_break_begins_a_new_epoch():
+def test_a_loop_after_break_starts_a_new_epoch():
     loader, reference = Loader(squares(seed=4)), Loader(squares(seed=4))
     expected = [numbers(reference) for _ in range(4)]
     for batches in (2, 1, 7):  # also after the last batch, but before the end of the loop
@@ -110,13 +110,13 @@ def test_a_loop_after_break_begins_a_new_epoch():
     assert numbers(loader) == expected[3]
 
 
-def test_a_break_before_the_first_batch_counts_for_nothing():
+def test_a_break_before_the_first_batch_has_no_effect():
     loader = Loader(squares(seed=4))
     iter(loader)
     assert numbers(loader) == numbers(Loader(squares(seed=4)))
 
 
-def test_two_loops_at_once_are_refused():
+def test_two_concurrent_loops_are_rejected():
     loader = Loader(squares())
     first = iter(loader)
     next(first)
@@ -192,7 +192,7 @@ def test_batches_are_tuples_with_labels_for_a_loss():
         (np.bool_(True), (16,), torch.bool),
     ],
 )
-def test_only_integers_with_one_value_a_sample_become_labels(value, shape, dtype):
+def test_only_integers_with_one_value_per_sample_become_labels(value, shape, dtype):
     @pipeline_def(batch_size=16, num_threads=1, device_id=None)
     def define():
         return fn.readers.dataset(dataset=[value] * 16)
@@ -267,7 +267,7 @@ def two_readers(first, second):
     )
 
 
-def test_two_readers_keep_step():
+def test_two_readers_advance_together():
     loader = Loader(two_readers(10, 10))
     for _ in range(3):
         assert all(torch.equal(first, second) for first, second in loader)
@@ -287,7 +287,7 @@ def test_ranks_of_torchrun_divide_the_readers(monkeypatch):
     assert sorted(seen) == list(range(97))
 
 
-def test_a_pipeline_made_before_the_ranks_were_known_is_made_anew(monkeypatch):
+def test_a_pipeline_created_before_the_ranks_were_known_is_rebuilt(monkeypatch):
     loader = Loader(squares(96))
     assert len(loader) == 6
     monkeypatch.setenv("WORLD_SIZE", "3")
@@ -295,7 +295,7 @@ def test_a_pipeline_made_before_the_ranks_were_known_is_made_anew(monkeypatch):
     assert len(loader) == 2 and len(flat(numbers(loader))) == 32
 
 
-def test_shards_of_the_pipeline_are_kept(monkeypatch):
+def test_shards_of_the_pipeline_are_unchanged(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "8")
     monkeypatch.setenv("RANK", "7")
     assert len(flat(numbers(Loader(squares(96, shard_id=0, num_shards=3))))) == 32
@@ -319,7 +319,7 @@ def never_warned(monkeypatch):
 
 @pytest.mark.usefixtures("never_warned")
 @pytest.mark.parametrize(("environment", "text"), LAUNCHED.values(), ids=LAUNCHED)
-def test_ranks_that_only_a_launcher_knows_are_warned_of_once(environment, text, monkeypatch):
+def test_ranks_that_only_a_launcher_knows_warn_once(environment, text, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with warnings.catch_warnings(record=True) as seen:
@@ -334,7 +334,7 @@ def test_ranks_that_only_a_launcher_knows_are_warned_of_once(environment, text, 
 
 @pytest.mark.usefixtures("never_warned")
 @pytest.mark.parametrize("known", ["shards", "not distributed", "a process group"])
-def test_who_says_how_samples_are_divided_is_not_warned(known, monkeypatch):
+def test_explicit_shards_do_not_warn(known, monkeypatch):
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     monkeypatch.setenv("SLURM_NTASKS", "2")
@@ -362,7 +362,7 @@ def used(loader):
     return loader
 
 
-# With workers in a process of their own: to fork one with the threads of other tests is not safe.
+# Workers run in a separate process: forking a process with the threads of other tests is not safe.
 @pytest.mark.parametrize(
     "call",
     [
@@ -371,7 +371,7 @@ def used(loader):
         pytest.param("around(used(Loader(squares(97))), 2)", marks=pytest.mark.slow),
     ],
 )
-def test_a_dataloader_takes_it(call):
+def test_a_dataloader_accepts_a_loader(call):
     assert issubclass(Loader, IterableDataset)
     epochs = in_own_process("tests.plugin.test_loader", call)
     assert all(sorted(each) == list(range(97)) for each in epochs)
@@ -396,20 +396,20 @@ def around_on_ranks(context, persistent):
 @pytest.mark.slow
 @pytest.mark.parametrize("persistent", [False, True])
 @pytest.mark.parametrize("context", [c for c in ("fork", "forkserver") if c in multiprocessing.get_all_start_methods()] + ["spawn"])
-def test_workers_of_all_ranks_begin_the_same_epoch_each_with_its_part(context, persistent):
+def test_workers_of_all_ranks_start_the_same_epoch_with_their_shards(context, persistent):
     epochs = in_own_process("tests.plugin.test_loader", f"around_on_ranks({context!r}, {persistent})")
     assert [sorted(each) for each in epochs] == [list(range(100))] * 3
     assert epochs[0] != epochs[1] != epochs[2]
 
 
-def test_pickled_it_is_made_anew():
+def test_an_unpickled_loader_is_rebuilt():
     loader = Loader(squares(97, seed=3), outputs=["square", "number"])
     first = [batch["number"].tolist() for batch in loader]
     again = pickle.loads(pickle.dumps(loader))
     assert [batch["number"].tolist() for batch in again] == first
 
 
-def test_what_cannot_be_made_anew_says_so():
+def test_loaders_that_cannot_be_rebuilt_raise_an_error():
     pipe = squares()
     pipe.factory = None
     loader = Loader(pipe)
@@ -424,14 +424,14 @@ def test_what_cannot_be_made_anew_says_so():
         Loader(3)
 
 
-def test_it_closes_and_begins_anew():
+def test_a_closed_loader_starts_again():
     with Loader(squares(97, seed=1)) as loader:
         first = numbers(loader)
     assert numbers(loader) == first
     loader.close()
 
 
-def test_it_tells_where_it_is(capsys):
+def test_a_loader_reports_its_position(capsys):
     loader = Loader(squares(97))
     assert repr(loader) == "<Loader, not yet used>"
     next(iter(loader))
@@ -441,7 +441,7 @@ def test_it_tells_where_it_is(capsys):
     assert "readers.dataset" in str(loader.stats())
 
 
-def test_failing_samples_are_raised_and_the_next_loop_goes_on():
+def test_failing_samples_raise_and_the_next_loop_continues():
     class Failing(Squares):
         def __getitem__(self, i):
             if i == 40:
@@ -475,7 +475,7 @@ def test_from_folder_trains_and_tests(folder):
     assert torch.allclose(reds, torch.tensor([0.0, 2, 4, 6, 8, 1, 3, 5, 7, 9]), atol=1e-4)
 
 
-def test_from_folder_takes_a_seed(folder):
+def test_from_folder_accepts_a_seed(folder):
     epochs = [
         torch.cat([images for images, _ in Loader.from_folder(folder, train=True, size=16, batch_size=4, seed=seed)])
         for seed in (1, 1, 2)
@@ -491,7 +491,7 @@ def test_from_folder_augments(folder, augment):
 
 @pytest.mark.parametrize("train", [True, False])
 @pytest.mark.parametrize("where", ["1MB", "folder"])
-def test_from_folder_keeps_pictures(folder, train, where, tmp_path):
+def test_from_folder_caches_images(folder, train, where, tmp_path):
     def epochs(cache):
         with Loader.from_folder(folder, train=train, size=16, batch_size=4, seed=1, num_threads=2, cache=cache) as loader:
             found = [torch.cat([images for images, _ in loader]) for _ in range(3)]
@@ -505,7 +505,7 @@ def test_from_folder_keeps_pictures(folder, train, where, tmp_path):
     assert (tmp_path / "kept").exists() == (where == "folder")
 
 
-def test_from_folder_leaves_hidden_names_out(folder):
+def test_from_folder_skips_hidden_names(folder):
     shutil.copytree(folder / "class0", folder / ".ipynb_checkpoints")
     shutil.copy(folder / "class0" / "0.png", folder / "class0" / "._0.png")
     (folder / ".git").mkdir()
@@ -523,7 +523,7 @@ def png(path):
 
 
 @pytest.mark.parametrize("content", [(), ("notes.txt",), ("deeper/1.png",), (".hidden.png",)])
-def test_from_folder_warns_of_classes_without_files(folder, content):
+def test_from_folder_warns_about_classes_without_files(folder, content):
     (folder / "class05").mkdir()
     for name in content:
         png(folder / "class05" / "x.png")
@@ -536,7 +536,7 @@ def test_from_folder_warns_of_classes_without_files(folder, content):
 
 
 @pytest.mark.parametrize("ending", ["gif", "avif", "tga", "ico", "jfif"])
-def test_from_folder_warns_of_images_that_it_leaves_out(folder, ending):
+def test_from_folder_warns_about_skipped_images(folder, ending):
     png(folder / "class1" / f"a.{ending}.png")
     (folder / "class1" / f"a.{ending}.png").rename(folder / "class1" / f"a.{ending.upper()}")
     message = rf"1 decodable files are skipped .* 'class1/a\.{ending.upper()}'"
@@ -544,7 +544,7 @@ def test_from_folder_warns_of_images_that_it_leaves_out(folder, ending):
         assert loader.dataset_size == 10
 
 
-def test_from_folder_takes_the_classes_of_another_loader(folder, tmp_path):
+def test_from_folder_accepts_the_classes_of_another_loader(folder, tmp_path):
     for name in ("ant", "bee", "cat"):
         png(tmp_path / "all" / name / "1.png")
     for name in ("cat", "bee"):
@@ -564,7 +564,7 @@ def test_from_folder_takes_the_classes_of_another_loader(folder, tmp_path):
         Loader.from_folder("memory://val", train=False, classes=["class0"])
 
 
-def test_from_folder_of_training_and_validation_says_which_to_take(tmp_path):
+def test_from_folder_on_a_folder_of_splits_names_the_splits(tmp_path):
     for part in ("train", "val"):
         png(tmp_path / part / "ant" / "1.png")
     with pytest.raises(RuntimeError, match=rf"for example 'train/ant'; if those are the classes, pass {str(tmp_path / 'train')!r}"):
@@ -584,7 +584,7 @@ def test_from_folder_checks_its_arguments(folder):
         Loader.from_folder(folder, train=True, num_threads=-1)
 
 
-def test_from_folder_leaves_out_what_cannot_be_read(folder, tmp_path):
+def test_from_folder_skips_unreadable_files(folder, tmp_path):
     copied = tmp_path / "copy"
     shutil.copytree(folder, copied)
     files = sorted(path for path in copied.rglob("*") if path.is_file())
@@ -596,32 +596,32 @@ def test_from_folder_leaves_out_what_cannot_be_read(folder, tmp_path):
         list(loader)
 
 
-def test_from_folder_refuses_what_it_does_not_know(folder):
+def test_from_folder_rejects_unknown_arguments(folder):
     with pytest.raises(ValueError, match="auto, rand, trivial"):
         Loader.from_folder(folder, train=True, augment="mixup")
     with pytest.raises(ValueError, match="train=True"):
         Loader.from_folder(folder, train=False, augment="rand")
 
 
-def test_names_the_folder_that_is_missing_at_once(tmp_path):
+def test_a_missing_folder_is_named_immediately(tmp_path):
     (tmp_path / "train").mkdir()
     with pytest.raises(FileNotFoundError, match=r"trian.*did you mean train"):
         Loader.from_folder(tmp_path / "trian", train=True)
 
 
-def test_names_the_function_with_the_misspelt_argument(folder):
+def test_the_error_of_a_misspelt_argument_names_the_function(folder):
     with pytest.raises(TypeError, match=r"from_folder\(\) got an unexpected keyword argument 'batchsize'"):
         Loader.from_folder(folder, train=True, batchsize=4)
 
 
 @pytest.mark.parametrize("form", [{"mean": [123.7, 116.3, 103.5]}, {"std": [58, 57, 57]}])
-def test_from_folder_warns_of_mean_and_deviation_of_bytes(folder, form):
+def test_from_folder_warns_about_mean_and_deviation_of_bytes(folder, form):
     with pytest.warns(UserWarning, match=r"on the scale 0 to 1, got .*: divide both by 255") as said:
         Loader.from_folder(folder, train=True, **form)
     assert said[0].filename == __file__
 
 
-def test_a_dataloader_that_makes_batches_of_batches_is_warned_of():
+def test_a_dataloader_that_makes_batches_of_batches_warns():
     loader = Loader(squares())
     for options in ({}, {"batch_size": 2}):
         with pytest.warns(UserWarning, match=r"batches of batches.*DataLoader\(loader, batch_size=None\)") as said:
@@ -635,22 +635,22 @@ def test_a_dataloader_that_makes_batches_of_batches_is_warned_of():
         next(iter(DataLoader(loader, collate_fn=lambda batches: batches[0])))
 
 
-def test_refuses_two_outputs_of_one_name():
+def test_two_outputs_of_one_name_are_rejected():
     with pytest.raises(ValueError, match=r"outputs must have different names.*\['a', 'a'\]"):
         Loader(squares(), outputs=["a", "a"])
 
 
-def test_refuses_a_function_without_its_decorator():
+def test_a_function_without_its_decorator_is_rejected():
     with pytest.raises(TypeError, match=r"must return a pipeline, got .*DataNode.*\. Is @pipeline_def\(.*\) missing above the function\?$"):
         len(Loader(lambda: fn.random.uniform()))
 
 
-def test_refuses_a_function_that_makes_no_pipeline():
+def test_a_function_that_returns_no_pipeline_is_rejected():
     with pytest.raises(TypeError, match="must return a pipeline, got 3"):
         len(Loader(lambda: 3))
 
 
-def test_tells_its_samples_as_a_dataloader_does(folder):
+def test_a_loader_has_a_length_and_a_dataset_as_a_dataloader(folder):
     with Loader.from_folder(folder, train=True, size=16, batch_size=4) as loader:
         assert len(loader.dataset) == loader.dataset_size > 0
         with pytest.raises(TypeError, match="cannot be indexed"):
@@ -662,14 +662,14 @@ def random_numbers():
     return fn.random.uniform()
 
 
-def test_size_is_no_reason_to_warn():
+def test_the_argument_size_does_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with Loader(random_numbers, size=8) as loader:
             assert len(loader) == 2
 
 
-def test_a_batch_of_bad_samples_alone_is_named(tmp_path):
+def test_the_error_names_a_batch_of_only_bad_samples(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
         (tmp_path / name / "broken.jpg").write_bytes(b"\xff\xd8\xff nothing")

@@ -1,4 +1,4 @@
-"""The loader evaluator, which finds what limits training: logging, replaying, and the verdict."""
+"""The loader evaluator, which finds the bottleneck of training: logging, replaying, and the verdict."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_verdicts(rates, word):
     assert word in rates.verdict and word in str(rates)
 
 
-def test_evaluate_takes_its_batches_from_everywhere():
+def test_evaluate_accepts_any_loader():
     steps = []
     rates = evaluate(Loader(), steps.append, batches=20)
     assert len(steps) == 3 * 22 and min(rates.loader, rates.step, rates.cached, rates.training) > 0
 
 
-def test_evaluate_finishes_each_epoch_it_begins():
-    """An iterator of DALI's kind cannot be begun again in mid-epoch."""
+def test_evaluate_finishes_each_epoch_that_it_starts():
+    """DALI's iterators cannot restart in mid-epoch."""
     begun, ended = [], []
 
     def epoch():
@@ -85,6 +85,6 @@ def test_evaluate_finishes_each_epoch_it_begins():
     assert len(begun) - len(ended) <= 1 < len(ended)
 
 
-def test_evaluate_refuses_an_empty_loader():
+def test_evaluate_rejects_an_empty_loader():
     with pytest.raises(ValueError, match="at least one batch"):
         evaluate([], print)

@@ -1,4 +1,4 @@
-"""Frameworks take a `Loader` as it is, and see every sample once an epoch."""
+"""Frameworks accept a `Loader` unchanged, and get every sample once per epoch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def loader(shuffle=True, **options):
 
 
 def complete(epochs):
-    """Tell whether each epoch has every sample once, and whether the epochs differ."""
+    """Return whether each epoch has every sample once, and whether the epochs differ."""
     flat = [list(itertools.chain.from_iterable(batches)) for batches in epochs]
     return all(sorted(each) == list(range(SIZE)) for each in flat) and len(set(map(tuple, flat))) == len(flat)
 
@@ -44,7 +44,7 @@ def complete(epochs):
 
 @pytest.fixture
 def module():
-    """A module of Lightning that remembers the numbers it has seen, epoch by epoch."""
+    """A Lightning module that records the numbers of its batches, epoch by epoch."""
     lightning = pytest.importorskip("lightning")
 
     class Module(lightning.LightningModule):
@@ -157,7 +157,7 @@ def test_lightning_trains_on_two_devices(tmp_path):
 # ------------------------------------------------------------ accelerate, transformers
 
 
-def test_accelerate_takes_it():
+def test_accelerate_accepts_a_loader():
     accelerate = pytest.importorskip("accelerate")
     accelerator = accelerate.Accelerator(cpu=True)
     bare = accelerator.prepare(loader())
@@ -166,7 +166,7 @@ def test_accelerate_takes_it():
     assert complete([[labels.tolist() for _, labels in wrapped] for _ in range(2)])
 
 
-def test_transformers_takes_it(tmp_path):
+def test_transformers_accepts_a_loader(tmp_path):
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
     trained, tested = [], []
@@ -207,7 +207,7 @@ def test_transformers_takes_it(tmp_path):
 
 
 def stateful(workers, taken):
-    """Return two epochs of a StatefulDataLoader; parts of one before and after a state, None for all; and two loops after it."""
+    """Return two epochs of a StatefulDataLoader: parts of one before and after a state, or None for all; and two loops after it."""
     from torchdata.stateful_dataloader import StatefulDataLoader
 
     def make():
@@ -243,7 +243,7 @@ def test_stateful_dataloader_begins_the_next_epoch(workers):
     assert rest == [] and complete([head, resumed, following])
 
 
-def test_nodes_take_it():
+def test_nodes_accept_a_loader():
     nodes = pytest.importorskip("torchdata.nodes")
 
     def make():

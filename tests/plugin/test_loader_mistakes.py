@@ -1,4 +1,4 @@
-"""Answers of a `Loader` to habits of a DataLoader and of torchvision, and the line that its errors name."""
+"""Errors of a `Loader` for arguments of a DataLoader and of torchvision, and the line that the errors name."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def numbers() -> Any:
     return fn.readers.dataset(dataset=[np.int32(k) for k in range(4)], name="Reader")
 
 
-# ---------------------------------------------------------------- habits
+# ------------------------------------------------------- common mistakes
 
 
 def arguments_of(call: Any) -> set[str]:
@@ -62,7 +62,7 @@ OF_PIPELINES = sorted((DATA_LOADER - arguments_of(Loader)) | {
 })  # fmt: skip
 
 
-def answer(call: Callable[..., Any], name: str, argument: str) -> str:
+def error_text(call: Callable[..., Any], name: str, argument: str) -> str:
     """Return the text of an error after the argument's name."""
     with pytest.raises(TypeError, match=re.escape(f"{name}() got an unexpected keyword argument {argument!r}: ")) as said:
         call(**{argument: 1})
@@ -70,7 +70,7 @@ def answer(call: Callable[..., Any], name: str, argument: str) -> str:
 
 
 @pytest.mark.parametrize("argument", OF_FOLDERS)
-def test_habits_of_folders(argument: str, root: Path) -> None:
+def test_errors_of_common_folder_arguments(argument: str, root: Path) -> None:
     with pytest.raises(TypeError, match=rf"^Loader\.from_folder\(\) got an unexpected keyword argument '{argument}': \w") as said:
         load(root, **{argument: 1})
     assert frames(said.value) == [("_habits.py", "call")]
@@ -78,18 +78,18 @@ def test_habits_of_folders(argument: str, root: Path) -> None:
 
 @pytest.mark.parametrize("argument", OF_PIPELINES)
 @pytest.mark.parametrize("pipeline", [numbers, numbers()], ids=["function", "pipeline"])
-def test_habits_of_pipelines(argument: str, pipeline: Any) -> None:
-    assert answer(functools.partial(Loader, pipeline), "Loader", argument)
+def test_errors_of_common_pipeline_arguments(argument: str, pipeline: Any) -> None:
+    assert error_text(functools.partial(Loader, pipeline), "Loader", argument)
 
 
-def test_answers_that_are_arguments_are_taken(root: Path) -> None:
-    """All that the answers say to write is there."""
+def test_arguments_that_errors_suggest_are_accepted(root: Path) -> None:
+    """All names that the errors suggest exist."""
     others = arguments_of(Loader) | arguments_of(Loader.from_folder) | {"random_shuffle", "py_start_method"}
     for call, name, habits, own in (
         (functools.partial(load, root), "Loader.from_folder", OF_FOLDERS, set()),
         (functools.partial(Loader, numbers), "Loader", OF_PIPELINES, arguments_of(pipeline_def)),
     ):
-        answers = " ".join(answer(call, name, argument) for argument in habits)
+        answers = " ".join(error_text(call, name, argument) for argument in habits)
         assert set(re.findall(r"\b([a-z_]+)=", answers)) <= own | others
 
 
@@ -126,7 +126,7 @@ def folder_of(root: Path, tmp_path: Path, form: str) -> Path:
     return made
 
 
-# What is wrong, and the message. All are raised by the call itself, with one frame of torchdali.
+# Mistake, and the message. The call itself raises all errors, with one frame of torchdali.
 AT_ONCE: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a cache of no size": ({"cache": "lots"}, ValueError, r"cache must be a size in memory .*'\./lots'\), got 'lots'"),
     "a cache in percent": ({"cache": "80%"}, ValueError, "cache must be a size .*, got '80%'"),
@@ -143,14 +143,14 @@ AT_ONCE: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", AT_ONCE)
-def test_mistakes_are_raised_by_the_call(name: str, root: Path) -> None:
+def test_the_call_raises_errors_of_arguments(name: str, root: Path) -> None:
     options, kind, message = AT_ONCE[name]
     with pytest.raises(kind, match=message) as said:
         load(root, **options)
     assert frames(said.value) == [("_habits.py", "call")]
 
 
-def test_a_folder_without_classes_is_raised_by_the_call(root: Path, tmp_path: Path) -> None:
+def test_the_call_raises_the_error_of_a_folder_without_classes(root: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"a folder for each class, as in .*flat/cat/1\.jpg") as said:
         load(folder_of(root, tmp_path, "flat"))
     assert frames(said.value) == [("_habits.py", "call")]
@@ -209,22 +209,22 @@ def test_rectangles(size: Any, options: dict[str, Any], root: Path) -> None:
         assert images.shape == (2, 3, *size)
 
 
-def test_a_square_of_two_numbers_is_that_of_one(root: Path) -> None:
+def test_two_equal_sizes_equal_one_size(root: Path) -> None:
     for train in (True, False):
         one, two = (torch.cat([x for x, _ in load(root, size=size, train=train)]) for size in (20, (20, 20)))
         assert torch.equal(one, two)
 
 
-def test_a_rectangle_of_a_test_is_the_middle(root: Path) -> None:
-    """Height and width cover 0.875 of the image at most, which keeps its form."""
+def test_a_rectangle_without_training_is_the_center(root: Path) -> None:
+    """Height and width cover 0.875 of the image at most; the aspect ratio is kept."""
     mean, std = [0, 0, 0], [1, 1, 1]
     ((image, _), *_) = load(root, size=(42, 28), train=False, mean=mean, std=std)
-    assert image[0, :, 0].amax() * 255 < 1  # the bright rows above are cut off, as 42 of 48 rows are shown
+    assert image[0, :, 0].amax() * 255 < 1  # the bright rows at the top are cropped, as 42 of 48 rows are used
     assert image[0, :, :, 0].amax() * 255 < 1
 
 
 def even(root: Path) -> Path:
-    """A folder of even pictures, which no crop changes."""
+    """Write a folder of constant images, which no crop changes."""
     for k in range(4):
         (root / f"{k % 2}").mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (20, 20), (60 * k, 10, 0)).save(root / f"{k % 2}" / f"{k}.png")
@@ -273,12 +273,12 @@ def test_transforms_of_torchvision_draw_by_the_seed(root: Path) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_transforms_that_augment_does_not_take(transform: Any, error: type[Exception], text: str, root: Path) -> None:
+def test_transforms_that_augment_rejects(transform: Any, error: type[Exception], text: str, root: Path) -> None:
     with pytest.raises(error, match=text):
         load(root, augment=transform)
 
 
-def test_the_answer_works(root: Path) -> None:
+def test_the_suggested_code_works(root: Path) -> None:
     transform = v2.Compose([v2.RandomHorizontalFlip(1.0), v2.ElasticTransform(1.0, 1.0)])
     with pytest.raises(TypeError, match="augment=Compose is a torchvision transform"):
         load(root, augment=transform)

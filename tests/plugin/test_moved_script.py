@@ -1,4 +1,4 @@
-"""A training script for torch's DataLoader, and the same with torchdali's: one import differs, and it sees the same."""
+"""A training script with torch's DataLoader, and the same with torchdali's: one import differs, and the samples are the same."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ TRAIN, VAL = 100, 30
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def image_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root: Path = tmp_path_factory.mktemp("pictures")
     rng = np.random.default_rng(3)
     for part, count in (("train", TRAIN), ("val", VAL)):
@@ -101,23 +101,23 @@ def total(found: list[dict[str, Any]]) -> list[dict[str, int]]:
     return [dict(sorted(sum((Counter(each) for each in parts), Counter[str]()).items())) for parts in epochs]
 
 
-def test_alone(pictures: Path, tmp_path: Path) -> None:
-    (before,), (after,) = (reports(text, tmp_path, pictures) for text in (SCRIPT, moved()))
+def test_one_process(image_folder: Path, tmp_path: Path) -> None:
+    (before,), (after,) = (reports(text, tmp_path, image_folder) for text in (SCRIPT, moved()))
     assert total([before]) == total([after]) == [{"0": 34, "1": 33, "2": 33}] * 4
     assert before["batches"] == after["batches"] == 7 and before["classes"] == after["classes"]
     assert min(before["accuracy"][-1], after["accuracy"][-1]) > 0.95
 
 
-def test_a_loop_that_is_left_begins_a_new_epoch(pictures: Path, tmp_path: Path) -> None:
-    (before,), (after,) = (reports(text, tmp_path, pictures, most=3) for text in (SCRIPT, moved()))
+def test_a_loop_after_break_starts_a_new_epoch(image_folder: Path, tmp_path: Path) -> None:
+    (before,), (after,) = (reports(text, tmp_path, image_folder, most=3) for text in (SCRIPT, moved()))
     for report in (before, after):
         assert [sum(each.values()) for each in report["samples"]] == [48] * 4
 
 
-def test_several_ranks(pictures: Path, tmp_path: Path) -> None:
-    before, after = (reports(text, tmp_path, pictures, ranks=3) for text in (SCRIPT, moved()))
+def test_several_ranks(image_folder: Path, tmp_path: Path) -> None:
+    before, after = (reports(text, tmp_path, image_folder, ranks=3) for text in (SCRIPT, moved()))
     assert total(after) == total(before)
-    assert [sum(each.values()) for each in total(after)] == [102] * 4  # a DistributedSampler has two of them twice
+    assert [sum(each.values()) for each in total(after)] == [102] * 4  # a DistributedSampler repeats two of them
     assert len({report["batches"] for report in after}) == 1
     assert all(report["accuracy"][-1] > 0.9 for report in after)
 
@@ -156,9 +156,9 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("datasets", SENTENCES)
-def test_the_sentence_at_the_end_of_a_run(pictures: Path, tmp_path: Path, datasets: str) -> None:
+def test_the_sentence_at_the_end_of_a_run(image_folder: Path, tmp_path: Path, datasets: str) -> None:
     (tmp_path / "loops.py").write_text(LOOPS)
-    command = [sys.executable, "-m", "torchdali", "run", str(tmp_path / "loops.py"), str(pictures), datasets]
+    command = [sys.executable, "-m", "torchdali", "run", str(tmp_path / "loops.py"), str(image_folder), datasets]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == (datasets == "own"), done.stderr[-3000:]
     last = [line for line in done.stderr.splitlines() if line.startswith("torchdali run: ")]

@@ -100,6 +100,6 @@ def test_the_class_counts_its_inputs() -> None:
             function(node, node)
 
 
-def test_the_device_can_be_read() -> None:
+def test_device_is_an_attribute() -> None:
     made = NumbaFunction(invert, types.UINT8, types.UINT8, 3, 3)
     assert (made.device, made.preserve) == ("cpu", False)

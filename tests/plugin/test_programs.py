@@ -1,4 +1,4 @@
-"""Programs that use DALI's inner names; tests/parity/plugin/test_programs.py holds all of them beside the real DALI."""
+"""Programs that use DALI's internal names; tests/parity/plugin/test_programs.py compares all of them with the real DALI."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def test_base_class() -> None:
     assert issubclass(DALIGenericIterator, _DaliBaseIterator)
 
 
-def test_names_without_meaning_here() -> None:
-    """Raise AttributeError of what an iterator without a reader has not."""
+def test_names_without_effect() -> None:
+    """An iterator without a reader raises AttributeError for reader attributes."""
     pipe = torchdali.Pipeline(batch_size=1, num_threads=1, device_id=None)
     with pipe:
         pipe.set_outputs(torchdali.fn.external_source([np.ones((1, 1))], cycle=True))
@@ -105,13 +105,13 @@ def test_policy_is_set() -> None:
     assert [len(batch[0]["a"]) for batch in it] == [4, 4, 2]
 
 
-def test_a_loaded_pipeline_works_ahead_if_it_is_asked_to() -> None:
+def test_a_loaded_pipeline_prefetches_on_request() -> None:
     pipe = torchdali.Pipeline.deserialize(fed(torchdali).serialize(), exec_pipelined=True)
     with pytest.raises(RuntimeError, match="one batch is in flight"):
         pipe.run(A=pair(1), B=pair(2))
 
 
-def test_a_counter_that_is_set_begins_the_next_epoch() -> None:
+def test_setting_the_counter_starts_the_next_epoch() -> None:
     it = DALIGenericIterator(files(torchdali, pad_last_batch=True), ["a", "b"], reader_name="Reader")
     assert len(list(it)) == 3
     it._counter = 0

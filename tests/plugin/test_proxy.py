@@ -1,4 +1,4 @@
-"""The proxy: what arrives in the main loop, in which order, for every way to load."""
+"""The proxy: batches in the main loop, and their order, for every kind of loading."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def decoded() -> Any:
 
 
 def served(make: Callable[..., Any], pipe: Any = doubled, **options: Any) -> list[Any]:
-    """All batches of one epoch of ten samples."""
+    """Return all batches of one epoch of ten samples."""
     options = {"batch_size": BATCH, **options}
     with proxy.DALIServer(pipe()) as server:
         return list(proxy.DataLoader(server, data.Made(server.proxy, make), **options))
 
 
 def firsts(batches: list[Any]) -> list[list[float]]:
-    """The first number of each sample, batch by batch."""
+    """Return the first number of each sample, batch by batch."""
     return [batch[:, 0].tolist() for batch in batches]
 
 
@@ -93,7 +93,7 @@ def test_several_inputs_and_outputs(make: Any, workers: int) -> None:
     assert differences[:, 0].tolist() == [-6, -5, -4, -3]
 
 
-def test_order_of_inputs_can_be_given() -> None:
+def test_the_order_of_inputs_can_be_set() -> None:
     with proxy.DALIServer(sum_and_difference(), input_names=["right", "left"]) as server:
         _, difference = server.produce_data(server.proxy(data.vector(1), data.vector(10)))
     assert difference[0] == 9
@@ -102,7 +102,7 @@ def test_order_of_inputs_can_be_given() -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_any_structure_and_two_calls_a_sample(workers: int) -> None:
+def test_any_structure_and_two_calls_per_sample(workers: int) -> None:
     batch = served(data.nested, num_workers=workers)[0]
     assert firsts([batch["a"], batch["b"]["c"][0]]) == [[0, 2, 4, 6], [200, 202, 204, 206]]
     assert batch["b"]["c"][1].tolist() == [0, 1, 2, 3]
@@ -175,7 +175,7 @@ def test_iterable_datasets(workers: int) -> None:
 
 
 @pytest.mark.parametrize("persistent", [True, False])
-def test_epochs_also_after_one_that_was_left(persistent: bool) -> None:
+def test_epochs_after_a_break(persistent: bool) -> None:
     with proxy.DALIServer(doubled()) as server:
         samples = data.Made(server.proxy, data.plain)
         options = {"batch_size": BATCH, "num_workers": 1, "persistent_workers": persistent}
@@ -241,7 +241,7 @@ def test_random_numbers_after_loops_that_end_early(monkeypatch: pytest.MonkeyPat
     assert torch.equal(third_loop(True), third_loop(False))
 
 
-def test_paths_bytes_and_pictures(tmp_path: Path) -> None:
+def test_paths_bytes_and_images(tmp_path: Path) -> None:
     from PIL import Image
 
     path = tmp_path / "a.png"
@@ -262,19 +262,19 @@ def test_inputs_of_any_type_and_shape(count: int) -> None:
         column = packing.PackedColumn([packing.as_input(value, "x")] * count, "x", [None] * count)
         expected = [odd_arrays.facts(sample) for sample in column.batch([]).samples()]
         column.share()
-        arrived = pickle.loads(ForkingPickler.dumps(column)).batch([])  # as a worker sends it
+        arrived = pickle.loads(ForkingPickler.dumps(column)).batch([])  # as sent by a worker
         assert [odd_arrays.facts(sample) for sample in arrived.samples()] == expected, name
         assert len(expected) == count
 
 
-def test_a_server_is_of_a_pipeline_and_a_loader_of_a_server() -> None:
+def test_a_server_needs_a_pipeline_and_a_loader_needs_a_server() -> None:
     with pytest.raises(TypeError, match=r"expected a Pipeline, got .*; call the function under pipeline_def"):
         proxy.DALIServer(doubled)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="must be a DALIServer, got a Pipeline"):
         proxy.DataLoader(doubled(), [1], batch_size=1)
 
 
-def test_batches_are_the_callers_own() -> None:
+def test_the_caller_owns_the_batches() -> None:
     kept = served(data.plain, num_workers=1)
     kept[0].fill_(-1)
     assert firsts(kept)[1:] == EXPECTED[1:]
@@ -285,8 +285,8 @@ def unchanged() -> Any:
     return fn.external_source(name="x", no_copy=True)
 
 
-def test_outputs_that_share_memory_with_inputs_may_be_kept() -> None:
-    """A block goes back to its worker only when nothing in the main process is on it any more."""
+def test_outputs_that_share_memory_with_inputs_stay_valid() -> None:
+    """A block returns to its worker only after the main process holds no reference to it."""
     length = 40 * BATCH
     with proxy.DALIServer(unchanged()) as server:
         samples = data.Made(server.proxy, data.row, length=length)
@@ -302,7 +302,7 @@ HOLDS = (
 )
 
 
-def test_blocks_are_used_again() -> None:
+def test_blocks_are_reused() -> None:
     def send(values: Any) -> tuple[int, torch.Tensor]:
         out = blocks.OutgoingBytes(len(values))
         out.bytes[:] = values
@@ -314,13 +314,13 @@ def test_blocks_are_used_again() -> None:
     assert first != second, "the first is held"
     part = arrived[1:]
     del arrived, other
-    send([])  # an arrival gives back what is free
+    send([])  # an arrival returns free blocks
     third, _ = send([7, 8])
     assert third == second
     assert part.tolist() == [2, 3]
 
 
-def test_a_forked_process_has_blocks_of_its_own() -> None:
+def test_a_forked_process_has_its_own_blocks() -> None:
     made = blocks.OutgoingBytes(8)
     made.bytes[:] = 1
     made._block[0] = 0  # free
@@ -332,7 +332,7 @@ def test_a_forked_process_has_blocks_of_its_own() -> None:
     assert made.bytes.tolist() == [1] * 8
 
 
-def test_buffers_of_files_are_used_again_once_packed(tmp_path: Path) -> None:
+def test_packed_file_buffers_are_reused(tmp_path: Path) -> None:
     def given(content: bytes) -> Any:
         (tmp_path / "file").write_bytes(content)
         return packing.as_input(str(tmp_path / "file"), "x")
@@ -403,13 +403,13 @@ AFTER: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize(("transform", "name"), AFTER.values(), ids=AFTER)
-def test_transforms_of_a_reference_say_why_they_cannot(transform: Any, name: str) -> None:
+def test_transforms_of_a_reference_are_errors_with_a_reason(transform: Any, name: str) -> None:
     reference = proxy.DALIServer(doubled()).proxy(data.vector(1))
     with pytest.raises(RuntimeError, match=f"{name}.*result of a proxy.*into the pipeline"):
         transform(reference)
 
 
-def test_mixup_of_a_reference_says_why_it_cannot() -> None:
+def test_mixup_of_a_reference_is_an_error_with_a_reason() -> None:
     server = proxy.DALIServer(doubled())
     batch = default_collate([data.labelled(server.proxy, i) for i in range(4)])
     with pytest.raises(RuntimeError, match="result of a proxy"):
@@ -435,7 +435,7 @@ FAILURES: dict[str, tuple[Any, Any, type[Exception], str, int]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize(("make", "pipe", "kind", "text", "good"), FAILURES.values(), ids=FAILURES)
-def test_failures_come_in_their_turn(
+def test_errors_are_raised_in_order(
     make: Any, pipe: Any, kind: type[Exception], text: str, good: int, workers: int
 ) -> None:
     with proxy.DALIServer(pipe()) as server:
@@ -449,12 +449,12 @@ def test_failures_come_in_their_turn(
 
 
 @pytest.mark.skipif(not hasattr(Exception, "add_note"), reason="Python 3.10 has no notes")
-def test_the_sample_that_failed_in_a_worker_is_named() -> None:
+def test_the_error_names_the_sample_that_failed_in_a_worker() -> None:
     with pytest.raises(ZeroDivisionError, match="while loading sample 5 of the dataset"):
         served(data.fails_at_5, num_workers=1)
 
 
-def test_a_failed_batch_leaves_the_others() -> None:
+def test_a_failed_batch_does_not_affect_others() -> None:
     seen: list[Any] = []
     with proxy.DALIServer(doubled()) as server:
         samples = data.Made(server.proxy, data.fails_at_5)
@@ -482,7 +482,7 @@ def test_a_pipeline_without_inputs() -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_is_gone() -> None:
+def test_a_dropped_server_is_an_error() -> None:
     reference = proxy.DALIServer(doubled()).proxy(data.vector(1))
     gc.collect()
     with pytest.raises(RuntimeError, match="no longer exists"), proxy.DALIServer(doubled()) as other:
@@ -493,7 +493,7 @@ def test_a_server_that_is_gone() -> None:
 
 
 def _held() -> tuple[int, int]:
-    """Open files, and blocks of shared memory mapped in."""
+    """Return the numbers of open files and mapped blocks of shared memory."""
     gc.collect()
     maps = Path("/proc/self/maps").read_text()
     return len(os.listdir("/proc/self/fd")), maps.count("/torch_")
@@ -521,5 +521,5 @@ def test_nothing_grows(count: int) -> None:
         for _ in itertools.islice(batches, count):
             pass
         after, grown = _held(), _memory() - memory
-    assert max(after[0] - before[0], after[1] - before[1]) <= 12  # batches in flight come and go
+    assert max(after[0] - before[0], after[1] - before[1]) <= 12  # the number of batches in flight varies
     assert grown < 20

@@ -1,7 +1,7 @@
-"""However a loop over a proxy ends, it ends soon, says why, and leaves nothing behind.
+"""Every end of a loop over a proxy is quick, has a message, and leaves no process and no memory.
 
-Each case is a script in a process group of its own: it must end by itself, with a message, without a
-process of the group or a file of shared memory left.
+Each case is a script in its own process group: it must end by itself, with a message, without a
+remaining process of the group or file of shared memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def ready():
     print("ready", flush=True)
 """
 
-# The signal of a dead child reaches the main thread only.
+# Only the main thread receives the signal of a dead child.
 IN_A_THREAD = """
 import threading
 def loop():
@@ -211,7 +211,7 @@ with server:
 
 @pytest.fixture
 def no_new_shared_memory() -> Iterator[None]:
-    """Fails if files of shared memory of torch stay behind."""
+    """Check that no files of torch's shared memory remain."""
     before = set(os.listdir("/dev/shm"))
     yield
     left = {name for name in os.listdir("/dev/shm") if name.startswith("torch_")} - before
@@ -235,7 +235,7 @@ def _alive(group: int) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_new_shared_memory")
 @pytest.mark.parametrize("case", CASES)
-def test_ends_soon_with_a_message(case: str) -> None:
+def test_programs_end_soon_with_a_message(case: str) -> None:
     body, message = CASES[case]
     script = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", START + body],
@@ -263,7 +263,7 @@ def test_ends_soon_with_a_message(case: str) -> None:
             os.killpg(script.pid, signal.SIGKILL)
 
 
-def test_a_worker_that_dies_while_it_hands_something_over_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_dies_while_it_sends_a_sample_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrivals, "_END_TIMEOUT", 0.0)
     context = multiprocessing.get_context("fork")
     waiting, dying = context.Process(target=signal.pause), context.Process(target=os._exit, args=(1,))

@@ -1,4 +1,4 @@
-"""Iterators over pipelines: epochs, policies, resets, errors, saved places."""
+"""Iterators over pipelines: epochs, policies, resets, errors, checkpoints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Epoch = list[list[list[int]]]
 def iterator(
     size: int, batch_size: int, ranks: list[int] | None = None, **arguments: Any
 ) -> DALIGenericIterator:
-    """An iterator over readers; `arguments` are the iterator's, the others the readers'."""
+    """Return an iterator over readers; `arguments` are the iterator's, the others the readers'."""
     own = {
         key: arguments.pop(key)
         for key in ("auto_reset", "last_batch_policy", "prepare_first_batch")
@@ -48,12 +48,12 @@ def walk(it: DALIGenericIterator, epochs: int) -> list[Epoch]:
 
 
 def one(epochs: list[Epoch]) -> list[list[list[int]]]:
-    """The epochs of an iterator with a single pipeline."""
+    """Return the epochs of an iterator with a single pipeline."""
     return [[batch[0] for batch in epoch] for epoch in epochs]
 
 
 def nexts(it: DALIGenericIterator, count: int) -> list[list[int] | str]:
-    """Return the results of `next`, with the names of exceptions."""
+    """Return the results of `next`, and the names of exceptions."""
     out: list[list[int] | str] = []
     for _ in range(count):
         try:
@@ -104,12 +104,12 @@ def test_two_pipelines_with_padding_change_their_shards(policy, expected) -> Non
     assert second == [batch[::-1] for batch in first]
 
 
-def test_a_rank_without_samples_left_delivers_an_empty_last_batch() -> None:
+def test_a_rank_without_remaining_samples_delivers_an_empty_last_batch() -> None:
     it = iterator(9, 4, num_shards=2, pad_last_batch=True, last_batch_policy=PARTIAL)
     assert one(walk(it, 1)) == [[[0, 1, 2, 3], []]]
 
 
-def test_dropping_padded_batches_leaves_none_for_the_next_epoch() -> None:
+def test_dropped_padded_batches_do_not_appear_in_the_next_epoch() -> None:
     it = iterator(9, 4, num_shards=2, pad_last_batch=True, last_batch_policy=DROP, auto_reset=True)
     assert one(walk(it, 3)) == [[[0, 1, 2, 3]], [[4, 5, 6, 7]], [[0, 1, 2, 3]]]
 
@@ -123,7 +123,7 @@ def test_dropping_padded_batches_leaves_none_for_the_next_epoch() -> None:
     pad=st.booleans(),
     stick=st.booleans(),
 )
-def test_all_ranks_deliver_as_many_batches(size, world, batch_size, policy, pad, stick) -> None:
+def test_all_ranks_deliver_equally_many_batches(size, world, batch_size, policy, pad, stick) -> None:
     world = min(world, size)
     if policy is DROP and size // world < batch_size:
         return
@@ -170,7 +170,7 @@ def test_partial_with_padding_delivers_the_epoch_exactly_once(
 # ---------------------------------------------------------------- resets
 
 
-def test_without_auto_reset_the_end_stays_until_reset() -> None:
+def test_without_auto_reset_the_epoch_stays_ended_until_reset() -> None:
     it = iterator(8, 4)
     assert nexts(it, 4) == [A, B, "StopIteration", "StopIteration"]
     it.reset()
@@ -178,13 +178,13 @@ def test_without_auto_reset_the_end_stays_until_reset() -> None:
 
 
 @pytest.mark.parametrize("auto_reset", [True, "yes"])
-def test_with_auto_reset_the_next_epoch_begins_by_itself(auto_reset) -> None:
+def test_with_auto_reset_the_next_epoch_starts_automatically(auto_reset) -> None:
     it = iterator(8, 4, auto_reset=auto_reset)
     assert nexts(it, 6) == [A, B, "StopIteration", A, B, "StopIteration"]
 
 
 @pytest.mark.parametrize("auto_reset", [False, "no", None])
-def test_a_new_loop_begins_a_new_epoch(auto_reset) -> None:
+def test_a_new_loop_starts_a_new_epoch(auto_reset) -> None:
     assert one(walk(iterator(8, 4, auto_reset=auto_reset), 2)) == [[A, B], [A, B]]
 
 
@@ -209,7 +209,7 @@ def test_the_end_of_an_epoch_with_samples_of_the_next_is_logged_once(policy, pad
     assert caplog.text.count("Epoch 0 delivered 12 samples per rank, but the reader has 10") == said
 
 
-def test_it_is_no_warning_where_the_reader_shuffles(caplog) -> None:
+def test_the_log_entry_is_no_warning_if_the_reader_shuffles(caplog) -> None:
     @pipeline_def(batch_size=4, num_threads=1, device_id=None)
     def shuffled() -> Any:
         return fn.readers.dataset(dataset=list(range(10)), random_shuffle=True, name="Reader")
@@ -219,7 +219,7 @@ def test_it_is_no_warning_where_the_reader_shuffles(caplog) -> None:
     assert [(r.levelname, r.message[:21]) for r in caplog.records] == [("INFO", "Epoch 0 delivered 12 ")]
 
 
-def test_reset_at_the_start_says_nothing(caplog) -> None:
+def test_reset_at_the_start_does_not_warn(caplog) -> None:
     it = iterator(8, 4)
     it.reset()
     iter(it)
@@ -227,7 +227,7 @@ def test_reset_at_the_start_says_nothing(caplog) -> None:
     assert nexts(it, 2) == [A, B]
 
 
-def test_a_loop_that_was_left_goes_on(caplog) -> None:
+def test_a_loop_after_break_continues(caplog) -> None:
     it = iterator(10, 4, auto_reset=True)
     for _ in it:
         break
@@ -235,7 +235,7 @@ def test_a_loop_that_was_left_goes_on(caplog) -> None:
     assert "not finished" in caplog.text
 
 
-def test_reset_after_the_last_batch_without_its_stop() -> None:
+def test_reset_after_the_last_batch_before_stop_iteration() -> None:
     it = iterator(8, 4)
     assert nexts(it, 2) == [A, B]
     it.reset()
@@ -259,7 +259,7 @@ def test_a_source_ends_the_epoch() -> None:
     assert sources([A]).size == -1
 
 
-def test_smaller_batches_of_a_source_are_delivered_as_they_are() -> None:
+def test_smaller_batches_of_a_source_are_delivered_unchanged() -> None:
     it = sources([A, [4, 5]], cycle=True, last_batch_policy=DROP)
     assert one(walk(it, 2)) == [[A, [4, 5]]] * 2
 
@@ -275,7 +275,7 @@ def test_smaller_batches_of_a_source_are_delivered_as_they_are() -> None:
         (12, FILL, False, [[A, B, C], [A, B, C]]),
     ],
 )
-def test_epochs_of_a_given_size(size, policy, padded, expected) -> None:
+def test_epochs_of_an_explicit_size(size, policy, padded, expected) -> None:
     it = sources(
         [A, B, C],
         cycle=True,
@@ -289,14 +289,14 @@ def test_epochs_of_a_given_size(size, policy, padded, expected) -> None:
     assert one(walk(it, len(expected))) == expected
 
 
-def test_a_source_that_ends_before_the_given_size() -> None:
+def test_a_source_that_ends_before_the_explicit_size() -> None:
     assert one(walk(sources([A, B], size=12), 2)) == [[A, B], []]
 
 
-# ---------------------------------------------------------------- what is delivered
+# -------------------------------------------------------------------------- outputs
 
 
-def test_batches_are_the_pipelines_own_tensors() -> None:
+def test_batches_share_the_pipelines_tensors() -> None:
     made = [records_of([i]) for i in range(3)]
     it = DALIGenericIterator(SourcePipeline(list(made), 1), ["a"])
     kept = [batch[0]["a"] for batch in it]
@@ -304,7 +304,7 @@ def test_batches_are_the_pipelines_own_tensors() -> None:
     assert [t.tolist() for t in kept] == [[[0]], [[1]], [[2]]]
 
 
-def test_a_cut_batch_is_a_view() -> None:
+def test_a_truncated_batch_is_a_view() -> None:
     pipe = ReaderPipeline(3, 2)
     it = DALIGenericIterator(pipe, ["a"], reader_name="reader", last_batch_policy=PARTIAL)
     last = list(it)[-1][0]["a"]
@@ -320,25 +320,25 @@ def test_several_outputs_and_the_classification_names() -> None:
     assert found["label"].tolist() == [[3], [4]]
 
 
-def test_samples_of_equal_shape_that_are_not_stored_together_are_stacked() -> None:
+def test_separate_samples_of_equal_shape_are_stacked() -> None:
     samples = TensorListCPU.from_samples([torch.zeros(2), torch.ones(2)])
     it = DALIGenericIterator(SourcePipeline([(samples,)], 2), ["a"])
     assert next(it)[0]["a"].tolist() == [[0, 0], [1, 1]]
 
 
-def test_samples_of_different_shapes_say_what_to_use() -> None:
+def test_the_error_of_different_shapes_names_the_alternative() -> None:
     samples = TensorListCPU.from_samples([torch.zeros(2), torch.ones(3)])
     it = DALIGenericIterator(SourcePipeline([(samples,)], 2), ["image"], prepare_first_batch=False)
     with pytest.raises(RuntimeError, match=r"'image'.*DALIRaggedIterator"):
         next(it)
 
 
-def test_a_failed_batch_is_skipped_and_the_epoch_goes_on() -> None:
+def test_a_failed_batch_is_skipped_and_the_epoch_continues() -> None:
     batches = [A, ValueError("broken"), B]
     assert nexts(sources(batches, size=12), 4) == [A, "ValueError", B, "StopIteration"]
 
 
-def test_several_pipelines_stay_in_step_when_one_fails() -> None:
+def test_several_pipelines_stay_synchronized_if_one_fails() -> None:
     pipes = [SourcePipeline([A, ValueError("broken"), B], 4), SourcePipeline([A, B, C], 4)]
     with pytest.warns(Warning, match="reader_name"):
         it = DALIGenericIterator(pipes, ["a"], size=24)
@@ -357,7 +357,7 @@ def test_the_queue_stays_full_and_never_overflows(depth) -> None:
             assert pipe.in_flight == depth
 
 
-def test_the_first_batch_is_taken_at_once_unless_told_otherwise() -> None:
+def test_the_first_batch_is_prefetched_by_default() -> None:
     broken = [ValueError("broken")]
     with pytest.raises(ValueError, match="broken"):
         DALIGenericIterator(SourcePipeline(broken, 4), ["a"])
@@ -436,12 +436,12 @@ def test_pipelines_that_do_not_fit_together(pipelines, arguments, error, text) -
         DALIGenericIterator(pipelines, ["a"], **arguments)
 
 
-def test_dropping_everything_is_refused() -> None:
+def test_dropping_all_batches_is_rejected() -> None:
     with pytest.raises(RuntimeError, match="smallest shard has 5"):
         iterator(5, 8, last_batch_policy=DROP)
 
 
-def test_a_source_without_data_is_refused() -> None:
+def test_a_source_without_data_is_rejected() -> None:
     with pytest.raises(RuntimeError, match="no data"):
         sources([])
     assert one(walk(sources([], prepare_first_batch=False), 2)) == [[], []]
@@ -460,7 +460,7 @@ def test_the_old_spelling_of_the_policy_warns(flag, last) -> None:
     assert one(walk(it, 1)) == [[A, B, last]]
 
 
-def test_a_given_size_warns() -> None:
+def test_an_explicit_size_warns() -> None:
     with pytest.warns(Warning, match="pass its name as reader_name") as found:
         DALIGenericIterator(ReaderPipeline(10, 4), ["a"], size=10)
     assert found[0].filename == __file__
@@ -475,7 +475,7 @@ def test_size(policy, pad, expected) -> None:
     assert it.size == expected
 
 
-# ---------------------------------------------------------------- saving the place
+# ------------------------------------------------------------- saving a checkpoint
 
 MODES = [
     {"last_batch_policy": policy, "pad_last_batch": pad, "random_shuffle": shuffle}
@@ -488,7 +488,7 @@ MODES = [
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("mode", MODES, ids=str)
 @pytest.mark.parametrize("auto_reset", [False, True])
-def test_a_place_can_be_saved_before_any_call(mode, auto_reset) -> None:
+def test_a_checkpoint_can_be_saved_before_any_call(mode, auto_reset) -> None:
     def make() -> DALIGenericIterator:
         return iterator(11, 4, [1], num_shards=2, auto_reset=auto_reset, **mode)
 
@@ -529,12 +529,12 @@ def test_checkpoints_continue_in_a_new_iterator() -> None:
         (iterator(10, 4, [0, 0]), "pipelines must be 1, got 2"),
     ],
 )
-def test_the_state_of_another_iterator_is_refused(other, text) -> None:
+def test_the_state_of_another_iterator_is_rejected(other, text) -> None:
     with pytest.raises(ValueError, match=text):
         iterator(10, 4).load_state_dict(other.state_dict())
 
 
-def test_pipelines_without_a_place_say_so() -> None:
+def test_pipelines_without_checkpoints_raise_an_error() -> None:
     with pytest.raises(RuntimeError, match="state_dict"):
         sources([A]).state_dict()
 
@@ -566,7 +566,7 @@ def test_explain_epoch(arguments, lines, capsys) -> None:
         assert line in text
 
 
-def test_explain_an_epoch_that_began_in_the_one_before(capsys) -> None:
+def test_explain_an_epoch_that_started_in_the_previous_one(capsys) -> None:
     it = iterator(10, 4, auto_reset=True)
     walk(it, 1)
     it.explain_epoch()
@@ -591,7 +591,7 @@ def shuffled(count: int, **reader: Any) -> Any:
 
 
 @pytest.mark.parametrize("policy", [LastBatchPolicy.PARTIAL, LastBatchPolicy.DROP])
-def test_epochs_that_mix_are_warned_of(policy: LastBatchPolicy) -> None:
+def test_mixed_epochs_warn(policy: LastBatchPolicy) -> None:
     with pytest.warns(UserWarning, match="from the second epoch on, some samples are missing.*'Reader' shuffles"):
         DALIGenericIterator(shuffled(10), ["x"], reader_name="Reader", last_batch_policy=policy)
 
@@ -605,13 +605,13 @@ def test_epochs_that_mix_are_warned_of(policy: LastBatchPolicy) -> None:
         (10, {}, LastBatchPolicy.FILL),
     ],
 )
-def test_epochs_that_are_whole_are_not_warned_of(count: int, reader: dict[str, Any], policy: LastBatchPolicy) -> None:
+def test_complete_epochs_do_not_warn(count: int, reader: dict[str, Any], policy: LastBatchPolicy) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DALIGenericIterator(shuffled(count, **reader), ["x"], reader_name="Reader", last_batch_policy=policy)
 
 
-def test_a_length_that_changes_is_warned_of_once() -> None:
+def test_a_changing_length_warns_once() -> None:
     iterator = DALIGenericIterator(shuffled(10), ["x"], reader_name="Reader")
     with pytest.warns(UserWarning, match="differs from epoch to epoch.*Lightning") as said:
         assert [len(iterator), len(iterator)] == [3, 3]
@@ -621,7 +621,7 @@ def test_a_length_that_changes_is_warned_of_once() -> None:
         assert len(DALIGenericIterator(shuffled(12), ["x"], reader_name="Reader")) == 3
 
 
-def test_the_module_fn_beside_the_iterators_has_all_operators() -> None:
+def test_the_fn_module_of_the_plugin_has_all_operators() -> None:
     names: dict[str, Any] = {}
     exec("from torchdali import fn\nfrom torchdali.plugin.pytorch import *", names)
     assert names["fn"].readers is fn.readers and names["fn"].torch_python_function is fn.torch_python_function
@@ -630,4 +630,4 @@ def test_the_module_fn_beside_the_iterators_has_all_operators() -> None:
 def test_errors_of_the_constructor_show_few_frames() -> None:
     with pytest.raises(RuntimeError) as raised:
         DALIGenericIterator(shuffled(10), ["x"], reader_name="Raeder")
-    assert len(raised.traceback) <= 5  # this test, the constructors, and what raised it
+    assert len(raised.traceback) <= 5  # this test, the constructors, and the function that raised it

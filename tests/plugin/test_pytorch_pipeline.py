@@ -23,7 +23,7 @@ from torchdali.plugin.pytorch import (
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Files whose bytes are their own number; the length differs from file to file."""
+    """Write files whose bytes are their own index; their lengths differ."""
     folder: Path = tmp_path_factory.mktemp("records")
     paths = [folder / f"{index:02d}.bin" for index in range(20)]
     for index, path in enumerate(paths):
@@ -34,7 +34,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def reader(
     files: list[str], size: int = 10, batch_size: int = 4, both: bool = False, **options: Any
 ) -> Pipeline:
-    """Labels of a reader, and its bytes if `both`."""
+    """Return a pipeline of a reader's labels, and of its bytes if `both`."""
     pipe = Pipeline(batch_size=batch_size, num_threads=2, device_id=None, seed=1)
     with pipe:
         data, label = fn.readers.file(
@@ -82,7 +82,7 @@ def test_shards_of_a_shuffled_epoch_are_disjoint_and_complete(files) -> None:
     assert epochs[0] != epochs[1]
 
 
-def test_data_and_labels_belong_together(files) -> None:
+def test_data_matches_labels(files) -> None:
     it = DALIRaggedIterator(
         reader(files, 20, both=True, random_shuffle=True),
         ["data", "label"],
@@ -94,13 +94,13 @@ def test_data_and_labels_belong_together(files) -> None:
             assert data.tolist() == [label] * (label % 3 + 1)
 
 
-def test_samples_of_different_shapes_say_what_to_use(files) -> None:
+def test_the_error_of_different_shapes_names_the_alternative(files) -> None:
     with pytest.raises(RuntimeError, match=r"'data'.*DALIRaggedIterator"):
         DALIClassificationIterator(reader(files, both=True), reader_name="reader")
 
 
-def test_a_loop_may_keep_every_batch(files) -> None:
-    """Nothing writes to a batch that somebody still holds, and nothing is copied on its way."""
+def test_a_loop_may_hold_every_batch(files) -> None:
+    """Held batches are not overwritten, and batches are not copied."""
     it = DALIGenericIterator(reader(files), ["a"], size=-1)
     kept = [next(it)[0]["a"] for _ in range(30)]
     assert len({tensor.data_ptr() for tensor in kept}) == 30
@@ -117,8 +117,8 @@ HOLDS = {
 }
 
 
-def test_a_loop_may_keep_any_part_of_large_batches() -> None:
-    """Memory goes back to the pool, and is used again, only when nothing of a batch is held."""
+def test_a_loop_may_hold_any_part_of_large_batches() -> None:
+    """Memory returns to the pool, and is reused, only after all references to a batch are gone."""
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, prefetch_queue_depth=3)
     def noise() -> Any:
@@ -142,7 +142,7 @@ def test_a_loop_may_keep_any_part_of_large_batches() -> None:
         assert torch.equal(torch.as_tensor(held), before), f"batch {number} was overwritten"
 
 
-def test_a_source_that_ends_is_started_again() -> None:
+def test_an_ended_source_is_restarted() -> None:
     def produce(iteration: int) -> np.ndarray[Any, Any]:
         if iteration == 3:
             raise StopIteration
@@ -152,7 +152,7 @@ def test_a_source_that_ends_is_started_again() -> None:
     assert [numbers(it) for _ in range(3)] == [[[0] * 4, [1] * 4, [2] * 4]] * 3
 
 
-def test_an_epoch_without_batches_is_announced(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_epoch_without_batches_warns(caplog: pytest.LogCaptureFixture) -> None:
     def once() -> Iterator[Any]:
         yield [np.int32(1)] * 4
 
@@ -164,7 +164,7 @@ def test_an_epoch_without_batches_is_announced(caplog: pytest.LogCaptureFixture)
         assert caplog.text.count('cycle="raise"') == said
 
 
-def test_the_epoch_goes_on_after_a_batch_that_failed() -> None:
+def test_the_epoch_continues_after_a_failed_batch() -> None:
     made = iter([np.zeros((4, 1)), "not a batch", np.ones((4, 1))])
     it = DALIGenericIterator(source(lambda: next(made)), ["a"])
     assert next(it)[0]["a"].ravel().tolist() == [0] * 4
@@ -175,7 +175,7 @@ def test_the_epoch_goes_on_after_a_batch_that_failed() -> None:
         next(it)
 
 
-def test_a_missing_file_names_itself_and_the_epoch_goes_on(files) -> None:
+def test_the_error_names_a_missing_file_and_the_epoch_continues(files) -> None:
     names = [*files[:5], files[5] + ".gone", *files[6:10]]
     it = DALIGenericIterator(
         reader(names), ["a"], reader_name="reader", prepare_first_batch=False, auto_reset=True
@@ -192,7 +192,7 @@ def test_a_missing_file_names_itself_and_the_epoch_goes_on(files) -> None:
     assert found == [[0, 1, 2, 3], "gone", [8, 9, 0, 1], "end"]
 
 
-def test_a_loop_without_an_end_is_announced(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+def test_an_endless_loop_warns(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.bin").write_bytes(b"abc")
 
@@ -235,7 +235,7 @@ def test_pipelines_in_debug_mode_deliver_the_same(tmp_path: Path) -> None:
         loader.state_dict()
 
 
-def test_what_fails_in_debug_mode_is_said_when_the_reader_is_looked_for() -> None:
+def test_an_error_in_debug_mode_is_raised_when_the_reader_is_searched() -> None:
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=True)
     def nothing() -> Any:
         return fn.readers.file(files=["nowhere.bin"], name="Files")[0]
@@ -244,7 +244,7 @@ def test_what_fails_in_debug_mode_is_said_when_the_reader_is_looked_for() -> Non
         DALIGenericIterator(nothing(), ["x"], reader_name="Files")
 
 
-# ---------------------------------------------------------------- leaving a loop, and starting again
+# ------------------------------------------------------------------------------ break, and new loops
 
 
 def broken_off(it: Any, after: int) -> list[list[int]]:
@@ -253,7 +253,7 @@ def broken_off(it: Any, after: int) -> list[list[int]]:
 
 @pytest.mark.parametrize("policy", list(LastBatchPolicy))
 @pytest.mark.parametrize("auto_reset", [False, True])
-def test_a_loop_that_was_left_begins_again(files, policy: LastBatchPolicy, auto_reset: bool) -> None:
+def test_a_loop_after_break_restarts(files, policy: LastBatchPolicy, auto_reset: bool) -> None:
     def make(on_break: str) -> Any:
         pipe = reader(files, random_shuffle=True)
         return DALIGenericIterator(
@@ -271,7 +271,7 @@ def test_a_loop_that_was_left_begins_again(files, policy: LastBatchPolicy, auto_
     assert [numbers(it), numbers(it)] == expected[1:]
 
 
-def test_a_loop_over_a_source_that_was_left_begins_again() -> None:
+def test_a_loop_over_a_source_restarts_after_break() -> None:
     batches = [[np.int32(i)] * 4 for i in range(3)]
     it = DALIGenericIterator(
         source(batches, cycle="raise"), ["a"], on_break="restart", auto_reset=True
@@ -285,7 +285,7 @@ def test_a_loop_over_a_source_that_was_left_begins_again() -> None:
 @pytest.mark.parametrize("policy", list(LastBatchPolicy))
 @pytest.mark.parametrize("auto_reset", [False, True])
 @pytest.mark.parametrize("shards", [1, 2, 3])
-def test_a_loop_that_was_left_is_followed_by_the_next_epoch(files, policy, auto_reset, shards) -> None:
+def test_a_loop_after_break_starts_the_next_epoch(files, policy, auto_reset, shards) -> None:
     def make(on_break: str) -> Any:
         options = {"random_shuffle": True, "pad_last_batch": True, "num_shards": shards}
         pipes = [reader(files, size=20, batch_size=3, **options, shard_id=i) for i in range(shards)]
@@ -299,12 +299,12 @@ def test_a_loop_that_was_left_is_followed_by_the_next_epoch(files, policy, auto_
     whole = make("continue")
     expected = [parts(whole) for _ in range(4)]
     it = make("next")
-    for epoch, after in ((0, 1), (1, 0), (1, 2), (2, 1)):  # a loop that took nothing leaves its epoch whole
+    for epoch, after in ((0, 1), (1, 0), (1, 2), (2, 1)):  # a loop that ran no batch doesn't start its epoch
         assert parts(itertools.islice(it, after)) == expected[epoch][:after]
     assert parts(it) == expected[3]
 
 
-def test_every_sample_comes_again_after_a_break(files) -> None:
+def test_every_sample_is_delivered_again_after_a_break(files) -> None:
     it = DALIGenericIterator(reader(files), ["a"], reader_name="reader", on_break="next")
     for _ in range(3):
         assert broken_off(it, 2) == [[0, 1, 2, 3], [4, 5, 6, 7]]
@@ -326,7 +326,7 @@ def test_after_a_break_only_batches_in_flight_are_computed() -> None:
 
 
 @pytest.mark.parametrize("taken", [0, 1])
-def test_the_place_is_right_after_a_break(files, taken: int) -> None:
+def test_the_position_is_correct_after_a_break(files, taken: int) -> None:
     def make() -> Any:
         pipe = reader(files, random_shuffle=True, pad_last_batch=True)
         return DALIGenericIterator(pipe, ["a"], reader_name="reader", on_break="next", prepare_first_batch=False)
@@ -340,7 +340,7 @@ def test_the_place_is_right_after_a_break(files, taken: int) -> None:
 
 
 @pytest.mark.parametrize("arguments", [{}, {"size": 16}])
-def test_a_loop_over_a_source_that_was_left_is_followed_by_the_next_epoch(arguments) -> None:
+def test_a_loop_over_a_source_starts_the_next_epoch_after_break(arguments) -> None:
     batches = [[np.int32(i)] * 4 for i in range(4)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -350,7 +350,7 @@ def test_a_loop_over_a_source_that_was_left_is_followed_by_the_next_epoch(argume
         assert numbers(it) == [[i] * 4 for i in range(4)]
 
 
-def test_a_source_that_is_told_its_place_goes_to_the_next_epoch() -> None:
+def test_a_source_with_sample_infos_starts_the_next_epoch() -> None:
     def told(info: Any) -> Any:
         if info.idx_in_epoch >= 4:
             raise StopIteration
@@ -371,7 +371,7 @@ def test_wrong_on_break() -> None:
 
 
 @pytest.mark.parametrize("on_break", ["continue", "restart", "next"])
-def test_a_loop_after_load_state_dict_goes_on_without_a_warning(files, on_break, caplog) -> None:
+def test_a_loop_after_load_state_dict_continues_without_a_warning(files, on_break, caplog) -> None:
     make = lambda: DALIGenericIterator(reader(files), ["a"], reader_name="reader", on_break=on_break)  # noqa: E731
     it = make()
     next(it)
@@ -384,12 +384,12 @@ def test_a_loop_after_load_state_dict_goes_on_without_a_warning(files, on_break,
     assert "not finished" not in caplog.text
 
 
-def test_names_that_published_scripts_read(files) -> None:
+def test_attributes_that_published_scripts_read(files) -> None:
     it = DALIGenericIterator(reader(files), ["a"], reader_name="reader")
     assert it._size == it.size == 12 and it._num_gpus == 1
 
 
-def test_an_iterator_is_no_dataset(files) -> None:
+def test_an_iterator_is_not_a_dataset(files) -> None:
     it = DALIGenericIterator(reader(files), ["a"], reader_name="reader")
     assert not hasattr(it, "dataset")
     with pytest.raises(AttributeError, match="shard_id and num_shards"):

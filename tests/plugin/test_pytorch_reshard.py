@@ -36,7 +36,7 @@ def world(size: int, batch_size: int, ranks: int, **options: Any) -> list[Rank]:
 
 
 def step(ranks: list[Rank], seen: Counter[int]) -> bool:
-    """One batch on every rank; False where the epoch is over, on all of them alike."""
+    """Run one batch on every rank; return False if the epoch is over, which all ranks must agree on."""
     ends = []
     for _, it in ranks:
         try:
@@ -85,7 +85,7 @@ def test_partial_with_padding_ends_the_epoch_exactly(size, worlds, batch_size, s
     while going:
         going = step(ranks, seen)
     assert seen == Counter(range(size))
-    while step(ranks, seen):  # the next epoch is whole again
+    while step(ranks, seen):  # the next epoch is complete again
         pass
     assert seen == Counter(list(range(size)) * 2)
 
@@ -98,10 +98,10 @@ def test_partial_with_padding_ends_the_epoch_exactly(size, worlds, batch_size, s
     steps=st.integers(0, 6),
     stick=st.booleans(),
 )
-def test_filled_batches_count_what_they_took_of_the_next_epoch(
+def test_filled_batches_count_samples_of_the_next_epoch(
     size, before, after, steps, stick
 ) -> None:
-    """After any number of epochs the ranks have delivered just enough batches for them."""
+    """After any number of epochs, the ranks have delivered just enough batches for them."""
     batch_size = 2
     options = {"stick_to_shard": stick, "last_batch_policy": LastBatchPolicy.FILL}
     seen: Counter[int] = Counter()

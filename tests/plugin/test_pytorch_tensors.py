@@ -34,7 +34,7 @@ def ragged(samples: list[torch.Tensor], kind: str | None, **arguments: Any) -> A
     return next(DALIRaggedIterator(pipe, ["a"], output_types=types, **arguments))[0]["a"]
 
 
-def test_lists_hold_the_samples_themselves() -> None:
+def test_lists_contain_the_samples_themselves() -> None:
     found = ragged(RAGGED, LIST)
     assert isinstance(found, list)
     assert [t.data_ptr() for t in found] == [t.data_ptr() for t in RAGGED]
@@ -50,7 +50,7 @@ def test_dense_outputs_need_equal_shapes() -> None:
         ragged(RAGGED, DENSE)
 
 
-def test_sparse_outputs_hold_every_element_zeros_included() -> None:
+def test_sparse_outputs_contain_every_element_including_zeros() -> None:
     found = ragged(RAGGED, COO)
     assert found.layout == torch.sparse_coo
     assert found.shape == (3, 2, 2)
@@ -75,7 +75,7 @@ def test_each_output_has_its_own_type() -> None:
 
 @pytest.mark.parametrize("kind", [DENSE, LIST, COO])
 def test_partial_batches_of_every_kind(kind) -> None:
-    """The second epoch walks the shorter shard, which has nothing left for its last batch."""
+    """The second epoch reads the shorter shard, which has no samples for its last batch."""
     pipe = ReaderPipeline(9, 4, shard_id=1, num_shards=2, pad_last_batch=True)
     it = DALIRaggedIterator(
         pipe,
@@ -138,7 +138,7 @@ def test_feed_ndarray_accepts_a_stream_and_need_not_wait() -> None:
         (torch.zeros(2, 2, dtype=torch.int32), "torch.float32.*torch.int32"),
     ],
 )
-def test_feed_ndarray_refuses_other_shapes_and_types(target, text) -> None:
+def test_feed_ndarray_rejects_other_shapes_and_dtypes(target, text) -> None:
     with pytest.raises(AssertionError, match=text):
         feed_ndarray(batch(), target)
 

@@ -1,4 +1,4 @@
-"""Ray: batches of actors are those of the pipeline itself, while actors and nodes come and go."""
+"""Ray: batches of actors equal the pipeline's, while actors and nodes start and stop."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def doubled() -> Any:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A folder of small files that hold their numbers."""
+    """Write a folder of small files that contain their index."""
     folder = tmp_path_factory.mktemp("files")
     (folder / "a").mkdir()
     for i in range(COUNT):
@@ -66,10 +66,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """A head without room for actors, and two nodes."""
+    """Start a head node without cores for actors, and two nodes."""
     patch = pytest.MonkeyPatch()
     patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # of the nodes' processes
-    patch.setenv("RAY_worker_niceness", "0")  # by default, actors come after all else on the machine
+    patch.setenv("RAY_worker_niceness", "0")  # by default, actors have the lowest priority on the machine
     found = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     try:
         found.nodes_of_actors = [found.add_node(num_cpus=4) for _ in range(2)]
@@ -114,7 +114,7 @@ def same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
     ],
     ids=["partial", "fill", "padded shard"],
 )
-def test_batches_are_those_of_the_pipeline(
+def test_batches_equal_the_batches_of_the_pipeline(
     cluster: Any, root: str, actors: int, reader: dict[str, Any], iterator: dict[str, Any]
 ) -> None:
     make = functools.partial(noisy, root, seed=5, **reader)
@@ -131,7 +131,7 @@ def test_without_a_seed_all_actors_draw_from_one(cluster: Any, root: str) -> Non
             assert sorted(found) == list(range(COUNT))
 
 
-def test_a_state_goes_from_the_loader_to_the_pipeline_and_back(cluster: Any, root: str) -> None:
+def test_states_of_loader_and_pipeline_are_interchangeable(cluster: Any, root: str) -> None:
     make = functools.partial(noisy, root, seed=5)
     with loading(make) as loader:
         batches = iter(loader)
@@ -150,7 +150,7 @@ def test_a_state_goes_from_the_loader_to_the_pipeline_and_back(cluster: Any, roo
         assert same(data(loader), rest[1:])
 
 
-def test_a_batch_that_fails_is_raised_in_its_place(cluster: Any, root: str, tmp_path: Path) -> None:
+def test_a_failed_batch_is_raised_in_order(cluster: Any, root: str, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     image = b"P6 2 2 255 " + bytes(range(12))
     for i in range(4 * BATCH):
@@ -164,12 +164,12 @@ def test_a_batch_that_fails_is_raised_in_its_place(cluster: Any, root: str, tmp_
         assert len(list(batches)) == 1
 
 
-def test_an_error_of_the_definition_is_raised_at_once(cluster: Any) -> None:
+def test_an_error_of_the_definition_is_raised_immediately(cluster: Any) -> None:
     with pytest.raises(Exception, match=r"readers\.file"):
         RayLoader(functools.partial(noisy, "/no/such/folder"), OUTPUTS, "reader")
 
 
-def test_no_room_for_actors(cluster: Any, root: str) -> None:
+def test_too_few_cores_for_actors(cluster: Any, root: str) -> None:
     with pytest.raises(RuntimeError, match="no actor started within 0"):
         RayLoader(functools.partial(noisy, root), OUTPUTS, "reader", actor_options={"num_cpus": 9}, timeout=0.01)
 
@@ -204,13 +204,13 @@ def test_a_stage_of_ray_data(cluster: Any, form: str) -> None:
 
 
 def rank(root: str, shard: int) -> list[int]:
-    """Train one rank of two for an epoch, in a process of its own: return the samples that it saw."""
+    """Train one rank of two for an epoch, in a separate process; return its samples."""
     make = functools.partial(noisy, root, seed=5, num_shards=2, shard_id=shard, stick_to_shard=True)
     with loading(make, actors=1) as loader:
         return torch.cat(data(loader))[:, 0].floor().int().tolist()
 
 
-def test_two_ranks_take_each_sample_once(cluster: Any, root: str) -> None:
+def test_two_ranks_deliver_each_sample_once(cluster: Any, root: str) -> None:
     work = ray.remote(num_cpus=1)(rank)
     first, second = ray.get([work.remote(root, shard) for shard in (0, 1)], timeout=120)
     assert sorted(first + second) == list(range(COUNT))
@@ -218,7 +218,7 @@ def test_two_ranks_take_each_sample_once(cluster: Any, root: str) -> None:
 
 
 def loop(config: dict[str, str]) -> None:
-    """Train two epochs in a worker of Ray Train, and go on from the loader's state in the second one."""
+    """Train two epochs in a worker of Ray Train, and resume from the loader's state in the second one."""
     import ray.train
 
     context = ray.train.get_context()
@@ -232,12 +232,12 @@ def loop(config: dict[str, str]) -> None:
                 loader.load_state_dict(state)
             numbers = torch.cat(data(loader))[:, 0].floor().int().tolist()
             state = loader.state_dict()
-        # Metrics are kept only beside checkpoints.
+        # Ray keeps metrics only with checkpoints.
         (folder / f"{epoch} {shard}").write_text(json.dumps(numbers))
         ray.train.report({"samples": len(numbers)})
 
 
-def test_two_workers_of_ray_train_take_each_sample_once(
+def test_two_workers_of_ray_train_get_each_sample_once(
     cluster: Any, root: str, tmp_path: Path
 ) -> None:
     kind = pytest.importorskip("ray.train.torch", reason="needs Ray Train").TorchTrainer
@@ -258,10 +258,10 @@ def test_two_workers_of_ray_train_take_each_sample_once(
         assert sorted(first + second) == list(range(COUNT))
         assert abs(len(first) - len(second)) <= 1
         orders.append(first)
-    assert orders[0] != orders[1]  # the state led to the next epoch
+    assert orders[0] != orders[1]  # the state continued with the next epoch
 
 
-def test_a_stage_names_the_column_that_is_missing() -> None:
+def test_the_error_of_a_stage_names_the_missing_column() -> None:
     with pytest.raises(KeyError, match=r"\['x'\] have no column"):
         RayStage(doubled, ["y"])({"z": np.zeros(3)})
 
@@ -272,7 +272,7 @@ def large(root: str) -> Any:
     return fn.cast(fn.cat(*[fn.cat(*[data] * 999)] * 50), dtype=types.FLOAT), labels
 
 
-def test_large_batches_come_in_memory_that_is_used_again(cluster: Any, root: str) -> None:
+def test_memory_of_large_batches_is_reused(cluster: Any, root: str) -> None:
     kept, addresses = [], set()
     with loading(functools.partial(large, root), actors=1) as loader:
         for _ in range(2):
@@ -289,7 +289,7 @@ def fed_here() -> Any:
     return fn.external_source(lambda info: np.int64([info.idx_in_epoch]), batch=False) * 2
 
 
-def test_sources_in_python_stay_in_this_process(cluster: Any) -> None:
+def test_python_sources_run_in_this_process(cluster: Any) -> None:
     pipe = RayPipeline(fed_here, actors=2)
     try:
         found = [np.concatenate(pipe.run()[0].as_array()).tolist() for _ in range(5)]
@@ -298,7 +298,7 @@ def test_sources_in_python_stay_in_this_process(cluster: Any) -> None:
         pipe.close()
 
 
-def test_what_cannot_run_elsewhere_is_refused(cluster: Any) -> None:
+def test_pipelines_that_cannot_run_in_actors_are_rejected(cluster: Any) -> None:
     @pipeline_def(batch_size=BATCH, num_threads=1, device_id=None)
     def own() -> Any:
         return fn.python_function(fn.external_source(lambda: np.zeros(BATCH)), function=lambda x: x)
@@ -308,7 +308,7 @@ def test_what_cannot_run_elsewhere_is_refused(cluster: Any) -> None:
 
 
 def until(condition: Callable[[], Any]) -> None:
-    """Wait for a condition that another thread makes true."""
+    """Wait for a condition that another thread fulfills."""
     deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
@@ -316,7 +316,7 @@ def until(condition: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("kill", ["node", "actor", "stop"])
-def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, kill: str) -> None:
+def test_killed_actors_and_nodes_lose_no_sample(cluster: Any, root: str, kill: str) -> None:
     make = functools.partial(noisy, root, seed=5, pad_last_batch=True)
     expected = data(local(make))
     with loading(make) as loader:
@@ -349,8 +349,8 @@ def test_what_is_killed_in_mid_epoch_loses_no_sample(cluster: Any, root: str, ki
         print(f"{kill} killed: longest wait {longest:.2f} s")
         if kill == "node":
             cluster.nodes_of_actors.append(cluster.add_node(num_cpus=4))
-        # Of the next epoch, whoever makes it.
+        # Of the next epoch, on any actor.
         assert sorted(torch.cat(data(loader))[:, 0].floor().int().tolist()) == list(range(COUNT))
-        # A stopped actor is found when it has work to do. Ray may also start one on a node whose end it has not seen.
+        # A stopped actor is detected when it gets work. Ray may also start an actor on a node whose end it has not detected.
         exits = pool_of(pipeline_of(loader.pipeline)).exits
         assert len([exit for exit in exits if "while it started" not in exit]) == 1, exits

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.inside import nothing_marked
+from tests.helpers.inside import forget_marks
 from torchdali import Pipeline, fn, pipeline_def
 from torchdali.plugin import triton
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing_marked(monkeypatch)
+def _forget_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_marks(monkeypatch)
 
 
 def marked(value: int) -> Any:
@@ -35,7 +35,7 @@ def test_the_marked_pipeline_is_serialized(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count, message", [(0, "decorates none"), (2, "exactly one function, got 2: .*define")])
-def test_another_number_of_them_is_an_error(count: int, message: str, tmp_path: Path) -> None:
+def test_another_number_of_marked_pipelines_is_an_error(count: int, message: str, tmp_path: Path) -> None:
     for value in range(count):
         marked(value)
     with pytest.raises(RuntimeError, match=message):

@@ -1,9 +1,9 @@
-"""A pretended accelerator: tensors that say ``cuda:N`` and lie on the CPU, on machines without one.
+"""A mock accelerator: tensors that report ``cuda:N`` and are on the CPU, for machines without a GPU.
 
-`accelerator` installs it for a ``with`` block. What CUDA would refuse is refused (tensors of two devices in one
-operation, ``.numpy()`` of a device tensor), what costs time on a GPU is counted by the line that causes it (launches,
-copies, waits of the host), and what would be a race there is reported (`Report.races`), whatever order the work is
-done in here: a vector clock for each stream says what is known to be done.
+`accelerator` installs it for a ``with`` block. It rejects operations that CUDA rejects (tensors of two devices in one
+operation, ``.numpy()`` of a device tensor), counts the costs of a GPU by source line (launches,
+copies, waits of the host), and reports races of a GPU (`Report.races`), even if the operations ran in the correct
+order here: a vector clock per stream records which operations are known to be done.
 """
 
 from tests.pretend.device import Accelerator, accelerator, inner

@@ -15,7 +15,7 @@ from torchdali.declaration.registry import registry
 from torchdali.execute import stages
 from torchdali.pipeline import Pipeline
 
-ON_CPU = ("start", "place", "flip")  # what arguments are made of
+ON_CPU = ("start", "place", "flip")  # sources of arguments
 
 NOT_HERE = {
     "python_function": "calls the user's function with arrays of the CPU",
@@ -64,7 +64,7 @@ def run(call: str, device_id: int | str, batches: int = 2) -> tuple[list[Any], s
     """Run a call in a pipeline with its data on the device.
 
     Returns:
-        The outputs of the last batch, and the operators that ran on the device.
+        Return the outputs of the last batch, and the operators that ran on the device.
     """
     seen: set[str] = set()
     step: Callable[..., Any] = stages.run_step

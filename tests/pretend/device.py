@@ -1,4 +1,4 @@
-"""Install a pretended accelerator in place of `torch.cuda`."""
+"""Install a mock accelerator in place of `torch.cuda`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from torchdali.tensors.buffer_pool import BufferPool
 
 
 class Accelerator:
-    """A pretended accelerator that is installed.
+    """An installed mock accelerator.
 
     Attributes:
-        report: What it has seen.
+        report: The counts and races.
     """
 
     def __init__(self, own: State) -> None:
@@ -41,13 +41,13 @@ class Accelerator:
         return self._state.contexts
 
     def tensor(self, x: torch.Tensor, device: int = 0) -> PretendTensor:
-        """Return a copy on a device, there before anything else happens."""
+        """Return a copy on a device, complete before any other operation."""
         made = upload(x, torch.device("cuda", device))
         self.report.clear()
         return made
 
     def synchronize(self) -> None:
-        """Let all streams come to their ends, without counting it."""
+        """Synchronize all streams, without counting it."""
         with self._state.lock:
             for clock in list(_clocks(self._state)):
                 self._state.host_learns(clock)
@@ -60,22 +60,22 @@ def _clocks(own: State) -> Iterator[Any]:
 
 
 def inner(x: Any) -> torch.Tensor:
-    """Return the elements of a tensor, wherever it says it is."""
+    """Return the elements of a tensor on any device."""
     return x.inner if isinstance(x, PretendTensor) else x
 
 
 @contextlib.contextmanager
 def accelerator(devices: int = 1, lag: int = 3, kernels: bool = True) -> Iterator[Accelerator]:
-    """Pretend that there are accelerators, in this thread and in those that are started inside.
+    """Simulate accelerators, in this thread and in threads that are started inside.
 
     Args:
-        devices: How many.
-        lag: How often events answer that they are not done before they say that they are.
-        kernels: There are kernels for batches, whose place bodies in torch take here.
+        devices: Number of devices.
+        lag: Number of queries that events deny before they report that they are done.
+        kernels: Batch kernels are available; torch implementations replace them.
     """
     if torch.cuda.is_available():
         raise RuntimeError("there is a real accelerator; the pretence would hide it")
-    # The compiler makes a table of torch's functions when it is imported, which may not be those below.
+    # The compiler builds a table of torch's functions at its import, which must not contain the functions below.
     importlib.import_module("torch._dynamo.trace_rules")
     torch._C._ensureCUDADeviceGuardSet()
     torch._C._set_only_lift_cpu_tensors(True)
@@ -96,7 +96,7 @@ def accelerator(devices: int = 1, lag: int = 3, kernels: bool = True) -> Iterato
 
 
 def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
-    """Yield what is replaced: objects, names, values."""
+    """Yield replacements: objects, names, values."""
 
     @contextlib.contextmanager
     def on_device(device: Any) -> Iterator[None]:
@@ -105,7 +105,7 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
         try:
             yield
         finally:
-            own.device = before  # torch remembers a device without a context, and does not make one
+            own.device = before  # torch records a device without a context, and does not create one
 
     def synchronize(device: Any = None) -> None:
         own.check_capture("cudaDeviceSynchronize")
@@ -144,7 +144,7 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
     start = threading.Thread.run
 
     def run(thread: threading.Thread) -> None:
-        with Pretending():  # modes belong to threads
+        with Pretending():  # modes are thread-local
             start(thread)
 
     yield threading.Thread, "run", run
@@ -153,7 +153,7 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
     take = BufferPool._take
 
     def taken(pool: BufferPool, size: int) -> Any:
-        """Take a block, which the caller is going to write to, by ways that the pretence does not see."""
+        """Allocate a block to which the caller writes, which the mock does not observe."""
         block = take(pool, size)
         memory = pinned.find(block.ctypes.data)
         if memory is not None:
@@ -167,7 +167,7 @@ def _replaced(own: State) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _noting(read: Any) -> Any:
-    """Note that the host reads a tensor by a way that sends no operation through the modes."""
+    """Record that the host reads a tensor without an operation that the modes observe."""
 
     def reading(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         memory = pinned.find(tensor.data_ptr()) if len(pinned) and tensor.numel() else None
@@ -179,7 +179,7 @@ def _noting(read: Any) -> Any:
 
 
 def _arenas() -> Iterator[tuple[Any, str, Any]]:
-    """Note what is written to arenas, by NumPy and C, once a place is taken."""
+    """Record writes of NumPy and C to pinned buffers when a slot is allocated."""
     take = Arena.reserve
 
     def taken(arena: Arena, count: int) -> int:
@@ -194,9 +194,9 @@ def _arenas() -> Iterator[tuple[Any, str, Any]]:
 
 
 def _constructors(own: State) -> Iterator[tuple[Any, str, Any]]:
-    """Those that copy from Python objects straight to a device.
+    """Yield functions that copy Python objects directly to a device.
 
-    Elsewhere ``"cuda"`` without a number is ``cuda:0``, whatever the current device: torch asks the driver.
+    In other threads ``"cuda"`` without a number is ``cuda:0`` for any current device: torch queries the driver.
     """
 
     def numbered(device: Any) -> torch.device:

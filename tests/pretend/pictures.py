@@ -1,4 +1,4 @@
-"""Pictures as files, for pipelines on a pretended accelerator."""
+"""Image files for pipelines on a mock accelerator."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from PIL import Image
 
 
-def folder_of_pictures(folder: Path, count: int, side: int = 60) -> Path:
-    """Write smooth JPEG pictures of different sizes, in two classes."""
+def write_images(folder: Path, count: int, side: int = 60) -> Path:
+    """Write smooth JPEG images of different sizes, in two classes."""
     for i in range(count):
         rng = np.random.default_rng(i)
         h, w = rng.integers(side - 15, side + 15, 2)

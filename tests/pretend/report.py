@@ -1,4 +1,4 @@
-"""Report of a pretended accelerator: counts by line, and races."""
+"""Report of a mock accelerator: counts by line, and races."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OWN = tuple(str(Path(__file__).with_name(f"{name}.py")) for name in ("report", "
 
 
 class Report:
-    """Counts of what costs time on a GPU, by kind and by the line that caused it, and races.
+    """Counts of operations that cost time on a GPU, by kind and source line, and races.
 
     Kinds: ``launch``; ``upload`` and ``download`` with the words pinned or pageable, and ``waiting`` where the host
     waits for the copy; ``sync`` for other waits of the host for a stream.
@@ -35,7 +35,7 @@ class Report:
             self.races[f"{text} at {line()}"] += 1
 
     def total(self, *words: str) -> int:
-        """Return how often kinds were seen whose name has one of the words; all kinds without a word."""
+        """Return the count of kinds whose name contains one of the words; of all kinds without a word."""
         with self._lock:
             seen = list(self.sites.items())
         return sum(n for (kind, _), n in seen if not words or any(word in kind.split() for word in words))
@@ -50,7 +50,7 @@ class Report:
 
     @property
     def waits(self) -> int:
-        """Times the host waited for a stream, in a copy or otherwise."""
+        """Return how often the host waited for a stream, in a copy or otherwise."""
         return self.total("sync", "waiting")
 
     @property
@@ -63,7 +63,7 @@ class Report:
                 counter.clear()  # type: ignore[attr-defined]
 
     def lines(self, *words: str) -> str:
-        """Return the lines that were counted, most often first, for messages of failed tests."""
+        """Return the counted lines, most frequent first, for messages of failed tests."""
         found = [
             f"{n:6} {kind:26} {where}" for (kind, where), n in self.sites.most_common()
             if not words or any(word in kind.split() for word in words)
@@ -72,7 +72,7 @@ class Report:
 
 
 def line() -> str:
-    """Return the innermost line of the project that runs now, other than one of the pretence."""
+    """Return the innermost running line of the project outside of the mock."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename

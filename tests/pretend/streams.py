@@ -1,8 +1,8 @@
-"""Streams, events and memory with vector clocks: what is known to be done when.
+"""Streams, events and memory with vector clocks, which record the operations that are known to be done.
 
-Each operation on a stream is one tick of it. A stream's clock says up to which tick of each stream its next operation
-is known to run after; the host's clock the same for what the host does next. Waiting merges clocks. An access of memory
-that the clock does not know of is a race, whether or not it would have gone well.
+Each operation on a stream is one tick of it. A stream's clock states up to which tick of each stream its next operation
+is known to run after; the host's clock states the same for the host's next operation. Waiting merges clocks. An access of
+memory that the clock does not cover is a race, even if it would have succeeded.
 
 The host has one clock for all its threads: objects that pass between threads order them.
 """
@@ -25,10 +25,10 @@ Stamp = tuple[int, int]
 
 
 class State:
-    """State that all streams of one pretended accelerator share.
+    """State that all streams of one mock accelerator share.
 
     Args:
-        lag: How often events answer that they are not done, before they say that they are.
+        lag: Number of queries that events deny before they report that they are done.
     """
 
     def __init__(self, report: Report, devices: int, lag: int) -> None:
@@ -36,7 +36,7 @@ class State:
         self.lock = threading.RLock()
         self.host: Counter[int] = Counter()
         self.here = threading.local()
-        self.contexts: set[int] = set()  # devices on which something was done, of which each costs memory there
+        self.contexts: set[int] = set()  # devices with operations, which cost memory for a context
         self.capture: tuple[int, str] | None = None  # the thread that captures a graph, and its mode
         self.defaults = [Stream(i) for i in range(devices)] if self._own() else []
         self.contexts.clear()
@@ -48,7 +48,7 @@ class State:
 
     @property
     def device(self) -> int:
-        """The current device of this thread."""
+        """Return the current device of this thread."""
         return getattr(self.here, "device", 0)
 
     @device.setter
@@ -56,7 +56,7 @@ class State:
         self.here.device = index
 
     def index(self, device: Any = None) -> int:
-        """Return the number of a device, the current one where it has none."""
+        """Return the index of a device, or the current device's if it has none."""
         if device is None:
             return self.device
         index = device if isinstance(device, int) else torch.device(device).index
@@ -75,7 +75,7 @@ class State:
         merge(self.host, clock)
 
     def check_capture(self, call: str) -> None:
-        """Refuse a call of the host that CUDA refuses while a graph is captured: by any thread, or the one that does."""
+        """Reject host calls that CUDA rejects while any thread, or this thread, captures a graph."""
         thread, mode = self.capture or (0, "relaxed")
         if mode == "global" or (mode == "thread_local" and thread == threading.get_ident()):
             raise RuntimeError(f"CUDA error: operation not permitted when stream is capturing ({call})")
@@ -96,11 +96,11 @@ def merge(into: Counter[int], clock: Counter[int]) -> None:
 
 
 class Stream:
-    """A stream in order, in place of `torch.cuda.Stream`."""
+    """A replacement of `torch.cuda.Stream`, which runs operations in order."""
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
         own = state()
-        # Caches of the process outlive a pretended accelerator: no handle comes twice.
+        # Caches of the process outlive a mock accelerator: handles are unique.
         self.id = self.cuda_stream = self.stream_id = next(_handles)
         self.device = torch.device("cuda", own.index(device))
         own.contexts.add(own.index(device))
@@ -155,7 +155,7 @@ class Stream:
 
 
 class Event:
-    """An event, in place of `torch.cuda.Event`, that is seen to be done later than it could be."""
+    """A replacement of `torch.cuda.Event`, which reports completion with a delay."""
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         self.clock: Counter[int] = Counter()
@@ -168,7 +168,7 @@ class Event:
             self.clock, self._asked = Counter((stream or own.current()).clock), 0
 
     def query(self) -> bool:
-        if _state is None:  # a pipeline is closed after the pretence
+        if _state is None:  # a pipeline is closed after the mock was removed
             return True
         own = state()
         own.check_capture("cudaEventQuery")
@@ -183,7 +183,7 @@ class Event:
         own = state()
         own.check_capture("cudaEventSynchronize")
         own.report.count("sync")
-        if not self._blocking:  # CUDA lets the thread ask without end, which takes a core
+        if not self._blocking:  # CUDA lets the thread poll, which occupies a core
             own.report.count("spin")
         with own.lock:
             own.host_learns(self.clock)
@@ -196,9 +196,9 @@ class Event:
 
 
 class InStream:
-    """Makes a stream and its device current in this thread, in place of `torch.cuda.stream`.
+    """A replacement of `torch.cuda.stream`: makes a stream and its device current in this thread.
 
-    At its end it sets the device from before, which makes a context there.
+    At its end it restores the previous device, which creates a context there.
     """
 
     def __init__(self, stream: Stream | None) -> None:
@@ -228,13 +228,13 @@ class InStream:
 
 
 class Graph:
-    """A graph, in place of `torch.cuda.CUDAGraph`: what is captured is done at once, and not again."""
+    """A replacement of `torch.cuda.CUDAGraph`: captured operations run immediately, and are not replayed."""
 
     def replay(self) -> None: ...
 
 
 class Capture:
-    """Captures a graph in this thread, in place of `torch.cuda.graph`."""
+    """A replacement of `torch.cuda.graph`: captures a graph in this thread."""
 
     def __init__(self, graph: Graph, *, capture_error_mode: str = "global") -> None:
         self._mode, self._stream, self._before = capture_error_mode, Stream(), state().current()
@@ -252,10 +252,10 @@ class Capture:
 
 
 class Memory:
-    """A piece of device memory, as the caching allocator gives it out: it belongs to the stream it was asked for on.
+    """A block of device memory, as from the caching allocator: it belongs to the stream of its allocation.
 
-    It dies with the last tensor that lies in it. From then on its stream may use it again, behind what the stream has
-    been given so far and what the host knows to be done.
+    It is freed with its last tensor. Its stream may then reuse it, after the stream's earlier operations
+    and the operations that the host knows to be done.
     """
 
     def __init__(self, owner: Stream) -> None:
@@ -282,7 +282,7 @@ class Memory:
 
     def __del__(self) -> None:
         own = self._state
-        if _state is None:  # it is over, or the interpreter is
+        if _state is None:  # the mock, or the interpreter, has ended
             return
         with own.lock:
             known = Counter(self.owner.clock)
@@ -295,11 +295,11 @@ class Memory:
 
 
 class HostMemory:
-    """Page-locked memory: copies from and to it go on while the host does."""
+    """Pinned memory: copies from and to it are asynchronous to the host."""
 
     def __init__(self, start: int, size: int) -> None:
         self.start, self.size = start, size
-        self.copies: list[tuple[int, int, Stamp, bool]] = []  # first byte, last, when, is it written
+        self.copies: list[tuple[int, int, Stamp, bool]] = []  # first byte, last byte, time, whether it is written
 
     def copied(self, low: int, high: int, stamp: Stamp, writes: bool) -> None:
         known = state().host
@@ -307,7 +307,7 @@ class HostMemory:
         self.copies.append((low, high, stamp, writes))
 
     def used(self, low: int, high: int, writes: bool) -> None:
-        """The host reads or writes: copies that are not known to be done must not be in the way."""
+        """Check a read or write of the host against copies that are not known to be done."""
         own = state()
         for first, last, (stream, tick), written in self.copies:
             if first < high and low < last and own.host[stream] < tick and (writes or written):
@@ -316,11 +316,11 @@ class HostMemory:
 
 
 class PinnedMemories:
-    """The page-locked pieces of memory that exist."""
+    """The existing blocks of pinned memory."""
 
     def __init__(self) -> None:
         self._held: weakref.WeakValueDictionary[int, HostMemory] = weakref.WeakValueDictionary()
-        self._lock = threading.RLock()  # a dictionary must not grow under an iteration
+        self._lock = threading.RLock()  # a dictionary must not grow during an iteration
 
     def add(self, memory: HostMemory) -> None:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Tensors that say ``cuda:N``, and what happens to operations on them."""
+"""Tensors that report ``cuda:N``, and the execution of operations on them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ ALLOCATES = frozenset({
     "lift_fresh", "_unsafe_view", "_reshape_alias",
 })  # fmt: skip
 INDEXES = frozenset({"index", "index_put_", "index_put", "_index_put_impl_", "_unsafe_index"})
-SCALARS_FROM_CPU = 0  # axes of tensors on the CPU that operations on a device take
-CAT_BATCH = 128  # tensors that one launch of `cat` takes
+SCALARS_FROM_CPU = 0  # CPU tensors with up to this many axes are valid operands on a device
+CAT_BATCH = 128  # tensors per launch of `cat`
 
 pinned = PinnedMemories()
 
 
 class PretendTensor(torch.Tensor):
-    """A tensor on a pretended device.
+    """A tensor on a mock device.
 
     Attributes:
         inner: Its elements, on the CPU.
-        memory: The piece of device memory in which it lies; views share it.
+        memory: The block of device memory that contains it; views share it.
     """
 
     inner: torch.Tensor
@@ -82,7 +82,7 @@ class PretendTensor(torch.Tensor):
 
 
 class Pretending(TorchDispatchMode):
-    """Sends operations of this thread through the pretence, those that make device tensors of nothing too."""
+    """Sends operations of this thread through the mock, including the creation of device tensors."""
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -91,7 +91,7 @@ class Pretending(TorchDispatchMode):
 
 
 def run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Do an operation."""
+    """Run an operation."""
     tensors = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, torch.Tensor)]
     ours = [t for t in tensors if isinstance(t, PretendTensor)]
     if func is torch.ops.prim.device.default:
@@ -121,7 +121,7 @@ def is_view(func: Any) -> bool:
 
 
 class _Block(np.ndarray):  # type: ignore[type-arg]
-    """Page-locked memory; the notes about it die with the last tensor that lies in it."""
+    """Pinned memory; its records are freed with its last tensor."""
 
     notes: HostMemory
 
@@ -147,7 +147,7 @@ def _on_host(
 
 
 def page_locked(like: torch.Tensor) -> torch.Tensor:
-    """Return an uninitialised tensor in page-locked memory."""
+    """Return an uninitialized tensor in pinned memory."""
     size = max(like.numel() * like.element_size(), 1)
     block = np.empty(size, np.uint8).view(_Block)
     block.notes = HostMemory(block.ctypes.data, size)
@@ -157,7 +157,7 @@ def page_locked(like: torch.Tensor) -> torch.Tensor:
 
 
 def extent(tensor: torch.Tensor) -> tuple[int, int]:
-    """Return the first byte of a tensor, and the one behind the last."""
+    """Return the addresses of a tensor's first byte, and of the byte after its last."""
     reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     start = tensor.data_ptr()
     return start, start + (reach + 1) * tensor.element_size()
@@ -182,7 +182,7 @@ def _bound(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tuple
 
 
 def upload(tensor: torch.Tensor, device: Any, non_blocking: bool = False) -> PretendTensor:
-    """Copy a tensor to a pretended device."""
+    """Copy a tensor to a mock device."""
     own = state()
     stream = own.current(device)
     made = PretendTensor(tensor.detach().clone(), Memory(stream))
@@ -191,7 +191,7 @@ def upload(tensor: torch.Tensor, device: Any, non_blocking: bool = False) -> Pre
 
 
 def download(tensor: PretendTensor, non_blocking: bool = False) -> torch.Tensor:
-    """Copy a tensor from a pretended device; a copy that the host does not wait for ends in page-locked memory."""
+    """Copy a tensor from a mock device; asynchronous copies write to pinned memory."""
     stream = state().current(tensor.memory.owner.device)
     if not non_blocking:
         _transfer("download", tensor, tensor, stream, False)
@@ -208,7 +208,7 @@ def _transfer(
     own = state()
     on_host = not isinstance(host, PretendTensor)
     locked = pinned.find(host.data_ptr()) if on_host and host.numel() else None
-    # A copy from pageable memory is staged by the driver, while the host waits; to pageable memory, it waits for the
+    # The driver stages a copy from pageable memory while the host waits; to pageable memory, the host waits for the
     # whole copy.
     waits = not non_blocking or (locked is None and host.numel() > 0)
     words = [way, "pinned" if locked is not None else "pageable", *["waiting"] * waits]
@@ -229,7 +229,7 @@ def _transfer(
 
 
 def _converted(x: torch.Tensor, kwargs: dict[str, Any]) -> torch.Tensor:
-    """Do ``x.to(device, dtype, ...)`` where the device is given."""
+    """Run ``x.to(device, dtype, ...)`` with a device."""
     target = torch.device(kwargs["device"])
     non_blocking = bool(kwargs.get("non_blocking", False))
     dtype, form = kwargs.get("dtype"), kwargs.get("memory_format")
@@ -266,7 +266,7 @@ def _to_other(x: PretendTensor, target: torch.device, dtype: torch.dtype | None)
 
 
 def _copied(to: torch.Tensor, x: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    """Do ``to.copy_(x)``."""
+    """Run ``to.copy_(x)``."""
     if isinstance(to, PretendTensor) and isinstance(x, PretendTensor):
         if to.memory.owner.device != x.memory.owner.device:
             to.inner.copy_(x.inner)
@@ -360,7 +360,7 @@ def _launches(name: str, args: Sequence[Any]) -> int:
 def _device_of(
     func: Any, kwargs: dict[str, Any], tensors: list[torch.Tensor], ours: list[PretendTensor]
 ) -> torch.device:
-    """Return where an operation runs; RuntimeError where its tensors are on several devices."""
+    """Return the device of an operation; RuntimeError if its tensors are on several devices."""
     own, name = state(), name_of(func)
     found = {t.memory.owner.device for t in ours}
     if kwargs.get("device") is not None and torch.device(kwargs["device"]).type == "cuda":

@@ -1,4 +1,4 @@
-"""Operators on batches of images of one size: the values of the CPU, and as many launches for any number of samples."""
+"""Operators on batches of images of one size: values match the CPU, and launches don't depend on the number of samples."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], int]] = {
 """Calls, and the most launches of one."""
 
 
-def pictures(size: int) -> Any:
+def smooth_batch(size: int) -> Any:
     rows, columns, _ = np.mgrid[: SHAPE[0], : SHAPE[1], : SHAPE[2]]
     phases = np.random.default_rng(2).uniform(0, 6, (size, 1, 1, 3))
     waves = np.sin(rows / 5 + phases) * np.cos(columns / 7 - phases)
@@ -105,12 +105,12 @@ def run(call: Callable[[Any], Any], size: int, device_id: int | str, warm: Calla
     """Return the second batch of a pipeline.
 
     Args:
-        warm: Is called after the first one.
+        warm: Called after the first batch.
     """
 
     @pipeline_def(batch_size=size, num_threads=2, device_id=device_id, seed=3, exec_pipelined=False)
     def define() -> Any:
-        data = pictures(size)
+        data = smooth_batch(size)
         return call(fn.external_source(lambda: data, layout="HWC").gpu())
 
     pipe = define()

@@ -1,7 +1,7 @@
-"""Launches, copies and waits of a batch, as many as there may be, for the pipelines of the benchmarks.
+"""Limits of launches, copies and waits per batch, for the pipelines of the benchmarks.
 
-What is counted does not depend on time or on a GPU. Where a budget does not name a number for a batch, the pipeline still
-works sample by sample.
+The counts do not depend on time or on a GPU. If a budget doesn't state a number per batch, the pipeline still
+processes single samples.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import torch
 
 from benchmarks import pipelines
 from tests.pretend import accelerator, inner
-from tests.pretend.pictures import folder_of_pictures
+from tests.pretend.pictures import write_images
 from torchdali import fn, pipeline_def, types
 from torchdali.auto_aug import trivial_augment
 
-pytestmark = pytest.mark.slow  # what is quick is in test_pretence and test_operators
+pytestmark = pytest.mark.slow  # the quick tests are in test_pretence and test_operators
 
 WARM_UP = 3
 BATCHES = 4
@@ -27,10 +27,10 @@ BATCHES = 4
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return folder_of_pictures(tmp_path_factory.mktemp("pictures"), 24, side=40)
+    return write_images(tmp_path_factory.mktemp("pictures"), 24, side=40)
 
 
-def counted(define: Any, batch_size: int, kernels: bool = True, **arguments: Any) -> dict[str, float]:
+def count_costs(define: Any, batch_size: int, kernels: bool = True, **arguments: Any) -> dict[str, float]:
     """Return launches, copies, waits and pageable copies of a batch, in the steady state."""
     with accelerator(kernels=kernels) as gpu:
         pipe = pipeline_def(define, batch_size=batch_size, num_threads=2, device_id=0, seed=3, exec_pipelined=False)(**arguments)
@@ -51,21 +51,21 @@ def counted(define: Any, batch_size: int, kernels: bool = True, **arguments: Any
         return found
 
 
-def _late(root: str) -> Any:
+def _floats_at_the_end(root: str) -> Any:
     """Train with all of the work on the CPU and one copy of floats at the end."""
     images, labels = pipelines.train(fn, types, root)
     return images.gpu(), labels.gpu()
 
 
 def _bytes(root: str) -> Any:
-    """Bytes up, floats on the GPU."""
+    """Copy bytes to the GPU, and convert them to floats there."""
     files, labels = fn.readers.file(file_root=root, random_shuffle=True)
     images = fn.random_resized_crop(fn.decoders.image(files), size=48)
     return pipelines.normalize(fn, types, images.gpu(), mirror=fn.random.coin_flip()), labels.gpu()
 
 
 def _colors(root: str) -> Any:
-    """Colors and all else on the GPU."""
+    """Run colors and all later operators on the GPU."""
     files, labels = fn.readers.file(file_root=root, random_shuffle=True)
     images = fn.random_resized_crop(fn.decoders.image(files, device="mixed"), size=48)
     images = fn.color_twist(images, hue=fn.random.uniform(range=[-30.0, 30.0]), saturation=1.3)
@@ -89,14 +89,14 @@ BUDGETS = {
 
 def define(name: str) -> Any:
     if name == "late":
-        return _late
+        return _floats_at_the_end
     if name in ("bytes", "colors"):
         return _bytes if name == "bytes" else _colors
     return lambda root: getattr(pipelines, name)(pipelines.OnDevice(fn), types, root)
 
 
 def _check(name: str, folder: Path, batch_size: int, spare: float = 0) -> None:
-    found = counted(define(name), batch_size, root=str(folder))
+    found = count_costs(define(name), batch_size, root=str(folder))
     found["copies"] -= spare
     over = {k: (found[k], most) for k, most in BUDGETS[name].items() if found[k] > most}
     assert not over, f"{over}\n{found['lines']}"
@@ -104,7 +104,7 @@ def _check(name: str, folder: Path, batch_size: int, spare: float = 0) -> None:
 
 @pytest.mark.parametrize("name", BUDGETS)
 def test_a_small_batch(folder: Path, name: str) -> None:
-    """One of the batches that are counted may be so much larger than those before that it takes a copy more."""
+    """A counted batch that is much larger than earlier ones may need one more copy."""
     _check(name, folder, 4, spare=1 / BATCHES)
 
 
@@ -112,11 +112,11 @@ def test_a_small_batch(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("batch_size", [32, 256])
 @pytest.mark.parametrize("name", BUDGETS)
 def test_large_batches(folder: Path, name: str, batch_size: int) -> None:
-    """Not one launch, copy or wait more than for a small batch."""
+    """As many launches, copies and waits as for a small batch."""
     _check(name, folder, batch_size)
 
 
-def test_batches_of_channels_last_are_not_copied(folder: Path) -> None:
+def test_channels_last_batches_are_not_copied(folder: Path) -> None:
     @pipeline_def(batch_size=4, num_threads=2, device_id=0)
     def define() -> Any:
         files, _ = fn.readers.file(file_root=str(folder))
@@ -150,28 +150,28 @@ OPERATORS = {
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_operators_launch_no_more_for_more_samples(folder: Path, name: str) -> None:
+def test_launches_do_not_grow_with_the_batch(folder: Path, name: str) -> None:
     call, most = OPERATORS[name]
 
     def define(root: str) -> Any:
         files, _ = fn.readers.file(file_root=root)
         return call(fn.decoders.image(files, device="mixed"))
 
-    few, many = (counted(define, size, root=str(folder)) for size in (4, 16))
+    few, many = (count_costs(define, size, root=str(folder)) for size in (4, 16))
     assert few["launches"] == many["launches"] <= most, many["lines"]
     assert few["copies"] == many["copies"] <= 5 and not many["waits"] and not many["pageable"]
 
 
 @pytest.mark.parametrize("batch_size", [16, 64])
 def test_augmentations_in_branches(folder: Path, batch_size: int) -> None:
-    """As many launches as all branches together take, however many samples are in each."""
+    """The number of launches is the sum over all branches, for any number of samples in each."""
 
     def define(root: str) -> Any:
         files, _ = fn.readers.file(file_root=root)
         images = fn.resize(fn.decoders.image(files, device="mixed"), size=[32, 32])
         return trivial_augment.trivial_augment_wide(images)
 
-    found = counted(define, batch_size, root=str(folder))
+    found = count_costs(define, batch_size, root=str(folder))
     assert found["launches"] <= 130 and found["copies"] <= 30, found["lines"]
     assert not found["waits"] and not found["pageable"], found["lines"]
 
@@ -186,20 +186,20 @@ NOISE = {
 @pytest.mark.parametrize("batch_size", [4, 16])
 @pytest.mark.parametrize("name", NOISE)
 def test_noise_waits_once(folder: Path, name: str, batch_size: int) -> None:
-    """It is drawn on the CPU."""
+    """The CPU draws the noise."""
 
     def define(root: str) -> Any:
         files, _ = fn.readers.file(file_root=root)
         return NOISE[name](fn.decoders.image(files, device="mixed"))
 
-    found = counted(define, batch_size, root=str(folder))
+    found = count_costs(define, batch_size, root=str(folder))
     assert found["launches"] == 0 and found["copies"] <= 4 and found["waits"] <= BATCHES, found["lines"]
-    assert found["pageable"] <= BATCHES, found["lines"]  # the way down
+    assert found["pageable"] <= BATCHES, found["lines"]  # the copy to the host
 
 
-def test_a_loop_over_samples_is_noticed(folder: Path) -> None:
-    """The test of the tests: without the kernels, launches grow with the batch."""
-    found = counted(define("train"), 4, kernels=False, root=str(folder))
+def test_a_loop_over_samples_is_detected(folder: Path) -> None:
+    """Check of the tests: without the kernels, launches grow with the batch."""
+    found = count_costs(define("train"), 4, kernels=False, root=str(folder))
     assert found["launches"] > 4 * 12 and found["waits"] > 0
 
 

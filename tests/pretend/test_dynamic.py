@@ -1,4 +1,4 @@
-"""The dynamic mode on a pretended accelerator: results are done when they are read, on whatever stream."""
+"""The dynamic mode on a mock accelerator: results are complete when they are read, on any stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 from tests.helpers.inside import storage_of
 from tests.pretend import Accelerator, accelerator, inner
-from tests.pretend.pictures import folder_of_pictures
+from tests.pretend.pictures import write_images
 from torchdali import dynamic
 from torchdali.experimental.dynamic.pytorch import nodes
 
@@ -28,7 +28,7 @@ def gpu() -> Iterator[Accelerator]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return folder_of_pictures(tmp_path_factory.mktemp("pictures"), 12)
+    return write_images(tmp_path_factory.mktemp("pictures"), 12)
 
 
 def races(gpu: Accelerator) -> str:
@@ -57,7 +57,7 @@ def test_copies_to_the_cpu_are_done_when_they_are_returned(gpu: Accelerator, rea
 
 
 @pytest.mark.parametrize("mode", ["eager", "deferred", "sync_full"])
-def test_arguments_that_lie_on_the_accelerator_are_there_when_they_are_read(gpu: Accelerator, mode: str) -> None:
+def test_arguments_on_the_accelerator_are_ready_when_read(gpu: Accelerator, mode: str) -> None:
     images = dynamic.as_batch(IMAGES, layout="HWC")
     shift = dynamic.as_batch([np.float32(0.1 * i) for i in range(3)])
     with getattr(dynamic.EvalMode, mode):
@@ -71,8 +71,8 @@ def test_arguments_that_lie_on_the_accelerator_are_there_when_they_are_read(gpu:
 
 @pytest.mark.parametrize("device", ["gpu:0", "gpu:1"])
 @pytest.mark.parametrize("capture", [False, True])
-def test_loops_on_a_stream_of_the_user(gpu: Accelerator, folder: Path, capture: bool, device: str) -> None:
-    """Without a decoder on the accelerator, too: the operands alone say where the operators run."""
+def test_loops_on_a_user_stream(gpu: Accelerator, folder: Path, capture: bool, device: str) -> None:
+    """Also without a decoder on the accelerator: the operands determine the operators' device."""
     reader = dynamic.readers.File(file_root=str(folder))
     found = []
     with torch.cuda.stream(torch.cuda.Stream(int(device[-1]))):
@@ -89,7 +89,7 @@ def test_loops_on_a_stream_of_the_user(gpu: Accelerator, folder: Path, capture: 
     assert not races(gpu)
 
 
-def test_operators_on_two_accelerators_and_what_both_take(gpu: Accelerator) -> None:
+def test_operators_on_two_accelerators_with_shared_inputs(gpu: Accelerator) -> None:
     with dynamic.EvalMode.deferred:
         images = dynamic.flip(dynamic.as_batch(IMAGES * 40, layout="HWC"), vertical=1)
         both = [dynamic.flip(dynamic.as_batch(IMAGES * 40, layout="HWC").to_device(f"gpu:{i}")) for i in range(2)]

@@ -1,4 +1,4 @@
-"""Operators that are fused on a pretended accelerator: the values are those of one after the other."""
+"""Fused operators on a mock accelerator: values equal unfused operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.pretend import accelerator
-from tests.pretend.pictures import folder_of_pictures
+from tests.pretend.pictures import write_images
 from torchdali import fn, pipeline_def, types
 from torchdali.graph import rewrite
 from torchdali.ops import _resize_and_normalize
@@ -22,7 +22,7 @@ STD = 20.0
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return folder_of_pictures(tmp_path_factory.mktemp("pictures"), 8, side=60)
+    return write_images(tmp_path_factory.mktemp("pictures"), 8, side=60)
 
 
 def finish(images: Any, **arguments: Any) -> Any:
@@ -96,7 +96,7 @@ def check(folder: Path, define: Finish, calls: int, **options: Any) -> None:
     assert called == calls and none == 0 and len(together) == 8
     for ours, expected in zip(together, apart, strict=True):
         assert ours.dtype == expected.dtype and ours.shape == expected.shape
-        assert (ours.float() - expected.float()).abs().max() <= 1.01 / STD  # a level, where rounding decides
+        assert (ours.float() - expected.float()).abs().max() <= 1.01 / STD  # a level, by rounding
 
 
 @pytest.mark.slow
@@ -105,19 +105,19 @@ def test_a_resize_and_a_normalization_are_one_call(folder: Path, name: str) -> N
     check(folder, TOGETHER[name], 2)
 
 
-def test_exact_pipelines_too(folder: Path) -> None:
+def test_exact_pipelines_are_fused_too(folder: Path) -> None:
     check(folder, TOGETHER["cubic"], 2, exact=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOT_FUSED)
-def test_others_are_not_fused(folder: Path, name: str) -> None:
+def test_other_operators_are_not_fused(folder: Path, name: str) -> None:
     check(folder, NOT_FUSED[name], 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("crop", [[50, 50], [41, 20]])
-def test_windows_outside_are_refused(folder: Path, crop: list[int]) -> None:
+def test_windows_outside_are_rejected(folder: Path, crop: list[int]) -> None:
     with pytest.raises(RuntimeError, match="'crop_mirror_normalize' failed"):
         run(folder, lambda f: windows(f, crop=crop), True)
     with pytest.raises(RuntimeError, match="'crop_mirror_normalize' failed"):

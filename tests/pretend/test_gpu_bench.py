@@ -1,4 +1,4 @@
-"""The benchmark of a GPU: its parts on a pretended one, and the command where there is none."""
+"""The GPU benchmark: its parts on a mock GPU, and the command without a GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from benchmarks import device_host
 from benchmarks import gpu as developers
 from tests.pretend import accelerator
-from tests.pretend.pictures import folder_of_pictures
+from tests.pretend.pictures import write_images
 from torchdali import cli
 
 SMALL = developers.Sizes(batch=4, batches=2, threads=2, size=24, copied=1 << 10, spin=0)
@@ -21,13 +21,13 @@ ELSEWHERE = {"launches": "counts what torch's profiler sees of CUDA", "path": "t
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return folder_of_pictures(tmp_path_factory.mktemp("pictures"), 12, side=40)
+    return write_images(tmp_path_factory.mktemp("pictures"), 12, side=40)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in developers.ALL if name not in ELSEWHERE])
 def test_parts(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.Tensor, "backward", lambda loss: None)  # autograd asks the driver for its devices
+    monkeypatch.setattr(torch.Tensor, "backward", lambda loss: None)  # autograd queries the driver for its devices
     with accelerator() as pretended:
         found = dict(developers.ALL[name].run(folder, SMALL))
         assert not pretended.report.races
@@ -38,7 +38,7 @@ def test_parts(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.slow
 def test_operators(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that differ on the pretence, where random windows' outermost lines do (see test_operators)."""
+    """Return all differing operators on the mock, where the outermost rows of random windows differ (see test_operators)."""
     monkeypatch.chdir(tmp_path)
     with accelerator():
         found = dict(developers.operators(folder, SMALL))
@@ -53,7 +53,7 @@ def test_the_time_of_the_host_is_measured() -> None:
     assert set(found) == {"with an engine", "without"}
 
 
-def test_no_gpu_is_said_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_gpu_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", str(tmp_path), "--gpu", "--output", str(tmp_path / "out")]) == 1
     assert developers.main([str(tmp_path)]) == 1
     assert capsys.readouterr().out == "torch finds no CUDA device, so there is nothing to measure\n" * 2
@@ -61,7 +61,7 @@ def test_no_gpu_is_said_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
-def test_what_was_found_before_a_failure_is_kept(
+def test_results_before_a_failure_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A part that hangs, one that crashes, and one that works."""
@@ -94,7 +94,7 @@ def test_each_part_has_its_limit() -> None:
 
 
 @pytest.mark.slow
-def test_the_doctor_says_what_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_doctor_reports_the_used_parts(capsys: pytest.CaptureFixture[str]) -> None:
     with accelerator(devices=2):
         cli.main(["doctor"])
     printed = capsys.readouterr().out

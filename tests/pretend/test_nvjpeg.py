@@ -1,4 +1,4 @@
-"""nvJPEG called by our library: a pretended one, which decodes late and out of order, on a pretended accelerator."""
+"""nvJPEG called by our library: a mock nvJPEG, which decodes late and out of order, on a mock accelerator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from PIL import Image
 from benchmarks import gpu as developers
 from tests.helpers.inside import decodes_by_hardware
 from tests.pretend import accelerator, inner
-from tests.pretend.pictures import folder_of_pictures
+from tests.pretend.pictures import write_images
 from tests.pretend.streams import Event, Memory, Stamp, Stream, state
 from tests.pretend.tensor import PretendTensor
 from tests.pretend.test_budgets import BUDGETS, define
@@ -72,7 +72,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 class Pretended:
-    """The pretended nvJPEG: what is pending is written when a stream or the host waits for an event."""
+    """The mock nvJPEG: pending results are written when a stream or the host waits for an event."""
 
     def __init__(self, file: Path) -> None:
         self.functions, self.wrong = ctypes.CDLL(str(file)), 0
@@ -115,7 +115,7 @@ def engine(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pretended]:
         reading(memory, stream, stamp)
 
     def note(arenas: set[Memory]) -> None:
-        """Engines overtake streams: that all uses before are done, the host must have seen. Others write beside them."""
+        """Engines overtake streams: the host must have observed the end of all earlier uses. Other operations write next to them."""
         own = state()
         with own.lock:
             for memory in arenas:
@@ -127,7 +127,7 @@ def engine(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pretended]:
 
     reading = Memory.read
     written: dict[int, Stamp] = {}
-    kept: list[Memory] = []  # no other gets the same id
+    kept: list[Memory] = []  # no other object gets the same id
     monkeypatch.setattr(Memory, "read", read)
     monkeypatch.setattr(Stream, "wait_event", wait_event)
     monkeypatch.setattr(Event, "synchronize", synchronized)
@@ -185,7 +185,7 @@ def on_device(files: list[str], what: str, monkeypatch: pytest.MonkeyPatch, **op
         return found
 
 
-def test_whole_images_are_those_of_the_cpu(
+def test_whole_images_match_the_cpu(
     files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = run(files, None, "whole")
@@ -193,7 +193,7 @@ def test_whole_images_are_those_of_the_cpu(
     assert len(found) == len(expected)
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
     assert engine.functions.pretend_batches() >= 6 and not engine.wrong
-    assert engine.functions.pretend_allocated() <= 2 * 3  # for each state, once; another once if it was too small
+    assert engine.functions.pretend_allocated() <= 2 * 3  # once per state, and once more if it was too small
 
 
 def test_colors_are_repeated(files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def test_colors_are_repeated(files: list[str], engine: Pretended, monkeypatch: p
 
 @pytest.mark.parametrize("fancy", [True, False])
 @pytest.mark.parametrize("what", ["train", "crop", "validate"])
-def test_regions_of_what_the_engine_decodes(
+def test_regions_that_the_engine_decodes(
     files: list[str], what: str, fancy: bool, engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = engine.functions.pretend_batches()
@@ -221,11 +221,11 @@ def test_regions_of_what_the_engine_decodes(
 
 
 @pytest.mark.parametrize("name", BUDGETS)
-def test_benchmark_pipelines_have_the_values_of_the_cpu(
+def test_benchmark_pipelines_match_the_cpu(
     tmp_path: Path, name: str, engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the engine's share, without an engine, and on the CPU."""
-    root = folder_of_pictures(tmp_path, 16, side=300)
+    """Run with the engine's share, without an engine, and on the CPU."""
+    root = write_images(tmp_path, 16, side=300)
 
     def values(device_id: Any) -> list[torch.Tensor]:
         pipe = pipeline_def(define(name), batch_size=BATCH, num_threads=2, device_id=device_id, seed=3)(root=str(root))
@@ -252,17 +252,17 @@ def test_benchmark_pipelines_have_the_values_of_the_cpu(
             assert inside.max() <= most and (inside > 1.1).double().mean() < share
 
 
-def test_other_devices_are_left_alone(files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_devices_are_not_used(files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
     with accelerator(devices=2, lag=4) as gpu:
         decodes_by_hardware(monkeypatch)
         found = run(files, 1, "train")
         assert len(found) and gpu.contexts == {1}
 
 
-def test_synchronous_pipelines_wake_when_the_engine_is_late(
+def test_synchronous_pipelines_wake_when_a_slow_engine_is_done(
     files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread that takes a batch runs its steps, and does not sleep until it looks again by itself."""
+    """The thread that waits for a batch runs its steps, and wakes without its polling interval."""
     asleep, names = threading.Event(), set()
     run_next, decode, run_step = CallerQueue.run_next, NvJpeg.decode, StageRunner._run_step
 
@@ -271,7 +271,7 @@ def test_synchronous_pipelines_wake_when_the_engine_is_late(
             asleep.set()
         run_next(queue, timeout=60)
 
-    def decode_late(*given: Any) -> None:
+    def decode_with_delay(*given: Any) -> None:
         assert asleep.wait(60)
         asleep.clear()
         decode(*given)
@@ -281,7 +281,7 @@ def test_synchronous_pipelines_wake_when_the_engine_is_late(
         run_step(self, *given)
 
     monkeypatch.setattr(CallerQueue, "run_next", wait)
-    monkeypatch.setattr(NvJpeg, "decode", decode_late)
+    monkeypatch.setattr(NvJpeg, "decode", decode_with_delay)
     monkeypatch.setattr(StageRunner, "_run_step", note_thread)
     started = time.monotonic()
     found = on_device(files, "train", monkeypatch, batches=3, exec_async=False, exec_pipelined=False)
@@ -290,7 +290,7 @@ def test_synchronous_pipelines_wake_when_the_engine_is_late(
 
 
 @pytest.mark.parametrize("call", [1, 3])
-def test_a_call_that_fails_loses_nothing(
+def test_a_failed_call_loses_no_image(
     files: list[str], call: int, engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = ctypes.c_int.in_dll(engine.functions, "pretend_calls")
@@ -300,14 +300,14 @@ def test_a_call_that_fails_loses_nothing(
     with pytest.warns(UserWarning, match=r"failed \(6\)[\s\S]*the CPU decoded it") as said:
         found = on_device(files, "whole", monkeypatch)
     assert len(said) == 1
-    assert calls.value >= 6  # the engine gets the batches after it
+    assert calls.value >= 6  # the engine decodes the later batches
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
-def test_an_engine_that_fails_again_and_again_is_given_up(
+def test_an_engine_that_fails_repeatedly_is_disabled(
     files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not before its other states are done."""
+    """The engine is disabled only after its other states are done."""
     calls = ctypes.c_int.in_dll(engine.functions, "pretend_calls")
     calls.value = 0
     monkeypatch.setenv("PRETEND_NVJPEG_FAILS_FROM", "3")
@@ -322,7 +322,7 @@ def test_an_engine_that_fails_again_and_again_is_given_up(
 def test_the_share_does_not_depend_on_the_threads(
     files: list[str], threads: int, engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or pixels would: an engine differs from libjpeg by a level."""
+    """Otherwise pixels would depend on threads, as an engine differs from libjpeg by a level."""
     with mock.patch("torchdali.codecs._native.lots_of", wraps=_native.lots_of) as lots_of:
         on_device(files, "whole", monkeypatch, batches=1, load=None, num_threads=threads)
     assert {call.args for call in lots_of.call_args_list} == {(engines.DEFAULT_SHARE,)}
@@ -354,7 +354,7 @@ def test_without_memory_on_the_device_the_cpu_decodes_all(
     expected = run(files, None, "whole", 3)
     with pytest.warns(UserWarning, match="out of memory") as said:
         found = on_device(files, "whole", monkeypatch, batches=3)
-    assert len(said) == 2  # the first batch, and that it is given up
+    assert len(said) == 2  # the first batch, and the warning
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
@@ -369,17 +369,17 @@ def test_damaged_files_are_named(
     assert len(found) > 30 and not engine.wrong
 
 
-def test_the_benchmark_tells_what_the_engine_does(
+def test_the_benchmark_reports_the_engine(
     files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`benchmarks.gpu`, part `path`: all that it looks for on a real GPU, and what it says of this one."""
+    """`benchmarks.gpu`, part `path`: all its checks of a real GPU, and its output for the mock GPU."""
     jpegs = Path(files[0]).parent
     sizes = developers.Sizes(batch=BATCH, batches=4, threads=2, size=24, copied=1 << 10, spin=0)
     with accelerator(lag=4) as gpu:
         decodes_by_hardware(monkeypatch, lambda device: device.type == "cuda")
         found = dict(developers.path(jpegs, sizes))
         assert not gpu.report.races, "\n".join(gpu.report.races)
-    taken = COUNT - 2 - 5  # neither the PNG and the progressive one, nor the odd ones, which it refuses
+    taken = COUNT - 2 - 5  # neither the PNG and the progressive image, nor the odd ones, which it rejects
     for colors in ("repeated colors, ", "smooth colors, "):
         assert found[colors + "of"] == COUNT - 2 and found[colors + "taken"] == taken
         assert found[colors + "levels"] == 0
@@ -390,10 +390,10 @@ def test_the_benchmark_tells_what_the_engine_does(
     assert "not permitted" in found["graphs beside a pipeline, global"]
 
 
-def test_memory_that_is_used_too_early_is_noticed(
+def test_memory_that_is_used_too_early_is_detected(
     files: list[str], engine: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The test of the tests: without the wait for the engine, kernels read what is not there."""
+    """Check of the tests: without the wait for the engine, kernels read incomplete data."""
     from torchdali.execute.device_stream import DeviceStream
 
     monkeypatch.setattr(DeviceStream, "wait_for", lambda self, event: None)

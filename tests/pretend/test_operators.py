@@ -1,4 +1,4 @@
-"""Every operator that runs on an accelerator, on a pretended one: the values of the CPU, one device, no races."""
+"""Every accelerator operator on a mock accelerator: values match the CPU, on one device, without races."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUICK = ("crop_mirror_normalize", "resize", "flip", "cat", "_subscript")
 FLOATS = {"optical_flow": 2e-3}
 """Largest difference of floats, as a share of the largest value."""
 
-# Those whose results are on the CPU whatever the device, and a default algorithm of its own on accelerators.
+# Operators whose results are always on the CPU, and one with another default algorithm on accelerators.
 ON_CPU = frozenset({"shapes", "_shape", "get_property", "random_crop_generator", "roi_random_crop"})
 CASES = [(name, call) for name in operators() if name not in NOT_HERE for call in calls(name)]
 
@@ -41,7 +41,7 @@ def _check(name: str, call: str, kernels: bool = True) -> set[str]:
 
 def _close(name: str, a: Any, b: Any) -> None:
     assert (a.shape, a.dtype) == (b.shape, b.dtype)
-    if name == "random_resized_crop":  # which on the CPU does not repeat what the window's edge looks at
+    if name == "random_resized_crop":  # which on the CPU does not repeat pixels at the window's edge
         a, b = a[4:-4, 4:-4], b[4:-4, 4:-4]
     if a.dtype.kind == "f":
         scale = max(1.0, float(np.abs(a[np.isfinite(a)]).max(initial=0)))
@@ -53,26 +53,26 @@ def _close(name: str, a: Any, b: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `dump_image` write elsewhere."""
+    """Let `dump_image` write into a temporary folder."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
-def test_some(name: str) -> None:
+def test_some_calls(name: str) -> None:
     for call in calls(name)[:2]:
         assert name in (found := _check(name, call)), found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "call"), CASES, ids=[f"{n} {i}" for i, (n, _) in enumerate(CASES)])
-def test_all(name: str, call: str) -> None:
+def test_all_calls(name: str, call: str) -> None:
     assert name in (found := _check(name, call)), found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in operators() if "device" in registry[name].chunks])
-def test_sample_by_sample_where_there_are_no_kernels(name: str) -> None:
+def test_operators_run_per_sample_without_kernels(name: str) -> None:
     for call in calls(name):
         assert name in _check(name, call, kernels=False)
 

@@ -1,4 +1,4 @@
-"""Pipelines with a device stage on a pretended accelerator: values, races, and what a missing wait looks like."""
+"""Pipelines with a device stage on a mock accelerator: values, races, and the detection of missing waits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.execute.test_random_graphs import BATCH, Grower
 from tests.helpers import proxy_data
 from tests.helpers.inside import fused_calls, storage_of, with_blocks_from
 from tests.pretend import Accelerator, accelerator, inner
-from tests.pretend.pictures import folder_of_pictures
+from tests.pretend.pictures import write_images
 from torchdali import Loader, fn, pipeline_def, types
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.output_buffer import Arena
@@ -28,7 +28,7 @@ from torchdali.plugin.pytorch import DALIClassificationIterator, feed_ndarray
 from torchdali.plugin.pytorch.experimental import proxy
 from torchdali.tensors.buffer_pool import BufferPool
 
-pytestmark = pytest.mark.slow  # what is quick is in test_pretence and test_operators
+pytestmark = pytest.mark.slow  # the quick tests are in test_pretence and test_operators
 
 LONG = pytest.mark.skipif(
     not os.environ.get("TORCHDALI_LONG_TESTS"), reason="takes ten minutes and more: set TORCHDALI_LONG_TESTS"
@@ -38,7 +38,7 @@ DEPTH = 2
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return folder_of_pictures(tmp_path_factory.mktemp("pictures"), 16)
+    return write_images(tmp_path_factory.mktemp("pictures"), 16)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def races(gpu: Accelerator) -> str:
 def train(
     folder: Path, device_id: Any, where: str = "mixed", seed: int = 1, batch_size: int = 4, **options: Any
 ) -> Any:
-    """Training of classifiers; ``where`` it goes to the device: ``"mixed"``, ``"bytes"`` or ``"floats"``."""
+    """Training of classifiers; ``where`` selects the copy to the device: ``"mixed"``, ``"bytes"`` or ``"floats"``."""
 
     @pipeline_def(
         batch_size=batch_size, num_threads=2, device_id=device_id, seed=seed, prefetch_queue_depth=DEPTH, **options
@@ -68,7 +68,7 @@ def train(
         images = fn.crop_mirror_normalize(
             images, mirror=fn.random.coin_flip(), mean=[124.0, 116.0, 104.0], std=[58.0, 57.0, 57.0], dtype=types.FLOAT
         )
-        # A label copied from pageable memory would be waited for, and hide what is looked for here.
+        # The host would wait for a label copied from pageable memory, which would hide races.
         return images.gpu() if where == "floats" else images, labels if where == "floats" else labels.gpu()
 
     return define()
@@ -85,7 +85,7 @@ def delivered(pipe: Any, count: int) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("where", ["mixed", "bytes", "floats"])
-def test_training_has_the_values_of_the_cpu(folder: Path, where: str) -> None:
+def test_training_matches_the_cpu(folder: Path, where: str) -> None:
     expected = delivered(train(folder, "cpu", where), 3)
     with accelerator() as gpu:
         found = delivered(train(folder, 0, where), 3)
@@ -100,8 +100,8 @@ def test_training_has_the_values_of_the_cpu(folder: Path, where: str) -> None:
 
 @pytest.mark.parametrize("where", ["mixed", "bytes", "floats"])
 @pytest.mark.parametrize("options", [{}, {"exec_async": False, "exec_pipelined": False}, {"max_streams": 1}])
-def test_other_devices_are_left_alone(folder: Path, where: str, options: dict[str, Any]) -> None:
-    """A context takes half a gigabyte: ranks must not make one on device 0, whatever the script has set."""
+def test_other_devices_are_not_used(folder: Path, where: str, options: dict[str, Any]) -> None:
+    """A context takes half a gigabyte: ranks must not create one on device 0, whichever device the script has set."""
     with accelerator(devices=3) as gpu:
         found = delivered(train(folder, 2, where, **options), 3)
         images = found[0][0]
@@ -120,15 +120,15 @@ SEEN = {
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_what_a_crop_sees_is_decoded_alone(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer bytes go up, and the values are the same, but where rounding decides."""
+def test_only_the_region_of_a_crop_is_decoded(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer bytes are copied, and the values are equal up to rounding."""
     resize, crop = SEEN[name]
 
     def run() -> tuple[torch.Tensor, int]:
         @pipeline_def(batch_size=8, num_threads=2, device_id=0, seed=3, exec_pipelined=False)
         def define() -> Any:
             files, _ = fn.readers.file(file_root=str(folder))
-            images = fn.decoders.image(files, device="mixed", jpeg_fancy_upsampling=True)  # repeated ones round otherwise twice as often
+            images = fn.decoders.image(files, device="mixed", jpeg_fancy_upsampling=True)  # repeated colors differ by rounding twice as often
             images = fn.resize(images, **resize)
             return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), **crop)
 
@@ -146,8 +146,8 @@ def test_what_a_crop_sees_is_decoded_alone(folder: Path, name: str, monkeypatch:
     assert (seen - whole).abs().max() <= 1 and (seen != whole).float().mean() < 0.01
 
 
-def test_a_place_that_is_written_under_a_copy_is_reported(gpu: Accelerator) -> None:
-    """The test of the tests: NumPy writes to arenas, which torch does not see."""
+def test_writing_to_a_slot_during_its_copy_is_reported(gpu: Accelerator) -> None:
+    """Check of the tests: NumPy writes to pinned buffers, which torch does not observe."""
     memory = torch.empty(1 << 22, dtype=torch.uint8, pin_memory=True)
     arena = Arena(memory)
     arena.put(torch.zeros(9, dtype=torch.uint8))
@@ -159,7 +159,7 @@ def test_a_place_that_is_written_under_a_copy_is_reported(gpu: Accelerator) -> N
 
 
 def test_copies_are_done_when_a_stream_is_closed(gpu: Accelerator) -> None:
-    """The memory is let go next, and torch knows of no copy that begins within a block."""
+    """The memory is freed next, and torch doesn't track copies that start inside a block."""
     memory = torch.empty(1 << 22, dtype=torch.uint8, pin_memory=True)
     arena = Arena(memory)
     arena.put(torch.zeros(9, dtype=torch.uint8))
@@ -171,16 +171,16 @@ def test_copies_are_done_when_a_stream_is_closed(gpu: Accelerator) -> None:
     del there
 
 
-def test_arenas_take_empty_samples() -> None:
-    """They have no place of their own; a result that has no place in the arena is known by it."""
+def test_buffers_accept_empty_samples() -> None:
+    """Empty samples occupy no slot of the buffer, like results outside of the buffer."""
     arena = Arena(torch.zeros(1 << 22, dtype=torch.uint8))
     samples = [torch.full((size,), i, dtype=torch.uint8) for i, size in enumerate((0, 0, 3 << 20, 5))]
     stored = list(map(arena.put, samples))
-    assert stored[2:] == list(map(arena.put, map(arena.sample, stored[2:])))  # they are there
+    assert stored[2:] == list(map(arena.put, map(arena.sample, stored[2:])))  # the buffers exist
     packed = arena.pack(stored, "", None)
     assert packed is not None and [len(s) for s in packed.samples()] == [0, 0, 3 << 20, 5]
     assert packed.samples()[2].float().mean() == 2 and packed.samples()[3].tolist() == [3] * 5
-    stored[3] = arena.put(torch.zeros(5))  # of another type, in place of a bad sample
+    stored[3] = arena.put(torch.zeros(5))  # of another dtype, in place of a bad sample
     assert arena.pack(stored, "", None) is None
 
 
@@ -199,10 +199,10 @@ def test_from_folder_delivers_to_its_device(folder: Path, gpu: Accelerator, trai
             assert torch.allclose(images, inner(there).cpu(), atol=2e-6)
 
 
-def test_from_folder_decodes_into_page_locked_memory(
+def test_from_folder_decodes_into_pinned_memory(
     folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By calls of the library for several images; for the first batch, nobody knows the shape."""
+    """One library call decodes several images; the first batch's shape is unknown."""
     locked: list[bool] = []
 
     def note(tasks: Any, results: Any, out: Any, room: Any) -> None:
@@ -223,7 +223,7 @@ def test_the_second_device(folder: Path) -> None:
         assert not races(gpu)
 
 
-def test_two_pipelines_at_once(folder: Path, gpu: Accelerator) -> None:
+def test_two_concurrent_pipelines(folder: Path, gpu: Accelerator) -> None:
     """Training and validation share caches, not streams."""
     pipes = [train(folder, 0, seed=seed) for seed in (1, 2)]
     kept = [pipe.run() for _ in range(2) for pipe in pipes]
@@ -244,7 +244,7 @@ def test_ranks_have_a_device_each(folder: Path, gpu: Accelerator) -> None:
 
 
 def ranked(files: list[str], rank: int, device_id: Any) -> Any:
-    """Train on the shard of a rank; the label of an image is its number."""
+    """Train on the shard of a rank; the label of an image is its index."""
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=device_id, seed=7 + rank, prefetch_queue_depth=DEPTH)
     def define() -> Any:
@@ -257,7 +257,7 @@ def ranked(files: list[str], rank: int, device_id: Any) -> Any:
     return define()
 
 
-def test_two_ranks_train_at_once(folder: Path) -> None:
+def test_two_ranks_train_concurrently(folder: Path) -> None:
     """As with DDP: a thread of each rank with a current device of its own, in step; shards are disjoint in each epoch."""
     files = sorted(map(str, folder.rglob("*.jpg")))
     expected = [delivered(ranked(files, rank, "cpu"), 4) for rank in range(2)]
@@ -293,8 +293,8 @@ def test_two_ranks_train_at_once(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["thread_local", "global"])
-def test_graphs_captured_beside_a_pipeline(folder: Path, gpu: Accelerator, mode: str) -> None:
-    """A pipeline's threads look at events: in the default mode they fail, and `docs/gpu.md` names the other one."""
+def test_cuda_graphs_captured_during_a_pipeline(folder: Path, gpu: Accelerator, mode: str) -> None:
+    """A pipeline's threads query events: in the default capture mode the queries fail, and `docs/gpu.md` names the other mode."""
     pipe, graph = train(folder, 0), torch.cuda.CUDAGraph()
     pipe.run()
     static = torch.zeros(9, device="cuda")
@@ -317,7 +317,7 @@ def test_graphs_captured_beside_a_pipeline(folder: Path, gpu: Accelerator, mode:
     assert not races(gpu)
 
 
-def test_batches_dropped_at_once(folder: Path, gpu: Accelerator) -> None:
+def test_immediately_dropped_batches(folder: Path, gpu: Accelerator) -> None:
     pipe = train(folder, 0, "floats")
     iterator = DALIClassificationIterator(pipe, reader_name="Reader", auto_reset=True)
     for _ in range(5):
@@ -330,7 +330,7 @@ def test_batches_dropped_at_once(folder: Path, gpu: Accelerator) -> None:
 
 
 def test_a_missing_wait_is_reported(folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test of the tests: without the wait at the hand-over, the user reads what is not done."""
+    """Check of the tests: without the wait at the hand-over, the user reads incomplete data."""
     monkeypatch.setattr(DeviceStream, "hand_over", lambda self, *given: None)
     found = delivered(train(folder, 0, "floats"), 1)
     del found
@@ -338,7 +338,7 @@ def test_a_missing_wait_is_reported(folder: Path, gpu: Accelerator, monkeypatch:
 
 
 def test_a_missing_wait_for_a_copy_is_reported(folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test of the tests: kernels that do not wait for the stream that copies."""
+    """Check of the tests: kernels that do not wait for the copy stream."""
     monkeypatch.setattr(DeviceStream, "_wait_for_copies", lambda self, *given: None)
     found = delivered(train(folder, 0), 1)
     del found
@@ -346,7 +346,7 @@ def test_a_missing_wait_for_a_copy_is_reported(folder: Path, gpu: Accelerator, m
 
 
 @pytest.mark.parametrize("options", [{"max_streams": 1}, {"default_cuda_stream_priority": -1}])
-def test_streams_that_are_asked_for(folder: Path, gpu: Accelerator, options: dict[str, int]) -> None:
+def test_requested_streams(folder: Path, gpu: Accelerator, options: dict[str, int]) -> None:
     found = delivered(train(folder, 0, **options), 3)
     del found
     assert not races(gpu)
@@ -360,10 +360,10 @@ def test_memory_that_is_not_recorded_is_reported(
     assert "let go" in races(gpu)
 
 
-def test_a_buffer_used_again_too_early_is_reported(
+def test_a_buffer_reused_too_early_is_reported(
     folder: Path, gpu: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Large batches come from a pool, and are copied from where they lie."""
+    """Large batches come from a pool, and are copied directly from its blocks."""
     monkeypatch.setattr(DeviceStream, "keep_until", lambda self, *given: None)
     pool = "torchdali.tensors.buffer_pool.BufferPool._smallest"
     monkeypatch.setattr(pool, 1 << 10)
@@ -404,8 +404,8 @@ def test_external_sources(gpu: Accelerator, form: str, debug: bool) -> None:
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("device", ["gpu", "cpu"])
 @pytest.mark.parametrize("copy", [False, True])
-def test_sources_on_the_accelerator_are_not_waited_for(gpu: Accelerator, debug: bool, device: str, copy: bool) -> None:
-    """The step that trains may be on the source's stream: the host must not wait for it, and kernels must."""
+def test_the_host_does_not_wait_for_sources_on_the_accelerator(gpu: Accelerator, debug: bool, device: str, copy: bool) -> None:
+    """The training step may be on the source's stream: kernels must wait for it, but the host must not."""
     side = torch.cuda.Stream()
 
     def source() -> list[torch.Tensor]:
@@ -426,7 +426,7 @@ def test_sources_on_the_accelerator_are_not_waited_for(gpu: Accelerator, debug: 
     assert not races(gpu)
 
 
-def test_external_source_on_a_stream_of_its_own(gpu: Accelerator) -> None:
+def test_external_source_on_its_own_stream(gpu: Accelerator) -> None:
     side = torch.cuda.Stream()
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=0)
@@ -452,7 +452,7 @@ def test_external_source_on_a_stream_of_its_own(gpu: Accelerator) -> None:
     assert not races(gpu)
 
 
-def test_outputs_for_a_stream_that_is_given(folder: Path, gpu: Accelerator) -> None:
+def test_outputs_for_a_passed_stream(folder: Path, gpu: Accelerator) -> None:
     side = torch.cuda.Stream()
     pipe = train(folder, 0)
     for _ in range(2):
@@ -466,7 +466,7 @@ def test_outputs_for_a_stream_that_is_given(folder: Path, gpu: Accelerator) -> N
 
 @pytest.mark.parametrize("own_stream", [False, True])
 def test_feed_ndarray(folder: Path, gpu: Accelerator, own_stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies to an address are not seen by the pretence; the target is a tensor here."""
+    """The mock does not observe copies to an address; the target is a tensor here."""
     side = torch.cuda.Stream() if own_stream else None
     target = torch.zeros((4, 3, 24, 32), device="cuda")
     if side is not None:
@@ -496,7 +496,7 @@ def test_feed_ndarray(folder: Path, gpu: Accelerator, own_stream: bool, monkeypa
 
 
 class _OnDevice(Grower):
-    """Random graphs whose data are on the device."""
+    """Random graphs whose data is on the device."""
 
     def source(self) -> Any:
         return super().source().gpu()
@@ -542,7 +542,7 @@ def test_random_graphs() -> None:
 
 @pytest.mark.parametrize("first", [0, *[pytest.param(i, marks=LONG) for i in range(100, 1000, 100)]])
 def test_a_thousand_random_schedules(first: int) -> None:
-    """Random graphs, depths, threads and streams, and events that are seen late, by as much as is drawn."""
+    """Random graphs, depths, threads and streams, and events with random delays."""
     _check_graphs(range(first + 3, first + 103))
 
 
@@ -554,7 +554,7 @@ WAYS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_proxy(gpu: Accelerator, way: dict[str, Any]) -> None:
-    """Samples that other processes load go to the server in this one, and up to the device here."""
+    """The server in this process receives samples of other processes, and copies them to the device."""
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=1, seed=3)
     def define() -> Any:
@@ -588,7 +588,7 @@ DECODERS = {
 
 
 def decoded(name: str, encoded: Any, **options: Any) -> list[np.ndarray]:
-    """Decode in the dynamic mode, and see that the result is on the device that was asked for."""
+    """Decode in the dynamic mode, and check that the result is on the requested device."""
     from torchdali import dynamic
 
     rng = {"rng": dynamic.random.RNG(3)} if name == "image_random_crop" else {}
@@ -629,8 +629,8 @@ def test_colors_of_decoders_in_the_dynamic_mode(gpu: Accelerator, folder: Path) 
 
 
 @pytest.mark.parametrize("capture", [False, True])
-def test_decoders_of_the_dynamic_mode_and_what_follows(gpu: Accelerator, folder: Path, capture: bool) -> None:
-    """On the accelerator that each call names, with values that are there already."""
+def test_decoders_of_the_dynamic_mode_and_later_operators(gpu: Accelerator, folder: Path, capture: bool) -> None:
+    """Run on the accelerator that each call names, with values that are already there."""
     from torchdali import dynamic
 
     found: dict[str, list[np.ndarray]] = {}
@@ -648,8 +648,8 @@ def test_decoders_of_the_dynamic_mode_and_what_follows(gpu: Accelerator, folder:
     assert not races(gpu)
 
 
-def test_decoders_of_the_dynamic_mode_name_gpu_alone(gpu: Accelerator) -> None:
-    """As DALI's, which has no device ``"mixed"`` there."""
+def test_decoders_of_the_dynamic_mode_accept_only_gpu(gpu: Accelerator) -> None:
+    """As in DALI, which has no device ``"mixed"`` there."""
     from torchdali import dynamic
 
     with pytest.raises(ValueError, match="mixed"):

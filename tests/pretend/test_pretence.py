@@ -1,4 +1,4 @@
-"""The pretended accelerator itself: it refuses, counts and reports what it should, and nothing else."""
+"""The mock accelerator itself: it rejects, counts and reports correctly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def races(gpu: Accelerator) -> str:
     return "\n".join(gpu.report.races)
 
 
-def test_tensors_say_where_they_are(gpu: Accelerator) -> None:
+def test_tensors_report_their_device(gpu: Accelerator) -> None:
     x = torch.arange(6).view(2, 3).to("cuda:1")
     assert x.device == torch.device("cuda", 1) and x.is_cuda and not x.is_cpu
     y = (x.float() * 2).sum(1)
@@ -53,7 +53,7 @@ def test_launches_are_counted_by_line(gpu: Accelerator) -> None:
     assert "test_pretence.py" in where and "test_launches" in where
 
 
-def test_copies_are_told_apart(gpu: Accelerator) -> None:
+def test_kinds_of_copies_are_counted_separately(gpu: Accelerator) -> None:
     x = torch.ones(4)
     locked = torch.empty(4, pin_memory=True).copy_(x)
     seen = []
@@ -94,7 +94,7 @@ def test_a_read_without_a_wait(gpu: Accelerator) -> None:
     assert "wrote" in races(gpu)
 
 
-def test_an_event_orders_what_came_before_it_alone(gpu: Accelerator) -> None:
+def test_an_event_orders_only_earlier_operations(gpu: Accelerator) -> None:
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         x = torch.ones(3, device="cuda")
@@ -107,7 +107,7 @@ def test_an_event_orders_what_came_before_it_alone(gpu: Accelerator) -> None:
     assert "without a wait" in races(gpu)
 
 
-def test_a_write_over_what_another_stream_reads(gpu: Accelerator) -> None:
+def test_a_write_over_memory_that_another_stream_reads(gpu: Accelerator) -> None:
     x = torch.ones(3, device="cuda")
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -119,8 +119,8 @@ def test_a_write_over_what_another_stream_reads(gpu: Accelerator) -> None:
 
 
 @pytest.mark.parametrize("how", ["nothing", "record_stream", "wait", "host"])
-def test_memory_let_go_under_a_reader(gpu: Accelerator, how: str) -> None:
-    """A tensor that another stream reads is dropped: its memory goes back to the stream it came from."""
+def test_memory_freed_during_a_read(gpu: Accelerator, how: str) -> None:
+    """A tensor that another stream reads is dropped: its memory returns to its allocating stream."""
     x = torch.ones(3, device="cuda")
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -141,7 +141,7 @@ def test_memory_let_go_under_a_reader(gpu: Accelerator, how: str) -> None:
     del kept
 
 
-def test_page_locked_memory_used_again_too_early(gpu: Accelerator) -> None:
+def test_pinned_memory_reused_too_early(gpu: Accelerator) -> None:
     locked = torch.empty(8, pin_memory=True)
     locked.zero_()
     kept = locked[:4].to("cuda", non_blocking=True)
@@ -159,7 +159,7 @@ def test_page_locked_memory_used_again_too_early(gpu: Accelerator) -> None:
     assert "being written" in races(gpu)
 
 
-def test_threads_that_are_started_inside_belong_to_it(gpu: Accelerator) -> None:
+def test_threads_started_inside_use_the_mock(gpu: Accelerator) -> None:
     found = []
     thread = threading.Thread(target=lambda: found.append(torch.ones(2, device="cuda:1")))
     thread.start()
@@ -167,7 +167,7 @@ def test_threads_that_are_started_inside_belong_to_it(gpu: Accelerator) -> None:
     assert inner(found[0]).tolist() == [1, 1]
 
 
-def test_it_leaves_torch_as_it_was() -> None:
+def test_the_mock_restores_torch() -> None:
     before = torch.cuda.Stream, torch.tensor, threading.Thread.run, torch.cuda.is_available()
     with accelerator():
         pass

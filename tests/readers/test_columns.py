@@ -1,4 +1,4 @@
-"""Tables of parquet, Arrow and Lance, and shards of MDS: values, order, ranks, exact resuming, far and near."""
+"""Tables of Parquet, Arrow and Lance, and shards of MDS: values, order, ranks, exact resuming, remote and local."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def columns(start: int, stop: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two files of each kind; the row groups of the first are 8, 8, 8, 8 and 5 rows, of the second 10, 10 and 3."""
+    """Write two files of each kind; the row groups of the first have 8, 8, 8, 8 and 5 rows, of the second 10, 10 and 3."""
     folder = tmp_path_factory.mktemp("columns")
     for name, (start, stop, rows) in {"a": (0, 37, 8), "b": (37, COUNT, 10)}.items():
         table = arrow.table(columns(start, stop))
@@ -112,12 +112,12 @@ def test_each_row_group_is_read_once_in_an_epoch(server: ObjectServer) -> None:
         seen = [batch[0, 0].item() for batch in batches]
     assert sorted(seen) == list(range(COUNT))
     ranges = [(path, wanted) for method, path, wanted in server.requests if wanted]
-    assert len(ranges) == len(set(ranges)) == 8  # one a group
+    assert len(ranges) == len(set(ranges)) == 8  # one per group
     groups = [0 if i < 8 else 1 if i < 16 else 2 if i < 24 else 3 if i < 32 else 4 if i < 37 else 5 if i < 47 else 6 if i < 57 else 7 for i in seen]
     assert len(set(groups[:10])) > 1 and groups != sorted(groups)
 
 
-def test_a_table_far_away_is_as_near(server: ObjectServer, folder: Path, tmp_path: Path) -> None:
+def test_a_remote_table_equals_a_local_one(server: ObjectServer, folder: Path, tmp_path: Path) -> None:
     names = ["label", "ratio"]
     near = [str(folder / f"{name}.parquet") for name in "ab"]
     far = [f"{server.url}/{name}.parquet" for name in "ab"]
@@ -200,7 +200,7 @@ SIZES = {"int": 8, "uint8": 1, "ndarray:float32:2,2": 16}
 
 
 def write_mds(folder: Path, counts: tuple[int, ...], compression: str | None = None, fields: dict[str, str] = FIELDS) -> None:
-    """Write shards as the format's page describes them."""
+    """Write shards as in the format's documentation."""
     folder.mkdir(exist_ok=True)
     shards, number = [], 0
     sizes = [SIZES.get(kind) for kind in fields.values()]
@@ -253,7 +253,7 @@ def test_mds(shuffled: bool, far: bool, tmp_path: Path, server: ObjectServer) ->
     assert (sorted(seen) == list(range(24)) != seen) if shuffled else seen == list(range(24))
 
 
-def test_mds_of_its_own_library(tmp_path: Path) -> None:
+def test_mds_shards_of_the_streaming_library(tmp_path: Path) -> None:
     streaming = pytest.importorskip("streaming", exc_type=ImportError)
     with streaming.MDSWriter(out=str(tmp_path / "mds"), columns=FIELDS, size_limit=2000) as out:
         for i in range(24):
@@ -294,7 +294,7 @@ def test_damaged_shards_are_named(case: str, tmp_path: Path) -> None:
         list(batches)
 
 
-def test_shards_that_only_their_library_reads(tmp_path: Path) -> None:
+def test_unsupported_shards_are_errors(tmp_path: Path) -> None:
     write_mds(tmp_path / "a", (3,), compression="zstd")
     write_mds(tmp_path / "b", (3,), fields={**FIELDS, "more": "pkl"})
     with pytest.raises(RuntimeError, match=r"is compressed\. Use fn\.readers\.stream"):

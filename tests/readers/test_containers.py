@@ -37,7 +37,7 @@ COUNT = 12
 
 @pytest.fixture
 def images(tmp_path: Path) -> Path:
-    """Twelve smooth JPEG files of two classes."""
+    """Write twelve smooth JPEG files of two classes."""
     for number in range(COUNT):
         folder = tmp_path / "images" / f"class{number % 2}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def images(tmp_path: Path) -> Path:
 
 
 def read(container: str, folder: Path) -> list[tuple[bytes, int]]:
-    """Read all that was packed, by its readers and indices."""
+    """Read all packed records, by their readers and indices."""
     ending = "tar" if container == "webdataset" else "tfrecord"
     paths = sorted(map(str, folder.glob(f"*.{ending}")))
     indices = [path.replace(f".{ending}", ".idx") for path in paths]
@@ -78,7 +78,7 @@ def shards(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("container", ["webdataset", "tfrecord"])
-def test_a_folder_as_it_is(images: Path, tmp_path: Path, container: str) -> None:
+def test_a_folder_is_packed_unchanged(images: Path, tmp_path: Path, container: str) -> None:
     seen: list[tuple[int, int]] = []
     options = PackOptions(to=container, shard_size=10000)
     report = pack(str(images), str(tmp_path / "out"), options, jobs=2, progress=lambda *done: seen.append(done))
@@ -90,7 +90,7 @@ def test_a_folder_as_it_is(images: Path, tmp_path: Path, container: str) -> None
 
 
 @pytest.mark.parametrize("form, extension", [("jpeg", b"\xff\xd8"), ("webp", b"RIFF"), ("raw", b"\x93NUMPY")])
-def test_encoded_anew(images: Path, tmp_path: Path, form: str, extension: bytes) -> None:
+def test_images_are_reencoded(images: Path, tmp_path: Path, form: str, extension: bytes) -> None:
     report = pack(str(images), str(tmp_path / "out"), PackOptions(format=form, shorter=24))
     found = read("webdataset", tmp_path / "out")
     assert all(data.startswith(extension) for data, _ in found)
@@ -101,7 +101,7 @@ def test_encoded_anew(images: Path, tmp_path: Path, form: str, extension: bytes)
     assert (form == "raw") == (not report.psnr) and all(value > 30 for value in report.psnr)
 
 
-def test_small_images_stay_as_they_are(images: Path, tmp_path: Path) -> None:
+def test_small_images_are_packed_unchanged(images: Path, tmp_path: Path) -> None:
     pack(str(images), str(tmp_path / "out"), PackOptions(shorter=1000))
     assert read("webdataset", tmp_path / "out") == contents(images)
 
@@ -124,7 +124,7 @@ def test_containers(images: Path, tmp_path: Path, container: str) -> None:
     assert read("webdataset", tmp_path / "out") == samples
 
 
-def test_what_is_stopped_is_continued(images: Path, tmp_path: Path) -> None:
+def test_an_interrupted_run_is_continued(images: Path, tmp_path: Path) -> None:
     options = PackOptions(shard_size=6000, shorter=30)
     pack(str(images), str(tmp_path / "whole"), options)
 
@@ -142,7 +142,7 @@ def test_what_is_stopped_is_continued(images: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_killed_is_continued(images: Path, tmp_path: Path) -> None:
+def test_a_killed_run_is_continued(images: Path, tmp_path: Path) -> None:
     arguments = [str(images), str(tmp_path / "out"), "--shard-size", "5K", "--shorter", "30"]
     command = [sys.executable, "-m", "torchdali", "pack", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -189,7 +189,7 @@ def test_damaged_images(images: Path, tmp_path: Path) -> None:
     ("content", "decoded"),
     [(b"rubbish", False), (b"", False), (b"version https://git-lfs.github.com/spec/v1\n", False), (None, True)],
 )
-def test_images_that_are_not_encoded_anew_are_looked_at(
+def test_images_that_are_not_reencoded_are_checked(
     images: Path, tmp_path: Path, content: bytes | None, decoded: bool
 ) -> None:
     path = images / "class1/03.jpg"
@@ -202,7 +202,7 @@ def test_images_that_are_not_encoded_anew_are_looked_at(
     assert not check([str(tmp_path / "b")])[0]
 
 
-def test_links_to_nothing(images: Path, tmp_path: Path) -> None:
+def test_broken_links(images: Path, tmp_path: Path) -> None:
     (images / "class1/99.jpg").symlink_to(tmp_path / "none.jpg")
     with pytest.raises(RuntimeError, match=r"cannot pack class1/99\.jpg: No such file"):
         pack(str(images), str(tmp_path / "a"))
@@ -211,7 +211,7 @@ def test_links_to_nothing(images: Path, tmp_path: Path) -> None:
     assert [p.message for p in check([str(images)])[0]] == [f"cannot open {images / 'class1/99.jpg'}: No such file or directory"]
 
 
-def test_sounds_are_packed_as_they_are(tmp_path: Path) -> None:
+def test_audio_is_packed_unchanged(tmp_path: Path) -> None:
     (tmp_path / "in/a").mkdir(parents=True)
     (tmp_path / "in/a/x.wav").write_bytes(b"RIFF, of whatever kind")
     assert pack(str(tmp_path / "in"), str(tmp_path / "out"), PackOptions(skip=True)).samples == 1
@@ -224,7 +224,7 @@ def test_check_counts_samples(images: Path, tmp_path: Path, to: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{"to": "zip"}, {"format": "gif"}, {"quality": 0}, {"shard_size": 0}, {"shorter": 0}])
-def test_refused_options(options: dict[str, Any]) -> None:
+def test_invalid_options_are_rejected(options: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError):
         PackOptions(**options)
 
@@ -239,7 +239,7 @@ def test_nothing_to_pack(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["webdataset", "tfrecord"])
-def test_nothing_is_left(images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], to: str) -> None:
+def test_nothing_remains_after_errors(images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], to: str) -> None:
     contents = {path: path.read_bytes() for path in images.rglob("*.jpg")}
     for path in contents:
         path.write_bytes(b"rubbish")
@@ -252,7 +252,7 @@ def test_nothing_is_left(images: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert cli.main(command) == 0
 
 
-def test_a_shard_of_which_nothing_is_left_is_not_written(images: Path, tmp_path: Path) -> None:
+def test_a_shard_without_samples_is_not_written(images: Path, tmp_path: Path) -> None:
     for path in (images / "class0").iterdir():
         path.write_bytes(b"x" * path.stat().st_size)
     report = pack(str(images), str(tmp_path / "out"), PackOptions(skip=True, shard_size=1))
@@ -260,7 +260,7 @@ def test_a_shard_of_which_nothing_is_left_is_not_written(images: Path, tmp_path:
     assert read("webdataset", tmp_path / "out") == contents(images)[COUNT // 2 :] * 2  # two epochs
 
 
-# ---------------------------------------------------------------- what is no photo
+# ------------------------------------------------------ images that are not photos
 
 
 RNG = np.random.default_rng(0)
@@ -277,7 +277,7 @@ def with_palette(places: np.ndarray[Any, Any], **more: Any) -> PIL.Image.Image:
 
 
 def blocks(places: np.ndarray[Any, Any], by: int) -> np.ndarray[Any, Any]:
-    """Return the pixels that nearest ones take of blocks: all of a block are alike."""
+    """Return the pixels of blocks for nearest-neighbor shrinking: all pixels of a block are equal."""
     return places[by // 2 :: by, by // 2 :: by]
 
 
@@ -318,14 +318,14 @@ def test_label_maps_keep_their_numbers(tmp_path: Path, case: str, format: str | 
 
 @pytest.mark.parametrize("format", ["jpeg", "webp"])
 @pytest.mark.parametrize("case", MAPS)
-def test_label_maps_that_are_not_shrunk_stay_as_they_are(tmp_path: Path, case: str, format: str) -> None:
+def test_label_maps_of_the_same_size_are_unchanged(tmp_path: Path, case: str, format: str) -> None:
     image, kind, mode = MAPS[case]
     found, report = packed(image, tmp_path, kind, format=format)
     assert (found.format, found.mode) == (kind, mode) and report.lossless == 0
 
 
 @pytest.mark.parametrize("alpha", [3, b"\x00\x80\xff"])
-def test_transparent_places_of_a_palette(tmp_path: Path, alpha: int | bytes) -> None:
+def test_transparent_colors_of_a_palette(tmp_path: Path, alpha: int | bytes) -> None:
     image = with_palette(CLASSES, transparency=alpha)
     found, _ = packed(image, tmp_path, shorter=16)
     np.testing.assert_array_equal(np.asarray(found.convert("RGBA")), blocks(np.asarray(image.convert("RGBA")), 8))
@@ -336,7 +336,7 @@ BYTES = (PHOTO >> 8).astype(np.uint8)
 
 
 @pytest.mark.parametrize("format", [None, "jpeg"])
-def test_sixteen_bits_stay_sixteen(tmp_path: Path, format: str | None) -> None:
+def test_sixteen_bits_are_preserved(tmp_path: Path, format: str | None) -> None:
     found, _ = packed(PIL.Image.fromarray(PHOTO), tmp_path, shorter=48, format=format)
     assert found.mode == "I;16" and found.size == (64, 48)
     wanted = np.asarray(fn.resize(PHOTO[..., None], resize_shorter=48.0))[..., 0]
@@ -414,7 +414,7 @@ def test_an_index_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 # ---------------------------------------------------------------- checking
 
 
-def test_check_finds_what_is_broken(images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_finds_broken_files(images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", str(images)]) == 0
     (images / "class0/04.jpg").write_bytes((images / "class0/04.jpg").read_bytes()[:200])
     samples = contents(images)
@@ -443,7 +443,7 @@ def test_check_finds_what_is_broken(images: Path, tmp_path: Path, capsys: pytest
     assert cli.main(["check", str(tmp_path / "none")]) == 1
 
 
-def test_check_names_folders_that_are_no_classes(images: Path) -> None:
+def test_check_names_folders_that_are_not_classes(images: Path) -> None:
     for name in ("empty", ".ipynb_checkpoints", ".git/objects", "annotations"):
         (images / name).mkdir(parents=True)
     (images / "annotations/a.txt").write_text("x")
@@ -477,7 +477,7 @@ def test_the_report_of_the_command(images: Path, tmp_path: Path, capsys: pytest.
 
 @pytest.fixture(params=SPARSE_FORMS)
 def sparse(request: pytest.FixtureRequest, images: Path, tmp_path: Path) -> Path:
-    """An archive of a sparse image, a hard link to it, and a symbolic link."""
+    """Write an archive of a sparse image, a hard link to it, and a symbolic link."""
     data = (images / "class0/00.jpg").read_bytes()
     half = len(data) // 2
     extents = [(0, half), (half, len(data) - half), (len(data) + 4096, 0)]
@@ -501,7 +501,7 @@ def test_check_reads_sparse_members_and_names_links(sparse: Path) -> None:
     assert [each.message for each in problems] == ["readers skip 'c.jpg', a symbolic link to 'a.jpg'"]
 
 
-def test_the_command_that_makes_an_index_refuses_sparse_members(sparse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_index_command_rejects_sparse_members(sparse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["index", "webdataset", str(sparse)]) == 1
     assert "its member 'a.jpg' is sparse" in capsys.readouterr().err
     assert not sparse.with_suffix(".idx").exists()

@@ -1,4 +1,4 @@
-"""Containers with bytes changed at random: each record is read, or is an error; nothing else."""
+"""Containers with randomly changed bytes: each record is read, or raises an error."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def coco(path: Path) -> Callable[[str], Any]:
 
 
 class _Annotations:
-    """Outputs of `readers.coco` beside the images."""
+    """Additional outputs of `readers.coco`."""
 
     def __init__(self, path: str) -> None:
         self._found = formats.parse(path, formats.Form(ratio=True, polygons=True, masks=True))
@@ -136,10 +136,10 @@ def test_changed_bytes(tmp_path: Path, make: Callable[[Path], Any], count: int) 
     ("PLIO_1", bytes.fromhex("00000007ff9c"), bytes.fromhex("00008007ff9c"), "must match its region"),
     ("GZIP_1", b"ZNAXIS2 =                   16", b"ZNAXIS2 =           1600000000", "the image must have"),
 ])  # fmt: skip
-def test_a_compressed_image_that_ends_the_decoder(
+def test_a_compressed_image_that_crashes_the_decoder(
     tmp_path: Path, algorithm: str, said: bytes, changed: bytes, message: str
 ) -> None:
-    """Each of these wrote or read beyond its memory, or took as much of it as the file said."""
+    """Regression: each of these accessed memory out of bounds, or allocated as much as the file stated."""
     units = pytest.importorskip("astropy.io.fits", reason="the tests write FITS files by astropy")
     pixels = (np.arange(256) % 200).astype(np.int16).reshape(16, 16)
     packed = units.CompImageHDU(pixels, compression_type=algorithm, tile_shape=(16, 16) if algorithm == "HCOMPRESS_1" else None)
@@ -158,7 +158,7 @@ def test_a_compressed_image_that_ends_the_decoder(
 
 
 @pytest.mark.parametrize("name", ["null", "3", "[]", '"a\\u0000b"'])
-def test_a_file_name_of_coco_that_is_none(tmp_path: Path, name: str) -> None:
+def test_an_invalid_file_name_in_coco(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(f'{{"images": [{{"id": 1, "file_name": {name}, "width": 4, "height": 4}}], "annotations": []}}')
     with pytest.raises(RuntimeError, match="the file_name of image 1 must be a string"):
@@ -192,7 +192,7 @@ def test_a_protobuf_bomb(tmp_path: Path, payload: bytes) -> None:
 
 
 def test_hostile_tar_names_and_sizes(tmp_path: Path) -> None:
-    """Nothing is written to disk by a name, and a size is believed only as far as the file goes."""
+    """Names do not cause writes, and sizes beyond the end of the file are rejected."""
     path = Path(write_tar(tmp_path / "a.tar", [("../../a.jpg", b"1"), ("/etc/a.cls", b"2"), ("a.jpg", b"3")]))
     dataset = fn.readers.webdataset.body(paths=[str(path)], ext=["jpg"])
     assert [bytes(dataset.read(i)[0].numpy()) for i in range(len(dataset))] == [b"1", b"", b"3"]

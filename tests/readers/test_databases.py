@@ -1,4 +1,4 @@
-"""readers.caffe2 and readers.mxnet: what goes beyond DALI's; Caffe's is all in the parity tests."""
+"""readers.caffe2 and readers.mxnet: features beyond DALI's; the parity tests cover readers.caffe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""readers.dataset: data sets in Python."""
+"""readers.dataset: Python datasets."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from torchdali.plugin.pytorch import DALIClassificationIterator, DALIGenericIter
 from torchdali.reading.datasets import Dataset, LoaderOptions
 
 
-class Pictures(torch.utils.data.Dataset[Any]):
-    """Images that grow, with number and name; the record 7 fails."""
+class Images(torch.utils.data.Dataset[Any]):
+    """Images of growing sizes, with index and name; the record 7 fails."""
 
     def __init__(self, size: int = 10) -> None:
         self.size = size
@@ -42,7 +42,7 @@ class Pictures(torch.utils.data.Dataset[Any]):
 
 
 class Batched:
-    """Numbers that are read by batches."""
+    """Numbers that are read in batches."""
 
     def __init__(self) -> None:
         self.asked: list[list[int]] = []
@@ -84,7 +84,7 @@ def words(output: Any) -> list[str]:
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_samples_of_several_values(workers: int) -> None:
-    with build(Pictures(), pipeline={"bad_samples": "skip"}, workers=workers) as pipe:
+    with build(Images(), pipeline={"bad_samples": "skip"}, workers=workers) as pipe:
         found = [pipe.run() for _ in range(3)]
     images, numbers, names = zip(*found, strict=True)
     assert images[0].layout() == "HWC"
@@ -94,7 +94,7 @@ def test_samples_of_several_values(workers: int) -> None:
 
 
 def test_an_error_names_the_record() -> None:
-    with build(Pictures()) as pipe:
+    with build(Images()) as pipe:
         pipe.run()
         with pytest.raises(KeyError, match=r"sample 3 of batch 1 \(record 7 of Pictures\)"):
             pipe.run()
@@ -102,13 +102,13 @@ def test_an_error_names_the_record() -> None:
 
 @pytest.mark.slow
 def test_an_error_of_a_worker() -> None:
-    with build(Pictures(), workers=1) as pipe:
+    with build(Images(), workers=1) as pipe:
         pipe.run()
         with pytest.raises(KeyError, match=r"record 7 of Pictures"):
             pipe.run()
 
 
-def test_batches_are_asked_for_at_once() -> None:
+def test_a_batch_is_read_in_one_call() -> None:
     dataset = Batched()
     with build(dataset, batch_size=3, pad_last_batch=True) as pipe:
         assert lists(pipe.run()) == [[0, 10, 20]]
@@ -127,7 +127,7 @@ class Own(torch.utils.data.Dataset[Any]):
 
 
 class Several(Own):
-    """The same, which can be asked for several at once."""
+    """The same dataset, which can return several samples in one call."""
 
     def __init__(self, form: Any) -> None:
         self.form = form
@@ -160,7 +160,7 @@ def _parts() -> dict[str, Any]:
 
 
 def loaded(name: str, processes: int) -> list[list[Any]]:
-    """Return the values of each sample of a data set that a Loader delivers."""
+    """Return the values of each sample of a dataset that a Loader delivers."""
     data = _parts()[name]
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, num_processes=processes)
@@ -176,8 +176,8 @@ def loaded(name: str, processes: int) -> list[list[Any]]:
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="forks"))])
 @pytest.mark.parametrize("name", _parts())
-def test_data_sets_that_give_several_samples_at_once(name: str, processes: int) -> None:
-    """With processes, as by default on two cores: whether the reader stays here is found out first."""
+def test_datasets_that_return_several_samples_in_one_call(name: str, processes: int) -> None:
+    """With processes, as by default on two cores: the pipeline first checks whether the reader must run in this process."""
     data = _parts()[name]
     samples = [data[i] for i in range(len(data))]
     call = f"loaded({name!r}, {processes})"
@@ -186,7 +186,7 @@ def test_data_sets_that_give_several_samples_at_once(name: str, processes: int) 
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_subset_in_every_way_to_read_it(processes: int) -> None:
+def test_a_subset_in_every_reading_mode(processes: int) -> None:
     part = torch.utils.data.Subset(Own(), range(3, 12))
     options = {"num_processes": processes}
     with build(part, pipeline=options, pad_last_batch=True) as pipe:
@@ -199,7 +199,7 @@ def test_a_subset_in_every_way_to_read_it(processes: int) -> None:
 
 
 @pytest.mark.usefixtures("own_operators")
-def test_a_reader_of_ones_own_that_cannot_begin_no_records() -> None:
+def test_a_user_reader_that_fails_to_load_its_first_record() -> None:
     class Ahead:
         def __len__(self) -> int:
             return 4
@@ -222,7 +222,7 @@ def test_a_reader_of_ones_own_that_cannot_begin_no_records() -> None:
 
 
 class Pairs:
-    """Records of two outputs; `info` names records alone."""
+    """Records of two outputs; `info` names only records."""
 
     def __len__(self) -> int:
         return 4
@@ -235,14 +235,14 @@ class Pairs:
 
 
 class NamedPairs(Pairs):
-    """The same; `info` names their outputs, too."""
+    """The same dataset; `info` also names their outputs."""
 
     def info(self, index: int, output: int | None = None) -> str:
         return f"pair {index}" if output is None else f"{index}, {'ab'[output]}"
 
 
 class NamedFirst(Pairs):
-    """The same; nothing is known of the second output."""
+    """The same dataset; the second output has no name."""
 
     def info(self, index: int, output: int | None = None) -> str:
         return "" if output else f"pair {index}"
@@ -322,7 +322,7 @@ def test_masks_with_a_palette_have_their_classes(ending: str, is_transparent: bo
         assert torch.equal(found.permute(2, 0, 1), pil_to_tensor(image))
 
 
-def test_what_is_delivered_may_be_changed() -> None:
+def test_delivered_samples_may_be_modified() -> None:
     data = np.zeros((2, 3), np.int64)
     with build(data, batch_size=2) as pipe:
         for sample in pipe.run()[0].samples():
@@ -340,13 +340,13 @@ def test_what_is_delivered_may_be_changed() -> None:
     (torch.utils.data.TensorDataset(torch.zeros(0, 3)), {}, RuntimeError, "a TensorDataset, is empty"),
     ([1], {"workers": -1}, RuntimeError, r"workers must be .*, got -1"),
 ])  # fmt: skip
-def test_refusals(dataset: Any, arguments: dict[str, Any], error: type[Exception], match: str) -> None:
+def test_invalid_arguments_are_rejected(dataset: Any, arguments: dict[str, Any], error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         build(dataset, **arguments).build()
 
 
 @pytest.mark.parametrize("dataset, match", [([1, None], "got NoneType"), ([(1, 2), (1,)], "got 1"), ([np.array("a")], "numeric dtype")])
-def test_samples_that_are_no_tensors(dataset: Any, match: str) -> None:
+def test_samples_that_are_not_tensors(dataset: Any, match: str) -> None:
     with build(dataset, batch_size=2) as pipe, pytest.raises((TypeError, RuntimeError), match=match):
         pipe.run()
 
@@ -366,7 +366,7 @@ REMEDY = "Return a number, an array of numbers, an image, text or bytes instead,
     (torch.eye(3).to_sparse(), "the tensor is sparse; call its to_dense()"),
 ])  # fmt: skip
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_value_that_is_no_tensor_is_named(value: Any, reason: str, workers: int) -> None:
+def test_the_error_names_a_value_that_is_not_a_tensor(value: Any, reason: str, workers: int) -> None:
     for sample, name, remedy in (
         ((1, value), "value 1 of the sample", "or omit the value$"),
         ({"n": 1, "word": value}, "the value 'word' of the sample", "or omit the value: pass columns=.* without 'word'$"),
@@ -409,7 +409,7 @@ UNPACKED: dict[str, tuple[list[Any], str]] = {
     lambda a, b: (fn.resize(a, size=(3, 3)), b),
 ])  # fmt: skip
 @pytest.mark.parametrize("name", UNPACKED)
-def test_outputs_that_are_taken_apart_in_another_form(name: str, use: Any) -> None:
+def test_unpacking_outputs_into_another_structure(name: str, use: Any) -> None:
     data, message = UNPACKED[name]
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
@@ -421,7 +421,7 @@ def test_outputs_that_are_taken_apart_in_another_form(name: str, use: Any) -> No
         pipe()
 
 
-def test_in_a_class_and_under_with() -> None:
+def test_datasets_in_the_class_api_and_in_with_blocks() -> None:
     class Defined(Pipeline):
         def define_graph(self) -> Any:
             a, b = fn.readers.dataset(dataset=IMAGES)
@@ -433,7 +433,7 @@ def test_in_a_class_and_under_with() -> None:
         _a, _b = fn.readers.dataset(dataset=IMAGES)
 
 
-def test_other_operators_say_how_many_outputs_they_have() -> None:
+def test_errors_of_other_operators_state_their_output_count() -> None:
     with pytest.raises(TypeError, match=r"'python_function', has 1, .*num_outputs="), Pipeline(1, 1, None):
         _a, _b = fn.python_function(fn.constant(idata=[1]), function=lambda x: (x, x))
 
@@ -449,7 +449,7 @@ def test_shuffling_and_checkpoints() -> None:
         assert [lists(again.run()) for _ in range(3)] == rest
 
 
-def test_a_pipeline_with_it_is_not_saved() -> None:
+def test_a_pipeline_with_a_dataset_cannot_be_saved() -> None:
     with build([1, 2]) as pipe, pytest.raises(RuntimeError, match="argument 'dataset' cannot be saved: a list"):
         pipe.serialize()
 
@@ -469,7 +469,7 @@ def test_hugging_face_labels_name_the_classes_if_one_column_has_them() -> None:
         pipe.classes  # noqa: B018
 
 
-def test_hugging_face_images_come_encoded() -> None:
+def test_hugging_face_images_are_delivered_encoded() -> None:
     datasets = pytest.importorskip("datasets", reason="the test makes a data set of Hugging Face")
     images = [Image.new("RGB", (4, 3), (i, 0, 0)) for i in range(3)]
     form = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["a", "b"])})
@@ -495,8 +495,8 @@ FORMS: dict[str, list[Any]] = {
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("form", FORMS)
-def test_floats_of_python_keep_their_digits(form: str, workers: int) -> None:
-    """As a DataLoader has them, also through a Loader."""
+def test_python_floats_keep_their_precision(form: str, workers: int) -> None:
+    """The same values as from a DataLoader, also through a Loader."""
 
     @pipeline_def(batch_size=4, num_threads=1, device_id=None)
     def pipe() -> Any:
@@ -552,7 +552,7 @@ def test_columns_of_nested_samples() -> None:
         pipe(["objects.label"]).build()
 
 
-def test_a_dictionary_as_output_says_how_to_return_it() -> None:
+def test_the_error_of_a_dictionary_output_has_a_cure() -> None:
     rows = [{"image": i, "label": i} for i in range(4)]
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
@@ -563,7 +563,7 @@ def test_a_dictionary_as_output_says_how_to_return_it() -> None:
         define()
 
 
-def test_labels_that_are_words_are_warned_of() -> None:
+def test_text_labels_warn() -> None:
     rows = [(i, name) for i, name in enumerate(["cat", "dog", "cat"])]
     with pytest.warns(UserWarning, match=r"output 'cat' is text.*bytes, as uint8.*names\.index\(label\)") as said:
         assert words(build(rows, 3).run()[1]) == ["cat", "dog", "cat"]
@@ -571,7 +571,7 @@ def test_labels_that_are_words_are_warned_of() -> None:
 
 
 @pytest.mark.parametrize("text", ["folder/cat", "cat.jpg", "a cat sits on the roof"])
-def test_paths_and_sentences_are_not(text: str) -> None:
+def test_paths_and_sentences_do_not_warn(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert words(build([text] * 2, 2).run()[0]) == [text] * 2
@@ -590,7 +590,7 @@ def test_dictionaries_in_tuples() -> None:
 
 
 @pytest.mark.parametrize("first", [0, 2])
-def test_features_of_hugging_face_tell_what_an_empty_list_is(first: int) -> None:
+def test_features_of_hugging_face_determine_the_dtype_of_empty_lists(first: int) -> None:
     datasets = pytest.importorskip("datasets", reason="the test makes data sets of Hugging Face")
     several = getattr(datasets, "List", datasets.Sequence)
     form = datasets.Features({
@@ -624,7 +624,7 @@ def test_features_of_hugging_face_tell_what_an_empty_list_is(first: int) -> None
 
 
 class Scaled(torch.utils.data.Dataset[Any]):
-    """Numbers of a process, times a number that a program may change."""
+    """Process ids, times a number that a program may change."""
 
     def __init__(self, scale: Any) -> None:
         self.scale = scale
@@ -638,7 +638,7 @@ class Scaled(torch.utils.data.Dataset[Any]):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_pure", [False, True])
-def test_an_epoch_has_the_values_of_its_beginning_in_this_process_and_in_copies_of_a_pure_dataset(is_pure: bool) -> None:
+def test_an_epoch_reads_the_values_at_its_start(is_pure: bool) -> None:
     data = Scaled(Shared(0.0) if is_pure else 0.0)
 
     @pipeline_def(batch_size=4, num_threads=2, num_processes=2, device_id=None)

@@ -1,4 +1,4 @@
-"""Stores that fail, replace objects, redirect or are slow: every sample once, or an error that says what happened; and nothing is written unasked."""
+"""Stores that fail, replace objects, redirect or are slow: every sample once, or an error that names the cause; and no unrequested writes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def server(objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 def root(client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return where the objects are for a client."""
+    """Return the URL of the objects for a client."""
     if client == "http":
         return f"{server.url}/bucket"
     pytest.importorskip(client)
@@ -97,7 +97,7 @@ def epoch(pipe: Any) -> list[int]:
         return [number for _ in range(COUNT // 4) for number in first_bytes(pipe.run())]
 
 
-# ---------------------------------------------------------------- what passes
+# --------------------------------------------------------------- valid inputs
 
 PASSING: dict[str, tuple[int, dict[str, str], bytes]] = {
     "unavailable": (503, {}, b""),
@@ -111,7 +111,7 @@ PASSING: dict[str, tuple[int, dict[str, str], bytes]] = {
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("fault", PASSING)
-def test_every_sample_comes_once_through_a_fault(fault: str, client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_loses_and_repeats_no_sample(fault: str, client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     if client == "http" and fault.startswith("expired"):
         pytest.skip("web servers have no such code")
     place = root(client, server, monkeypatch)
@@ -144,7 +144,7 @@ def test_expired_credentials_are_read_again_when_an_object_is_opened(client: str
 
 
 @pytest.mark.parametrize(("header", "seconds"), [("7", 7), (lambda: formatdate(__import__("time").time() + 60, usegmt=True), 60), ("soon", 0.05), (None, 0.05)])
-def test_a_server_says_how_long_to_wait(header: Any, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_retry_after_header_sets_the_pause(header: Any, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     error = OSError("slow down")
     error.status, error.headers = 429, {} if header is None else {"retry-after": header() if callable(header) else header}  # type: ignore[attr-defined]
@@ -172,7 +172,7 @@ def test_a_wait_beyond_the_deadline_is_an_error() -> None:
 
 
 class Clock:
-    """Time that passes while somebody waits."""
+    """A clock that only advances during waits."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
@@ -184,7 +184,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("status", [503, 500, None])
-def test_an_outage_of_a_minute_is_waited_for_and_one_of_an_hour_is_an_error(status: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_outage_is_retried_and_a_long_one_is_an_error(status: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     for outage in (60, 3600):
         with monkeypatch.context() as patch:
             clock, options = Clock(patch), RemoteOptions()
@@ -205,10 +205,10 @@ def test_an_outage_of_a_minute_is_waited_for_and_one_of_an_hour_is_an_error(stat
                 with pytest.raises(retries.GaveUp):
                     send()
                 assert 290 < clock.now - 1000 <= 300
-    assert RemoteOptions().io_timeout == 10.0  # what a silent connection costs
+    assert RemoteOptions().io_timeout == 10.0  # the cost of a silent connection
 
 
-def test_pauses_draw_no_number_of_the_program(server: ObjectServer) -> None:
+def test_pauses_do_not_advance_the_programs_generators(server: ObjectServer) -> None:
     state = random.getstate()
     server.queued.extend([PASSING["unavailable"]] * 3)
     assert Remote().read(f"{server.url}/bucket/files/001.bin")[0] == 1
@@ -216,7 +216,7 @@ def test_pauses_draw_no_number_of_the_program(server: ObjectServer) -> None:
 
 
 @pytest.mark.parametrize("client", ["http", "obstore"])
-def test_a_slow_request_is_sent_twice_for_those_who_want_it(client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_request_is_sent_twice_on_request(client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     place = root(client, server, monkeypatch)
     remote = Remote(RemoteOptions(io_hedge=True, io_timeout=60.0, io_retries=0))
     server.queued.append(PASSING["stall"])
@@ -227,7 +227,7 @@ def test_a_slow_request_is_sent_twice_for_those_who_want_it(client: str, server:
         remote.read(f"{place}/files/004.bin")
 
 
-# ---------------------------------------------------------------- what does not pass
+# -------------------------------------------------------------------- invalid inputs
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -242,7 +242,7 @@ def test_an_outage_is_never_a_bad_sample(policy: str, client: str, server: Objec
 
 
 @pytest.mark.parametrize(("status", "kind"), [(404, NoSuchObject), (410, RuntimeError), (403, StoreError), (401, StoreError)])
-def test_refusals(status: int, kind: type, server: ObjectServer) -> None:
+def test_invalid_arguments_are_rejected(status: int, kind: type, server: ObjectServer) -> None:
     server.queued.append((status, {}, b""))
     with pytest.raises(RuntimeError) as caught:
         Remote().read(f"{server.url}/bucket/a.tar", 0, 9)
@@ -251,7 +251,7 @@ def test_refusals(status: int, kind: type, server: ObjectServer) -> None:
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("conditions", [True, False])
-def test_an_archive_that_is_replaced_is_an_error(conditions: bool, client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_archive_is_an_error(conditions: bool, client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.conditions = conditions
     seen: list[int] = []
     with tar_pipeline(root(client, server, monkeypatch), {"bad_samples": "skip", "prefetch_queue_depth": 1}, random_shuffle=True, io_ahead=0) as pipe:
@@ -266,7 +266,7 @@ def test_an_archive_that_is_replaced_is_an_error(conditions: bool, client: str, 
         assert all(each.startswith('"') for each in server.asked[-3:])
 
 
-def test_the_parts_of_one_array_are_of_one_version(server: ObjectServer, tmp_path: Path) -> None:
+def test_all_parts_of_an_array_have_the_same_version(server: ObjectServer, tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros((60_000, 4)))
     data = (tmp_path / "a.npy").read_bytes()
     server.objects["bucket/a.npy"] = data
@@ -280,12 +280,12 @@ def test_the_parts_of_one_array_are_of_one_version(server: ObjectServer, tmp_pat
     assert server.asked[-2:][0] in ("", server.asked[-1]) and any(each.startswith('"') for each in server.asked)
 
 
-# ---------------------------------------------------------------- nothing is written unasked
+# --------------------------------------------------------------------- no unrequested writes
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("status", [503, 403])
-def test_an_index_that_is_refused_is_an_error_and_nothing_is_written(status: int, client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forbidden_index_is_an_error_and_is_not_written(status: int, client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.wanted = lambda method, path: path.endswith(".idx")
     server.queued.extend([(status, {}, b"")] * 9)
     place = root(client, server, monkeypatch)
@@ -296,14 +296,14 @@ def test_an_index_that_is_refused_is_an_error_and_nothing_is_written(status: int
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_index_that_is_missing_is_not_written(client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_remote_index_is_not_written(client: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     place = root(client, server, monkeypatch)
     with pytest.warns(UserWarning, match="does not exist"):
         assert epoch(tar_pipeline(place, index_paths=[f"{place}/a.idx"])) == list(range(COUNT))
     assert {method for method, *_ in server.requests} <= {"GET", "HEAD"}
 
 
-def test_padding_asks_for_an_object_once_a_batch(server: ObjectServer) -> None:
+def test_padding_requests_an_object_once_per_batch(server: ObjectServer) -> None:
     @pipeline_def(batch_size=COUNT * 2, num_threads=2, device_id=None, prefetch_queue_depth=1)
     def define() -> Any:
         return fn.readers.file(files=[f"{server.url}/bucket/files/{i:03}.bin" for i in range(COUNT)], pad_last_batch=True, io_ahead=0)[0]
@@ -356,7 +356,7 @@ def test_pack_reads_a_folder_in_a_bucket(client: str, server: ObjectServer, tmp_
     far = containers.pack(f"{root(client, server, monkeypatch)}/images", str(tmp_path / "far"), options)
     assert far.samples == near.samples == 6 and len(far.shards) == len(near.shards) > 1
     for name in os.listdir(tmp_path / "near"):
-        if name != "pack.json":  # which has the source's name
+        if name != "pack.json":  # named like the source
             assert (tmp_path / "far" / name).read_bytes() == (tmp_path / "near" / name).read_bytes()
     assert {method for method, *_ in server.requests} <= {"GET", "HEAD"}
 
@@ -383,7 +383,7 @@ for call in calls:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_obstore_says_that_it_cannot_be_used_after_a_fork(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_obstore_after_a_fork_is_an_error(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     root("obstore", server, monkeypatch)
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.count('multiprocessing_context="spawn"') == 5
@@ -391,7 +391,7 @@ def test_obstore_says_that_it_cannot_be_used_after_a_fork(server: ObjectServer, 
 
 @pytest.mark.parametrize("allowed", [False, True])
 @pytest.mark.parametrize("request_of", ["object", "range", "size"])
-def test_redirections_to_other_servers_are_for_those_who_allow_them(request_of: str, allowed: bool, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redirections_to_other_servers_must_be_allowed(request_of: str, allowed: bool, server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"{server.url}/bucket/files/003.bin"
     with object_server() as other:
         other.objects = {"bucket/files/003.bin": b"other"}
@@ -451,7 +451,7 @@ def test_a_manifest_opens_all_shards_in_one_request(cached: bool, client: str, s
             assert [number for _ in range(3) for number in first_bytes(pipe.run())] == EXPECTED
 
 
-def test_a_shard_that_is_not_the_one_of_the_manifest_is_an_error(server: ObjectServer, tmp_path: Path) -> None:
+def test_a_shard_that_does_not_match_the_manifest_is_an_error(server: ObjectServer, tmp_path: Path) -> None:
     names = many(server, tmp_path)
     place = f"{server.url}/bucket"
     containers.manifest("webdataset", [str(tmp_path / f"{name}.tar") for name in names], str(tmp_path / "local.json"))
@@ -475,7 +475,7 @@ def test_a_damaged_manifest_is_an_error(text: str, tmp_path: Path) -> None:
         shards_pipeline(str(tmp_path), ["s0"], [str(tmp_path / "all.json")]).build()
 
 
-def test_indices_are_read_many_at_a_time(server: ObjectServer, tmp_path: Path) -> None:
+def test_indices_are_read_concurrently(server: ObjectServer, tmp_path: Path) -> None:
     names = many(server, tmp_path)
     place = f"{server.url}/bucket"
     with shards_pipeline(place, names, [f"{place}/{name}.idx" for name in names]) as pipe:
@@ -484,16 +484,16 @@ def test_indices_are_read_many_at_a_time(server: ObjectServer, tmp_path: Path) -
         assert [number for _ in range(3) for number in first_bytes(pipe.run())] == EXPECTED
 
 
-def test_far_data_in_the_dynamic_mode(server: ObjectServer) -> None:
+def test_remote_data_in_the_dynamic_mode(server: ObjectServer) -> None:
     reader = ndd.readers.File(files=[f"{server.url}/bucket/files/{i:03}.bin" for i in range(COUNT)])
     found = [each[0].item() for data, _ in reader.next_epoch(batch_size=4) for each in map(np.asarray, data)]
     assert found == list(range(COUNT))
 
 
-# ---------------------------------------------------------------- what is counted
+# ------------------------------------------------------------------------- counts
 
 
-def test_requests_bytes_and_their_price_are_in_the_statistics(server: ObjectServer) -> None:
+def test_statistics_contain_requests_bytes_and_cost(server: ObjectServer) -> None:
     server.queued.extend([PASSING["unavailable"]] * 2)
     server.wanted = lambda method, path: path.endswith("007.bin")
     eagerly = {"exec_async": False, "exec_pipelined": False}  # no request is sent while the numbers are compared

@@ -60,7 +60,7 @@ def test_names_are_sorted_by_their_bytes(tmp_path: Path) -> None:
     assert [name for name, _ in listed(dataset)] == sorted(names, key=os.fsencode)
 
 
-def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf_8_is_read(tmp_path: Path) -> None:
     folder = os.fsencode(tmp_path / "a")
     os.mkdir(folder)
     try:
@@ -85,7 +85,7 @@ def test_filters_are_shell_patterns(patterns: list[str], case_sensitive: bool, t
     assert [name for name, _ in listed(found)] == [*expected, "match all/[.jpg"]
 
 
-def test_records_may_be_read_at_once_by_many_threads(tmp_path: Path) -> None:
+def test_many_threads_may_read_records_concurrently(tmp_path: Path) -> None:
     names = [f"a/{i:03d}.png" for i in range(60)]
     make(tmp_path, *names)
 
@@ -101,7 +101,7 @@ def test_records_may_be_read_at_once_by_many_threads(tmp_path: Path) -> None:
     assert found == names
 
 
-def test_labels_of_a_batch_are_not_those_of_the_reader(tmp_path: Path) -> None:
+def test_labels_of_a_batch_share_no_memory_with_the_reader(tmp_path: Path) -> None:
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def define() -> Any:
         return fn.readers.file(file_root=str(make(tmp_path, "a/1.png")))[1]
@@ -123,7 +123,7 @@ def ten(tmp_path: Path) -> list[str]:
     return [str(tmp_path / f"{i}.bin") for i in range(10)]
 
 
-def test_epochs_are_shuffled_anew(ten: list[str]) -> None:
+def test_each_epoch_is_reshuffled(ten: list[str]) -> None:
     epochs = labels(10, 4, files=ten, random_shuffle=True)
     assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
     assert len(set(map(tuple, epochs))) == 4
@@ -131,7 +131,7 @@ def test_epochs_are_shuffled_anew(ten: list[str]) -> None:
     assert epochs != labels(10, 4, seed=2, files=ten, random_shuffle=True)
 
 
-def test_an_own_seed_orders_the_records(ten: list[str]) -> None:
+def test_an_explicit_seed_orders_the_records(ten: list[str]) -> None:
     def order(pipeline_seed: int, own: int) -> list[int]:
         @pipeline_def(batch_size=10, num_threads=1, device_id=None, seed=pipeline_seed)
         def define() -> Any:
@@ -166,7 +166,7 @@ def test_errors_name_the_operator_and_the_line(arguments: dict[str, Any], messag
     assert "return fn.readers.file(**arguments)[1]" in str(caught.value)
 
 
-def test_a_wrong_entry_of_a_list_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_wrong_entry_of_a_list(tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text("a.png 1\n\nb.png one\n")
     with pytest.raises(RuntimeError, match=r"list.txt', line 3: .* found 'b.png one'"):
         file_reader(file_list=str(tmp_path / "list.txt"))
@@ -186,7 +186,7 @@ def test_a_list_in_utf_16_is_named(tmp_path: Path) -> None:
         file_reader(file_list=str(tmp_path / "list.txt"))
 
 
-def test_folders_in_class_folders_are_left_out_with_a_warning(tmp_path: Path) -> None:
+def test_folders_in_class_folders_are_skipped_with_a_warning(tmp_path: Path) -> None:
     make(tmp_path, "a/x.png", "a/more/y.png", "b/z.png", "b/deep/er/v.png", "b/even/w.png")
     with pytest.warns(UserWarning, match=r"3 folders are inside class folders, for example 'a/more'") as said:
         assert labels(2, 1, file_root=str(tmp_path)) == [[0, 1]]
@@ -207,8 +207,8 @@ FOLDERS: dict[str, tuple[list[str], list[str]]] = {  # files; the warnings
 
 
 @pytest.mark.parametrize("case", FOLDERS)
-def test_folders_that_surprise(tmp_path: Path, case: str) -> None:
-    """They are numbered as in DALI, and warned of."""
+def test_unusual_folders_warn(tmp_path: Path, case: str) -> None:
+    """Such folders are numbered as in DALI, and cause a warning."""
     names, messages = FOLDERS[case]
     for name in names:
         (tmp_path / name).mkdir(parents=True) if name.endswith("/") else make(tmp_path, name)
@@ -222,7 +222,7 @@ def test_folders_that_surprise(tmp_path: Path, case: str) -> None:
         assert re.search(message, str(each.message)), each.message
 
 
-def test_filters_of_the_user_are_not_warned_of(tmp_path: Path) -> None:
+def test_user_filters_do_not_warn(tmp_path: Path) -> None:
     make(tmp_path, "a/1.png", "a/2.jpg", "a/3.gif")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -230,13 +230,13 @@ def test_filters_of_the_user_are_not_warned_of(tmp_path: Path) -> None:
         assert len(file_reader(file_root=str(tmp_path), file_filters=["*"])) == 3
 
 
-def test_other_endings_are_those_of_decoders() -> None:
+def test_the_default_filters_are_the_extensions_of_decoders() -> None:
     PIL.Image.init()
     known = {ending for ending, name in PIL.Image.registered_extensions().items() if name in PIL.Image.OPEN}
     assert set(OTHER_ENDINGS) <= known and not set(OTHER_ENDINGS) & set(ENDINGS)
 
 
-def test_nothing_found_says_why(tmp_path: Path) -> None:
+def test_the_error_of_an_empty_listing_names_the_reason(tmp_path: Path) -> None:
     make(tmp_path, "a/x.txt", "b/y.txt", "top.png")
     with pytest.raises(RuntimeError, match=r"none of its 2 class folders has a file"):
         file_reader(file_root=str(tmp_path))
@@ -255,7 +255,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("size", [1, 4095, 4096, 4097, LARGE - 1, LARGE, LARGE + 1])
-def test_all_ways_of_reading_agree(tmp_path: Path, way: str, size: int) -> None:
+def test_all_functions_that_read_agree(tmp_path: Path, way: str, size: int) -> None:
     content = np.random.default_rng(size).bytes(size)
     (tmp_path / "file").write_bytes(content)
     data = read_file(str(tmp_path / "file"), **WAYS[way])
@@ -284,14 +284,14 @@ def test_an_empty_file_cannot_be_mapped(tmp_path: Path) -> None:
     assert read_file(str(tmp_path / "empty"), mapped=False).shape == (0,)
 
 
-def test_without_torchvision_files_are_mapped_all_the_same(
+def test_without_torchvision_files_are_mapped_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_bytes(b"abc" + bytes(LARGE))
     monkeypatch.setattr(files, "image_operator", lambda name: None)
     monkeypatch.setattr(files, "_read_mapped", None)
     data = read_file(str(tmp_path / "file"))
-    data[0] = ord("x")  # of this process only
+    data[0] = ord("x")  # only in this process
     assert bytes(data[:3].tolist()) == b"xbc" and (tmp_path / "file").read_bytes()[:3] == b"abc"
 
 
@@ -306,7 +306,7 @@ def test_paths_from_data(tmp_path: Path) -> None:
         fn.io.file.read(torch.tensor(list(b"nope"), dtype=torch.uint8))
 
 
-def test_labels_are_used_beside_files(tmp_path: Path) -> None:
+def test_labels_are_used_with_files(tmp_path: Path) -> None:
     make(tmp_path, *[f"{folder}/{k}.png" for folder in "ab" for k in range(4)])
 
     @pipeline_def(batch_size=3, num_threads=2, device_id=None, seed=2, enable_conditionals=True)
@@ -332,7 +332,7 @@ def test_labels_are_used_beside_files(tmp_path: Path) -> None:
     assert seen == {0, 1}
 
 
-def test_labels_of_other_kinds_are_refused_or_warned_of(tmp_path: Path) -> None:
+def test_labels_of_other_kinds_are_rejected_or_warn(tmp_path: Path) -> None:
     make(tmp_path, "x.png")
     path = str(tmp_path / "x.png")
     pairs = r"read pairs: paths, labels = fn\.readers\.dataset\(.*data = fn\.io\.file\.read\(paths\)$"
@@ -347,7 +347,7 @@ def test_labels_of_other_kinds_are_refused_or_warned_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given, expected", [([0.5, 1.5], [0.5, 1.5]), ([[1, 0], [0, 1]], [[1, 0], [0, 1]])])
-def test_what_the_error_of_labels_says_works(given: list[Any], expected: list[Any], tmp_path: Path) -> None:
+def test_the_cure_in_the_error_of_labels_works(given: list[Any], expected: list[Any], tmp_path: Path) -> None:
     make(tmp_path, "x.png", "y.png")
     names = [str(tmp_path / name) for name in ("x.png", "y.png")]
     with pytest.raises(TypeError) as raised:
@@ -365,7 +365,7 @@ def test_what_the_error_of_labels_says_works(given: list[Any], expected: list[An
     assert found.as_array().tolist() == expected
 
 
-def test_a_missing_file_of_a_list_is_named_with_its_line(tmp_path: Path) -> None:
+def test_the_error_names_a_missing_file_of_a_list_and_its_line(tmp_path: Path) -> None:
     make(tmp_path, "x.png")
     (tmp_path / "list.txt").write_text("x.png 0\n\nnone.png 1\n")
     dataset = file_reader(file_list=str(tmp_path / "list.txt"))
@@ -380,7 +380,7 @@ def test_a_missing_file_of_a_list_is_named_with_its_line(tmp_path: Path) -> None
         pipe().run()
 
 
-def test_paths_that_lead_nowhere_say_what_to_do(tmp_path: Path) -> None:
+def test_errors_of_missing_paths_have_a_cure(tmp_path: Path) -> None:
     make(tmp_path, "images/a/x.png")
     near = rf"No such file or directory; the nearest existing folder is '{re.escape(str(tmp_path))}'; did you mean images\?"
     with pytest.raises(RuntimeError, match=near):

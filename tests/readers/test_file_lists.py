@@ -1,4 +1,4 @@
-"""A saved position knows the files of a reader: other names, or another order, are told."""
+"""A saved position contains the files of a reader: other names, or another order, cause a warning."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def write_sounds(root: Path) -> None:
 
 
 def renamed_in(file: str, old: str, new: str) -> Callable[[Path], None]:
-    """Return what renames a file, and its name in the file that lists it."""
+    """Return a function that renames a file, also in the file that lists it."""
 
     def rename(root: Path) -> None:
         (root / old).rename(root / new)
@@ -113,7 +113,7 @@ def warnings_of(pipe: Pipeline, state: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_renamed_file_is_told_and_a_moved_folder_is_not(name: str, tmp_path: Path) -> None:
+def test_a_renamed_file_warns_and_a_moved_folder_does_not(name: str, tmp_path: Path) -> None:
     write, reader, rename = READERS[name]
     write(tmp_path / "data")
     pipe = read(reader, tmp_path / "data")
@@ -129,7 +129,7 @@ def test_a_renamed_file_is_told_and_a_moved_folder_is_not(name: str, tmp_path: P
     assert "has other files than when the checkpoint was saved" in warning
 
 
-def test_another_order_is_told(tmp_path: Path) -> None:
+def test_another_order_of_files_warns(tmp_path: Path) -> None:
     write_bytes(tmp_path / "data")
     files = sorted(map(str, (tmp_path / "data").glob("*/*")))
     pipe = read(lambda root: fn.readers.file(files=files, name="images")[0], tmp_path)
@@ -139,7 +139,7 @@ def test_another_order_is_told(tmp_path: Path) -> None:
     assert warning.startswith("reader 'images' has other files")
 
 
-def test_a_loader_and_other_numbers_of_ranks_tell_it(tmp_path: Path) -> None:
+def test_a_loader_with_other_numbers_of_ranks_warns(tmp_path: Path) -> None:
     write_bytes(tmp_path / "data")
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
@@ -158,7 +158,7 @@ def test_a_loader_and_other_numbers_of_ranks_tell_it(tmp_path: Path) -> None:
     assert all(warnings_of(labels(shard_id=k, num_shards=2), place) for k, place in enumerate(places))
 
 
-def test_the_dynamic_mode_tells_it(tmp_path: Path) -> None:
+def test_the_dynamic_mode_warns(tmp_path: Path) -> None:
     write_bytes(tmp_path / "data")
     files = sorted(map(str, (tmp_path / "data").glob("*/*")))
     first = ndd.readers.File(files=files)
@@ -207,5 +207,5 @@ class OfAll(OfRecords):
 
 
 @pytest.mark.parametrize(("dataset", "identity"), [(object(), None), (OfRecords(), None), (OfAll(), b"all")])
-def test_only_a_data_set_that_says_so_has_a_list(dataset: object, identity: bytes | None) -> None:
+def test_only_datasets_that_list_files_are_compared(dataset: object, identity: bytes | None) -> None:
     assert file_lists.list_identity(dataset) == identity

@@ -1,4 +1,4 @@
-"""experimental.readers.fits: the real one does not run without a GPU; astropy writes the files."""
+"""experimental.readers.fits: the real DALI's needs a GPU; astropy writes the files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_compressed_images(tmp_path: Path, kind: str) -> None:
     assert (read(files=[path])[0][0].numpy() == image).all()
 
 
-def test_several_units_in_types_of_their_own(tmp_path: Path) -> None:
+def test_several_hdus_of_different_dtypes(tmp_path: Path) -> None:
     images = [np.ones((2, 3), np.int16), np.full((4, 1, 2), 7.5, np.float32)]
     path = write(tmp_path / "a.fits", *images)
     first, second = read(files=[path], hdu_indices=[3, 2], dtypes=[types.FLOAT64, types.UINT8])
@@ -82,7 +82,7 @@ def damaged(tmp_path: Path, kind: str) -> str:
     ("table", [2], "a table in HDU 2"), ("truncated", [2], "truncated"), ("junk", [2], "SIMPLE"), ("", [1], "no image"),
     ("", [3], "no HDU 3"), ("", [0], "at least 1"), ("", [], "at least 1"),
 ])  # fmt: skip
-def test_what_cannot_be_read(tmp_path: Path, kind: str, indices: list[int], match: str) -> None:
+def test_unreadable_urls_are_errors(tmp_path: Path, kind: str, indices: list[int], match: str) -> None:
     with pytest.raises(RuntimeError, match=match):
         read(files=[damaged(tmp_path, kind)], hdu_indices=indices)
 
@@ -112,7 +112,7 @@ def test_changed_bytes(tmp_path: Path, count: int) -> None:
 
 
 def test_for_a_gpu(tmp_path: Path) -> None:
-    """Read on the CPU, delivered on the device."""
+    """Files are read on the CPU, and delivered on the device."""
     from tests.pretend import accelerator, inner
 
     images = [np.arange(6 * k, dtype=np.int16).reshape(2, -1) for k in (1, 2)]

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torchdali.experimental.dynamic as ndd
-from tests.helpers.encoded_images import encoded, picture, tensor
-from tests.helpers.inside import at_hand
+from tests.helpers.encoded_images import encoded, smooth_image, tensor
+from tests.helpers.inside import computed_in_one_piece
 from tests.helpers.lines import lines_of
 from torchdali import fn, pipeline_def
 from torchdali.calls.decorators import reader
@@ -31,7 +31,7 @@ def cursor(size: int, seed: int = 0, **options: object) -> Cursor:
     return Cursor(EpochOrder(size, LoaderOptions(**options), seed))  # type: ignore[arg-type]
 
 
-# A permutation of more records than the first is computed piece by piece.
+# A permutation of more records than the first number is computed piece by piece.
 longest = st.sampled_from((1 << 24, 3, 0))
 
 
@@ -124,10 +124,10 @@ shard_modes = st.fixed_dictionaries(
     seed=st.integers(-5, 2**40),
     kept=longest,
 )
-def test_shards_of_an_epoch_are_the_data_set(size, shards, pad, mode, seed, kept) -> None:
-    """Also where every rank has another seed."""
+def test_shards_of_an_epoch_cover_the_dataset(size, shards, pad, mode, seed, kept) -> None:
+    """Padding and shards also match if every rank has another seed."""
     shards = min(shards, size)
-    with at_hand(kept):
+    with computed_in_one_piece(kept):
         walks = [
             epochs(cursor(size, seed + rank, shard_id=rank, num_shards=shards, pad_last_batch=pad, **mode), 3)
             for rank in range(shards)
@@ -144,7 +144,7 @@ def test_shards_of_an_epoch_are_the_data_set(size, shards, pad, mode, seed, kept
     batch_size=st.integers(1, 9),
     mode=shard_modes,
 )
-def test_padding_gives_all_ranks_as_many_full_batches(size, shards, batch_size, mode) -> None:
+def test_padding_gives_all_ranks_equally_many_full_batches(size, shards, batch_size, mode) -> None:
     shards = min(shards, size)
     per_shard = math.ceil(size / shards)
     wanted = math.ceil(per_shard / batch_size)
@@ -179,9 +179,9 @@ def test_shuffling_covers_the_set_of_orders() -> None:
 @pytest.mark.thin(9, 5)
 @pytest.mark.parametrize("size", [3, 5, 64, 1000])
 @pytest.mark.parametrize("options", [{"random_shuffle": True}, {"shuffle_after_epoch": True}])
-def test_orders_of_long_data_sets_are_shuffled_well(size: int, options: dict[str, bool]) -> None:
+def test_orders_of_long_datasets_are_shuffled_well(size: int, options: dict[str, bool]) -> None:
     """The first record, and the step from the first to the second, are spread evenly over 600 epochs."""
-    with at_hand(0):
+    with computed_in_one_piece(0):
         place = EpochOrder(size, LoaderOptions(**options), 3)
         orders = [place.records(epoch) for epoch in range(600)]
     assert all(sorted(order.tolist()) == list(range(size)) for order in orders[:20])
@@ -193,8 +193,8 @@ def test_orders_of_long_data_sets_are_shuffled_well(size: int, options: dict[str
 
 @pytest.mark.parametrize("size", [(1 << 24) + 1, 10**8, 1 << 31, 10**12])
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_long_data_sets_begin_at_once(size: int, shuffled: bool) -> None:
-    """No list of their records is made: one of the longest would need 8 TB."""
+def test_long_datasets_start_immediately(size: int, shuffled: bool) -> None:
+    """The records are not listed: the longest list would need 8 TB."""
     tracemalloc.start()
     place = cursor(size, 5, random_shuffle=shuffled, pad_last_batch=True)
     first = place.next_batch(1000).records
@@ -211,7 +211,7 @@ def test_long_data_sets_begin_at_once(size: int, shuffled: bool) -> None:
 
 
 def test_the_stream_of_the_shuffle_never_changes() -> None:
-    """Saved positions must find the same order with every NumPy."""
+    """Saved positions must give the same order with every version of NumPy."""
     long = EpochOrder(10**9, LoaderOptions(random_shuffle=True), 7)
     assert long.shard(2).records[:3].tolist() == [942996136, 672726800, 836116293]
     options = LoaderOptions(random_shuffle=True)
@@ -227,7 +227,7 @@ def test_a_rank_that_sticks_to_its_shard_keeps_its_records() -> None:
     assert len({tuple(walk) for walk in walks}) == 4
 
 
-def test_shards_change_their_records_when_shuffled_freely() -> None:
+def test_shards_change_their_records_when_shuffled_globally() -> None:
     walks = epochs(cursor(30, 5, random_shuffle=True, num_shards=3), 4)
     assert len({frozenset(walk) for walk in walks}) == 4
 
@@ -254,7 +254,7 @@ def test_shuffle_after_epoch_ignores_the_pipeline_seed() -> None:
         ({"tensor_init_bytes": -1}, RuntimeError, "tensor_init_bytes"),
     ],
 )
-def test_options_that_contradict(options, error, text) -> None:
+def test_contradictory_options_are_rejected(options, error, text) -> None:
     with pytest.raises(error, match=text):
         LoaderOptions(**options)
 
@@ -269,7 +269,7 @@ def test_too_few_records(size, text) -> None:
     ("methods", "text"),
     [(("__len__", "read", "info"), ""), (("__len__", "read"), "'Records' has no info$"), (("read",), "no __len__, info$")],
 )
-def test_a_data_set_has_three_methods(methods, text) -> None:
+def test_a_dataset_has_three_methods(methods, text) -> None:
     records = type("Records", (), dict.fromkeys(methods, lambda self, index: None))()
     if not text:
         return check_dataset(records)
@@ -278,7 +278,7 @@ def test_a_data_set_has_three_methods(methods, text) -> None:
 
 
 class Bare:
-    """Records whose `read` returns one tensor, as long as there are outputs, and no tuple."""
+    """Records whose `read` returns one tensor, with as many rows as outputs, instead of a tuple."""
 
     def __init__(self, value: torch.Tensor) -> None:
         self.value = value
@@ -293,7 +293,7 @@ class Bare:
         return f"record {index}"
 
 
-JPEG = tensor(encoded(picture(), "JPEG"))
+JPEG = tensor(encoded(smooth_image(), "JPEG"))
 READ = {
     "one": (Bare(torch.zeros(1)), 1, list),
     "two": (Bare(torch.zeros(2, 5)), 2, list),
@@ -306,7 +306,7 @@ READ = {
 @pytest.mark.usefixtures("own_operators")
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("more", [{}, {"debug": True}, {"num_processes": 2}])
-def test_a_tensor_in_place_of_a_tuple_is_refused(name: str, more: dict[str, Any]) -> None:
+def test_a_tensor_instead_of_a_tuple_is_rejected(name: str, more: dict[str, Any]) -> None:
     dataset, count, use = READ[name]
 
     @reader(name="_bare", outputs=lambda arguments: count, marks=("view",) if name == "views" else ())
@@ -387,7 +387,7 @@ def test_restoring_at_any_batch(options) -> None:
         states.append(json.loads(json.dumps(place.state())))
         walk.append(place.next_batch(4).records.tolist())
     for at, state in enumerate(states):
-        other = cursor(11, 99, **options)  # the saved seed counts
+        other = cursor(11, 99, **options)  # the saved seed is used
         other.restore(state)
         assert batches(other, 4, 12 - at) == walk[at:]
 
@@ -400,7 +400,7 @@ def test_restoring_at_any_batch(options) -> None:
         (cursor(10, num_shards=3), "reshard"),
     ],
 )
-def test_a_state_of_another_reader_is_refused(saved, text) -> None:
+def test_a_state_of_another_reader_is_rejected(saved, text) -> None:
     with pytest.raises(RuntimeError, match=text):
         cursor(10, num_shards=2).restore(saved.state())
 
@@ -439,7 +439,7 @@ def change_world(ranks: list[Cursor], shards: int, options: dict[str, bool]) -> 
     kept=longest,
 )
 def test_another_number_of_ranks_loses_and_repeats_nothing(size, worlds, batch_size, pad, mode, kept) -> None:
-    with at_hand(kept):
+    with computed_in_one_piece(kept):
         _change_worlds(size, worlds, batch_size, {"pad_last_batch": pad, **mode})
 
 
@@ -451,7 +451,7 @@ def _change_worlds(size: int, worlds: list[tuple[int, int]], batch_size: int, op
         ranks = change_world(ranks, shards, options)
         run(ranks, batch_size, steps, seen)
     behind = min(place.epoch for place in ranks)
-    for place in ranks:  # let everyone finish the epoch of the slowest
+    for place in ranks:  # let every rank finish the epoch of the slowest
         while place.epoch <= behind:
             run([place], 1, 1, seen)
     assert set(seen.values()) == {1}
@@ -471,7 +471,7 @@ def test_padding_counts_the_rest_of_a_resharded_epoch() -> None:
     assert three[0].state()["cuts"] == {}
 
 
-def test_reshard_wants_one_state_of_each_rank() -> None:
+def test_reshard_needs_one_state_of_each_rank() -> None:
     states = [place.state() for place in world(10, 2, 0, {})]
     with pytest.raises(ValueError, match="each of the 2 ranks"):
         reshard(states[:1], 4)

@@ -18,7 +18,7 @@ SIZES = (40, 10, 25)
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """Return the arguments of three readers of arrays ``[source, record]``: files, an archive, a data set in Python."""
+    """Return the arguments of three readers of arrays ``[source, record]``: files, an archive, a Python dataset."""
     folder = tmp_path_factory.mktemp("mixture")
     for record in range(SIZES[0]):
         (folder / f"{record:03}.bin").write_bytes(bytes([0, record]))
@@ -67,7 +67,7 @@ ORDERS = {"in order": {}, "stratified": {"stratified": True, "random_shuffle": T
 @pytest.mark.thin(5)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_an_epoch_has_the_shares_and_passes_repeat_nothing(weights: str, order: str, sources: list[dict[str, Any]]) -> None:
+def test_an_epoch_has_the_shares_and_passes_repeat_no_record(weights: str, order: str, sources: list[dict[str, Any]]) -> None:
     given, counts = WEIGHTS[weights]
     loader = Loader(mixed(sources, given, **ORDERS[order]))
     assert loader.dataset_size == sum(counts)
@@ -96,7 +96,7 @@ def test_stratified_batches_have_the_weights(sources: list[dict[str, Any]]) -> N
     loader.close()
 
 
-def test_labels_come_with_files_and_names_are_those_of_the_reader(sources: list[dict[str, Any]]) -> None:
+def test_mixtures_deliver_labels_of_files_and_names_of_records(sources: list[dict[str, Any]]) -> None:
     both = [weighted(sources[3], repeat=2), weighted(sources[3], choose=5)]
 
     @pipeline_def(batch_size=17, num_threads=2, device_id=None)
@@ -109,7 +109,7 @@ def test_labels_come_with_files_and_names_are_those_of_the_reader(sources: list[
             assert sample.tolist() == [0, label.item()] and name.endswith(f"{label.item():03}.bin")
 
 
-def test_copies_of_a_record_have_random_numbers_of_their_own() -> None:
+def test_copies_of_a_record_have_different_random_numbers() -> None:
     @pipeline_def(batch_size=8, num_threads=1, device_id=None, seed=1)
     def define() -> Any:
         data = fn.readers.mixture(sources=[WeightedReader(fn.readers.dataset, repeat=4, dataset=[np.zeros(3, np.float32), np.ones(3, np.float32)])])
@@ -145,7 +145,7 @@ def test_resuming_at_each_batch_is_exact_on_all_ranks(ranks: int, order: str, so
     assert [taken[i] for i in range(3)] == counts
 
 
-def test_another_number_of_ranks_takes_the_rest(sources: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_number_of_ranks_delivers_the_remaining_records(sources: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     define = mixed(sources, [{"repeat": 0.5}, {"repeat": 3}, {}], batch=5, stratified=True, random_shuffle=True)
     whole, states, taken = [], [], []
     for rank in range(2):
@@ -166,7 +166,7 @@ def test_another_number_of_ranks_takes_the_rest(sources: list[dict[str, Any]], m
     assert Counter(taken) == Counter(whole)
 
 
-def test_a_checkpoint_of_other_weights_is_refused(sources: list[dict[str, Any]]) -> None:
+def test_a_checkpoint_of_other_weights_is_rejected(sources: list[dict[str, Any]]) -> None:
     with Loader(mixed(sources, [{"choose": 10}, {"choose": 20}])) as loader:
         state = loader.state_dict()
     with Loader(mixed(sources, [{"choose": 20}, {"choose": 10}])) as loader, pytest.raises(RuntimeError, match="a different graph"):

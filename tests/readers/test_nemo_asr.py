@@ -1,4 +1,4 @@
-"""readers.nemo_asr: what the real one does not refuse, and manifests in lists of bytes."""
+"""readers.nemo_asr: input that the real DALI does not reject, and manifests in lists of bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_parts_of_a_recording(tmp_path: Path) -> None:
     assert rates == [8000.0, 8000.0] and texts == [[97], []] and indices == [[0], [1]]
 
 
-def test_lines_without_a_path_are_left_out_with_a_warning(tmp_path: Path) -> None:
+def test_lines_without_a_path_are_skipped_with_a_warning(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"m\.json, line 2 has no audio_filepath") as said:
         found = read(tmp_path, "", "{", {"audio_filepath": str(tmp_path / "a.wav")})
     assert found[3] == [[0], [0]]
@@ -59,7 +59,7 @@ def test_damaged_recordings_are_bad_samples(tmp_path: Path) -> None:
         read(tmp_path, {"audio_filepath": str(tmp_path / "bad.wav")})
 
 
-def test_null_is_as_absent(tmp_path: Path) -> None:
+def test_null_equals_a_missing_value(tmp_path: Path) -> None:
     path = str(tmp_path / "a.wav")
     nulls = read(tmp_path, {"audio_filepath": path, "duration": None, "offset": None, "text": None})
     assert nulls == read(tmp_path, {"audio_filepath": path})

@@ -1,4 +1,4 @@
-"""Files that are not what they seem: each reader and decoder says what they are, and what to do."""
+"""Files of unexpected formats: each reader and decoder names the actual format, and the cure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FILES = {
     "Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n", "git lfs pull"),
     "git-annex": (b"/annex/objects/SHA256E-s123--4d7a21.jpg\n", "git annex get"),
     "gzip": (gzip.compress(bytes(range(256)) * 20, mtime=1), "gunzip"),
-    # FFmpeg takes its header for that of a stream of H.263.
+    # FFmpeg mistakes its header for an H.263 stream.
     "gzip of a certain second": (gzip.compress(bytes(range(256)) * 20, mtime=0x6B0A8200), "gunzip"),
     "ZIP": (_archive(), "unpack it first"),
     "HTML": (b"\n<!DOCTYPE html>\n<html><head><title>404</title></head></html>", "download the file again"),
@@ -53,7 +53,7 @@ FILES = {
 FEATURES = {"a": tfrecord.FixedLenFeature((), tfrecord.int64, 0)}
 
 
-def _beside(path: Path, text: str) -> str:
+def _write_index(path: Path, text: str) -> str:
     index = Path(f"{path}.index")
     index.write_text(text)
     return str(index)
@@ -66,15 +66,15 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "readers.video": lambda path: fn.readers.video(filenames=[str(path)], sequence_length=2),
     "readers.numpy": lambda path: fn.readers.numpy(files=[str(path)]),
     "readers.tfrecord": lambda path: fn.readers.tfrecord(
-        path=[str(path)], index_path=[_beside(path, f"0 {path.stat().st_size}\n")], features=FEATURES
+        path=[str(path)], index_path=[_write_index(path, f"0 {path.stat().st_size}\n")], features=FEATURES
     )["a"],
     "readers.tfrecord, index": lambda path: fn.readers.tfrecord(
-        path=[_beside(path, "")], index_path=[str(path)], features=FEATURES
+        path=[_write_index(path, "")], index_path=[str(path)], features=FEATURES
     )["a"],
-    "readers.mxnet": lambda path: fn.readers.mxnet(path=[str(path)], index_path=[_beside(path, "0\t0\n")])[0],
+    "readers.mxnet": lambda path: fn.readers.mxnet(path=[str(path)], index_path=[_write_index(path, "0\t0\n")])[0],
     "readers.webdataset": lambda path: fn.readers.webdataset(paths=[str(path)], ext=["jpg"]),
     "readers.webdataset, index": lambda path: fn.readers.webdataset(
-        paths=[_beside(path, "")], index_paths=[str(path)], ext=["jpg"]
+        paths=[_write_index(path, "")], index_paths=[str(path)], ext=["jpg"]
     ),
     "readers.coco": lambda path: fn.readers.coco(file_root=str(path.parent), annotations_file=str(path))[0],
     "readers.nemo_asr": lambda path: fn.readers.nemo_asr(manifest_filepaths=[str(path)])[0],
@@ -88,11 +88,11 @@ NEEDS = {"decoders.audio": "soundfile", "decoders.video": "av", "readers.video":
 @pytest.mark.thin(7)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("kind", FILES)
-def test_other_files_are_named(reader: str, kind: str, tmp_path: Path) -> None:
+def test_errors_name_the_actual_format(reader: str, kind: str, tmp_path: Path) -> None:
     if reader in NEEDS:
         pytest.importorskip(NEEDS[reader])
     content, cure = FILES[kind]
-    path = tmp_path / "data.mdb"  # the name matters to LMDB alone
+    path = tmp_path / "data.mdb"  # the name matters only to LMDB
     path.write_bytes(content)
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
@@ -107,7 +107,7 @@ def test_other_files_are_named(reader: str, kind: str, tmp_path: Path) -> None:
     assert str(path) in str(raised.value)
 
 
-def test_zeros_and_texts_are_said() -> None:
+def test_errors_name_zeros_and_text() -> None:
     assert "begins with zeros" in describe_content(bytes(2000))
     assert describe_content(b"") == "; it is empty"
     assert describe_content(b"name,label\na.jpg,1\n").startswith("; it is text: 'name,label")
@@ -116,20 +116,20 @@ def test_zeros_and_texts_are_said() -> None:
 
 
 @pytest.mark.parametrize(("format", "ending"), [("GIF", ".gif"), *((each.name, end) for each in FORMATS.values() for end in each.endings)])
-def test_images_are_known(format: str, ending: str) -> None:
+def test_image_formats_are_recognized(format: str, ending: str) -> None:
     PIL.Image.init()
     data = _image(PIL.Image.registered_extensions()[ending])
     assert describe_content(data) == f"; it is a {format} image", "add the format to torchdali/codecs/signatures.py"
     assert describe_content(data, "image") == ""
 
 
-def test_records_are_not_taken_for_something_else() -> None:
-    """The length of a record comes first in a TFRecord file: two bytes are not enough to know a format by."""
+def test_records_are_not_mistaken_for_other_formats() -> None:
+    """A TFRecord file starts with the length of a record: two bytes do not identify a format."""
     assert [n for n in range(1 << 16) if describe_content(n.to_bytes(8, "little") + b"\x93\xf2\x1a\x07" + b"\x0a\x80" * 20)] == []
 
 
 @pytest.mark.parametrize("name", ["PAR1/a.jpg", "GIF89a/a.jpg", "abcdftyp/a.jpg", "fLaC/a.jpg", "BM1234/a.jpg", "7z/a.jpg"])
-def test_lists_may_begin_with_any_name(name: str, tmp_path: Path) -> None:
+def test_lists_may_start_with_any_name(name: str, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_bytes(_image("JPEG"))
     (tmp_path / "list.txt").write_text(f"{name} 3\n")

@@ -1,4 +1,4 @@
-"""Arguments of readers that are paths take objects of `pathlib`, too."""
+"""Path arguments of readers accept `pathlib` objects, too."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATHS = [(o.name, name) for o in READERS.values() for name in o.schema.arguments
 
 
 class PathLike:
-    """A path that is not of `pathlib`, and whose text is another."""
+    """A path-like object outside of `pathlib`, whose `str` differs from its path."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -43,7 +43,7 @@ class PathLike:
 
 
 @pytest.mark.parametrize(("reader", "name"), PATHS)
-def test_arguments_take_paths(reader: str, name: str) -> None:
+def test_arguments_accept_paths(reader: str, name: str) -> None:
     convert = READERS[reader].schema.arguments[name].convert
     assert convert(Path("a")) == convert(PathLike("a")) == convert("a")
     if convert("a") == ["a"]:
@@ -159,7 +159,7 @@ def read(reader: str, arguments: Arguments) -> list[Any]:
         return [output.at(0).tolist() for output in pipe.run()]
 
 
-def test_the_dynamic_mode_takes_paths(tmp_path: Path) -> None:
+def test_the_dynamic_mode_accepts_paths(tmp_path: Path) -> None:
     frames(tmp_path)
     one = tmp_path / "a" / "0.png"
     ((images, _),) = dynamic.readers.File(files=[one]).next_epoch(batch_size=1)

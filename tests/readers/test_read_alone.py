@@ -1,4 +1,4 @@
-"""Batches that are delivered as they are read: each is the user's alone."""
+"""Batches that are delivered unprocessed: only the user holds their memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_all(reader: Any, epochs: int = 1, batch_size: int = COUNT, **arguments:
             yield pipe.run()
 
 
-def test_what_a_user_writes_is_not_read_again(tmp_path: Path) -> None:
+def test_modified_samples_do_not_change_later_batches(tmp_path: Path) -> None:
     path = tmp_path / "a.rec"
     recordio(path)
     for images, _ in read_all(fn.readers.mxnet, epochs=6, path=[str(path)]):
@@ -42,7 +42,7 @@ def test_what_a_user_writes_is_not_read_again(tmp_path: Path) -> None:
             image.fill_(255)
 
 
-def test_a_record_that_is_there_twice_has_memory_of_its_own(tmp_path: Path) -> None:
+def test_a_repeated_record_has_its_own_memory(tmp_path: Path) -> None:
     path = tmp_path / "a.rec"
     recordio(path)
     ((images, _),) = read_all(fn.readers.mxnet, batch_size=COUNT + 4, path=[str(path)], pad_last_batch=True)
@@ -50,7 +50,7 @@ def test_a_record_that_is_there_twice_has_memory_of_its_own(tmp_path: Path) -> N
     assert bytes(images.samples()[-2].numpy()) == IMAGES[-1]
 
 
-def test_one_damaged_record_is_left_out(tmp_path: Path) -> None:
+def test_a_damaged_record_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.rec"
     recordio(path)
     data = bytearray(path.read_bytes())

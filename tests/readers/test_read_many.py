@@ -1,4 +1,4 @@
-"""Data sets whose `read_many` says, batch by batch, what reads each record."""
+"""Datasets whose `read_many` returns, batch by batch, the functions that read records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.encoded_images import encoded, smooth_image
 from tests.helpers.pages import own_operators
 from torchdali import fn, pipeline_def, reader
 from torchdali.declaration.schema import OutputCount, PerSample, shares
@@ -25,7 +25,7 @@ COUNT = 6
 
 
 class Numbers:
-    """Records that are their own numbers; those of `broken` cannot be read."""
+    """Records that are their own index; records in `broken` cannot be read."""
 
     broken: tuple[int, ...] = ()
 
@@ -70,7 +70,7 @@ class Nothing(Numbers):
 
 
 class Some(Numbers):
-    """Every other record is read alone."""
+    """Every other record is read by `read`."""
 
     def read_many(self, records: Sequence[int], epochs: Sequence[int]) -> Any:
         return [partial(self.value if record % 2 else self.read, record) for record in records]
@@ -78,7 +78,7 @@ class Some(Numbers):
 
 @contextmanager
 def declared(dataset: Any) -> Iterator[Callable[..., Any]]:
-    """Declare a reader of a data set, for a while."""
+    """Declare a reader of a dataset, for the time of a test."""
     with own_operators():
 
         @reader(name="readers._many")
@@ -105,7 +105,7 @@ WAYS: list[dict[str, Any]] = [{}, {"debug": True}, {"num_threads": 1}, {"prefetc
 
 @pytest.mark.parametrize("options", WAYS, ids=str)
 @pytest.mark.parametrize("kind", [Functions, Waiting, Nothing, Some])
-def test_records_in_every_form(kind: type[Numbers], options: dict[str, Any]) -> None:
+def test_records_in_every_container(kind: type[Numbers], options: dict[str, Any]) -> None:
     batches = run(kind(), **options)
     assert [number for batch in batches for (number,) in batch] == [i % COUNT for i in range(12)]
 
@@ -115,7 +115,7 @@ def test_records_in_other_processes() -> None:
     assert run(Functions(), num_processes=2)[0] == [[0], [1], [2], [3]]
 
 
-def test_a_batch_is_asked_for_at_once_with_its_epochs() -> None:
+def test_read_many_gets_a_batch_with_its_epochs() -> None:
     dataset = Functions()
     run(dataset, batches=2, prefetch_queue_depth=1)
     assert dataset.asked[0] == ([0, 1, 2, 3], [0, 0, 0, 0]) and ([4, 5, 0, 1], [0, 0, 1, 1]) in dataset.asked
@@ -123,7 +123,7 @@ def test_a_batch_is_asked_for_at_once_with_its_epochs() -> None:
 
 
 @pytest.mark.parametrize("kind", [Numbers, Functions, Some])
-def test_arguments_that_differ_from_sample_to_sample(kind: type[Numbers]) -> None:
+def test_arguments_that_differ_per_sample(kind: type[Numbers]) -> None:
     def define(many: Any) -> Any:
         return many(plus=fn.cast(fn.batch_permutation(seed=1) * 0 + 10, dtype=np.int32))
 
@@ -141,7 +141,7 @@ def test_an_error_names_its_record(kind: type[Numbers], options: dict[str, Any])
         run(dataset, **options)
 
 
-def test_a_bad_record_is_left_out() -> None:
+def test_a_bad_record_is_skipped() -> None:
     dataset = Functions()
     dataset.broken = (1, 2)
     assert run(dataset, batches=1, bad_samples="skip") == [[[0], [3]]]
@@ -151,7 +151,7 @@ def test_a_bad_record_is_left_out() -> None:
 
 
 class Files:
-    """Files, as `WholeFiles` or one by one; what is read by `read` is counted."""
+    """Files, as `WholeFiles` or one by one; calls of `read` are counted."""
 
     def __init__(self, paths: Sequence[Path], whole: bool = True) -> None:
         self.paths, self.whole, self.alone = [str(path) for path in paths], whole, 0
@@ -175,7 +175,7 @@ class Files:
 def images(tmp_path: Path) -> list[Path]:
     paths = [tmp_path / f"{i}.jpg" for i in range(COUNT)]
     for i, path in enumerate(paths):
-        path.write_bytes(encoded(picture(16 + i, 24 - i), "JPEG"))
+        path.write_bytes(encoded(smooth_image(16 + i, 24 - i), "JPEG"))
     return paths
 
 
@@ -189,7 +189,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("whole", [True, False])
-def test_whole_files_are_as_those_of_readers_file(use: str, whole: bool, images: list[Path]) -> None:
+def test_whole_files_equal_readers_file(use: str, whole: bool, images: list[Path]) -> None:
     names = list(map(str, images))
     wanted = run(None, lambda _: USES[use](fn.readers.file(files=names)[0]))
     assert run(Files(images, whole), lambda many: USES[use](many())) == wanted
@@ -201,14 +201,14 @@ def test_small_files_are_read_in_one_call(images: list[Path]) -> None:
     with declared(dataset) as many:
         make = pipeline_def(batch_size=4, num_threads=2, device_id=None)(lambda: fn.decoders.image(many()))
     with make() as pipe:
-        for _ in range(5):  # the first batch is done sample by sample, as it is timed
+        for _ in range(5):  # the first batch runs sample by sample, as it is timed
             pipe.run()
             alone.append(dataset.alone)
     assert alone[1:] == alone[:1] * 4
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_file_that_is_gone_is_named(use: str, images: list[Path]) -> None:
+def test_the_error_names_a_deleted_file(use: str, images: list[Path]) -> None:
     images[2].unlink()
     with pytest.raises(PipelineError, match=r"2\.jpg"):
         run(Files(images), lambda many: USES[use](many()))

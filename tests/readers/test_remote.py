@@ -42,7 +42,7 @@ def npy(array: Any) -> bytes:
 
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The same records in all containers, by name."""
+    """Write the same records into all containers, by name."""
     folder = tmp_path_factory.mktemp("containers")
     write_tfrecord(folder / "a.tfrecord", [{"image": image, "label": [i]} for i, image in enumerate(IMAGES)])
     write_recordio(folder / "a.rec", [(image, [float(i)]) for i, image in enumerate(IMAGES)])
@@ -109,26 +109,26 @@ def local(objects: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_memory_is_as_local(reader: str, memory: str, local: str) -> None:
+def test_memory_urls_equal_local_files(reader: str, memory: str, local: str) -> None:
     shuffled = {"random_shuffle": True, "seed": 4, "shard_id": 1, "num_shards": 2}
     assert run(reader, memory) == run(reader, local)
     assert run(reader, memory, **shuffled) == run(reader, local, **shuffled)
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_server_with_failures_is_as_local(reader: str, server: ObjectServer, local: str) -> None:
+def test_a_server_with_failures_equals_local_files(reader: str, server: ObjectServer, local: str) -> None:
     server.failing = 0.1
     assert run(reader, server.url, io_retries=8, io_concurrency=8) == run(reader, local)
 
 
-def test_folders_in_class_folders_are_left_out_with_a_warning(memory: str) -> None:
+def test_folders_in_class_folders_are_skipped_with_a_warning(memory: str) -> None:
     fsspec.filesystem("memory").pipe_file("/store/files/class1/more/a.jpg", b"...")
     with pytest.warns(UserWarning, match=r"1 folders are inside class folders, for example 'class1/more'"):
         run("file", memory, batches=1)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
-def test_a_request_that_is_refused_is_not_repeated(server: ObjectServer, status: int) -> None:
+def test_a_rejected_request_is_not_repeated(server: ObjectServer, status: int) -> None:
     server.objects, server.absent = {}, status
     with pytest.raises(RuntimeError, match=r"cannot read .*a\.tar: .*") as raised:
         run("webdataset", server.url, io_retries=5)
@@ -136,18 +136,18 @@ def test_a_request_that_is_refused_is_not_repeated(server: ObjectServer, status:
     assert len(server.requests) <= 4
 
 
-def test_a_request_that_fails_for_now_is_repeated(server: ObjectServer) -> None:
+def test_a_request_that_fails_temporarily_is_repeated(server: ObjectServer) -> None:
     server.objects, server.absent = {}, 503
     with pytest.raises(RuntimeError, match=r"after 2 attempts: the server's response has status 503"):
         run("webdataset", server.url, io_retries=1)
 
 
-def test_a_server_that_does_not_know_ranges(server: ObjectServer, local: str) -> None:
+def test_a_server_without_ranges(server: ObjectServer, local: str) -> None:
     server.ranges = False
     assert run("mxnet", server.url) == run("mxnet", local)
 
 
-def test_neighbours_are_one_request(server: ObjectServer) -> None:
+def test_adjacent_records_are_one_request(server: ObjectServer) -> None:
     with pipeline("tfrecord", server.url, io_concurrency=4) as pipe:
         pipe.build()
         server.requests.clear()
@@ -171,7 +171,7 @@ def test_checkpoints(memory: str) -> None:
         assert [values(pipe.run()) for _ in range(3)] == rest
 
 
-def test_what_cannot_be_read(server: ObjectServer) -> None:
+def test_unreadable_urls_are_errors(server: ObjectServer) -> None:
     with pytest.raises(RuntimeError, match=r"cannot read http.*/b\.rec"):
         Remote().info(server.url + "/b.rec")
     server.failing = 1.0
@@ -217,7 +217,7 @@ def test_warnings_of_threads_that_read_indices_show_the_line_of_the_reader(memor
     assert ["fn.readers.webdataset(" in line for line in lines_of(said)] == [True, True]
 
 
-def test_an_index_at_an_url_is_read_and_never_written(memory: str, local: str) -> None:
+def test_an_index_at_a_url_is_read_and_never_written(memory: str, local: str) -> None:
     features = {"image": FixedLenFeature((), string, "")}
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
@@ -238,7 +238,7 @@ def test_an_index_at_an_url_is_read_and_never_written(memory: str, local: str) -
 
 
 class Entry(dict[str, Any]):
-    """Entry of a listing; counts how many there are."""
+    """An entry of a listing; counts its instances."""
 
     now = most = 0
 
@@ -252,7 +252,7 @@ class Entry(dict[str, Any]):
 
 
 class Listing:
-    """A file system with one large folder, which it lists page by page, as s3fs does."""
+    """A file system with one large folder, which it lists page by page, like s3fs."""
 
     async_impl = True
     loop = property(lambda self: fsspec.asyn.get_loop())
@@ -347,7 +347,7 @@ def test_a_region_after_the_longest_header(tmp_path: Path, server: ObjectServer)
         assert np.array_equal(read_region(root, "c", region), TALL[700:703])
 
 
-def test_a_region_of_an_array_that_is_cut_off(arrays: Path, server: ObjectServer) -> None:
+def test_a_region_of_a_truncated_array(arrays: Path, server: ObjectServer) -> None:
     data = (arrays / "c.npy").read_bytes()[:500_000]
     (arrays / "c.npy").write_bytes(data)
     server.objects = {"c.npy": data}
@@ -361,7 +361,7 @@ def test_a_region_of_an_array_that_is_cut_off(arrays: Path, server: ObjectServer
 # ---------------------------------------------------------------- the cache
 
 
-def test_what_is_in_the_cache_is_not_asked_for_again(server: ObjectServer, local: str, tmp_path: Path) -> None:
+def test_cached_blocks_are_not_requested_again(server: ObjectServer, local: str, tmp_path: Path) -> None:
     cached = {"cache_dir": str(tmp_path), "random_shuffle": True, "seed": 1}
     first = run("file", server.url, **cached)
     server.requests.clear()
@@ -386,7 +386,7 @@ def test_a_cache_gets_each_block_of_a_container_once(
 CONTAINERS = {"tfrecord": "/a.tfrecord", "mxnet": "/a.rec", "webdataset": "/a.tar"}
 
 
-def test_a_cache_for_half_of_the_data_finds_half_of_it(server: ObjectServer, local: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_for_half_of_the_data_serves_half_of_it(server: ObjectServer, local: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(urls, "BLOCK", 4096)
     size = len(server.objects["a.tfrecord"])
     cached = {"cache_dir": str(tmp_path), "cache_size": size // 2, "random_shuffle": True, "seed": 1, "pad_last_batch": True}
@@ -405,14 +405,14 @@ def test_a_cache_for_half_of_the_data_finds_half_of_it(server: ObjectServer, loc
     assert 0.4 * size < sum(path.stat().st_size for path in kept) <= size // 2
 
 
-def test_what_this_run_has_read_first_stays_and_what_earlier_runs_left_goes(tmp_path: Path) -> None:
+def test_the_cache_evicts_blocks_of_earlier_runs(tmp_path: Path) -> None:
     before = DiskCache(str(tmp_path), 1000)
     for i in range(20):
         before.put(f"old{i}", bytes([i]) * 90)
     assert before.is_full and before.get("old0") and before.get("old19") is None
     for path in (tmp_path / "torchdali").iterdir():
         os.utime(path, (0, 0))
-    caches = [DiskCache(str(tmp_path), 1000) for _ in range(2)]  # as two processes have them
+    caches = [DiskCache(str(tmp_path), 1000) for _ in range(2)]  # as in two processes
     assert caches[0].get("old7") == bytes([7]) * 90
     for i in range(50):
         caches[i % 2].put(f"new{i}", bytes([i]) * 90)
@@ -454,7 +454,7 @@ def test_ranks_of_a_machine_download_each_block_once(server: ObjectServer, tmp_p
     assert len(ranges) == len(set(ranges)) == -(-len(server.objects["a.tar"]) // 4096)
 
 
-def test_a_download_of_another_process_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_another_process_download_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fcntl = pytest.importorskip("fcntl")
     cache = DiskCache(str(tmp_path), 1000)
     monkeypatch.setattr("torchdali.formats.disk_cache._PATIENCE", 0.1)
@@ -464,7 +464,7 @@ def test_a_download_of_another_process_is_not_waited_for_without_end(tmp_path: P
     assert cache.get("key") == b"data"
 
 
-def test_what_a_crash_left_in_the_cache_is_removed(tmp_path: Path) -> None:
+def test_temporary_files_of_a_crash_are_removed(tmp_path: Path) -> None:
     cache = DiskCache(str(tmp_path), 1000)
     (tmp_path / "torchdali" / "x.part").write_bytes(bytes(900))
     os.utime(tmp_path / "torchdali" / "x.part", (0, 0))
@@ -516,7 +516,7 @@ def test_arguments_that_are_too_small(options: dict[str, Any], memory: str) -> N
 
 
 @pytest.mark.slow
-def test_a_server_that_hangs_does_not_keep_the_program(server: ObjectServer) -> None:
+def test_a_hanging_server_does_not_block_the_exit(server: ObjectServer) -> None:
     server.gate.clear()
     code = (
         "import sys, torchdali.formats.remote as r; remote = r.Remote(r.RemoteOptions(io_concurrency=2));"
@@ -554,7 +554,7 @@ def test_an_s3_server(
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "geheim")
         monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        s3fs.S3FileSystem.clear_instance_cache()  # its endpoint is that of another server
+        s3fs.S3FileSystem.clear_instance_cache()  # with another server's endpoint
         system = s3fs.S3FileSystem()
         system.mkdir(f"with-{package}")
         for name, data in objects.items():
@@ -574,7 +574,7 @@ def test_an_s3_server(
         server.stop()
 
 
-def test_obstore_keeps_to_the_options(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_obstore_obeys_the_options(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> None:
     obstore = pytest.importorskip("obstore.fsspec", reason="reads s3:// URLs")
     pytest.importorskip("s3fs", reason="has s3:// otherwise")
     before = fsspec.get_filesystem_class("s3")
@@ -614,7 +614,7 @@ LOCAL_ONLY: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("argument", LOCAL_ONLY)
-def test_readers_of_local_files_refuse_urls(argument: str) -> None:
+def test_readers_of_local_files_reject_urls(argument: str) -> None:
     with pytest.raises(RuntimeError, match=rf"{argument}: .* got the URL 's3://.*bucket/a.*readers\.file") as caught:
         LOCAL_ONLY[argument]()
     assert "key" not in str(caught.value)

@@ -1,8 +1,8 @@
-"""Shards as training sees them: one iterator a rank, any number of samples, ranks, batch size, policy and shuffling.
+"""Shards in training: one iterator per rank, any number of samples, ranks, batch size, policy and shuffling.
 
-What must hold for all of them: every rank gets the same number of batches in every epoch, no rank sees a sample of
-another's shard, and what the ranks see together is the epoch. The readers here only count (`tests.helpers.fake_pipeline`);
-one test does the same with files.
+The properties of all combinations: every rank gets the same number of batches in every epoch, no rank gets a sample of
+another's shard, and all ranks' samples form the epoch. The readers only count (`tests.helpers.fake_pipeline`);
+one test uses files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Epoch = list[list[int]]
 
 @dataclass(frozen=True)
 class Setting:
-    """A data set, and how it is divided."""
+    """A dataset, and its sharding."""
 
     samples: int
     world: int
@@ -54,22 +54,22 @@ class Setting:
         }  # fmt: skip
 
     def order(self, rank: int) -> EpochOrder:
-        """Return the order of a rank, which has a seed of its own."""
+        """Return the order of a rank, which has its own seed."""
         return EpochOrder(self.samples, LoaderOptions(**self.options(rank)), seed=100 + rank)
 
     @property
     def smallest(self) -> int:
-        """Samples of the smallest shard."""
+        """The number of samples of the smallest shard."""
         return self.samples // self.world
 
     @property
     def largest(self) -> int:
-        """Samples of the largest shard."""
+        """The number of samples of the largest shard."""
         return -(-self.samples // self.world)
 
     @property
     def is_empty(self) -> bool:
-        """Return True if nothing is left, which is refused."""
+        """Return True if no sample remains, which is an error."""
         return self.policy is LastBatchPolicy.DROP and self.smallest < self.batch_size
 
 
@@ -128,7 +128,7 @@ def _samples(epoch: Epoch) -> list[int]:
 
 @given(settings_of())
 @settings(max_examples=50, deadline=None)
-def test_every_rank_gets_as_many_batches(setting: Setting) -> None:
+def test_every_rank_gets_equally_many_batches(setting: Setting) -> None:
     if setting.is_empty:
         with pytest.raises(RuntimeError, match="drops every batch"):
             _ranks(setting)
@@ -141,7 +141,7 @@ def test_every_rank_gets_as_many_batches(setting: Setting) -> None:
 
 @given(settings_of(policy=LastBatchPolicy.PARTIAL, padded=True))
 @settings(max_examples=26, deadline=None)
-def test_partial_batches_of_padded_shards_are_the_epoch(setting: Setting) -> None:
+def test_partial_batches_of_padded_shards_form_the_epoch(setting: Setting) -> None:
     for epochs in zip(*_ranks(setting), strict=True):
         together = [sample for epoch in epochs for sample in _samples(epoch)]
         assert sorted(together) == list(range(setting.samples))
@@ -149,7 +149,7 @@ def test_partial_batches_of_padded_shards_are_the_epoch(setting: Setting) -> Non
 
 @given(settings_of(policy=LastBatchPolicy.FILL, padded=True))
 @settings(max_examples=26, deadline=None)
-def test_padding_repeats_the_last_sample_of_a_shard_and_no_other(setting: Setting) -> None:
+def test_padding_repeats_only_the_last_sample_of_a_shard(setting: Setting) -> None:
     for number, epochs in enumerate(zip(*_ranks(setting), strict=True)):
         assert {sample for epoch in epochs for sample in _samples(epoch)} == set(
             range(setting.samples)
@@ -165,8 +165,8 @@ def test_padding_repeats_the_last_sample_of_a_shard_and_no_other(setting: Settin
 @pytest.mark.slow
 @given(settings_of(policy=LastBatchPolicy.FILL, padded=False))
 @settings(max_examples=26, deadline=None)
-def test_filled_batches_lose_and_repeat_nothing_from_epoch_to_epoch(setting: Setting) -> None:
-    """The samples that a rank delivers are the beginning of its walk through shard after shard; shards of an epoch are disjoint."""
+def test_filled_batches_lose_and_repeat_no_sample_across_epochs(setting: Setting) -> None:
+    """A rank delivers the first samples of its walk through shard after shard; shards of an epoch are disjoint."""
     ranks = _ranks(setting)
     for rank, epochs in enumerate(ranks):
         delivered = [sample for epoch in epochs for sample in _samples(epoch)]
@@ -184,7 +184,7 @@ def test_filled_batches_lose_and_repeat_nothing_from_epoch_to_epoch(setting: Set
 
 @given(settings_of(policy=LastBatchPolicy.DROP, padded=True))
 @settings(max_examples=26, deadline=None)
-def test_dropping_leaves_out_less_than_a_batch_and_a_sample(setting: Setting) -> None:
+def test_drop_skips_less_than_a_batch_and_a_sample(setting: Setting) -> None:
     if setting.is_empty:
         return
     for number, epochs in enumerate(zip(*_ranks(setting), strict=True)):
@@ -227,7 +227,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @given(settings_of(samples=24, worlds=3))
 @settings(max_examples=10, deadline=None)
-def test_pipelines_over_files_do_what_the_counting_readers_do(
+def test_pipelines_over_files_match_the_counting_readers(
     files: list[str], setting: Setting
 ) -> None:
     if setting.is_empty:
@@ -243,7 +243,7 @@ def test_pipelines_over_files_do_what_the_counting_readers_do(
         wanted = list(_walk(_iterator(setting, rank)))
         found = list(_walk(_over(pipe, setting, ["a", "label"])))
         pipe.close()
-        if setting.shuffle == "shuffled":  # its seed is the operator's, not known here
+        if setting.shuffle == "shuffled":  # its seed is the operator's, which is unknown here
             assert [len(epoch) for epoch in found] == [len(epoch) for epoch in wanted]
             assert _alike(setting, found, wanted)
         else:
@@ -251,7 +251,7 @@ def test_pipelines_over_files_do_what_the_counting_readers_do(
 
 
 def _alike(setting: Setting, found: list[Epoch], wanted: list[Epoch]) -> bool:
-    """Return True if epochs that are whole hold the same samples, in whatever order."""
+    """Return True if complete epochs contain the same samples, in any order."""
     if not setting.padded or setting.policy is not LastBatchPolicy.PARTIAL:
         return True
     return [sorted(_samples(epoch)) for epoch in found] == [

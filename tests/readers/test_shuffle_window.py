@@ -1,4 +1,4 @@
-"""Shuffling in blocks of runs: every record once, on any number of ranks and after any resume, in few requests; and bytes that come early."""
+"""Shuffling in blocks of runs: every record once, on any number of ranks and after any resume, in few requests; and prefetched bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.containers import write_tar, write_tfrecord
-from tests.helpers.inside import at_hand
+from tests.helpers.inside import computed_in_one_piece
 from tests.helpers.object_server import ObjectServer, object_server
 from torchdali import Loader, fn, pipeline_def
 from torchdali.formats.remote import RemoteOptions
@@ -39,7 +39,7 @@ def order(size: int, run: int, block: int, ranks: int = 1, rank: int = 0, seed: 
 @pytest.mark.parametrize(("size", "run", "block", "ranks", "options"), ORDERS)
 def test_ranks_share_every_epoch(size: int, run: int, block: int, ranks: int, options: dict[str, Any], kept: int) -> None:
     epochs = []
-    with at_hand(kept):
+    with computed_in_one_piece(kept):
         for epoch in range(3):
             parts = [order(size, run, block, ranks, rank, **options).records(epoch) for rank in range(ranks)]
             assert sorted(np.concatenate(parts).tolist()) == list(range(size))
@@ -76,7 +76,7 @@ def test_a_resume_is_exact_with_any_ranks(old: int, ranks: int, after: int) -> N
     assert sorted(seen) == list(range(size))
 
 
-def test_a_damaged_state_is_refused() -> None:
+def test_a_damaged_state_is_rejected() -> None:
     one = Cursor(order(100, 8, 24))
     for runs in ([0, 1], [1], "8", [8, 2.0], None):
         with pytest.raises(RuntimeError, match="'runs'"):
@@ -91,14 +91,14 @@ def test_a_damaged_state_is_refused() -> None:
 
 
 def quality(records: Any, shard: int, batch: int = 64) -> tuple[float, float]:
-    """Return the mean distance of neighbors (1: random), and the largest share that one shard has of a batch, on average."""
+    """Return the mean distance of neighbors (1: random), and the average of the largest share of one shard in a batch."""
     distance = float(np.abs(np.diff(records)).mean()) / (len(records) / 3)
     batches = [Counter((records[i : i + batch] // shard).tolist()) for i in range(0, len(records) - batch + 1, batch)]
     return distance, float(np.mean([max(each.values()) / batch for each in batches]))
 
 
 def test_the_quality_of_the_order() -> None:
-    distance, share = quality(order(200_000, 38, 38 * 61).records(0), 2500)  # 110 KB a record: 256 MB of 22 GB, shards of 275 MB
+    distance, share = quality(order(200_000, 38, 38 * 61).records(0), 2500)  # 110 KB per record: 256 MB of 22 GB, shards of 275 MB
     assert distance > 0.95 and share < 0.12
     random_distance, random_share = quality(np.random.default_rng(1).permutation(200_000), 2500)
     assert abs(random_distance - 1) < 0.02 and random_share < 0.08
@@ -176,7 +176,7 @@ def test_two_ranks_share_the_bytes(cached: bool, server: ObjectServer, tmp_path:
 
 
 @pytest.mark.parametrize("options", [{}, {"pad_last_batch": True}, {"random_shuffle": True, "shuffle_window": 100_000, "pad_last_batch": True}])
-def test_nothing_of_the_next_epoch_is_read_before_it_is_wanted(options: dict[str, Any], server: ObjectServer) -> None:
+def test_the_next_epoch_is_not_read_too_early(options: dict[str, Any], server: ObjectServer) -> None:
     with pipeline(server, depth=3, **options) as pipe:
         pipe.build()
         first = [sample[0].item() for _ in range(COUNT // 8) for sample in pipe.run()[0].samples()]
@@ -186,7 +186,7 @@ def test_nothing_of_the_next_epoch_is_read_before_it_is_wanted(options: dict[str
         assert sorted(first) == sorted(again) == list(range(COUNT)) and len(ranges(server)) > len(asked)
 
 
-def test_a_window_is_for_containers(server: ObjectServer) -> None:
+def test_a_shuffle_window_needs_a_container(server: ObjectServer) -> None:
     with pytest.raises(ValueError, match="shuffle_window is only for containers"):
         fn.readers.file.body(files=[f"{server.url}/0.tar"], random_shuffle=True, shuffle_window="1MB")
     for options in ({"shuffle_window": "much"}, {"io_ahead": -1}):
@@ -195,7 +195,7 @@ def test_a_window_is_for_containers(server: ObjectServer) -> None:
 
 
 @pytest.mark.parametrize("kind", ["tar", "tfrecord"])
-def test_bytes_come_ahead_of_batches(kind: str, server: ObjectServer) -> None:
+def test_bytes_are_prefetched(kind: str, server: ObjectServer) -> None:
     few, many = [], []
     for ahead, counts in ((0, few), ("100MB", many)):
         with pipeline(server, kind, depth=1, random_shuffle=True, io_ahead=ahead) as pipe:
@@ -208,7 +208,7 @@ def test_bytes_come_ahead_of_batches(kind: str, server: ObjectServer) -> None:
     assert many[-1] > max(few) + 20
 
 
-def test_a_checkpoint_continues_while_bytes_come_early(server: ObjectServer) -> None:
+def test_a_checkpoint_continues_while_bytes_are_prefetched(server: ObjectServer) -> None:
     options = {"random_shuffle": True, "shuffle_window": 100_000, "seed": 3}
 
     def define(**more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`torchdali stats` and `statistics`: a folder of images described."""
+"""`torchdali stats` and `statistics`: descriptions of a folder of images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torchdali.containers import statistics
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three good images, one with a wrong ending, two broken ones; a class without images."""
+    """Write three good images, one with a wrong extension, two broken ones, and a class without images."""
     root = tmp_path / "images"
     for name in ("cat", "dog", "eel"):
         (root / name).mkdir(parents=True)
@@ -38,7 +38,7 @@ def test_statistics(folder: Path) -> None:
     assert found.size == sum((folder / name).stat().st_size for name in ("cat/a.png", "cat/b.bmp", "dog/b.jpg", "dog/c.png"))
 
 
-def test_mean_and_deviation_count_each_image_alike(folder: Path) -> None:
+def test_mean_and_deviation_weight_images_equally(folder: Path) -> None:
     paths = ("cat/a.png", "cat/b.bmp", "dog/b.jpg", "dog/c.png")
     pixels = [np.asarray(PIL.Image.open(folder / path).convert("RGB"), np.float64).reshape(-1, 3) / 255 for path in paths]
     mean = np.mean([each.mean(0) for each in pixels], 0)
@@ -66,7 +66,7 @@ def test_a_folder_of_broken_files(tmp_path: Path) -> None:
     assert found.images == 0 and len(found.problems) == 1 and "0 images" in str(found)
 
 
-def test_long_lists_are_shortened(tmp_path: Path) -> None:
+def test_long_lists_are_truncated(tmp_path: Path) -> None:
     for number in range(25):
         place = tmp_path / f"class{number:02}"
         place.mkdir()
@@ -80,7 +80,7 @@ def test_no_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "must contain images" in capsys.readouterr().err
 
 
-def test_folders_that_surprise(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusual_folders_warn(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / ".ipynb_checkpoints").mkdir()
     (folder / "cat/more").mkdir()
     for copied in (".ipynb_checkpoints/a.png", "cat/._a.png", "cat/more/a.png"):

@@ -1,4 +1,4 @@
-"""Streams: samples of other libraries' iterable data sets, and archives in one pass, with their positions."""
+"""Streams: samples of other libraries' iterable datasets, and archives in one pass, with their positions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Plain:
 
 
 class Stateful(Plain):
-    """One with torchdata's two methods."""
+    """A stream with torchdata's two methods."""
 
     start = place = 0
 
@@ -56,7 +56,7 @@ class Stateful(Plain):
 
 
 class Mosaic(Stateful):
-    """One whose state is asked for as mosaicml's: by the samples since the loop began."""
+    """A stream with a state like mosaicml's, which depends on the samples since the start of the loop."""
 
     before = 0
 
@@ -70,7 +70,7 @@ class Mosaic(Stateful):
 
 
 class Counted(Stateful):
-    """One that counts loops, as mosaicml's, has items by index, and is its own iterator, as litdata's."""
+    """A stream that counts loops, like mosaicml's, has items by index, and is its own iterator, like litdata's."""
 
     loops = 0
 
@@ -155,7 +155,7 @@ def test_epochs_of_a_size_continue_the_stream() -> None:
     assert seen == [[i // COUNT, i % COUNT] for i in range(45)]
 
 
-def test_streams_of_hugging_face_come_encoded() -> None:
+def test_streams_of_hugging_face_are_delivered_encoded() -> None:
     datasets = pytest.importorskip("datasets")
     image = pytest.importorskip("PIL.Image")
     pictures = [image.fromarray(np.full((8, 9, 3), 10 * i, np.uint8)) for i in range(12)]
@@ -205,7 +205,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_no_stream(case: str) -> None:
+def test_datasets_that_are_not_streams(case: str) -> None:
     dataset, kind, text = WRONG[case]
     with pytest.raises(kind, match=text):
         pipeline_def(batch_size=1, num_threads=1, device_id=None)(
@@ -213,7 +213,7 @@ def test_what_is_no_stream(case: str) -> None:
         )().build()
 
 
-def test_errors_of_a_stream_arrive() -> None:
+def test_errors_of_a_stream_are_raised() -> None:
     class Broken(Plain):
         def __iter__(self) -> Iterator[Any]:
             yield from itertools.islice(super().__iter__(), 7)
@@ -228,7 +228,7 @@ def test_errors_of_a_stream_arrive() -> None:
 
 
 class Failing(Plain):
-    """Fails once at some samples, and goes on with the same sample."""
+    """Fails once at some samples, and continues with the same sample."""
 
     def __iter__(self) -> Iterator[Any]:
         return FailingIterator()
@@ -292,7 +292,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def _write(path: Path, content: list[tuple[str, bytes]]) -> None:
-    """Write with tarfile, which gives long names headers of their own."""
+    """Write with tarfile, which writes separate headers for long names."""
     import io
     import tarfile
 
@@ -314,7 +314,7 @@ def taken(stream: Any) -> list[tuple[int, int]]:
 EVERY = [(shard, i) for shard, size in enumerate(SIZES) for i in range(size)]
 
 
-def test_archives_come_in_order_or_shuffled(archives: list[Path]) -> None:
+def test_archives_are_read_in_order_or_shuffled(archives: list[Path]) -> None:
     paths = list(map(str, archives))
     assert taken(TarStream(paths)) == EVERY
     stream = TarStream(paths, shuffle=True, buffer=16, seed=2)
@@ -412,7 +412,7 @@ def test_members_larger_than_a_block_are_read_once(tmp_path: Path, server: Objec
     assert len(ranges) < len(server.objects["large.tar"]) / (2 << 20)
 
 
-def test_mistakes_about_archives(archives: list[Path]) -> None:
+def test_invalid_arguments_of_archives(archives: list[Path]) -> None:
     with pytest.raises(ValueError, match="number of archives must hold, got 0, 5, 4"):
         TarStream(list(map(str, archives)), num_shards=5)
     with pytest.raises(ValueError, match="buffer must be at least 1"):

@@ -1,4 +1,4 @@
-"""readers.tfrecord: what goes beyond DALI's, and what is damaged."""
+"""readers.tfrecord: features beyond DALI's, and damaged files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def labels(made: Any) -> list[int]:
         made.close()
 
 
-def test_an_index_is_not_needed(records: tuple[str, str]) -> None:
+def test_an_index_is_optional(records: tuple[str, str]) -> None:
     assert labels(pipe(path=records[0])) == [0, 1, 2, 3, 4]
 
 
@@ -84,7 +84,7 @@ def test_defaults(records: tuple[str, str]) -> None:
 @pytest.mark.parametrize("partial", [[], [4]])
 @pytest.mark.parametrize("without", [{}, {"box": []}], ids=["left out", "empty"])
 @pytest.mark.parametrize("first", [0, 2])
-def test_a_record_without_values_of_any_length_has_none(
+def test_a_missing_feature_of_variable_length_is_empty(
     tmp_path: Path, partial: list[int], without: dict[str, Any], first: int
 ) -> None:
     examples: list[Any] = [{"label": [i], "box": [float(i)] * 8} for i in range(3)]
@@ -143,7 +143,7 @@ def test_numbers_that_are_not_packed(tmp_path: Path) -> None:
     made.close()
 
 
-def test_types_that_differ_are_an_error(records: tuple[str, str]) -> None:
+def test_different_dtypes_are_an_error(records: tuple[str, str]) -> None:
     for feature in (FixedLenFeature([1], float32, 0.0), FixedLenFeature((), string, "")):
         made = pipe({"label": feature}, path=records[0])
         with pytest.raises(RuntimeError, match=r"must be .*, got int64"):
@@ -151,7 +151,7 @@ def test_types_that_differ_are_an_error(records: tuple[str, str]) -> None:
         made.close()
 
 
-def test_check_sums_are_looked_at_on_request(records: tuple[str, str]) -> None:
+def test_checksums_are_verified_on_request(records: tuple[str, str]) -> None:
     path = Path(records[0])
     data = bytearray(path.read_bytes())
     data[60] ^= 1  # inside the first image
@@ -175,7 +175,7 @@ def test_truncated_files(records: tuple[str, str], kept: int) -> None:
     made.close()
 
 
-def test_damaged_records_can_be_left_out(records: tuple[str, str]) -> None:
+def test_damaged_records_can_be_skipped(records: tuple[str, str]) -> None:
     lines = Path(records[1]).read_text().splitlines()
     lines[2] = "3 5"
     Path(records[1]).write_text("\n".join(lines))
@@ -187,13 +187,13 @@ def test_damaged_records_can_be_left_out(records: tuple[str, str]) -> None:
     assert labels(define()) == [0, 1, 3, 4]
 
 
-def test_features_keep_their_form_in_json() -> None:
+def test_features_survive_json() -> None:
     made = Features.from_argument({"a": [True, [2], 0, -1]})
     assert made == {"a": FixedLenFeature([2], int64, -1)}
 
 
 @pytest.mark.parametrize("debug", [False, True])
-def test_what_is_delivered_may_be_written_to(records: tuple[str, str], debug: bool) -> None:
+def test_delivered_samples_may_be_modified(records: tuple[str, str], debug: bool) -> None:
     @pipeline_def(batch_size=5, num_threads=2, device_id=None, debug=debug, prefetch_queue_depth=1)
     def define() -> Any:
         return tuple(fn.readers.tfrecord(features=FEATURES, path=records[0]).values())

@@ -1,4 +1,4 @@
-"""The cache of URLs on disk: damage, what others plant in it, locks, full disks."""
+"""The disk cache of URLs: damage, planted files, locks, full disks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DiskCache:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_parts_are_those_of_the_string(size: int, cache: DiskCache) -> None:
+def test_parts_match_the_string(size: int, cache: DiskCache) -> None:
     data = content(size)
     cache.put("key", data)
     for start, count in PARTS:
@@ -65,7 +65,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("size", [0, 250, 300])
-def test_what_is_damaged_is_as_good_as_none(size: int, how: str, cache: DiskCache, tmp_path: Path) -> None:
+def test_damaged_blocks_are_ignored(size: int, how: str, cache: DiskCache, tmp_path: Path) -> None:
     data = content(size)
     cache.put("key", data)
     path = only_file(tmp_path)
@@ -81,12 +81,12 @@ def test_what_is_damaged_is_as_good_as_none(size: int, how: str, cache: DiskCach
     assert cache.get("key") == data
 
 
-def test_versions_without_sums_have_files_of_their_own(cache: DiskCache, tmp_path: Path) -> None:
+def test_formats_without_checksums_use_other_files(cache: DiskCache, tmp_path: Path) -> None:
     cache.put("key", b"x")
     assert only_file(tmp_path).name != hashlib.sha256(b"key").hexdigest()
 
 
-def test_the_file_of_another_string_is_as_good_as_none(cache: DiskCache, tmp_path: Path) -> None:
+def test_the_file_of_another_key_is_ignored(cache: DiskCache, tmp_path: Path) -> None:
     cache.put("one", content(150))
     path = only_file(tmp_path)
     swapped = path.read_bytes()
@@ -97,7 +97,7 @@ def test_the_file_of_another_string_is_as_good_as_none(cache: DiskCache, tmp_pat
 
 
 @pytest.mark.parametrize("what", [what for what in PLANTED if what != "a folder"])
-def test_what_is_planted_is_not_read_and_is_replaced(what: str, cache: DiskCache, tmp_path: Path) -> None:
+def test_planted_entries_are_replaced_and_not_read(what: str, cache: DiskCache, tmp_path: Path) -> None:
     if what in ("a device", "a file of somebody else") and not AS_ROOT:
         pytest.skip("only root can make it")
     precious = tmp_path / "precious"
@@ -115,7 +115,7 @@ def test_what_is_planted_is_not_read_and_is_replaced(what: str, cache: DiskCache
 
 
 @pytest.mark.parametrize("what", ["a link", "a link to nothing", "a hard link", "a pipe", "a folder"])
-def test_a_lock_that_is_planted_is_told_once(what: str, cache: DiskCache, tmp_path: Path) -> None:
+def test_a_planted_lock_warns_once(what: str, cache: DiskCache, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_bytes(b"precious")
     PLANTED[what][0](tmp_path / "torchdali" / "lock", precious)
@@ -125,7 +125,7 @@ def test_a_lock_that_is_planted_is_told_once(what: str, cache: DiskCache, tmp_pa
     assert len(told) == 1 and cache.get("key") is None and precious.read_bytes() == b"precious"
 
 
-def test_the_folder_itself_is_no_link(tmp_path: Path) -> None:
+def test_the_folder_must_not_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "film.part").write_bytes(b"precious")
     (tmp_path / "cache").mkdir()
@@ -136,7 +136,7 @@ def test_the_folder_itself_is_no_link(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can give folders away")
-def test_a_folder_of_somebody_else_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_of_another_user_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "torchdali").mkdir(mode=0o777)
     os.chown(tmp_path / "torchdali", 12345, 12345)
     with pytest.raises(RuntimeError, match="belongs to user 12345"):
@@ -144,7 +144,7 @@ def test_a_folder_of_somebody_else_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["LOCK_SH", "LOCK_EX"])
-def test_a_lock_of_another_process_is_not_waited_for_without_end(
+def test_waiting_for_another_process_lock_times_out(
     how: str, cache: DiskCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_folder, "PATIENCE", 0.05)
@@ -164,7 +164,7 @@ def test_a_lock_of_another_process_is_not_waited_for_without_end(
 
 
 @pytest.mark.parametrize("damage", [b"", b"x", b"9" * 12, bytes(12), b"\xff" * 8 + b"1234", b"1" * 100])
-def test_a_damaged_total_is_counted_anew(damage: bytes, tmp_path: Path) -> None:
+def test_a_damaged_total_is_recomputed(damage: bytes, tmp_path: Path) -> None:
     cache = DiskCache(str(tmp_path), 1000)
     for i in range(30):
         (tmp_path / "torchdali" / "lock").write_bytes(damage)
@@ -174,7 +174,7 @@ def test_a_damaged_total_is_counted_anew(damage: bytes, tmp_path: Path) -> None:
         assert cache.get(str(i)) == (bytes(90) if i < 10 else None)
 
 
-def test_a_folder_with_the_name_of_a_string_does_not_fill_the_cache(tmp_path: Path) -> None:
+def test_a_folder_named_like_a_block_does_not_fill_the_cache(tmp_path: Path) -> None:
     cache = DiskCache(str(tmp_path), 1000)
     (tmp_path / "torchdali" / ("0" * 64)).mkdir()
     (tmp_path / "torchdali" / ("1" * 64)).symlink_to(tmp_path / "nothing")
@@ -183,7 +183,7 @@ def test_a_folder_with_the_name_of_a_string_does_not_fill_the_cache(tmp_path: Pa
     assert cache.get("8") == bytes(90) and cache.is_full
 
 
-def test_a_full_disk_is_told_once(cache: DiskCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_full_disk_warns_once(cache: DiskCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -194,7 +194,7 @@ def test_a_full_disk_is_told_once(cache: DiskCache, monkeypatch: pytest.MonkeyPa
     assert len(told) == 1 and cache.get("key") is None
 
 
-def test_a_cache_that_cannot_be_written_to_is_read(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_cache_is_read(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.put("key", b"x")
 
     def refused(*_: Any, **__: Any) -> None:
@@ -204,7 +204,7 @@ def test_a_cache_that_cannot_be_written_to_is_read(cache: DiskCache, monkeypatch
     assert cache.get("key") == b"x"
 
 
-def test_a_relative_folder_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_folder_is_resolved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
     cache = DiskCache("cache", 1000)

@@ -1,4 +1,4 @@
-"""No more is read of an URL than the limit, whatever a server says and sends; and no message shows what is secret in it."""
+"""Reads of a URL obey the limit, whatever a server states and sends; and no message shows secrets of a URL."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version, status = "HTTP/1.1", 200
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
     def do_GET(self) -> None:
         server: Any = self.server
@@ -78,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.send_response(self.status)
         self.send_header("Content-Type", "text/html")
-        with contextlib.suppress(OSError):  # the client has gone away
+        with contextlib.suppress(OSError):  # the client has disconnected
             server.answer(self)
 
 
@@ -93,7 +93,7 @@ class _Server(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: clients may go away."""
+        """Print nothing: clients may disconnect."""
 
 
 @pytest.fixture
@@ -109,24 +109,24 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Server]:
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_an_answer_that_is_too_large_is_stopped(answer: str, server: _Server) -> None:
+def test_a_too_large_reply_is_cancelled(answer: str, server: _Server) -> None:
     server.answer = ANSWERS[answer]
     url = f"{server.url}/a.bin"
     with pytest.raises(RuntimeError, match=f"cannot read {url}: the response {TOO_LARGE}"):
         Remote().read(url)
     assert server.requests == ["GET"]  # it is not repeated
-    assert server.sent < 20_000_000  # what buffers between the two hold
+    assert server.sent < 20_000_000  # size of the buffers in between
 
 
 @pytest.mark.parametrize("answer", ["in chunks", "of a terabyte", "gzip"])
-def test_a_part_of_which_the_server_sends_all(answer: str, server: _Server) -> None:
+def test_a_server_that_ignores_the_requested_range(answer: str, server: _Server) -> None:
     server.answer = ANSWERS[answer]
     with pytest.raises(RuntimeError, match=f"the whole file, which the server sent instead of the requested range, {TOO_LARGE}"):
         Remote().read(f"{server.url}/a.bin", 100, 50)
 
 
 @pytest.mark.parametrize("answer", ["in chunks", "gzip"])
-def test_lists_folders_and_indices_have_the_limit_too(answer: str, server: _Server) -> None:
+def test_lists_folders_and_indices_obey_the_limit_too(answer: str, server: _Server) -> None:
     server.answer = ANSWERS[answer]
     with pytest.raises(RuntimeError, match=TOO_LARGE):
         read_url(f"{server.url}/a.idx")
@@ -149,7 +149,7 @@ def test_readers_name_the_limit(reader: str, server: _Server) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, LIMIT - 1, LIMIT])
 @pytest.mark.parametrize("compressed", [False, True])
-def test_what_is_not_too_large_arrives(size: int, compressed: bool, server: _Server) -> None:
+def test_replies_within_the_limit_are_read(size: int, compressed: bool, server: _Server) -> None:
     data = np.random.default_rng(1).integers(0, 255, size, np.uint8).tobytes()
     sent = gzip.compress(data) if compressed else data
     headers = {"Content-Length": str(len(sent)), **({"Content-Encoding": "gzip"} if compressed else {})}
@@ -157,7 +157,7 @@ def test_what_is_not_too_large_arrives(size: int, compressed: bool, server: _Ser
     assert Remote().read(f"{server.url}/a.bin").tobytes() == data
 
 
-def test_other_stores_have_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_stores_obey_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(urls, "MAX_BYTES", LIMIT)
     system = fsspec.filesystem("memory")
     for name, size in (("fits", LIMIT), ("large", LIMIT + 1)):
@@ -179,7 +179,7 @@ def test_the_environment_sets_the_limit() -> None:
         assert int(said) == limit
 
 
-def test_the_users_settings_of_fsspec_stay(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_settings_of_fsspec_are_kept(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(fsspec.config.conf, "http", {"client_kwargs": {"headers": {"X-Key": "mine"}}})
     keys: list[str | None] = []
 
@@ -191,7 +191,7 @@ def test_the_users_settings_of_fsspec_stay(server: _Server, monkeypatch: pytest.
     assert Remote().read(f"{server.url}/a.bin").tobytes() == b"x" and keys == ["mine"]
 
 
-def test_a_secret_is_not_shown_with_the_limit(server: _Server) -> None:
+def test_the_limit_error_shows_no_secret(server: _Server) -> None:
     url = server.url.replace("//", "//user:geheim@") + "/a.bin?sig=geheim"
     with pytest.raises(RuntimeError, match=TOO_LARGE) as caught:
         Remote().read(url)
@@ -203,7 +203,7 @@ def _redirected(target: str) -> Callable[[Any], None]:
 
 
 @pytest.mark.parametrize("to", ["itself", "file:///etc/passwd?sig=geheim", "ftp://user:geheim@host/x", "http://user:geheim@host:none/"])
-def test_a_redirection_that_leads_nowhere_ends_and_shows_no_secret(to: str, server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_redirection_ends_and_shows_no_secret(to: str, server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.answer = _redirected("/a.bin?sig=geheim" if to == "itself" else to)
     monkeypatch.setattr(_Handler, "status", 302)
     with pytest.raises(RuntimeError, match=f"cannot read {server.url}/a.bin") as caught:
@@ -216,7 +216,7 @@ def _slow(handler: Any) -> None:
 
 
 @pytest.mark.parametrize("request_of", ["object", "part", "folder", "head"])
-def test_a_slow_answer_has_a_time_limit(request_of: str, server: _Server) -> None:
+def test_a_slow_reply_has_a_time_limit(request_of: str, server: _Server) -> None:
     server.answer = _slow
     url, remote = f"{server.url}/a", Remote(RemoteOptions(io_retries=0, io_timeout=0.2))
     requests: dict[str, Callable[[], object]] = {
@@ -267,8 +267,8 @@ def secret_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
         yield lambda name: server.url.replace("//", "//user:geheim@") + f"/{name}?sig=geheim"
 
 
-def _said(define: Callable[[], Any]) -> str:
-    """Return all that a pipeline says until it fails, and what it shows of itself."""
+def _messages(define: Callable[[], Any]) -> str:
+    """Return all messages of a pipeline until it fails, and its descriptions."""
     pipe: Any = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -288,14 +288,14 @@ CASES = [(reader, bad) for reader in READERS for bad in ("nothing", "empty", "ga
 
 @pytest.mark.thin(3)
 @pytest.mark.parametrize(("reader", "bad"), [*CASES, ("file_list", "list"), ("numpy, file_list", "list")])
-def test_nothing_that_is_said_has_a_password_or_a_query(
+def test_messages_contain_no_password_and_no_query(
     reader: str, bad: str, secret_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_pauses(monkeypatch)
-    said = _said(lambda: READERS[reader](secret_url, bad))
+    said = _messages(lambda: READERS[reader](secret_url, bad))
     assert said and "geheim" not in said
 
 
-def test_what_is_written_of_arguments() -> None:
+def test_descriptions_of_arguments() -> None:
     url = "s3://key:geheim@bucket/a,b.tar?X=geheim"
     assert represent([url, (url, 1), "/a?b", None]) == "['s3://...@bucket/a,b.tar?...', ('s3://...@bucket/a,b.tar?...', 1), '/a?b', None]"

@@ -1,4 +1,4 @@
-"""The readers of video that DALI runs on the GPU only, sequence operators on what they give, and places in an epoch."""
+"""The video readers that DALI only runs on the GPU, sequence operators on their outputs, and checkpoints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(make_node, runs=1, batch_size=2, **options):
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
-def test_frames_are_those_of_the_decoder(path, device):
+def test_frames_match_the_decoder(path, device):
     (batch,) = run(lambda: fn.readers.video(device=device, filenames=[path], sequence_length=5, step=3), device_id="cpu")
     for i, frames in enumerate(batch[0]):
         assert np.array_equal(frames, VideoDecoder(path).read(range(3 * i, 3 * i + 5)).numpy())
@@ -85,7 +85,7 @@ def test_floats(path):
     assert np.allclose(batch[0][0] * 255, VideoDecoder(path).read([0, 1]).numpy(), atol=1e-3)
 
 
-def test_resized_frames_are_those_of_resize(path):
+def test_resized_frames_match_resize(path):
     def both():
         resized = fn.readers.video_resize(filenames=[path], sequence_length=3, resize_x=40.0, resize_y=20.0)
         return [resized, fn.resize(fn.readers.video(filenames=[path], sequence_length=3), resize_x=40.0, resize_y=20.0)]
@@ -113,7 +113,7 @@ def test_lists(path, tmp_path, bounds, arguments, wanted):
     assert numbers(batch[0][0]) == pytest.approx(wanted, abs=1)
 
 
-def test_class_folders_without_videos_are_warned_of(path, tmp_path):
+def test_class_folders_without_videos_warn(path, tmp_path):
     for name in (".hidden", "a", "m"):
         (tmp_path / name).mkdir()
     (tmp_path / "a" / "1.mp4").symlink_to(path)
@@ -126,7 +126,7 @@ def test_class_folders_without_videos_are_warned_of(path, tmp_path):
 
 
 @pytest.mark.parametrize("bounds", ["nan", "nan 5", "0 nan", "0 -NaN"])
-def test_bounds_that_are_no_numbers(path, tmp_path, bounds):
+def test_bounds_that_are_not_numbers(path, tmp_path, bounds):
     (tmp_path / "list.txt").write_text(f"{path} 3 {bounds}\n")
     with pytest.raises(RuntimeError, match=r"list\.txt', line 1: expected a path, a label and at most two bounds"):
         run(lambda: fn.readers.video(file_list=str(tmp_path / "list.txt"), sequence_length=4))
@@ -161,13 +161,13 @@ def test_a_checkpoint_continues_with_the_same_clips(path):
 
 
 @pytest.mark.parametrize("names", [["none.mp4"], ["none.mp4", "neither.mp4"]])
-def test_no_file_that_can_be_opened(tmp_path, names):
+def test_only_unreadable_files_are_an_error(tmp_path, names):
     files = [str(tmp_path / name) for name in names]
     with pytest.raises(RuntimeError, match=rf"none of the videos can be opened: {files[-1]}: No such file"):
         run(lambda: fn.readers.video(filenames=files, sequence_length=2))
 
 
-def test_a_file_that_cannot_be_opened_is_left_out(path, tmp_path):
+def test_an_unreadable_file_is_skipped(path, tmp_path):
     (tmp_path / "broken.mp4").write_bytes(b"no video")
     with pytest.warns(UserWarning, match=r"broken\.mp4") as said:
         found = run(lambda: fn.readers.video(filenames=[str(tmp_path / "broken.mp4"), path], sequence_length=3, enable_frame_num="scalar"))

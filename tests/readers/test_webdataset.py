@@ -1,4 +1,4 @@
-"""readers.webdataset: what goes beyond DALI's."""
+"""readers.webdataset: features beyond DALI's."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def test_an_index_of_another_archive(tmp_path: Path) -> None:
         read(paths=path, ext=["jpg"], index_paths=str(tmp_path / "a.idx"))
 
 
-def test_torn_samples_are_named(tmp_path: Path) -> None:
+def test_errors_name_incomplete_samples(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", [("a.jpg", b"1"), ("b.jpg", b"2"), ("a.cls", b"3"), ("b.cls", b"4")])
     with pytest.raises(RuntimeError, match=r"The sample 'a' has jpg, but not cls"):
         read(paths=path, ext=["jpg", "cls"], missing_component_behavior="error")
 
 
-def test_extensions_that_nothing_has(tmp_path: Path) -> None:
+def test_extensions_without_any_member(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", [("a.jpeg", b"1"), ("b.jpeg", b"2")])
     with pytest.raises(RuntimeError, match=r"no member of .*a\.tar has a requested extension.* samples have jpeg"):
         read(paths=path, ext=["jpg"], missing_component_behavior="skip")
@@ -102,7 +102,7 @@ def test_sparse_members_by_url(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", SPARSE_FORMS)
-def test_an_index_of_sparse_members_is_refused(tmp_path: Path, form: str) -> None:
+def test_an_index_of_sparse_members_is_rejected(tmp_path: Path, form: str) -> None:
     path, index = linked(tmp_path / "a.tar", form), tmp_path / "a.idx"
     with pytest.warns(UserWarning, match="does not exist"), pytest.raises(RuntimeError, match=r"member 'a\.bin' is sparse"):
         read(paths=path, ext=["bin"], index_paths=str(index))
@@ -120,7 +120,7 @@ def test_an_index_has_hard_links(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("behavior, count", [("empty", 2), ("skip", 1)])
-def test_symbolic_links_are_warned_of(tmp_path: Path, behavior: str, count: int) -> None:
+def test_symbolic_links_warn(tmp_path: Path, behavior: str, count: int) -> None:
     path = write_tar(tmp_path / "a.tar", [("a.jpg", b"A"), ("a.cls", b"1"), ("b.jpg", "a.jpg"), ("b.cls", b"2")])
     with pytest.warns(UserWarning, match=r"a\.tar: .*for example 'b\.jpg', a symbolic link to 'a\.jpg'") as said:
         found = read(count, paths=path, ext=["jpg", "cls"], missing_component_behavior=behavior)
@@ -128,7 +128,7 @@ def test_symbolic_links_are_warned_of(tmp_path: Path, behavior: str, count: int)
     assert lines_of(said) == ["outputs = fn.readers.webdataset(**arguments)"]
 
 
-def test_the_source_info_of_a_sparse_member_is_its_place_in_the_file(tmp_path: Path) -> None:
+def test_the_source_info_of_a_sparse_member_is_its_file_offset(tmp_path: Path) -> None:
     path = linked(tmp_path / "a.tar", "1.0")
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
@@ -137,4 +137,4 @@ def test_the_source_info_of_a_sparse_member_is_its_place_in_the_file(tmp_path: P
 
     with define() as pipe:
         (batch,) = pipe.run()
-        assert batch[0].source_info() == f"{path}:2048:a.bin"  # behind two headers, the records and the map
+        assert batch[0].source_info() == f"{path}:2048:a.bin"  # after two headers, the records and the map

@@ -45,7 +45,7 @@ def gallery():
     yield "sine", dali_math.sin(small * (math.pi / 255))
     yield "compare", (small > 100) & (small < np.uint8(180))
     yield "jpeg", fn.jpeg_compression_distortion(small, quality=20)
-    # Of random ones, the shape and the type.
+    # Random augmentations: shape and dtype.
     for name, made in (
         ("uniform", fn.random.uniform(range=(-1.0, 1.0), shape=[3])),
         ("coin", fn.random.coin_flip(probability=0.3)),

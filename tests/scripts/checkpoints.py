@@ -1,4 +1,4 @@
-"""Checkpoints: a run that is interrupted goes on where it was."""
+"""Checkpoints: an interrupted run continues at its position."""
 
 import sys
 

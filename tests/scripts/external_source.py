@@ -1,4 +1,4 @@
-"""Sources of Python code: iterators, callables a sample, several outputs, fed by hand, worker processes."""
+"""Python sources: iterators, per-sample callables, several outputs, feeding, worker processes."""
 
 import sys
 
@@ -18,7 +18,7 @@ def take(name, outputs):
 
 
 class Listed:
-    """Batches of encoded images with their labels; it starts again after the last one."""
+    """Batches of encoded images with their labels; it restarts after the last batch."""
 
     def __init__(self):
         with open(f"{data}/list.txt") as lines:

@@ -1,4 +1,4 @@
-"""A first pipeline: read, decode, rotate; another with a loop, another that is made by hand."""
+"""A first pipeline: read, decode, rotate; another with a loop, and another built by hand."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Python functions in a pipeline: a sample, a batch, several outputs."""
+"""Python functions in a pipeline: per sample, per batch, and with several outputs."""
 
 import sys
 

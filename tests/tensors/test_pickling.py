@@ -1,4 +1,4 @@
-"""Functions pickled by value: what a new process could not import."""
+"""Functions pickled by value, which a new process could not import."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def named(x: int) -> int:
     return x + 1
 
 
-def test_what_can_be_imported_goes_by_name() -> None:
+def test_importable_functions_are_pickled_by_name() -> None:
     assert again(named) is named
     assert again([json.dumps, math.sqrt, json]) == [json.dumps, math.sqrt, json]
     assert len(pickling.dumps(named)) < 100
@@ -66,7 +66,7 @@ def test_attributes_and_defaults() -> None:
     assert (made(), made.note) == (4, "kept")
 
 
-def test_marked_functions_go_by_value() -> None:
+def test_marked_functions_are_pickled_by_value() -> None:
     @pickling.pickle_by_value
     def local() -> int:
         return 1
@@ -85,6 +85,6 @@ def test_functions_of_an_interactive_session(monkeypatch: pytest.MonkeyPatch) ->
     assert pickling.loads(data)() == 7
 
 
-def test_what_cannot_be_pickled() -> None:
+def test_unpicklable_functions_are_errors() -> None:
     with pytest.raises((TypeError, pickle.PicklingError)):
         pickling.dumps(x for x in [1])

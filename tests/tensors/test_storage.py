@@ -1,4 +1,4 @@
-"""The forms in which a batch is stored: what shares memory, what is copied, which class it is."""
+"""Storage of batches: shared memory, copies, and classes."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ BATCHES = [
 
 
 @pytest.mark.parametrize("make", BATCHES)
-def test_copies_of_a_batch_are_stored_as_it_is(make: Any) -> None:
+def test_copies_of_a_batch_keep_its_storage(make: Any) -> None:
     batch, fresh = make(), make()
-    batch.samples()  # views of what stores them are not copied, but made anew
+    batch.samples()  # views are not copied, but created again
     forms = [(b.dense() is None, b.rows() is None) for b in (batch, fresh)]
     copies = [pickle.loads(pickle.dumps(batch, version)) for version in range(6)]
     stored = [pickle.dumps(b).count(b"protocol_version") for b in (batch, fresh)]
@@ -100,7 +100,7 @@ def test_copies_of_a_batch_are_stored_as_it_is(make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", BATCHES)
-def test_a_batch_changes_alone(make: Any) -> None:
+def test_changing_a_batch_does_not_change_others(make: Any) -> None:
     batch, text = make(), str(make())
     for other in (copy.copy(batch), type(batch)(batch)):
         other.data_ptr()
@@ -114,7 +114,7 @@ def test_a_batch_changes_alone(make: Any) -> None:
 # -- the GPU classes, on any device ------------------------------------------------------------
 
 
-def test_the_device_decides_between_the_classes() -> None:
+def test_the_device_selects_the_class() -> None:
     for device, kind in (("cpu", TensorListCPU), ("meta", TensorListGPU)):
         rows = torch.zeros(5, 2, device=device)
         for batch in (

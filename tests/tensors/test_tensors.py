@@ -1,4 +1,4 @@
-"""Tensors and batches: what they hold, share, copy, refuse and print."""
+"""Tensors and batches: their contents, sharing, copies, errors and printing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ragged() -> TensorListCPU:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_tensor_shares_memory_both_ways(dtype: str) -> None:
+def test_a_tensor_shares_memory_in_both_directions(dtype: str) -> None:
     array = numbers(2, 3, dtype=dtype)
     tensor = TensorCPU(array, "HW")
     assert tensor.data_ptr() == array.ctypes.data == tensor.torch().data_ptr()
@@ -54,7 +54,7 @@ def test_a_tensor_shares_memory_both_ways(dtype: str) -> None:
 
 
 class _Exporter:
-    """An object of some other library that knows nothing but DLPack."""
+    """An object of another library that only supports DLPack."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.__dlpack__ = tensor.__dlpack__
@@ -76,7 +76,7 @@ class _Exporter:
         (np.zeros((0, 3)), []),
     ],
 )
-def test_tensors_are_made_of(source: Any, values: Any) -> None:
+def test_inputs_of_tensors(source: Any, values: Any) -> None:
     assert TensorCPU(source).torch().tolist() == values
 
 
@@ -106,13 +106,13 @@ REFUSED: list[tuple[Any, Any, type[Exception]]] = [
 
 
 @pytest.mark.parametrize(("source", "layout", "error"), REFUSED)
-def test_tensors_are_not_made_of(source: Any, layout: Any, error: type[Exception]) -> None:
+def test_invalid_inputs_of_tensors(source: Any, layout: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         TensorCPU(source, layout)
 
 
 @pytest.mark.parametrize(("source", "layout", "error"), REFUSED[1:])
-def test_batches_are_not_made_of(source: Any, layout: Any, error: type[Exception]) -> None:
+def test_invalid_inputs_of_batches(source: Any, layout: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         TensorListCPU(source, layout)
 
@@ -266,7 +266,7 @@ def test_samples_by_index() -> None:
             batch.at(wrong)  # type: ignore[arg-type]
 
 
-def test_a_sample_changes_on_its_own() -> None:
+def test_changing_a_sample_does_not_change_others() -> None:
     batch = TensorListCPU([numbers(1, 1)], "HW")
     sample = batch[0]
     sample.squeeze()
@@ -286,12 +286,12 @@ def test_a_sample_changes_on_its_own() -> None:
         [np.zeros(4)[::2]],
     ],
 )
-def test_samples_of_a_batch_are_alike(samples: list[Any]) -> None:
+def test_samples_of_a_batch_must_have_one_dtype_and_dimension(samples: list[Any]) -> None:
     with pytest.raises(TypeError, match=r"sample|Tensor at position 1"):
         TensorListCPU(samples)
 
 
-def test_a_list_is_copied_unless_told_otherwise() -> None:
+def test_a_list_is_copied_by_default() -> None:
     samples = [TensorCPU(numbers(2), "C"), TensorCPU(numbers(2))]
     shared = TensorListCPU(samples, contiguous=False)
     copied = TensorListCPU(samples)
@@ -300,7 +300,7 @@ def test_a_list_is_copied_unless_told_otherwise() -> None:
     assert TensorListCPU(copied).data_ptr() == copied.data_ptr()
 
 
-def test_a_zero_dimensional_array_is_no_batch() -> None:
+def test_a_zero_dimensional_array_is_not_a_batch() -> None:
     with pytest.raises(RuntimeError, match="0-dimensional"):
         TensorListCPU(np.array(1))
 
@@ -337,7 +337,7 @@ EMPTY = [
 
 
 @pytest.mark.parametrize(("batch", "dtype", "ndim"), EMPTY)
-def test_a_batch_of_nothing(batch: Any, dtype: Any, ndim: int) -> None:
+def test_an_empty_batch(batch: Any, dtype: Any, ndim: int) -> None:
     assert (len(batch), batch.dtype, batch.ndim(), batch.shape()) == (0, dtype, ndim, [])
     assert (list(batch), batch.samples(), batch.tolist()) == ([], [], [])
     assert batch.is_dense_tensor()
@@ -391,7 +391,7 @@ def test_batches_survive_pickle(make: Any) -> None:
     assert (str(again), type(again)) == (str(batch), type(batch))
 
 
-def test_gpu_classes_refuse_main_memory() -> None:
+def test_gpu_classes_reject_host_memory() -> None:
     for make in (TensorGPU, TensorListGPU):
         for source in (numbers(3), torch.zeros(3), uniform(), 1):
             with pytest.raises(RuntimeError, match="gpu"):
@@ -498,7 +498,7 @@ def test_printing(shown: Tensor | TensorList, text: str) -> None:
     assert repr(shown) == f"{head}\n    {tail[values_end:]}"
 
 
-def test_types_that_dali_does_not_have_are_printed() -> None:
+def test_dtypes_that_dali_does_not_have_are_printed() -> None:
     batch = TensorList.from_dense(torch.ones(2, 1, dtype=torch.bfloat16))
     assert "dtype=torch.bfloat16" in str(batch)
     with pytest.raises(TypeError, match="bfloat16"):

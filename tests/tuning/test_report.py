@@ -1,4 +1,4 @@
-"""Sentences on what limits, and the line to write."""
+"""Sentences about bottlenecks, and the suggested line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torchdali.tuning.usage import Usage
 DECODING = (("decoders.image", "a.py:3", 0.7), ("resize", "a.py:4", 0.2), ("readers.file", "a.py:2", 0.1))
 READING = (("readers.file", "a.py:2", 0.9), ("decoders.image", "a.py:3", 0.1))
 RESIZING = (("resize", "a.py:4", 0.8), ("external_source", "a.py:2", 0.2))
-SPINNING = {"own": 6.0, "all": 19.9}  # four programs beside a loader on two cores, in ten seconds
+SPINNING = {"own": 6.0, "all": 19.9}  # four programs and a loader on two cores, in ten seconds
 
 
 def _run(waited: float = 1.0, own: float = 19.0, all: float | None = 19.5, from_disk: int = 0, operators: Any = DECODING, threads: int = 2) -> TimedRun:
@@ -42,7 +42,7 @@ def _run(waited: float = 1.0, own: float = 19.0, all: float | None = 19.5, from_
         (_run(**SPINNING, waited=0.01), 0.02, 0, "The loader keeps up with a step of 20 ms even so: the loop waited 1% of the time"),
         (_run(own=10, all=None), 0, 4.0, "Limited by other programs, which used 4.0 of 2 cores."),
         (_run(own=19, all=None), 0, 0.1, "Limited by decoding"),
-        (_run(own=2, all=6, waited=0.01), 0.02, 0, "Limited by the training step"),  # others, but there is room
+        (_run(own=2, all=6, waited=0.01), 0.02, 0, "Limited by the training step"),  # other programs, but free cores remain
         (_run(operators=()), 0, 0, "nothing takes 0%"),
     ],
 )  # fmt: skip
@@ -68,7 +68,7 @@ def training(root: Any, size: int = 224) -> None:
     """Trained with."""
 
 
-def test_the_call_has_the_arguments_given_and_those_that_change() -> None:
+def test_the_printed_call_has_passed_and_changed_arguments() -> None:
     made = functools.partial(training, "images", batch_size=64, num_threads=2)
     assert call_of(made, {}) == "training('images', batch_size=64, num_threads=2)"
     changed = "training('images', batch_size=64, num_threads=8, num_processes=4)"

@@ -1,4 +1,4 @@
-"""The search on machines of pretence: functions from settings to samples a second, with noise."""
+"""The search on simulated machines: functions from settings to samples/s, with noise."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NOISE = 0.05
 
 
 def few_cores_and_a_gil(settings: Settings) -> float:
-    """A process has work for two and a half threads; more of them wait for each other."""
+    """A process keeps two and a half threads busy; more threads wait for each other."""
     processes = settings["num_processes"]
     threads = max(settings["num_threads"], processes) / processes
     return 100 * min(processes * min(threads, 2.5 - 0.05 * threads), 6) * (1 - 0.002 * processes)
 
 
 def slow_disk(settings: Settings) -> float:
-    """The disk has 1,100 samples a second for many that ask, and a short queue loses some."""
+    """The disk delivers 1,100 samples/s to many readers, and a short queue loses some."""
     threads = max(settings["num_threads"], settings["num_processes"])
     return min(1100, 100 * threads) * (1 if settings["prefetch_queue_depth"] > 2 else 0.9)
 
@@ -61,20 +61,20 @@ def test_within_five_percent_of_a_full_search(rate: Callable[[Settings], float],
         machine = Pretence(rate, seed)
         assert rate(_searched(machine, threads, processes)) > 0.95 * best
         counts.append(machine.count)
-    # A full search that measures each setting as often as a comparison may.
+    # A full search that measures each setting as often as a comparison.
     assert sum(counts) / len(counts) < 0.1 * 12 * len(grid)
 
 
 @pytest.mark.parametrize("rate", [few_cores_and_a_gil, slow_disk, slow_step])
-def test_when_the_time_is_over_the_best_so_far_is_there(rate: Callable[[Settings], float]) -> None:
+def test_after_the_time_limit_the_best_setting_is_returned(rate: Callable[[Settings], float]) -> None:
     for seed in range(10):
         machine = Pretence(rate, seed)
         start = rate({"num_threads": 1, "num_processes": 1, "prefetch_queue_depth": 2})
         assert rate(_searched(machine, 1, 1, most=20)) > 2 * start
-        assert machine.count <= 21 + 4  # the pair that was begun, and the last comparison
+        assert machine.count <= 21 + 4  # the started pair, and the last comparison
 
 
-def test_nothing_changes_where_nothing_gains() -> None:
+def test_settings_without_gain_are_not_changed() -> None:
     kept = [_searched(Pretence(lambda settings: 500, seed), 4, 1) for seed in range(20)]
     assert sum(each["num_threads"] == 4 and each["num_processes"] == 1 for each in kept) >= 17
 
@@ -87,8 +87,8 @@ def test_one_lucky_measurement_changes_nothing() -> None:
         assert not found.wins, lucky
 
 
-def test_programs_that_come_and_go_do_not_mislead() -> None:
-    """Every few measurements they leave a third of the machine: seen alone, that is more than settings gain."""
+def test_temporary_load_does_not_mislead_the_search() -> None:
+    """Every few measurements, other programs leave a third of the machine: by itself, this exceeds the gain of settings."""
     for period in (3, 5, 8, 13):
         machine = Pretence(lambda settings: 100 * settings["a"], period)
         busy = lambda machine=machine, period=period: 0.33 if machine.count // period % 2 else 1.0  # noqa: E731
@@ -97,7 +97,7 @@ def test_programs_that_come_and_go_do_not_mislead() -> None:
         assert not compare(lambda settings: busy() * machine(settings), {"a": 10}, {"a": 7}, lambda: False).wins  # noqa: B023
 
 
-def test_settings_that_cannot_be_used_are_left_out() -> None:
+def test_unusable_settings_are_skipped() -> None:
     tried: list[Settings] = []
 
     def measure(settings: Settings) -> float | None:
@@ -126,7 +126,7 @@ def test_an_order_that_alternates_cancels_a_load_that_grows() -> None:
         ((0.2, 0.05), False, True),
         ((0.05, 0.051, 0.049), True, True),
         ((0.0, 0.001, -0.001), True, False),
-        ((0.5, -0.5, 0.4, -0.4, 0.5, -0.5), True, False),  # more would show nothing
+        ((0.5, -0.5, 0.4, -0.4, 0.5, -0.5), True, False),  # more would show no difference
         ((0.06, -0.02, 0.1, 0.0), False, True),
     ],
 )

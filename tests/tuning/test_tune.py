@@ -1,4 +1,4 @@
-"""Tuning of real pipelines; what is measured does not count here."""
+"""Tuning of real pipelines; the measured values don't matter."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Pretence(Machine):
-    """More threads are faster, processes are not; no pipeline is made."""
+    """Simulate that more threads are faster, and processes are not; no pipeline is created."""
 
     def __call__(self, settings: Settings) -> float | None:
         processes = settings["num_processes"]
@@ -106,7 +106,7 @@ def test_a_measurement_runs_the_pipeline_with_other_settings() -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_sources_that_end_begin_anew() -> None:
+def test_ended_sources_are_restarted() -> None:
     @pipeline_def(batch_size=4, num_threads=1)
     def epochs(batches: int) -> Any:
         return fn.external_source(source=[IMAGES] * batches, batch=True, cycle="raise", layout="HWC")
@@ -155,7 +155,7 @@ def test_two_pipelines_take_turns() -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_step_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measurements_wait_for_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     rests: list[float] = []
     monkeypatch.setattr(time, "sleep", rests.append)
     measure = Machine(turned(batch_size=4, num_threads=1).factory, step=0.25)
@@ -213,7 +213,7 @@ def test_the_time_is_over() -> None:
 
 
 class Slow(Pretence):
-    """A measurement takes some seconds of a clock that only it moves on."""
+    """A measurement takes some seconds of a clock that only measurements advance."""
 
     clock = 0.0
     takes = 5.0
@@ -235,7 +235,7 @@ class Slow(Pretence):
         (1.0, 10.0, 10.0, "The time limit ended before all settings were tried"),
     ],
 )
-def test_it_keeps_to_the_time(takes: float, seconds: float, most: float, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_obeys_the_time_limit(takes: float, seconds: float, most: float, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "Machine", Slow)
     monkeypatch.setattr(tuning, "cores_here", lambda: 2)
     monkeypatch.setattr(tuning, "time", types.SimpleNamespace(monotonic=lambda: Slow.clock))
@@ -255,7 +255,7 @@ def test_a_pipeline_without_a_number_of_threads() -> None:
 
 
 @pytest.mark.usefixtures("pretence")
-def test_a_loader_is_made_with_the_settings_if_it_is_let() -> None:
+def test_a_loader_is_rebuilt_with_the_settings_if_allowed() -> None:
     loader = Loader(lambda: turned(batch_size=4, num_threads=1), size=8)
     assert loader.tune().changes["num_threads"] == 2
     assert loader.pipeline.num_threads == 1
@@ -282,7 +282,7 @@ def test_a_folder(tmp_path: Path) -> None:
     loader.close()
 
 
-def test_a_loader_of_a_pipeline_that_cannot_be_made_anew() -> None:
+def test_a_loader_of_a_pipeline_that_cannot_be_rebuilt() -> None:
     with cli_pipeline() as pipe, pytest.raises(RuntimeError, match="by its function under pipeline_def"):
         Loader(pipe, size=4).tune()
 
@@ -314,7 +314,7 @@ def test_the_command(name: str, expected: str, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.slow
-def test_operators_of_a_script_go_to_processes_by_a_fork_alone(tmp_path: Path) -> None:
+def test_operators_of_a_script_need_forked_processes(tmp_path: Path) -> None:
     if sys.platform != "linux":
         pytest.skip("worker processes need Linux")
     (tmp_path / "script.py").write_text(OWN)

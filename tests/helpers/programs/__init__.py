@@ -1,4 +1,4 @@
-"""Small programs in the style of published ones, which drive pipelines and iterators by DALI's inner names."""
+"""Small programs in the style of published ones, which use DALI's internal names of pipelines and iterators."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The table of programs, and what they have in common.
+"""The table of programs, and their shared functions.
 
-Each takes a module, the real DALI or torchdali, and yields what can be compared; an error ends it, with its type.
+Each takes a module, the real DALI or torchdali, and yields comparable values; an error ends it, and its type is recorded.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def program(function: Program) -> Program:
 
 
 def results(name: str, dali: Any) -> list[Any]:
-    """Return what a program yields, and the type of the error that ends it."""
+    """Return a program's values, and the type of the error that ends it."""
     seen: list[Any] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            seen.extend(PROGRAMS[name](dali))  # extend keeps what came before an error
+            seen.extend(PROGRAMS[name](dali))  # extend keeps the values before an error
         except Exception as error:
             seen.append(type(error).__mro__[-3].__name__ if type(error).__name__ == "PipelineError" else
                         type(error).__name__)
@@ -52,7 +52,7 @@ def base(dali: Any) -> Any:
 
 @functools.cache
 def _folder(count: int) -> tempfile.TemporaryDirectory[str]:
-    folder = tempfile.TemporaryDirectory()  # it goes with the process
+    folder = tempfile.TemporaryDirectory()  # it is removed with the process
     os.mkdir(os.path.join(folder.name, "0"))
     for i in range(count):
         Path(folder.name, "0", f"{i:02}.jpg").write_bytes(bytes([i]))
@@ -60,7 +60,7 @@ def _folder(count: int) -> tempfile.TemporaryDirectory[str]:
 
 
 def files(dali: Any, count: int = 10, **reader: Any) -> Any:
-    """Make a pipeline that reads `count` files of one byte, their number, in batches of four."""
+    """Create a pipeline that reads `count` files of one byte, their index, in batches of four."""
     pipe = dali.Pipeline(batch_size=4, num_threads=1, device_id=None)
     with pipe:
         pipe.set_outputs(*dali.fn.readers.file(file_root=_folder(count).name, name="Reader", **reader))
@@ -68,7 +68,7 @@ def files(dali: Any, count: int = 10, **reader: Any) -> Any:
 
 
 class Counter:
-    """A source of batches of two: their number; it ends after some, and starts again."""
+    """A source of batches of two, which contain their index; it ends after some batches, and restarts."""
 
     def __init__(self, batches: int = 99) -> None:
         self.next, self.batches = 0, batches
@@ -89,7 +89,7 @@ def counting(dali: Any, batches: int = 99, **options: Any) -> Any:
 
 
 def fed(dali: Any, **options: Any) -> Any:
-    """Make a pipeline that waits for two inputs, A and B."""
+    """Create a pipeline with two fed inputs, A and B."""
     pipe = dali.Pipeline(batch_size=2, num_threads=1, device_id=None, **options)
     with pipe:
         pipe.set_outputs(dali.fn.external_source(name="A"), dali.fn.external_source(name="B"))

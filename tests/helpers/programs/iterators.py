@@ -1,4 +1,4 @@
-"""Programs with iterators: subclasses, copies of old ones, names that are read and set."""
+"""Programs with iterators: subclasses, copies of old iterators, attributes that are read and set."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def while_counter(dali: Any) -> Iterator[Any]:
 
 @program
 def a_plugin_of_its_own(dali: Any) -> Iterator[Any]:
-    """The way of DALI's plugins, of which many programs have a copy."""
+    """Code of DALI's plugins, which many programs have copied."""
     policy = plugin(dali).LastBatchPolicy
 
     class Own(base(dali)):  # type: ignore[misc]
@@ -323,11 +323,11 @@ def outputs_without_conversion(dali: Any) -> Iterator[Any]:
     yield it._get_outputs()
 
 
-# ---------------------------------------------------------------- older copies, and names that are set
+# ----------------------------------------------------------- older copies, and attributes that are set
 
 @program
 def copy_of_an_old_iterator(dali: Any) -> Iterator[Any]:
-    """The iterator of DALI 0.x, as many programs have it."""
+    """The iterator of DALI 0.x, which many programs have copied."""
     api = dali.types.PipelineAPIType.ITERATOR
 
     class Old:

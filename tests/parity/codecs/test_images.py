@@ -91,7 +91,7 @@ def run_dali(job: Job) -> Result:
         pipeline.feed_input("encoded", [np.fromfile(job.path, np.uint8)])
         return describe(np.array(pipeline.run()[0][0]))
     except Exception:
-        dali_pipeline.cache_clear()  # a pipeline that failed is of no more use
+        dali_pipeline.cache_clear()  # a failed pipeline cannot be used again
         return Result("refused")
 
 
@@ -121,7 +121,7 @@ def dali_pipeline(output_type: str, dtype: str, adjust_orientation: bool) -> Any
 
 
 def dali(jobs: list[Job], workplace: Path) -> list[Result]:
-    """Run the jobs in children, a new one after each crash."""
+    """Run the jobs in children; start a new one after each crash."""
     pytest.importorskip(
         "nvidia.dali",
         reason="the parity tests compare with the real DALI: install the extra 'parity'",
@@ -162,7 +162,7 @@ def ours(job: Job) -> Result:
 
 
 def differences(jobs: list[Job], workplace: Path, *, both_refuse: bool = False) -> list[str]:
-    """List the jobs that DALI does and we do otherwise (or do not)."""
+    """List the jobs whose results differ from DALI's."""
     return [
         f"{Path(job.path).name} {job[1:]}: {expected[:3]}, ours {got[:3]}"
         for job, expected in zip(jobs, dali(jobs, workplace), strict=True)
@@ -200,7 +200,7 @@ def test_element_types_of_real_files(tmp_path: Path) -> None:
 
 
 def test_photos(tmp_path: Path) -> None:
-    """A sample of ImageNet, with all that are of unusual colors."""
+    """Return a sample of ImageNet with all images of unusual color spaces."""
     found = sorted(folder("imagenet").rglob("*.JPEG"))
     assert len(found) > 100
     unusual = [
@@ -215,7 +215,7 @@ def test_photos(tmp_path: Path) -> None:
     assert differences(jobs, tmp_path) == []
 
 
-# What DALI gets wrong in files made here, and why it is not repeated.
+# Errors of DALI on generated files, and why torchdali does not reproduce them.
 DALI_ERRORS = {
     ("tiff gray alpha", "RGB"): "it takes the samples of the next pixels for green and blue",
     ("tiff planes", "*"): "it reads compressed planes as if their samples were interleaved",
@@ -233,16 +233,16 @@ def written(made: dict[str, bytes], workplace: Path) -> dict[str, str]:
 
 
 def inks(adobe: bool) -> bytes:
-    """A CMYK JPEG, with Adobe's mark (which inverts it) or without."""
+    """Return a CMYK JPEG, with Adobe's marker (which inverts it) or without."""
     data = encoded(Image.fromarray(np.dstack([RGB, GRAY // 2]), "CMYK"), "JPEG")
     start = data.index(b"\xff\xee")
     return data if adobe else data[:start] + data[start + 16 :]
 
 
 def jpeg_2000(pixels: Array, depth: int) -> bytes:
-    """A JPEG 2000 of 16 bits, or of fewer: then the depth is changed in the file.
+    """Return a JPEG 2000 of 16 bits, or of fewer: then the depth is changed in the file.
 
-    The offset is what the smaller depth no longer subtracts.
+    The offset compensates for the smaller depth.
     """
     cv2 = pytest.importorskip("cv2", reason="needs OpenCV: install the extra 'image'")
     shifted = (pixels >> (16 - depth)) + np.uint16(32768 - (1 << (depth - 1)))
@@ -258,7 +258,7 @@ def jpeg_2000(pixels: Array, depth: int) -> bytes:
     return bytes(data)
 
 
-def test_files_made_here(tmp_path: Path) -> None:
+def test_generated_files(tmp_path: Path) -> None:
     made = {name: data for name, (data, _) in LOSSLESS.items()} | JPEGS
     made |= {"inks": inks(False), "inks of Adobe": inks(True)}
     for depth in (12, 16):
@@ -311,7 +311,7 @@ def test_orientations(tmp_path: Path) -> None:
 
 
 def test_damaged_jpegs(tmp_path: Path) -> None:
-    """Pixels that libjpeg decodes in spite of an error must be the same; a file that DALI refuses is an error."""
+    """Pixels that libjpeg decodes despite an error must be the same; a file that DALI rejects is an error."""
     made = {}
     for name, data in JPEGS.items():
         chance = random.Random(name)
@@ -330,7 +330,7 @@ def test_damaged_jpegs(tmp_path: Path) -> None:
 
 
 def test_truncated_files(tmp_path: Path) -> None:
-    """DALI refuses them, and so do we."""
+    """DALI rejects them, and so does torchdali."""
     made = {
         f"{name} {share}": data[: int(len(data) * share)]
         for name, (data, _) in LOSSLESS.items()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.encoded_images import encoded, picture
+from tests.helpers.encoded_images import encoded, smooth_image
 from tests.helpers.native import needs_native
 
 pytestmark = [pytest.mark.parity, needs_native]
@@ -44,13 +44,13 @@ def resized(package: str, files: list[str], crop: list[int], **resize: Any) -> n
     ],
     ids=str,
 )
-def test_resized_images_are_those_of_dali(resize: dict[str, Any], tmp_path: Path) -> None:
+def test_resized_images_match_dali(resize: dict[str, Any], tmp_path: Path) -> None:
     files = []
     for number, options in enumerate(({}, {"subsampling": "4:4:4"}, {"progressive": True}, {"restart_marker_rows": 1})):
         file = tmp_path / f"{number}.jpg"
-        file.write_bytes(encoded(picture(120 + 7 * number, 175 - 9 * number), "JPEG", **options))
+        file.write_bytes(encoded(smooth_image(120 + 7 * number, 175 - 9 * number), "JPEG", **options))
         files.append(str(file))
     found, expected = (resized(package, files, [56, 60], **resize) for package in ("torchdali", "nvidia.dali"))
     off = np.abs(found - expected)
     assert off.max() <= 1
-    assert off.mean() < 0.02  # Python's way: 0.17
+    assert off.mean() < 0.02  # the Python path: 0.17

@@ -1,4 +1,4 @@
-"""Images beyond the common kinds against the real DALI: where it decodes, its pixels."""
+"""Unusual images against the real DALI: equal pixels if DALI decodes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.parity.codecs.test_images import Job, differences, written
 
 pytestmark = pytest.mark.parity
 
-# What DALI gets wrong in them, and why it is not repeated; output types, or all of them.
+# Errors of DALI, and why torchdali does not reproduce them; output types, or all of them.
 DALI_ERRORS = {
     "tiff planes": "it reads planes of more than 8 bits as if their samples were interleaved",
     "tiff of 10 bits, big endian": "planes",
@@ -22,7 +22,7 @@ DALI_ERRORS = {
     "header of 40": "bit fields of 32 bits: it takes bytes for blue, green and red whatever the masks are",
 }
 
-# One level off: DALI makes gray of 10 to 14 bits before it stretches them, and of some files by a library of its own.
+# One level off: DALI converts 10 to 14 bits to gray before it stretches them, and some files by another library.
 GRAY = ("of 10 bits", "of 12 bits", "of 14 bits", "inks", "YCbCr", "old JPEG", "png animation")
 
 

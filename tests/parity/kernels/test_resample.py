@@ -57,7 +57,7 @@ def ours(x: Array, size: Sequence[int], mn: str, mg: str, **k: Any) -> Array:
 
 
 def far(a: Array, b: Array, scale: float) -> float:
-    """Largest difference relative to the range of the values."""
+    """Return the largest difference relative to the range of the values."""
     assert a.shape == b.shape
     assert a.dtype == b.dtype
     return float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0)) / scale
@@ -79,7 +79,7 @@ def test_weights(name: str, antialias: bool) -> None:
 def random_case(
     rng: np.random.Generator, with_roi: bool, whole: float
 ) -> tuple[Array, list[int], Roi | None]:
-    """A sample of two or three spatial axes, a size and a region, often flipped or too large.
+    """Return a sample of two or three spatial axes, a size and a region, often flipped or too large.
 
     `whole` is the share of regions with whole-number ends.
     """
@@ -106,7 +106,7 @@ def test_random_cases(name: str, with_roi: bool) -> None:
     rng = np.random.default_rng(FILTERS.index(name))
     for _ in range(60):
         # With whole numbers many sample points lie between two pixels, and which is the nearest
-        # hangs on the order of the passes: see the test of single axes.
+        # depends on the order of the passes: see the test of single axes.
         x, size, roi = random_case(rng, with_roi, whole=0 if name == "nn" else 0.5)
         mn, mg = name, str(rng.choice([f for f in FILTERS if (f == "nn") == (name == "nn")]))
         k: dict[str, Any] = {"mn": mn, "mg": mg, "antialias": bool(rng.integers(2))}
@@ -186,7 +186,7 @@ def photographs(count: int) -> list[Array]:
 
 
 def random_crops(images: list[Array], rng: np.random.Generator) -> list[Roi]:
-    """Whole-pixel crops as random_resized_crop draws them."""
+    """Whole-pixel crops as in random_resized_crop."""
     rois: list[Roi] = []
     for image in images:
         height, width = image.shape[:2]

@@ -1,6 +1,6 @@
 """The Pipeline API against the real DALI: the same results and the same classes of exceptions.
 
-Each case is a function of a library; it runs on both, and what it returns or raises is compared.
+Each case is a function of a library; it runs on both, and its results or exceptions are compared.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ STYLES: dict[str, Callable[[Any, Library], Any]] = {
 UNCHECKED = [
     pair
     for pair in itertools.product(STYLES, repeat=2)
-    if not {"share_outputs", "iterator"} & set(pair)  # DALI counts batches otherwise there
+    if not {"share_outputs", "iterator"} & set(pair)  # DALI counts batches differently there
 ]
 
 

@@ -1,4 +1,4 @@
-"""Conditionals in what a pipeline function calls, beside the real DALI."""
+"""Conditionals in callables of a pipeline function, compared with the real DALI."""
 
 from __future__ import annotations
 

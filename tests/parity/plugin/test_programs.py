@@ -1,4 +1,4 @@
-"""Programs that use DALI's inner names, run by the real DALI and by torchdali: they see the same."""
+"""Programs that use DALI's internal names return the same with the real DALI and torchdali."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _quiet(caplog):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_same_is_seen(name: str) -> None:
+def test_programs_observe_the_same(name: str) -> None:
     expected = results(name, dali)
-    assert expected and expected[-1] not in ("AttributeError", "NameError", "TypeError")  # the program is right
+    assert expected and expected[-1] not in ("AttributeError", "NameError", "TypeError")  # the program is correct
     assert results(name, torchdali) == expected

@@ -1,8 +1,8 @@
-"""The proxy against the real DALI's: the same scripts give the same batches.
+"""The proxy against the real DALI's: the same scripts return the same batches.
 
-Only what ends well is compared: where a call or a sample is wrong, the real one waits for ever (missing or
+Only successful scripts are compared: after a wrong call or sample, the real proxy waits forever (missing or
 unknown inputs, torch tensors without a GPU, a batch that is too large, an error of the dataset or of
-the pipeline); here each is an error, see ``test_proxy``. It also needs workers, and takes several
+the pipeline); in torchdali each is an error, see ``test_proxy``. The real proxy also needs workers, and takes several
 inputs by name only.
 """
 
@@ -41,5 +41,5 @@ def _outcomes(package: str) -> Any:
 
 
 @pytest.mark.parametrize("case", [*CASES, "surface"])
-def test_as_the_real_one(case: str) -> None:
+def test_results_match_the_real_proxy(case: str) -> None:
     assert _outcomes("torchdali")[case] == _outcomes("nvidia.dali")[case]

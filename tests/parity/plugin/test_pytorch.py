@@ -41,7 +41,7 @@ MODES = [
 
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Both sides warn about sizes and resets; that is not what is compared."""
+    """Both sides warn about sizes and resets; these warnings are not compared."""
     caplog.set_level(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -78,7 +78,7 @@ def own_reader(files: list[str], size: int, batch_size: int, **options: Any) -> 
 
 
 def walk(iterator: Any, epochs: int) -> list[Any]:
-    """Length, size and batches, epoch by epoch."""
+    """Return length, size and batches, epoch by epoch."""
     found = []
     for _ in range(epochs):
         before = len(iterator), iterator.size
@@ -97,7 +97,7 @@ def nexts(iterator: Any, count: int) -> list[Any]:
 
 
 def both(call: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return the results of a call with the real plugin and with ours, exceptions by their class."""
+    """Return the results of a call with the real plugin and with torchdali's; exceptions by their class."""
     results = []
     for plugin in (real, own):
         try:
@@ -108,7 +108,7 @@ def both(call: Callable[[Any], Any]) -> tuple[Any, Any]:
 
 
 def out_of_step(size: int, shards: int, batch_size: int) -> bool:
-    """Cases in which DALI's DROP forgets the last padded batch of the shards, which comes next epoch."""
+    """Return the cases in which DALI's DROP delivers the last padded batch of the shards in the next epoch."""
     smallest, largest = size // shards, math.ceil(size / shards)
     return smallest // batch_size < math.ceil(largest / batch_size) and not smallest % batch_size
 
@@ -126,7 +126,7 @@ SIZES = [
 
 
 def comparable(size: int, shards: int, batch_size: int, mode: dict[str, bool], policy: str) -> bool:
-    """Return True if DROP leaves something, and DALI delivers no padding (see the test below)."""
+    """Return True if DROP skips samples, and DALI delivers no padding (see the test below)."""
     if policy != "DROP":
         return True
     nothing = size // shards < batch_size
@@ -161,7 +161,7 @@ def test_epochs_of_a_sharded_reader(files, size, shards, batch_size, mode, polic
         assert found[1] == found[0]
 
 
-def test_where_we_differ_dali_delivers_an_epoch_of_padding(files) -> None:
+def test_difference_dali_delivers_an_epoch_of_padding(files) -> None:
     """Shards of 4 and 5 samples, padded to two batches of 4, the second of them dropped."""
     arguments = {"reader_name": "reader", "auto_reset": True}
     options = {"num_shards": 2, "pad_last_batch": True}
@@ -433,7 +433,7 @@ def test_to_torch_tensor(copy) -> None:
 
 
 def test_torch_python_function_as_a_class() -> None:
-    """The real one cannot run without a GPU; what can be seen of it is the same."""
+    """The real operator cannot run without a GPU; its visible attributes are the same."""
     ours, theirs = (module.TorchPythonFunction(abs) for module in (own, real))
     for name in ("device", "preserve", "schema_name"):
         assert getattr(ours, name) == getattr(theirs, name)

@@ -33,7 +33,7 @@ BASE = {"images": IMAGES, "categories": [{"id": i} for i in (5, 2, 9)], "annotat
 
 
 def one(**changed: Any) -> dict[str, Any]:
-    """The first annotation alone, changed; a value of None takes a key away."""
+    """Return only the first annotation, changed; a value of None removes a key."""
     found = {k: v for k, v in {**ANNOTATIONS[0], **changed}.items() if v is not None}
     return {**BASE, "annotations": [found]}
 

@@ -110,7 +110,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def placed(root: Path, value: Any) -> Any:
-    """Put the folder where ``@`` stands."""
+    """Replace ``@`` by the folder."""
     if isinstance(value, list):
         return [placed(root, v) for v in value]
     return f"{root}/{value[1:]}" if isinstance(value, str) and value.startswith("@") else value

@@ -27,7 +27,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def real_reader(files: list[str], size: int, batch_size: int, runs: int, **options: object):
-    """Labels that the real reader delivers, run by run, and what it says of itself."""
+    """Return the labels that the real reader delivers, run by run, and its metadata."""
     from nvidia.dali import Pipeline, fn
 
     pipe = Pipeline(batch_size=batch_size, num_threads=1, device_id=None, seed=1)
@@ -52,8 +52,8 @@ def real_reader(files: list[str], size: int, batch_size: int, runs: int, **optio
     ],
     ids=str,
 )
-def test_what_shuffling_keeps(files, options) -> None:
-    """The order is our own; borders of epochs, padding and metadata are DALI's."""
+def test_shuffling_preserves_epochs_and_padding(files, options) -> None:
+    """The order is torchdali's; epochs, padding and metadata match DALI's."""
     size, shards, batch_size, runs = 11, 2, 3, 8
     found = {"dali": [], "torchdali": []}
     for shard in range(shards):

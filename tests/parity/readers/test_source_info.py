@@ -1,4 +1,4 @@
-"""source_info of what readers deliver, against the real DALI."""
+"""source_info of readers' outputs, against the real DALI."""
 
 from __future__ import annotations
 
