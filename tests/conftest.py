@@ -108,7 +108,7 @@ def pytest_configure(config: pytest.Config) -> None:
         placing.may_fork = lambda: False  # earlier tests may have left threads
         server = Server.share()  # one server for all tests
         config.add_cleanup(server.release)
-        stays = placing._stays
+        stays = placing._find_obstacle
 
         def stays_of_tests(stage: Any, readers: Any, forked: bool) -> str:
             chained = () if stage.chain is None else stage.chain.nodes
@@ -117,7 +117,7 @@ def pytest_configure(config: pytest.Config) -> None:
                 return "an operator of the tests shares memory with them"
             return stays(stage, readers, forked)
 
-        placing._stays = stays_of_tests
+        placing._find_obstacle = stays_of_tests
         defaults: Any = PipelineOptions.__init__.__kwdefaults__
         defaults["num_processes"] = processes
     path = config.getoption("--write-parity")

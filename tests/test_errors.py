@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from torchdali import errors
-from torchdali.errors import is_installed, place_of
+from torchdali.errors import is_installed, locate_user_code
 from torchdali.graph.conditionals import convert
 
 
@@ -76,7 +76,7 @@ def test_installed_files_are_recognized(name: str) -> None:
         exec(compile("raise ValueError", file, "exec"), {})
     except ValueError as error:
         frame = error.__traceback__.tb_next.tb_frame
-    assert (file not in place_of(frame)) == expected
+    assert (file not in locate_user_code(frame)) == expected
 
 
 @pytest.mark.slow

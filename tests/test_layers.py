@@ -374,14 +374,14 @@ def test_new_modules_need_a_layer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ENGINE, ids=lambda file: str(file.relative_to(PACKAGE / "execute")))
 def test_the_engine_uses_three_methods_of_the_device_decoder(file: Path) -> None:
-    """The engine uses `accepts`, `submit` and `collect`, and creates and closes the decoder, but uses no internals."""
+    """The engine uses `open_share`, `submit` and `collect`, and creates and closes the decoder, but uses no internals."""
     nodes = list(ast.walk(ast.parse(file.read_text())))
     froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     names = {each.name for node in froms if node.module == "torchdali.execute.hardware_decoding" for each in node.names}
     assert names <= {"HardwareDecoding"} and "torchdali.codecs.engines" not in {node.module for node in froms}
     used = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)]
     methods = {node.attr for node in used if isinstance(node.value, ast.Attribute) and node.value.attr == "_decoder"}
-    assert methods <= {"accepts", "submit", "collect", "close"} and bool(methods) == bool(names)
+    assert methods <= {"open_share", "submit", "collect", "close"} and bool(methods) == bool(names)
     words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     sharing = {name for name, operator in registry.items() if operator.has("shared")}
     assert sharing and not words & sharing

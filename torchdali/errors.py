@@ -16,7 +16,7 @@
 If an operator raises a ``ValueError`` on a sample, the pipeline raises a `PipelineValueError`. Users can catch it as a
 ``ValueError`` or as a `PipelineError`; see `locate_error`. DALI mostly raises ``RuntimeError``.
 
-When torchdali raises an exception, most of torchdali's own frames are removed from the traceback (`LEAVING`,
+When torchdali raises an exception, most of torchdali's own frames are removed from the traceback (`CLEAN_TRACEBACKS`,
 `strip_internal_frames`). The traceback keeps all frames of the user's code and the torchdali function that the user
 called. It also keeps torchdali's innermost frame if no other frame shows where the error happened. Set
 ``TORCHDALI_FULL_TRACEBACK=1`` to keep all frames. Removing frames also frees their local variables, for example the
@@ -40,7 +40,7 @@ from typing import NamedTuple, TypeVar
 from torchdali.installation import extra_command
 
 __all__ = [
-    "LEAVING",
+    "CLEAN_TRACEBACKS",
     "DecodeError",
     "FusedPart",
     "MissingExtraError",
@@ -62,12 +62,12 @@ __all__ = [
     "note",
     "on_behalf_of",
     "part_of",
-    "place_of",
+    "locate_user_code",
     "self_explanatory",
     "strip_frames",
     "strip_internal_frames",
     "warn",
-    "warning_place",
+    "warning_location",
     "warnings_on",
 ]
 
@@ -182,32 +182,32 @@ _KINDS: tuple[tuple[type[BaseException], type[PipelineError]], ...] = (
 )
 
 
-def locate_error(error: BaseException, place: str, hint: str = "") -> PipelineError:
+def locate_error(error: BaseException, location: str, hint: str = "") -> PipelineError:
     """Return a `PipelineError` that says where an operator's error happened.
 
     The result is also an instance of the error's builtin class, for example of ``ValueError``.
 
     Args:
         error: The operator's error; it becomes the result's ``__cause__``.
-        place: Text that names the operator, the sample, the file and the line of the user's code.
+        location: Text that names the operator, the sample, the file and the line of the user's code.
         hint: Text that says how to fix the error.
     """
     classes = (error_class for kind, error_class in _KINDS if isinstance(error, kind))
     kind = next(classes, PipelineError)
-    result = self_explanatory(kind(f"{place}\n  {type(error).__name__}: {error}{hint}"))
-    if isinstance(error, DecodeError) and not _wants_all():
+    result = self_explanatory(kind(f"{location}\n  {type(error).__name__}: {error}{hint}"))
+    if isinstance(error, DecodeError) and not _wants_full_traceback():
         error.__cause__ = None  # the message already contains the cause's text
     result.__cause__ = strip_frames(error)
     return result
 
 
-def note(error: BaseException, place: str) -> None:
+def note(error: BaseException, location: str) -> None:
     """Add a note to an exception of the user's code: the place where the exception was raised.
 
     The exception's class and message don't change. In Python 3.10, which has no notes, this function does nothing.
     """
-    if hasattr(error, "add_note") and place not in getattr(error, "__notes__", ()):
-        error.add_note(place)
+    if hasattr(error, "add_note") and location not in getattr(error, "__notes__", ()):
+        error.add_note(location)
 
 
 # ---------------------------------------------------------------- tracebacks
@@ -234,18 +234,18 @@ def strip_internal_frames(error: BaseException) -> None:
     Functions that users call must call this function in an ``except`` block, which then re-raises the exception, or in
     ``__exit__``. The traceback keeps the frame of the calling function and all frames of the user's code.
     """
-    if isinstance(error, StopIteration) or _wants_all():
+    if isinstance(error, StopIteration) or _wants_full_traceback():
         return
     if isinstance(error, KeyboardInterrupt):
         self_explanatory(error)
     if error.__traceback__ is not None:
         inner = list(_entries(error.__traceback__.tb_next))
-        error.__traceback__.tb_next = _link_traceback(_shown(inner, error))
+        error.__traceback__.tb_next = _link_traceback(_visible_entries(inner, error))
     if error.__cause__ is not None:
         strip_frames(error.__cause__)
 
 
-class _Leaving:
+class _TracebackCleaner:
     """Context manager that calls `strip_internal_frames` on exceptions that leave its block."""
 
     def __enter__(self) -> None:
@@ -256,16 +256,16 @@ class _Leaving:
             strip_internal_frames(error)
 
 
-LEAVING = _Leaving()
+CLEAN_TRACEBACKS = _TracebackCleaner()
 
 
 def strip_frames(error: _E) -> _E:
     """Remove torchdali's internal frames from a stored exception and its causes, and return the exception."""
     current: BaseException | None = error
     seen: set[int] = set()
-    while current is not None and id(current) not in seen and not _wants_all():
+    while current is not None and id(current) not in seen and not _wants_full_traceback():
         seen.add(id(current))
-        current.__traceback__ = _link_traceback(_shown(list(_entries(current.__traceback__)), current))
+        current.__traceback__ = _link_traceback(_visible_entries(list(_entries(current.__traceback__)), current))
         current = current.__cause__
     return error
 
@@ -279,7 +279,7 @@ def self_explanatory(error: _E) -> _E:
     return error
 
 
-def _wants_all() -> bool:
+def _wants_full_traceback() -> bool:
     return os.environ.get("TORCHDALI_FULL_TRACEBACK", "0") not in ("", "0")
 
 
@@ -289,7 +289,7 @@ def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
         trace = trace.tb_next
 
 
-def _shown(entries: Sequence[TracebackType], error: BaseException) -> list[TracebackType]:
+def _visible_entries(entries: Sequence[TracebackType], error: BaseException) -> list[TracebackType]:
     """Return a traceback without torchdali's entries.
 
     The last entry of torchdali is kept if no entry of the user's code follows, unless `self_explanatory` has marked the
@@ -310,7 +310,7 @@ def _kind(file: str) -> str:
     return "library" if is_installed(file) else "shown"
 
 
-def place_of(frame: FrameType | None) -> str:
+def locate_user_code(frame: FrameType | None) -> str:
     """Return the innermost line of the user's code in a frame's stack, or "" if the stack has no code of the user."""
     while frame is not None and _kind(frame.f_code.co_filename) != "shown":
         frame = frame.f_back
@@ -326,10 +326,10 @@ def _link_traceback(entries: Sequence[TracebackType]) -> TracebackType | None:
     return following
 
 
-def did_you_mean(name: str, names: Iterable[str], most: int = 1) -> str:
+def did_you_mean(name: str, names: Iterable[str], count: int = 1) -> str:
     """Return the end of a message about an unknown name: a suggestion of similar names, or "" without similar names."""
-    near = [] if name.startswith("__") else difflib.get_close_matches(name, names, most)
-    return f"; did you mean {', '.join(near)}?" if near else ""
+    matches = [] if name.startswith("__") else difflib.get_close_matches(name, names, count)
+    return f"; did you mean {', '.join(matches)}?" if matches else ""
 
 
 def hint_for_folder(path: str) -> str:
@@ -342,13 +342,13 @@ def hint_for_folder(path: str) -> str:
     parent, name = os.path.split(os.path.abspath(path))
     while not os.path.isdir(parent) and parent != os.path.dirname(parent):
         parent, name = os.path.split(parent)
-    near = did_you_mean(name, os.listdir(parent)) if os.access(parent, os.R_OK) else ""
-    return "" if os.path.exists(path) else f"; the nearest existing folder is {parent!r}{near}"
+    suggestion = did_you_mean(name, os.listdir(parent)) if os.access(parent, os.R_OK) else ""
+    return "" if os.path.exists(path) else f"; the nearest existing folder is {parent!r}{suggestion}"
 
 
 # ---------------------------------------------------------------- warnings
 
-_line: ContextVar[tuple[str, int] | None] = ContextVar("torchdali.line", default=None)
+_warning_line: ContextVar[tuple[str, int] | None] = ContextVar("torchdali.line", default=None)
 
 
 @contextlib.contextmanager
@@ -357,11 +357,11 @@ def warnings_on(file: str, line: int) -> Iterator[None]:
 
     This also applies to copies of the current `contextvars` context, for example in other threads.
     """
-    token = _line.set((file, line))
+    token = _warning_line.set((file, line))
     try:
         yield
     finally:
-        _line.reset(token)
+        _warning_line.reset(token)
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
@@ -370,9 +370,9 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     If the program is in a block of `warnings_on`, the warning points to the line that was passed to `warnings_on`;
     otherwise, to the line that called torchdali.
     """
-    place = _line.get()
-    if place is not None:
-        warnings.warn_explicit(text, category, *place)
+    location = _warning_line.get()
+    if location is not None:
+        warnings.warn_explicit(text, category, *location)
         return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame):
@@ -380,9 +380,9 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(text, category, stacklevel=level)
 
 
-def warning_place() -> tuple[str, int]:
+def warning_location() -> tuple[str, int]:
     """Return the file and line that `warn` would show now, for a warning that another thread may issue later."""
-    return _line.get() or call_site()[:2]
+    return _warning_line.get() or call_site()[:2]
 
 
 class Site(NamedTuple):

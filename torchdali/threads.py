@@ -28,10 +28,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from torchdali.errors import place_of
+from torchdali.errors import locate_user_code
 
 __all__ = [
-    "Latch", "Thread", "call_apart", "close_abandoned", "close_at_end", "is_ending", "patience", "processor_time",
+    "Latch", "Thread", "call_in_thread", "close_abandoned", "close_at_end", "is_ending", "patience", "processor_time",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ T = TypeVar("T")
 _LIMIT = 10.0  # seconds that a thread may take to end
 _CLOCK_OF_THREAD = 6  # low bits of the ID of a Linux clock that measures one thread's CPU time
 _LAST = 1.0  # minimum seconds that `_end` waits for threads after it has closed all owners
-_ABANDONED = 2.0  # seconds that `close_abandoned` waits until the owner is closed
+_ABANDONED_WAIT = 2.0  # seconds that `close_abandoned` waits until the owner is closed
 
 
 class _Owner(Protocol):
@@ -113,31 +113,31 @@ def close_abandoned(owner: _Owner) -> None:
         _thread.start_new_thread(thread.start, ())
     except RuntimeError:  # Python is exiting, and starts no more threads
         close()
-    deadline = time.monotonic() + _ABANDONED
-    closed.acquire(timeout=_ABANDONED)
+    deadline = time.monotonic() + _ABANDONED_WAIT
+    closed.acquire(timeout=_ABANDONED_WAIT)
     while thread.is_alive() and time.monotonic() < deadline:
         time.sleep(1e-4)  # the thread is about to end; a process with other threads must not be forked
 
 
-def call_apart(function: Callable[[], T]) -> T:
+def call_in_thread(function: Callable[[], T]) -> T:
     """Call a function in a separate thread, and return its result.
 
     A KeyboardInterrupt interrupts only the waiting caller; the function runs to its end. Some locks of `threading` are
     written in Python, and an interrupt inside the function could leave them held.
     """
-    answer: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+    outcome: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
     def call() -> None:
         try:
-            answer.put((function(), None))
+            outcome.put((function(), None))
         except BaseException as error:
-            answer.put((None, error))
+            outcome.put((None, error))
 
     try:
         _thread.start_new_thread(Thread(call, (), "torchdali-call").start, ())  # as in `close_abandoned`
     except RuntimeError:  # Python is exiting, and starts no more threads
         return function()
-    value, error = answer.get()
+    value, error = outcome.get()
     if error is not None:
         try:
             raise error
@@ -177,8 +177,8 @@ def _end() -> None:
         _deadline = max(_deadline, time.monotonic() + _LAST)
         for thread in _remaining_threads():
             thread.join(patience())
-    if left := _remaining_threads():
-        _name(left)
+    if remaining := _remaining_threads():
+        _report_running(remaining)
 
 
 def _close(owner: _Owner) -> None:
@@ -195,12 +195,14 @@ def _remaining_threads() -> list[Thread]:
     return [thread for thread in threads if thread.is_alive()]
 
 
-def _name(threads: list[Thread]) -> None:
+def _report_running(threads: list[Thread]) -> None:
     """Print which threads are still running, and where."""
     frames = sys._current_frames()
-    places = Counter(place_of(frames.get(thread.ident or 0)) for thread in threads)
+    locations = Counter(locate_user_code(frames.get(thread.ident or 0)) for thread in threads)
     lines = "\n".join(
-        f"  {count} in {place or 'torchdali'}" for place, count in places.items() if place or len(places) == 1
+        f"  {count} in {location or 'torchdali'}"
+        for location, count in locations.items()
+        if location or len(locations) == 1
     )
     print(
         "torchdali: the program ends while threads of a pipeline are running, and stops waiting for them. If one of "

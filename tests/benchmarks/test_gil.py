@@ -18,7 +18,7 @@ from benchmarks import device_host, pipelines
 from tests.helpers.inside import decodes_by_hardware
 from tests.pretend.pictures import write_images
 from torchdali.execute import hardware_decoding, thread_pool
-from torchdali.execute.compiled_chain import Way
+from torchdali.execute.compiled_chain import ChunkMode
 from torchdali.kernels.native import library
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,7 +75,7 @@ def test_no_python_function_is_called_per_image(tmp_path: Path, monkeypatch: pyt
                 run(i)
             finally:
                 sys.setprofile(None)
-            if getattr(getattr(run, "division", None), "way", None) is Way.FUSED:
+            if getattr(getattr(run, "division", None), "mode", None) is ChunkMode.FUSED:
                 counts.append(count)
 
         job.run = one

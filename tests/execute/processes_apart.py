@@ -269,7 +269,7 @@ def test_close_does_not_wait_for_a_suspended_server(photos: Path) -> None:
 
 
 REFUSED = {
-    "memory": (replica_module, "has_room", lambda: False, "memory can't be allocated; check `ulimit -v`"),
+    "memory": (replica_module, "has_thread_memory", lambda: False, "memory can't be allocated; check `ulimit -v`"),
     "processes": (os, "fork", lambda: refuse_fork(), "BlockingIOError"),
 }
 _FORK = os.fork
@@ -520,7 +520,7 @@ def test_memory_is_reused() -> None:
     assert max(map(len, blocks)) <= most
     assert descriptors() <= before[1] + 2  # the thread that watches the workers opens files, too
     held = [pipe.run()[0].as_tensor() for _ in range(20)]
-    assert sum(len(view._lent) for view in views) >= 20
+    assert sum(len(view._loans) for view in views) >= 20
     assert descriptors() <= before[1] + 2  # held blocks have no descriptor
     del held
     taken(pipe, 20)

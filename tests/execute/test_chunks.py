@@ -527,7 +527,7 @@ def test_errors_are_reported_from_other_processes(monkeypatch: pytest.MonkeyPatc
         nodes = executor_of(pipe).plan.graph.nodes
     here, there = Profile(), Profile()
     for _ in range(2):
-        there.fell_back(nodes[-1], ValueError("wrong"))
-        here.add_times(pickle.loads(pickle.dumps(there.take_times({node: k for k, node in enumerate(nodes)}))), nodes)
+        there.record_fallback(nodes[-1], ValueError("wrong"))
+        here.add_times(pickle.loads(pickle.dumps(there.pop_times({node: k for k, node in enumerate(nodes)}))), nodes)
     assert there.fallbacks() == ()
     assert [(each.operator, each.count, each.error) for each in here.fallbacks()] == [("flip", 2, "ValueError: wrong")]

@@ -113,13 +113,13 @@ def test_chunks_change_nothing(
     function: Callable[[Any], Any], chunk: int | None, left: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts: list[int] = []
-    part = chunks.Places.part
+    part = chunks.Selection.select
 
-    def counted(self: chunks.Places, items: Any) -> Any:
-        counts.append(len(self.numbers))
+    def counted(self: chunks.Selection, items: Any) -> Any:
+        counts.append(len(self.indices))
         return part(self, items)
 
-    monkeypatch.setattr(chunks.Places, "part", counted)
+    monkeypatch.setattr(chunks.Selection, "select", counted)
     if chunk is not None:
         divide_into(chunk, monkeypatch)
     in_chunks = _results(function)

@@ -150,7 +150,7 @@ def test_a_pinned_batch_is_held_until_its_copy_is_done(cuda: Any) -> None:
     events[0].done = True
     ours.keep_until(batch(3), cuda.Event())
     other.join(30)
-    assert [int(kept.stack()[0, 0]) for _, kept in ours._sent] == [2, 3, 4]
+    assert [int(kept.stack()[0, 0]) for _, kept in ours._pending_copies] == [2, 3, 4]
 
 
 def test_streams_have_their_own_tensors(monkeypatch: pytest.MonkeyPatch) -> None:

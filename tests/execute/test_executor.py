@@ -130,7 +130,7 @@ def test_one_at_a_time() -> None:
     taker = threading.Thread(target=pipe.run)
     taker.start()
     assert script.started.wait(PATIENCE)
-    taking = executor_of(pipe)._taking
+    taking = executor_of(pipe)._single_caller
     while not refused:  # until the other thread waits for its batch
         try:
             taking.lock()

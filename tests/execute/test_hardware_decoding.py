@@ -291,7 +291,7 @@ def test_buffers_are_reused_after_their_event_was_observed() -> None:
     arena = decoding._arena
     first = arena(1000)
     assert event.waited  # fresh memory may still be in use, too
-    decoding.give_back(first, None)
+    decoding.recycle(first, None)
     second = arena(1000)
     assert second.data_ptr() != first.data_ptr()
     event.done = True

@@ -376,7 +376,7 @@ def test_an_interrupt_in_a_source_leaves_a_usable_pipeline(settings: dict[str, A
             found.append("interrupt")
     pipe.close()
     # It hits the call that schedules the batch: one ahead, and one more per additional process.
-    ahead = 0 if settings else executor_of(pipe).placing.processes
+    ahead = 0 if settings else executor_of(pipe).placement.processes
     assert found == [*range(2 - ahead), "interrupt", *range(2 - ahead, 2), 3, 4]
 
 

@@ -76,7 +76,7 @@ class Pair:
 
     def tensor(self, size: int) -> torch.Tensor:
         """Return the other process's view of a tensor."""
-        place = self.buffers.place(self.buffers.empty((size,), torch.uint8).fill_(7))
+        place = self.buffers.find(self.buffers.empty((size,), torch.uint8).fill_(7))
         assert place is not None
         tensor: torch.Tensor = self.views.lend([place.block])(place)
         return tensor

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from torchdali.execute.process_state import others_sleep
+from torchdali.execute.process_state import wait_for_other_threads
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, which Linux has")
@@ -22,7 +22,7 @@ def test_a_thread_outside_of_python_is_detected() -> None:
 
     thread = threading.Thread(target=work)
     thread.start()
-    assert not others_sleep()
+    assert not wait_for_other_threads()
     enough.set()
     thread.join()
-    assert any(others_sleep() for _ in range(20))  # other tests may have left threads that are exiting
+    assert any(wait_for_other_threads() for _ in range(20))  # other tests may have left threads that are exiting

@@ -42,7 +42,7 @@ def test_the_interpreter_ends_after_what_starts_processes() -> None:
     """A thread that drops tensors during interpreter exit aborts the process."""
     script = """
 import threading, weakref
-from torchdali.execute.executor import _start_later
+from torchdali.execute.executor import _start_in_background
 from torchdali.execute.workers.worker import NotStarted
 
 class Owner:
@@ -55,7 +55,7 @@ class Starter:
         raise NotStarted("not here")
 
 owner = Owner()
-_start_later(weakref.ref(owner), Starter(), None)
+_start_in_background(weakref.ref(owner), Starter(), None)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=LONGEST)
     assert (done.returncode, done.stdout) == (0, "began True\n"), done.stderr

@@ -225,17 +225,17 @@ def test_a_job_may_create_and_close_a_pool() -> None:
 def test_a_closed_pool_holds_no_reference_to_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go, checked = threading.Event(), threading.Event(), threading.Event()
     workers = thread_pool._WorkerThreads
-    rest = workers.rest
+    mark_idle = workers.mark_idle
 
-    def rest_and_pause(self: Any, queue: Any) -> None:
-        rest(self, queue)
+    def mark_idle_and_pause(self: Any, queue: Any) -> None:
+        mark_idle(self, queue)
         assert checked.wait(30)  # as if the machine were busy at this moment
 
     def wait(i: int, held: set[int]) -> None:
         begun.set()
         assert go.wait(30)
 
-    monkeypatch.setattr(workers, "rest", rest_and_pause)
+    monkeypatch.setattr(workers, "mark_idle", mark_idle_and_pause)
     pool, held = ThreadPool(1), {1}
     alive = weakref.ref(held)
     for _ in range(2):  # one runs, and one waits

@@ -228,7 +228,7 @@ def random_functions(root: str, processes: int) -> tuple[str, list[Any]]:
 
     pipe: Pipeline = define()
     outputs = [s.tolist() for _ in range(8) for s in pipe.run()[0].samples()]
-    placing = str(executor_of(pipe).placing)
+    placing = str(executor_of(pipe).placement)
     pipe.close()
     return placing, outputs
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torchdali.execute.compiled_chain import BoundChain, Division, Way
+from torchdali.execute.compiled_chain import BoundChain, ChunkMode, Division
 
 __all__ = ["divide_into"]
 
@@ -24,8 +24,8 @@ def divide_into(chunk: int, monkeypatch: pytest.MonkeyPatch) -> list[Division]:
         if self.chunkable and chunk == 1:
             division = Division(1)
         elif self.chunkable and count > 1:
-            way = Way.FUSED if division.way is Way.FUSED else Way.TENSORS
-            division = Division(min(chunk, count), way)
+            mode = ChunkMode.FUSED if division.mode is ChunkMode.FUSED else ChunkMode.TENSORS
+            division = Division(min(chunk, count), mode)
         divisions.append(division)
         return division
 

@@ -12,9 +12,10 @@ import pytest
 from torchdali import Pipeline
 
 __all__ = [
-    "computed_in_one_piece", "count_blocks", "per_sample_calls", "compiled", "record_constants", "decodes_by_hardware", "drawn", "executor_of", "fused_calls",
-    "graph_of", "lazy_opening", "memory_before", "no_lazy_image_before", "forget_marks", "pipeline_of", "pool_of", "repeated_chunks",
-    "server_of", "small_batches", "spare_of", "storage_of", "with_blocks_from", "without_alias", "without_pauses",
+    "computed_in_one_piece", "count_blocks", "per_sample_calls", "compiled", "record_constants", "decodes_by_hardware",
+    "drawn", "executor_of", "fused_calls", "graph_of", "lazy_opening", "memory_before", "no_lazy_image_before",
+    "forget_marks", "pipeline_of", "pool_of", "repeated_chunks", "server_of", "small_batches", "spare_of", "storage_of",
+    "with_blocks_from", "without_alias", "without_pauses",
 ]  # fmt: skip
 
 
@@ -70,7 +71,7 @@ def repeated_chunks(patch: pytest.MonkeyPatch, note: Callable[[Any], None]) -> N
     one_by_one = ChainRun._one_by_one
 
     def noted(run: Any, samples: Any) -> bool:
-        if run._do is not None:
+        if run._run_chunk is not None:
             note(samples)
         return one_by_one(run, samples)
 
@@ -166,7 +167,7 @@ def pool_of(pipe: Pipeline) -> Any:
 
 def server_of(pool: Any) -> int:
     """Return the id of the process that starts workers."""
-    return int(_server(pool)._serving.process.pid)
+    return int(_server(pool)._current.process.pid)
 
 
 def spare_of(pool: Any) -> int:
@@ -180,7 +181,7 @@ def _server(pool: Any) -> Any:
 
 def count_blocks(buffers: Any) -> int:
     """Return the number of allocated blocks of shared memory."""
-    return int(buffers._made_blocks)
+    return int(buffers._block_count)
 
 
 def forget_marks(patch: pytest.MonkeyPatch) -> None:

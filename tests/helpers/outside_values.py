@@ -71,7 +71,7 @@ def epochs(
         taken = [pipe.run() for _ in range(batches)]
         read.append(sorted({s.item() for values, *_ in taken for s in values.samples()}))
         rest.append([[s.flatten().tolist() for s in each.samples()] for _, *others in taken for each in others])
-    placing = str(executor_of(pipe).placing)
+    placing = str(executor_of(pipe).placement)
     pipe.close()
     return read, rest, placing
 
@@ -90,7 +90,7 @@ def read_from_global(root: str, **options: Any) -> tuple[str, str]:
         found = str(pipe.run()[0].at(0)[0].item())
     except RuntimeError as error:
         found = str(error)
-    placing = str(executor_of(pipe).placing)
+    placing = str(executor_of(pipe).placement)
     pipe.close()
     return found, placing
 

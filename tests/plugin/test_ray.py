@@ -331,7 +331,7 @@ def test_killed_actors_and_nodes_lose_no_sample(cluster: Any, root: str, kill: s
                 break
             found.append(batch[0]["data"])
             if len(found) == 4 and kill == "node":
-                raylet = psutil.Process(ray.get(workers[0].process.actor.answer.remote())).ppid()
+                raylet = psutil.Process(ray.get(workers[0].process.actor.ping.remote())).ppid()
                 nodes = cluster.nodes_of_actors
                 node = next(each for each in nodes if each.all_processes["raylet"][0].process.pid == raylet)
                 nodes.remove(node)
@@ -341,7 +341,7 @@ def test_killed_actors_and_nodes_lose_no_sample(cluster: Any, root: str, kill: s
                 if kill == "actor":
                     ray.kill(actor)
                 else:
-                    os.kill(ray.get(actor.answer.remote()), signal.SIGSTOP)
+                    os.kill(ray.get(actor.ping.remote()), signal.SIGSTOP)
             if len(found) == 4 and kill != "stop":
                 until(lambda: loader.pipeline.actors_lost)
         assert same(found, expected)
@@ -351,6 +351,7 @@ def test_killed_actors_and_nodes_lose_no_sample(cluster: Any, root: str, kill: s
             cluster.nodes_of_actors.append(cluster.add_node(num_cpus=4))
         # Of the next epoch, on any actor.
         assert sorted(torch.cat(data(loader))[:, 0].floor().int().tolist()) == list(range(COUNT))
-        # A stopped actor is detected when it gets work. Ray may also start an actor on a node whose end it has not detected.
+        # A stopped actor is detected when it gets work. Ray may also start an actor on a node whose end it has not
+        # detected.
         exits = pool_of(pipeline_of(loader.pipeline)).exits
         assert len([exit for exit in exits if "while it started" not in exit]) == 1, exits

@@ -48,7 +48,7 @@ def call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]
     try:
         return _call(declared, inputs, arguments)
     finally:
-        tracer.draws.pass_over()
+        tracer.draws.ignore_draws()
 
 
 def _call(declared: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> Any:

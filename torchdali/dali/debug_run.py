@@ -236,9 +236,9 @@ class DebugRun(Executor):
     def schedule(self, ended: bool = False, *args: Any, **request: Any) -> None:
         """Run the function for the next batch, or once more for a batch whose run was interrupted."""
         self._check_open()
-        if self._again and request.get("tag") is None:
-            with self._taking.lock():
-                self._repeat()
+        if self._interrupted and request.get("tag") is None:
+            with self._single_caller.lock():
+                self._rerun_interrupted()
         else:
             super().schedule(ended, *args, **request)
 
@@ -288,7 +288,7 @@ class DebugRun(Executor):
         batch.values.update(zip(node.outputs, results, strict=True))
         if node.operator.kind != "source":  # `_draw_source` and `Executor._prepare` measure sources
             first_node = self._nodes.setdefault((node.name, node.operator), node)
-            self.profile.step(first_node, started, batch.draw.size, batch.draw.index)
+            self.profile.record_step(first_node, started, batch.draw.size, batch.draw.index)
 
     def _rng(self, node: Node) -> BatchRng | None:
         if not node.operator.schema.random:
@@ -341,8 +341,8 @@ class DebugRun(Executor):
         """Get the first batch of a source."""
         batch, size, started = self._batch, self.settings.batch_size, time.perf_counter()
         prepared = source.prepare(size, self._opened)
-        spare, self._labels[node] = batch.spare, str(len(self._labels))
-        batch.spare = spare if prepared is None else {**spare, node: prepared}
+        spare, self._labels[node] = batch.backup, str(len(self._labels))
+        batch.backup = spare if prepared is None else {**spare, node: prepared}
         self.sources = {**self.sources, node: source}
         if (
             prepared is not None and prepared.is_repeated
@@ -361,7 +361,7 @@ class DebugRun(Executor):
         batch.draw.size, self._position = size, batch.draw.position + size
         batch.values.update(zip(node.outputs, self._on_device(node, outputs), strict=True))
         batch.draw.info, batch.draw.state = self._source_infos(batch), self.state()
-        self.profile.step(node, started, size, batch.draw.index)
+        self.profile.record_step(node, started, size, batch.draw.index)
 
     def _check_size(self, title: str, size: int) -> None:
         if size != self._batch.draw.size and (self._computed or len(self._opened) > 1):

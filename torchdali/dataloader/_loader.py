@@ -41,7 +41,7 @@ from torchdali.dataloader._torch_internals import (
 )
 from torchdali.dataloader._worker_blocks import BlockCollate, ReceivedBlocks
 from torchdali.errors import call_site, on_behalf_of, warn
-from torchdali.threads import call_apart
+from torchdali.threads import call_in_thread
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -235,7 +235,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         assert create is not None
         engine = self._idle.pop(plan.key)
         if engine is None:
-            return call_apart(lambda: on_behalf_of(self._site, create))
+            return call_in_thread(lambda: on_behalf_of(self._site, create))
         engine.reset()
         engine.refresh(plan.leaves)
         return engine

@@ -32,9 +32,9 @@ def affinity(device: torch.device | None) -> Callable[[int], None] | None:
         return None
     mask = os.environ.get(_MASK, "").strip()
     if mask:
-        return _Binding(tuple(_check_cores(mask)), one_each=True)
-    near = _near(device)
-    return _Binding(tuple(sorted(near)), one_each=False) if near else None
+        return _Binding(tuple(_check_cores(mask)), one_core_each=True)
+    gpu_cores = _cores_near(device)
+    return _Binding(tuple(sorted(gpu_cores)), one_core_each=False) if gpu_cores else None
 
 
 def _check_cores(mask: str) -> list[int]:
@@ -42,11 +42,11 @@ def _check_cores(mask: str) -> list[int]:
         cores = [int(core) for core in mask.split(",")]
     except ValueError:
         raise ValueError(f"{_MASK} must be core numbers, separated by commas, got {mask!r}") from None
-    foreign = sorted(set(cores) - os.sched_getaffinity(0))
-    if foreign:
+    unavailable = sorted(set(cores) - os.sched_getaffinity(0))
+    if unavailable:
         raise RuntimeError(
             f"{_MASK} must be cores that this process may use, {sorted(os.sched_getaffinity(0))}, got core "
-            f"{foreign[0]} in {mask!r}"
+            f"{unavailable[0]} in {mask!r}"
         )
     return cores
 
@@ -57,20 +57,20 @@ class _Binding:
 
     Attributes:
         cores: The cores.
-        one_each: True to bind each thread to one core; False to bind each thread to all of the cores.
+        one_core_each: True to bind each thread to one core; False to bind each thread to all of the cores.
     """
 
     cores: tuple[int, ...]
-    one_each: bool
+    one_core_each: bool
 
     def __call__(self, number: int) -> None:
-        if not self.one_each:
+        if not self.one_core_each:
             os.sched_setaffinity(0, self.cores)
         elif number < len(self.cores):
             os.sched_setaffinity(0, {self.cores[number]})
 
 
-def _near(device: torch.device | None) -> set[int]:
+def _cores_near(device: torch.device | None) -> set[int]:
     """Return the cores next to a GPU that are available to this process; empty if they are unknown."""
     if device is None or device.type != "cuda":
         return set()
@@ -105,8 +105,8 @@ def cores_of_processes(threads: Sequence[int], nodes: Path = _NODES) -> list[tup
     lists = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda path: int(path.parent.name[4:]))
     cores = [node_cores for path in lists if (node_cores := _ranges(path.read_text()) & allowed)]
     count = len(threads)
-    of = [number * len(cores) // count for number in range(count)]
-    needed = [sum(t for t, node in zip(threads, of, strict=True) if node == i) for i in range(len(cores))]
+    node_of = [number * len(cores) // count for number in range(count)]
+    needed = [sum(t for t, node in zip(threads, node_of, strict=True) if node == i) for i in range(len(cores))]
     if len(cores) < 2 or any(not 0 < n <= len(c) for n, c in zip(needed, cores, strict=True)):
         return [tuple(sorted(allowed))] * count
-    return [tuple(sorted(cores[node])) for node in of]
+    return [tuple(sorted(cores[node])) for node in node_of]

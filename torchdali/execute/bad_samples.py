@@ -92,10 +92,10 @@ class BadSamples:
         if self.policy == "replace":
             if not good:
                 raise error
-            keep = [i if i not in failed else min(good, key=lambda g: abs(g - i)) for i in range(batch.draw.size)]
+            indices = [i if i not in failed else min(good, key=lambda g: abs(g - i)) for i in range(batch.draw.size)]
         else:
-            keep = good
-        _select(batch, results, keep)
+            indices = good
+        _select(batch, results, indices)
 
     def _note(
         self,
@@ -108,7 +108,7 @@ class BadSamples:
         with self._lock:
             seen = set()
             for i, failure in sorted(failures.items()):
-                node, sample = nodes[i], batch.draw.original(i)
+                node, sample = nodes[i], batch.draw.original_index(i)
                 if sample in seen:
                     continue  # an earlier repair copied this sample to the index of another bad sample
                 seen.add(sample)
@@ -124,26 +124,26 @@ class BadSamples:
         if self.budget is not None:
             batch.outcome.bad_samples.append((len(seen), error))
 
-    def take(self, index: int) -> tuple[BadSample, ...]:
+    def pop(self, index: int) -> tuple[BadSample, ...]:
         """Remove the bad samples of a batch from the report, and return them."""
         with self._lock:
             samples = tuple(bad for bad in self.report if bad.batch == index)
             self.report[:] = [bad for bad in self.report if bad.batch != index]
         return samples
 
-    def add(self, batch: InFlightBatch, bad: Sequence[BadSample], keep: Sequence[int] | None) -> None:
+    def add(self, batch: InFlightBatch, bad: Sequence[BadSample], indices: Sequence[int] | None) -> None:
         """Add bad samples from a worker process to the report, and drop or replace them in this process's batch.
 
         Args:
             batch: The batch.
             bad: The bad samples.
-            keep: For each sample in the worker's result, the sample's index in this process's batch. None if the
+            indices: For each sample in the worker's result, the sample's index in this process's batch. None if the
                 worker didn't drop or replace samples.
         """
         with self._lock:
             self.report.extend(bad)
-        if keep is not None:
-            _select(batch, {}, list(keep))
+        if indices is not None:
+            _select(batch, {}, list(indices))
 
     def check_budget(self, batch: InFlightBatch) -> None:
         """Raise the error of a batch's bad samples if this batch and all earlier batches exceed the budget."""
@@ -161,28 +161,28 @@ class BadSamples:
                 raise error
 
 
-def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], keep: list[int]) -> None:
+def _select(batch: InFlightBatch, results: dict[DataNode, list[Any]], indices: list[int]) -> None:
     """Keep only some samples of a batch and of `results`.
 
     Args:
         batch: The batch.
         results: The samples of outputs that `batch.values` doesn't contain yet, as one list per output.
-        keep: Indices of the samples to keep, in order. An index may repeat.
+        indices: Indices of the samples to keep, in order. An index may repeat.
     """
     for edge, values in results.items():
-        results[edge] = [values[i] for i in keep]
+        results[edge] = [values[i] for i in indices]
     for edge, batch_values in batch.values.items():
         samples = batch_values.samples()
         infos = batch_values.source_infos
         first = next((sample for sample in samples if sample is not None), None)
         batch.values[edge] = TensorList.from_samples(
-            [samples[i] for i in keep],
+            [samples[i] for i in indices],
             batch_values.layout(),
             None if first is None else first.dtype,
             None if first is None else first.ndim,
-            source_info=None if infos is None else [infos[i] for i in keep],
+            source_info=None if infos is None else [infos[i] for i in indices],
         )
-    batch.draw.select(keep)
+    batch.draw.select(indices)
 
 
 # ---------------------------------------------------------------- permutations of a batch
@@ -208,22 +208,22 @@ def nodes_to_rerun(
     permuting: set[Node] = set()  # nodes whose values are sample indices, or are computed from sample indices
     outdated: dict[Node, None] = {}
     for node in graph.nodes:
-        takes = set(_index_arguments(node))
-        others = [e for e in edges(node) if e not in takes]
-        if _draws_indices(node) or any(e.source in permuting for e in others):
+        index_edges = set(_index_arguments(node))
+        other_edges = [e for e in edges(node) if e not in index_edges]
+        if _draws_indices(node) or any(e.source in permuting for e in other_edges):
             permuting.add(node)
         if node in ran and (_draws_indices(node) or any(p in outdated for p in node.parents())):
             outdated[node] = None
-    later = [node for node in graph.nodes if node not in ran]
-    if smaller and any(e.source not in permuting for node in later for e in _index_arguments(node)):
+    remaining_nodes = [node for node in graph.nodes if node not in ran]
+    if smaller and any(e.source not in permuting for node in remaining_nodes for e in _index_arguments(node)):
         return None
-    used = {*graph.outputs, *(e for node in later for e in edges(node))}
+    used = {*graph.outputs, *(e for node in remaining_nodes for e in edges(node))}
     is_used = any(o in used for node in outdated if node in permuting for o in node.outputs)
     if not is_used or all(map(can_run, outdated)):
         return list(outdated) if is_used else []
     # If no operator uses the permutations to rearrange samples, the old permutations can be kept.
-    arranges = any(e.source in permuting for n in graph.nodes if _mixes(n) for e in edges(n))
-    return None if arranges else []
+    rearranges = any(e.source in permuting for n in graph.nodes if _mixes_samples(n) for e in edges(n))
+    return None if rearranges else []
 
 
 def _index_arguments(node: Node) -> Iterator[DataNode]:
@@ -233,12 +233,12 @@ def _index_arguments(node: Node) -> Iterator[DataNode]:
     return (edge for name, edge in node.per_sample.items() if name in arguments and arguments[name].of_samples)
 
 
-def _mixes(node: Node) -> bool:
+def _mixes_samples(node: Node) -> bool:
     """Return whether an operator's result for a sample may depend on other samples."""
-    alone = node.operator.is_separable({**node.constants, **node.per_sample})
-    return node.operator.kind == "batch" and not alone
+    is_separable = node.operator.is_separable({**node.constants, **node.per_sample})
+    return node.operator.kind == "batch" and not is_separable
 
 
 def _draws_indices(node: Node) -> bool:
     """Return whether an operator draws random numbers for the batch as a whole, for example a permutation."""
-    return node.operator.schema.random and _mixes(node)
+    return node.operator.schema.random and _mixes_samples(node)

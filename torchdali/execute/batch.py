@@ -24,7 +24,8 @@ from torchdali.tensors import TensorList
 from torchdali.threads import Latch
 
 __all__ = [
-    "BatchDraw", "BatchRequest", "InFlightBatch", "ReaderState", "Settings", "Taken", "metadata_outputs", "random_key",
+    "BatchDraw", "BatchRequest", "InFlightBatch", "ReaderState", "Settings", "TakenBatch", "metadata_outputs",
+    "random_key",
 ]  # fmt: skip
 
 _NO_SEED = -1
@@ -38,13 +39,13 @@ class ReaderState:
         dataset: The reader's dataset.
         cursor: The reader's position: epoch and index in the epoch.
         processes: Worker processes that read the dataset; None without worker processes.
-        ahead: The reads that were already started for later batches.
+        look_ahead: The reads that were already started for later batches.
     """
 
     dataset: Dataset
     cursor: Cursor
     processes: SourceWorkers | None = None
-    ahead: LookAhead = field(default_factory=LookAhead)
+    look_ahead: LookAhead = field(default_factory=LookAhead)
 
     def next_keys(self, count: int, records: Indices | None) -> Keys:
         """Return the keys (epoch and record) of the next `count` samples.
@@ -60,14 +61,14 @@ class ReaderState:
         """True if the dataset requests data from a remote store in advance."""
         return bool(getattr(self.dataset, "bytes_ahead", 0))
 
-    def leaves_epoch(self, count: int, before: Keys) -> bool:
+    def crosses_epoch(self, count: int, before: Keys) -> bool:
         """Return whether a new epoch begins within the next `count` samples.
 
         Args:
             count: Number of samples.
             before: Keys of the previous batch. The first key determines the current epoch.
         """
-        return self.cursor.leaves_epoch(count, int(before.epochs[0]))
+        return self.cursor.crosses_epoch(count, int(before.epochs[0]))
 
     def start_reads(self, keys: Keys, count: int, records: Indices | None) -> Sequence[Read]:
         """Start to read the samples of a batch. Return one function per sample, which returns the sample's data.
@@ -75,7 +76,7 @@ class ReaderState:
         If `records` is None, the reader also starts to read samples of the following batches.
         """
         if records is None:
-            return self.ahead.take(self.dataset, self.cursor, keys, count)
+            return self.look_ahead.next_reads(self.dataset, self.cursor, keys, count)
         return start_reads(self.dataset, keys.records.tolist(), keys.epochs.tolist())
 
 
@@ -96,12 +97,12 @@ class Settings:
     exact: bool = False
 
     @contextlib.contextmanager
-    def here(self) -> Iterator[None]:
+    def apply(self) -> Iterator[None]:
         """Apply this pipeline's `max_pixels` and `exact` to the calling thread during a `with` block."""
         with limit_pixels(self.max_pixels), exactly(self.exact):
             yield
 
-    def starter(self) -> ThreadStart:
+    def thread_start(self) -> ThreadStart:
         """Return the function that each thread of this pipeline calls first."""
         return ThreadStart(self.max_pixels, self.exact, self.start_thread)
 
@@ -112,13 +113,13 @@ class ThreadStart:
 
     max_pixels: int | None
     exact: bool
-    then: Callable[[int], None] | None = None
+    start_thread: Callable[[int], None] | None = None
 
     def __call__(self, number: int) -> None:
         use_max_pixels(self.max_pixels)
         use_exactness(self.exact)
-        if self.then is not None:
-            self.then(number)
+        if self.start_thread is not None:
+            self.start_thread(number)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +157,8 @@ class BatchDraw:
         keys: For each reader, the keys of the samples.
         reads: For each reader, the functions that return the samples' data; see `datasets.start_reads`.
         info: The file of each sample; None if it is unknown.
-        kept: The original index in the batch for each remaining sample; None if no sample was dropped or replaced.
+        original_indices: The original index in the batch for each remaining sample; None if no sample was dropped or
+            replaced.
         state: The position of the pipeline after the batch.
     """
 
@@ -167,20 +169,22 @@ class BatchDraw:
     keys: dict[Node, Keys] = field(default_factory=dict)
     reads: dict[Node, Sequence[Read]] = field(default_factory=dict)
     info: Sequence[str] | None = None
-    kept: Sequence[int] | None = None
+    original_indices: Sequence[int] | None = None
     state: dict[str, Any] = field(default_factory=dict)
 
-    def select(self, keep: list[int]) -> None:
+    def select(self, indices: list[int]) -> None:
         """Keep only the samples with these indices, in this order. An index may repeat."""
-        self.keys = {n: Keys(k.records[keep], k.epochs[keep], k.padded[keep]) for n, k in self.keys.items()}
-        self.reads = {n: [reads[i] for i in keep] for n, reads in self.reads.items()}
-        self.info = None if self.info is None else [self.info[i] for i in keep]
-        self.kept = keep if self.kept is None else [self.kept[i] for i in keep]
-        self.size = len(keep)
+        self.keys = {n: Keys(k.records[indices], k.epochs[indices], k.padded[indices]) for n, k in self.keys.items()}
+        self.reads = {n: [reads[i] for i in indices] for n, reads in self.reads.items()}
+        self.info = None if self.info is None else [self.info[i] for i in indices]
+        self.original_indices = (
+            indices if self.original_indices is None else [self.original_indices[i] for i in indices]
+        )
+        self.size = len(indices)
 
-    def original(self, sample: int) -> int:
+    def original_index(self, sample: int) -> int:
         """Return the index that a sample had before bad samples were dropped or replaced."""
-        return sample if self.kept is None else self.kept[sample]
+        return sample if self.original_indices is None else self.original_indices[sample]
 
     def sample_keys(self) -> tuple[Indices, Indices]:
         """Return epoch and record of each sample, from the first reader.
@@ -189,14 +193,14 @@ class BatchDraw:
         """
         for keys in self.keys.values():
             return keys.epochs, keys.records
-        indices = np.arange(self.size) if self.kept is None else np.asarray(self.kept, np.int64)
+        indices = np.arange(self.size) if self.original_indices is None else np.asarray(self.original_indices, np.int64)
         return np.zeros(self.size, np.int64), self.position + indices
 
     def location(self, node: Node | None, sample: int | None = None) -> str:
         """Describe where a failure occurred, for an error message: operator, sample and the user's line."""
         parts = [f"operator {node.title!r}" if node else "the pipeline", "failed"]
         if sample is not None:
-            parts.append(f"on sample {self.original(sample)} of batch {self.index}")
+            parts.append(f"on sample {self.original_index(sample)} of batch {self.index}")
             if self.info is not None:
                 parts.append(f"({self.info[sample]})")
         else:
@@ -210,24 +214,24 @@ class BatchValues(dict[DataNode, TensorList]):
 
     Attributes:
         uploaded: CPU values that also have a copy on the device.
-        there: Images that the device's hardware decoder decoded. After this batch, later batches reuse the images'
-            memory.
+        device_images: Images that the device's hardware decoder decoded. After this batch, later batches reuse the
+            images' memory.
     """
 
-    __slots__ = ("there", "uploaded")
+    __slots__ = ("device_images", "uploaded")
 
     def __init__(self) -> None:
         self.uploaded: list[TensorList] = []
-        self.there: list[DeviceImages] = []
+        self.device_images: list[DeviceImages] = []
 
     def release_device(self) -> None:
         """Drop the copies on the device, and allow later batches to reuse the decoded images' memory."""
         for value in self.uploaded:
             value.set_uploaded(None)
-        for images in self.there:
+        for images in self.device_images:
             images.release()
         self.uploaded.clear()
-        self.there.clear()
+        self.device_images.clear()
 
 
 @dataclass(eq=False, kw_only=True)
@@ -260,10 +264,10 @@ class InFlightBatch:
         draw: The samples of the batch.
         request: The caller's request. In a worker process, only the request's random keys are set.
         prepared: The data of each source that was called in the user's thread.
-        spare: A copy of `prepared`, from which a synchronous executor can compute the batch again after an interrupt.
+        backup: A copy of `prepared`, from which a synchronous executor can compute the batch again after an interrupt.
         values: The values of the batch, while it is computed.
         stage: Index of the current stage.
-        wanted: True if the user's thread has begun to wait for the batch.
+        is_awaited: True if the user's thread has begun to wait for the batch.
         outcome: The outputs, or the error.
         finished: Set when the batch is done or has failed.
     """
@@ -271,10 +275,10 @@ class InFlightBatch:
     draw: BatchDraw
     request: BatchRequest = field(default_factory=BatchRequest)
     prepared: dict[Node, SourceBatch] = field(default_factory=dict)
-    spare: Mapping[Node, SourceBatch] = field(default_factory=dict)
+    backup: Mapping[Node, SourceBatch] = field(default_factory=dict)
     values: BatchValues = field(default_factory=BatchValues)
     stage: int = 0
-    wanted: bool = False
+    is_awaited: bool = False
     outcome: BatchOutcome = field(default_factory=BatchOutcome)
     finished: Latch = field(default_factory=Latch)
 
@@ -285,7 +289,7 @@ class InFlightBatch:
         return BatchRng.following(self.request.random_keys[node.stream], 0, self.draw.size)
 
 
-class Taken(NamedTuple):
+class TakenBatch(NamedTuple):
     """The last batch that the user took from the executor.
 
     The fields are in one tuple, so that a single assignment replaces all of them. Otherwise, an interrupt could arrive
@@ -303,7 +307,7 @@ class Taken(NamedTuple):
     tag: object = None
     state: Mapping[str, Any] = {}
 
-    def release(self) -> Taken:
+    def release(self) -> TakenBatch:
         """Return a copy without the batch, so that the batch's memory can be reused."""
         return self._replace(batch=None)
 
@@ -323,8 +327,8 @@ def random_key(seed: int, node: Node) -> int:
     If the operator has its own seed, the key depends only on this seed. Otherwise, the key depends on the pipeline's
     seed and on `Node.stream`.
     """
-    own = node.constants.get("seed", _NO_SEED)
-    return _mixed(seed, node.stream) if own == _NO_SEED else _mixed(own)
+    own_seed = node.constants.get("seed", _NO_SEED)
+    return _cached_mix(seed, node.stream) if own_seed == _NO_SEED else _cached_mix(own_seed)
 
 
-_mixed = functools.lru_cache(maxsize=1024)(mix)
+_cached_mix = functools.lru_cache(maxsize=1024)(mix)

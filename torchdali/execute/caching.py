@@ -26,15 +26,15 @@ from torchdali.reading.datasets import Read, check_dataset, read_row, source_nam
 from torchdali.reading.file_lists import list_identity
 from torchdali.tensors import TensorList
 
-__all__ = ["CachedDataset", "KeptSamples"]
+__all__ = ["CachedDataset", "SampleCache"]
 
-_HITS, _MISSES, _LEFT_OUT = 0, 1, 2
-_OF_ORIGIN = frozenset(
+_HITS, _MISSES, _NOT_STORED = 0, 1, 2
+_ORIGIN_ATTRIBUTES = frozenset(
     ("metadata", "classes", "runs", "draw", "draws_shuffled", "remotes", "bytes_ahead", "is_busy", "byte_count")
 )
 
 
-class KeptSamples:
+class SampleCache:
     """The samples of one cache: the graph that computes them, and the store that contains them.
 
     This object is an argument of the reader that replaces the cache. If the object is sent to another process, it opens
@@ -79,7 +79,7 @@ class KeptSamples:
         (reader,) = (node for node in self.graph.nodes if node.operator.kind == "reader")
         origin = reader.operator.body(**reader.constants)
         check_dataset(origin)
-        if getattr(origin, "identity", None) is None or (_is_far(origin) and origin.identity(0) is None):
+        if getattr(origin, "identity", None) is None or (_is_remote(origin) and origin.identity(0) is None):
             raise RuntimeError(
                 f"fn.cache cannot cache samples of {reader.operator.name!r}, because it cannot detect changes of the "
                 f"data: the reader does not report the file of each record, or the store sends neither an ETag nor a "
@@ -121,7 +121,7 @@ class KeptSamples:
     def put(self, key: bytes, values: tuple[torch.Tensor, ...]) -> None:
         """Store the values of a sample. If the store is full, count the sample as not stored."""
         if not self.store.put(key, values):
-            self._counts.add(_LEFT_OUT)
+            self._counts.add(_NOT_STORED)
 
     @property
     def hits(self) -> int:
@@ -161,15 +161,15 @@ class KeptSamples:
             return self._final_texts[1]
         store = self.store
         lookups = max(1, self.hits + self.misses)
-        left_out = self._counts.total(_LEFT_OUT)
-        full = f"; the cache is full, and {left_out:,} samples were skipped" if left_out else ""
+        skipped = self._counts.total(_NOT_STORED)
+        full = f"; the cache is full, and {skipped:,} samples were skipped" if skipped else ""
         return (
             f"cache: {self.hits:,} hits ({self.hits / lookups:.1%}), {self.misses:,} misses; {len(store):,} samples, "
             f"{store.bytes / 2**20:,.1f} of {store.limit / 2**20:,.1f} MiB in {store.name}{full}"
         )
 
 
-def _is_far(dataset: Any) -> bool:
+def _is_remote(dataset: Any) -> bool:
     return bool(getattr(dataset, "remotes", ()))
 
 
@@ -188,13 +188,13 @@ class CachedDataset:
 
     Args:
         origin: Dataset of the reader before the cache.
-        kept: The graph that computes the samples, and the store.
+        cache: The graph that computes the samples, and the store.
     """
 
-    def __init__(self, origin: Any, kept: KeptSamples) -> None:
-        self.origin, self.kept = origin, kept
-        self._graph, self._parts = kept.graph, kept.parts
-        self._starting = ForkSafeLock()
+    def __init__(self, origin: Any, cache: SampleCache) -> None:
+        self.origin, self.cache = origin, cache
+        self._graph, self._parts = cache.graph, cache.parts
+        self._start_lock = ForkSafeLock()
         self._bodies: dict[Node, Bodies] = {node: {} for node in self._graph.nodes}
         self._sees_metadata = any(
             e.source is not None and e.source.operator.kind == "reader" and is_metadata(e)
@@ -205,7 +205,7 @@ class CachedDataset:
         return len(self.origin)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _OF_ORIGIN:
+        if name in _ORIGIN_ATTRIBUTES:
             return getattr(self.origin, name)
         raise AttributeError(name)
 
@@ -227,7 +227,7 @@ class CachedDataset:
 
         Return None if the dataset isn't remote.
         """
-        if not _is_far(self.origin):
+        if not _is_remote(self.origin):
             return None
         # Other threads call `_start`, because finding out an object's version already needs a remote request.
         submit = self.origin.remotes[0].submit
@@ -235,9 +235,9 @@ class CachedDataset:
 
     def _start(self, record: int, epoch: int) -> Read | None:
         key = self._key(record)
-        if key is not None and key in self.kept.store:
+        if key is not None and key in self.cache.store:
             return None
-        with self._starting:
+        with self._start_lock:
             return start_reads(self.origin, [record], [epoch])[0]
 
     def read(self, index: int, started: Future[Read | None] | None = None) -> tuple[torch.Tensor, ...]:
@@ -248,13 +248,13 @@ class CachedDataset:
             started: Future from `_start`; None if reading was not started.
         """
         key = self._key(index)
-        if key is not None and (values := self.kept.get(key)) is not None:
+        if key is not None and (values := self.cache.get(key)) is not None:
             return values
         # No lock prevents several threads or processes from computing the same sample at the same time. This is rare,
         # and costs less than a lock.
         computed = self._compute(index, None if started is None else started.result())
         if key is not None and key == self._key(index):  # if the file has changed meanwhile, don't store the values
-            self.kept.put(key, computed)
+            self.cache.put(key, computed)
         return computed
 
     def _key(self, index: int) -> bytes | None:
@@ -262,7 +262,7 @@ class CachedDataset:
         identity = self.identity(index)
         if identity is None:
             return None
-        key = hashlib.blake2b(self.kept.digest, digest_size=16)
+        key = hashlib.blake2b(self.cache.digest, digest_size=16)
         key.update(identity)
         if self._sees_metadata:
             for value in self.origin.metadata(np.array([index])):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchdali.execute.batch import InFlightBatch
-from torchdali.execute.compiled_chain import BoundChain, Division, Way
+from torchdali.execute.compiled_chain import BoundChain, ChunkMode, Division
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.timings import ChainTimings
 from torchdali.graph.nodes import DataNode, Node
@@ -26,7 +26,7 @@ class ChainRun:
         batch: The batch.
         bound: The chain, prepared for the layouts of the batch.
         division: The number of samples per chunk, and the way in which a chunk runs through the chain.
-        opened: The buffers for the chain's results. The keys are outputs of operators (*edges*).
+        buffers: The buffers for the chain's results. The keys are outputs of operators (*edges*).
         shared: Edges whose images may be decoded by the device's hardware decoder.
         timings: Records the operators' times; None if times are not measured.
         keep_going: True to continue after a sample fails.
@@ -37,18 +37,18 @@ class ChainRun:
     batch: InFlightBatch
     bound: BoundChain
     division: Division
-    opened: dict[DataNode, OpenBuffer]
+    buffers: dict[DataNode, OpenBuffer]
     shared: Sequence[DataNode]
     timings: ChainTimings | None
     keep_going: bool
-    bind: Callable[[ChainRun, Way], Callable[[range], Collection[int]]]
+    bind: Callable[[ChainRun, ChunkMode], Callable[[range], Collection[int]]]
     blamed: dict[int, Node] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._failures: dict[int, BaseException] = {}
         self._lock = threading.Lock()
-        way = self.division.way
-        self._do = None if way is Way.SAMPLES else self.bind(self, way)
+        mode = self.division.mode
+        self._run_chunk = None if mode is ChunkMode.SAMPLES else self.bind(self, mode)
         self._single: Callable[[range], object] | None = None
 
     @property
@@ -61,25 +61,25 @@ class ChainRun:
         # This thread has claimed the chunk (`Job.work`), so the chunk's samples belong to this thread.
         first = number * self.division.chunk
         samples = range(first, min(first + self.division.chunk, self.batch.draw.size))
-        if self._do is None:
+        if self._run_chunk is None:
             self._one_by_one(samples)
             return
         try:
-            left = self._do(samples)
+            skipped = self._run_chunk(samples)
         except Exception as error:  # rerun the samples one by one, because only some of them may fail
-            for buffer in self.opened.values():
+            for buffer in self.buffers.values():
                 buffer.forget(samples)
             if self._one_by_one(samples):  # if one call runs all operators, report the last operator
-                self.bound.fell_back(self.blamed.get(id(error), self.bound.chain.nodes[-1]), error)
+                self.bound.on_fallback(self.blamed.get(id(error), self.bound.chain.nodes[-1]), error)
             return
-        if left:
-            self._one_by_one(left)
+        if skipped:
+            self._one_by_one(skipped)
 
     def _one_by_one(self, samples: Collection[int]) -> bool:
         """Run samples one by one. Return True if all of these samples succeeded."""
         with self._lock:  # the first thread builds the function for all threads
             if self._single is None:
-                self._single = self.bind(self, Way.SAMPLES)
+                self._single = self.bind(self, ChunkMode.SAMPLES)
         for i in samples:
             if self._failures and not self.keep_going:
                 return False
@@ -97,8 +97,8 @@ class ChainRun:
         Args:
             failures: Exceptions that ended a whole chunk, for example KeyboardInterrupt, by the chunk's number.
         """
-        own, self._failures, self._do, self._single = self._failures, {}, None, None
-        return {**{number * self.division.chunk: error for number, error in failures.items()}, **own}
+        sample_failures, self._failures, self._run_chunk, self._single = self._failures, {}, None, None
+        return {**{number * self.division.chunk: error for number, error in failures.items()}, **sample_failures}
 
     def node_of(self, error: BaseException) -> Node | None:
         """Return the operator that raised an error; None if it is unknown."""

@@ -41,11 +41,11 @@ __all__ = [
 State = dict[str, Any]
 
 _VERSION = 1
-_LONG = 60  # characters; if a value is longer, the fingerprint has only its first characters and a digest
-_FOR_SPEED = frozenset(("prefetch_queue_depth", "parallel", "no_copy", "hw_decoder_load"))
-_OF_CACHES = frozenset(("bytes", "path"))
-_OF_READERS = frozenset((
-    *_FOR_SPEED, *(field.name for field in fields(RemoteOptions)), "workers", "shard_id", "num_shards", "seed",
+_MAX_LENGTH = 60  # characters; if a value is longer, the fingerprint has only its first characters and a digest
+_SPEED_ARGUMENTS = frozenset(("prefetch_queue_depth", "parallel", "no_copy", "hw_decoder_load"))
+_CACHE_ARGUMENTS = frozenset(("bytes", "path"))
+_READER_ARGUMENTS = frozenset((
+    *_SPEED_ARGUMENTS, *(field.name for field in fields(RemoteOptions)), "workers", "shard_id", "num_shards", "seed",
     "initial_fill", "read_ahead", "lazy_init", "dont_use_mmap", "skip_cached_images", "tensor_init_bytes",
 ))  # fmt: skip
 
@@ -68,7 +68,7 @@ def fingerprint(graph: Graph) -> list[str]:
         return named[e.source] + (f"[{e.index}]" if e.index else "")
 
     def line(node: Node) -> str:
-        key = key_of(node, edge, _value, _left_out(node))
+        key = key_of(node, edge, _value, _omitted_arguments(node))
         arguments = [*map(str, key.inputs), *(f"{k}={text}" for k, text in (*key.per_sample, *key.constants))]
         if node.operator.schema.random and "seed" not in node.constants:
             arguments.append(f"stream={node.stream}")
@@ -78,10 +78,10 @@ def fingerprint(graph: Graph) -> list[str]:
     return [*map(line, graph.nodes), f"return {', '.join(map(edge, graph.outputs))}"]
 
 
-def _left_out(node: Node) -> Collection[str]:
+def _omitted_arguments(node: Node) -> Collection[str]:
     if node.operator.name == "cache":
-        return _OF_CACHES
-    return _OF_READERS | node.operator.schema.paths if node.operator.kind == "reader" else _FOR_SPEED
+        return _CACHE_ARGUMENTS
+    return _READER_ARGUMENTS | node.operator.schema.paths if node.operator.kind == "reader" else _SPEED_ARGUMENTS
 
 
 def _value(name: str, value: Any) -> str:
@@ -93,9 +93,9 @@ def _value(name: str, value: Any) -> str:
 
 def _text(value: Any) -> str:
     text = _plain(value)
-    if len(text) <= _LONG:
+    if len(text) <= _MAX_LENGTH:
         return text
-    return f"{text[: _LONG // 2]}... ({hashlib.sha256(text.encode()).hexdigest()[:12]})"
+    return f"{text[: _MAX_LENGTH // 2]}... ({hashlib.sha256(text.encode()).hexdigest()[:12]})"
 
 
 def _plain(value: Any) -> str:
@@ -109,8 +109,8 @@ def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_plain(k)}: {_plain(v)}" for k, v in value.items()) + "}"
     if is_dataclass(value) and not isinstance(value, type):
-        known = {each.name: getattr(value, each.name) for each in fields(value) if each.compare}
-        return type(value).__qualname__ + _plain(known)
+        attributes = {each.name: getattr(value, each.name) for each in fields(value) if each.compare}
+        return type(value).__qualname__ + _plain(attributes)
     if isinstance(value, (np.ndarray, np.generic, torch.Tensor)):
         array = np.ascontiguousarray(value)
         return f"{array.dtype}{list(array.shape)} {hashlib.sha256(array.tobytes()).hexdigest()[:12]}"
@@ -231,7 +231,7 @@ _FORM: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
+    return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 3] + "..."
 
 
 @contextlib.contextmanager
@@ -268,12 +268,12 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
             f"with a reader that has shard_id and num_shards. Or save the source's position in external_context, and "
             f"start a new pipeline whose source begins at that position"
         )
-    rank_of = {label: _ranks(old, label) for label in old[0]["readers"]}
+    is_divided = {label: _is_divided(old, label) for label in old[0]["readers"]}
     old = sorted(old, key=lambda state: max((s["shard_id"] for s in state["readers"].values()), default=0))
     readers = {
         label: cursor.reshard([s["readers"][label] for s in old], num_shards) if divided
         else [old[k % len(old)]["readers"][label] for k in range(num_shards)]
-        for label, divided in rank_of.items()
+        for label, divided in is_divided.items()
     }  # fmt: skip
     position = max(state["position"] for state in old)
     return [
@@ -286,6 +286,6 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
     ]
 
 
-def _ranks(states: Sequence[State], label: str) -> bool:
+def _is_divided(states: Sequence[State], label: str) -> bool:
     """Return whether a reader's records are divided among the ranks."""
     return len(states) == 1 or any(s["readers"][label]["num_shards"] > 1 for s in states)

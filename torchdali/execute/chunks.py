@@ -4,7 +4,7 @@ Threads acquire the GIL once per chunk instead of once per sample. `chunk_size` 
 for each batch, from the samples' size. If an operator has a batched implementation that accepts the samples, it
 processes a chunk in one call. Otherwise it processes the samples one by one. On the *fast path* (`Fused`), C code runs
 the whole chain in one call. An operator in a branch (of an if statement or a switch) processes only the samples for
-which the branch's conditions hold (`Places`). An *edge* is an output of an operator.
+which the branch's conditions hold (`Selection`). An *edge* is an output of an operator.
 
 If processing a chunk fails for some samples, these samples are rerun one by one, with the same random numbers.
 Therefore an error affects only one sample.
@@ -33,38 +33,38 @@ from torchdali.tensors import TensorList
 from torchdali.tensors._storage import PackedSamples, SeparateSamples, arrays_of
 
 __all__ = [
-    "Chunk", "ChunkReader", "Columns", "Fused", "PartialResult", "Places", "branches_of",
-    "bytes_in_tensors", "bytes_of_sample", "can_be_chunk", "chunk_size", "fuse", "is_encoded", "is_of_user",
+    "Chunk", "ChunkReader", "Columns", "Fused", "PartialResult", "Selection", "branches_of",
+    "bytes_in_tensors", "bytes_of_sample", "can_be_chunk", "chunk_size", "fuse", "is_encoded", "runs_user_code",
     "is_small",
 ]  # fmt: skip
 
-_MOST, _MOST_ENCODED = 64, 16  # largest number of samples in a chunk
-_MOST_SHARED = 32  # largest number of samples in a chunk if the device's hardware decoder decodes some of the files
+_MAX_SAMPLES, _MAX_ENCODED = 64, 16  # largest number of samples in a chunk
+_MAX_SHARED = 32  # largest number of samples in a chunk if the device's hardware decoder decodes some of the files
 # If samples have at most this number of bytes, one thread finishes the batch before another thread wakes up.
-_TINY = 1 << 10
+_TINY_BYTES = 1 << 10
 
 
-def chunk_size(count: int, threads: int, sample: int, most: int = _MOST, parts: int = 2) -> int:
+def chunk_size(count: int, threads: int, sample_bytes: int, max_samples: int = _MAX_SAMPLES, parts: int = 2) -> int:
     """Choose the number of samples per chunk, so that a chunk fits into the CPU's cache and each thread gets work.
 
     Args:
         count: Number of samples of the batch.
         threads: Number of threads.
-        sample: Bytes per sample.
-        most: Largest number of samples in a chunk.
+        sample_bytes: Bytes per sample.
+        max_samples: Largest number of samples in a chunk.
         parts: Number of chunks per thread. It has no effect if there is only one thread.
     """
     share = -(-count // (threads * parts if threads > 1 else 1))
-    return max(1, min(most, MOST_BYTES // max(1, sample), share))
+    return max(1, min(max_samples, MOST_BYTES // max(1, sample_bytes), share))
 
 
-def is_small(sample: int) -> bool:
+def is_small(sample_bytes: int) -> bool:
     """Return whether samples are so small that one thread processes a batch faster than several threads.
 
     Args:
-        sample: Bytes per sample.
+        sample_bytes: Bytes per sample.
     """
-    return sample <= (SMALL_SAMPLE if has_gil() else _TINY)
+    return sample_bytes <= (SMALL_SAMPLE if has_gil() else _TINY_BYTES)
 
 
 def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, TensorList], count: int) -> int | None:
@@ -75,9 +75,9 @@ def bytes_in_tensors(inputs: Sequence[DataNode], batches: Mapping[DataNode, Tens
     total = 0
     for edge in inputs:
         batch = batches[edge]
-        whole = stacked_if_small(batch)
-        if whole is not None:
-            total += whole.nbytes // count
+        tensor = stacked_if_small(batch)
+        if tensor is not None:
+            total += tensor.nbytes // count
         elif any(sample is None for sample in batch.samples()):
             total += max((sample.nbytes for sample in batch.samples() if sample is not None), default=0)
         else:
@@ -103,12 +103,12 @@ def can_be_chunk(node: Node) -> bool:
     per-sample argument or random numbers, or read records.
     """
     options, declared = node.operator.options, node.operator
-    takes = node.inputs or node.per_sample or declared.schema.random or declared.kind == "reader"
-    lasting = node.preserve or options.preserve or (options.make is not None and not options.merges)
-    return bool(takes) and not (lasting or is_of_user(node))
+    has_input = node.inputs or node.per_sample or declared.schema.random or declared.kind == "reader"
+    is_stateful = node.preserve or options.preserve or (options.make is not None and not options.merges)
+    return bool(has_input) and not (is_stateful or runs_user_code(node))
 
 
-def is_of_user(call: Any) -> bool:
+def runs_user_code(call: Any) -> bool:
     """Return whether an operator is declared outside of this package, or has a function as an argument.
 
     Args:
@@ -126,14 +126,15 @@ class ChunkReader:
     """Reads several records: small files in one call, other records one by one.
 
     Args:
-        lent: True if no code uses the data after this thread's next read. Then the next read may reuse the memory.
+        is_temporary: True if no code uses the data after this thread's next read. Then the next read may reuse the
+            memory.
         copied: Indices of the outputs that must be copied. These outputs may be views of the dataset's memory, and the
             user receives them. Without a copy, a user who writes to an output would change the dataset.
     """
 
-    def __init__(self, lent: bool = False, copied: Collection[int] = ()) -> None:
-        self._lent, self._copied = lent, copied
-        self._by_library = True
+    def __init__(self, is_temporary: bool = False, copied: Collection[int] = ()) -> None:
+        self._is_temporary, self._copied = is_temporary, copied
+        self._uses_library = True
 
     def __call__(
         self, reads: Sequence[Read], out: Sequence[Any] | None = None, **arguments: Sequence[Any]
@@ -145,19 +146,19 @@ class ChunkReader:
             out: Memory for the first output, one tensor per record. None if the readers allocate the memory.
             arguments: More arguments for the functions, with one value per record.
         """
-        samples = self._files(reads) if out is None and not arguments else None
+        samples = self._read_whole_files(reads) if out is None and not arguments else None
         return self.one_by_one(reads, out, **arguments) if samples is None else (samples,)
 
-    def _files(self, reads: Sequence[Read]) -> SeparateSamples | None:
+    def _read_whole_files(self, reads: Sequence[Read]) -> SeparateSamples | None:
         if not isinstance(reads, WholeFiles):
             return None
         paths = reads.paths
-        files = read_files(paths, self._lent) if self._by_library else None
+        files = read_files(paths, self._is_temporary) if self._uses_library else None
         if files is None:
             # The files are too large for `read_files`, so don't call `read_files` again. Threads read and write this
             # attribute without a lock. At worst, another thread calls `read_files` once more.
-            self._by_library = False
-            files = read_in_blocks(paths) if self._lent else None
+            self._uses_library = False
+            files = read_in_blocks(paths) if self._is_temporary else None
         return None if files is None else SeparateSamples.of_arrays(files, torch.uint8)
 
     def one_by_one(
@@ -194,27 +195,27 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Places:
+class Selection:
     """The samples of a chunk for which an operator's conditions hold.
 
     Attributes:
-        numbers: The indices of these samples in the chunk.
+        indices: The indices of these samples in the chunk.
         size: Number of samples in the whole chunk.
     """
 
-    numbers: Sequence[int]
+    indices: Sequence[int]
     size: int
 
-    def part(self, items: Any) -> Any:
+    def select(self, items: Any) -> Any:
         """Select the items of these samples from a chunk's input, argument or result."""
         if items is None:
             return None
-        if isinstance(items, PartialResult) and items.places == self:
+        if isinstance(items, PartialResult) and items.selection == self:
             return items.samples
         if isinstance(items, (torch.Tensor, Column)):
-            return items[self.numbers]
+            return items[self.indices]
         items = list(items)
-        return [items[k] for k in self.numbers]
+        return [items[k] for k in self.indices]
 
 
 @dataclass(frozen=True)
@@ -225,16 +226,16 @@ class PartialResult:
     """
 
     samples: Any
-    places: Places
+    selection: Selection
 
     def __iter__(self) -> Iterator[Any]:
         items: list[Any] = [None] * len(self)
-        for k, sample in zip(self.places.numbers, self.samples, strict=True):
+        for k, sample in zip(self.selection.indices, self.samples, strict=True):
             items[k] = sample
         return iter(items)
 
     def __len__(self) -> int:
-        return self.places.size
+        return self.selection.size
 
 
 class Chunk:
@@ -257,17 +258,17 @@ class Chunk:
         self.branches: dict[object, Mapping[Any, Sequence[int]]] = {}
 
 
-def branches_of(values: Any, numbers: Sequence[int], by_truth: bool) -> Mapping[Any, Sequence[int]]:
+def branches_of(values: Any, indices: Sequence[int], by_truth: bool) -> Mapping[Any, Sequence[int]]:
     """Return the indices of each branch's samples. The keys are the condition's values.
 
     Args:
         values: The condition's value for each sample of a batch or chunk; None if no sample has a value.
-        numbers: Indices of the samples for which the enclosing conditions hold.
+        indices: Indices of the samples for which the enclosing conditions hold.
         by_truth: True for an if statement, whose keys are True and False; False if the keys are numbers.
     """
     branches: dict[Any, list[int]] = {}
     items = values.values if isinstance(values, Column) else values
-    for i in numbers if items is not None else ():
+    for i in indices if items is not None else ():
         branches.setdefault(truth(items[i]) if by_truth else items[i], []).append(i)
     return branches
 
@@ -277,13 +278,13 @@ class Fused:
     """The fast path of a chain with a single operator, for example a decoder, and perhaps a reader before it.
 
     Attributes:
-        body: The operator's implementation, which processes several encoded samples in one call.
+        implementation: The operator's implementation, which processes several encoded samples in one call.
         node: The operator.
         data: A reader in the chain or an input of the chain, from which the encoded samples come.
         values: The operator's per-sample arguments, by name.
     """
 
-    body: EncodedBody
+    implementation: EncodedBody
     node: Node
     data: Node | DataNode
     values: Mapping[str, HostValue]
@@ -291,8 +292,8 @@ class Fused:
     def chunk_size(self, count: int, threads: int) -> int:
         """Choose the number of samples per chunk for a batch."""
         if is_shared(self.node.outputs[0]):
-            return chunk_size(count, threads, 0, _MOST_SHARED, parts=1)
-        return chunk_size(count, threads, 0, _MOST_ENCODED)
+            return chunk_size(count, threads, 0, _MAX_SHARED, parts=1)
+        return chunk_size(count, threads, 0, _MAX_ENCODED)
 
     def bind(self, columns: Columns) -> Callable[[range], Collection[int]]:
         """Build the function that processes a range of samples. That function returns the indices that it skipped."""
@@ -305,14 +306,14 @@ class Fused:
             for buffer, each in zip(buffers, outputs, strict=True):
                 buffer.store(samples, each)
 
-        def do(samples: range) -> Collection[int]:
+        def run(samples: range) -> Collection[int]:
             # Several threads run this function at the same time, each with its own chunk. They share the columns, which
             # don't change any more. The C code runs without the GIL. It writes only to the rows of its own chunk, and
             # to ranges of the arena that it reserved under the arena's lock. It reads files into memory of its thread.
             part = slice(samples.start, samples.stop)
-            results = self.body(
+            results = self.implementation(
                 _sources(data[part]) if isinstance(self.data, Node) else data[part],
-                buffers[0].place(samples),
+                buffers[0].rows(samples),
                 None if rngs is None else rngs[part],
                 {name: column[part] for name, column in values.items()},
                 buffers[0].arena,
@@ -326,14 +327,14 @@ class Fused:
                     store(samples[k : k + 1], [[each[k]] for each in results.outputs])
             return [samples[k] for k in results.skipped]
 
-        return do
+        return run
 
 
 def _sources(reads: Sequence[Read]) -> list[Any]:
-    return reads.paths if isinstance(reads, WholeFiles) else list(map(_read_alone, reads))
+    return reads.paths if isinstance(reads, WholeFiles) else list(map(_try_read, reads))
 
 
-def _read_alone(read: Read) -> Any:
+def _try_read(read: Read) -> Any:
     """Return the first output of a record; None if reading fails."""
     try:
         return read_row(read)[0]
@@ -349,9 +350,9 @@ def fuse(chain: Chain) -> Fused | None:
     (edge,) = node.inputs
     assert edge is not None and edge.source is not None
     data: Node | DataNode = edge.source if len(chain.nodes) > 1 else edge
-    body = node.operator.chunks["encoded"]({k: v for k, v in node.constants.items() if k != "seed"})
+    implementation = node.operator.chunks["encoded"]({k: v for k, v in node.constants.items() if k != "seed"})
     values = {name: create_host_value(argument, node, name) for name, argument in node.per_sample.items()}
-    known = {value.key for value in chain.values}
-    if body is None or any(value.axes is not None or value.key not in known for value in values.values()):
+    available = {value.key for value in chain.values}
+    if implementation is None or any(value.axes is not None or value.key not in available for value in values.values()):
         return None
-    return Fused(body, node, data, values)
+    return Fused(implementation, node, data, values)

@@ -29,7 +29,7 @@ from torchdali.execute.chunks import (
     Columns,
     Fused,
     PartialResult,
-    Places,
+    Selection,
     branches_of,
     bytes_in_tensors,
     bytes_of_sample,
@@ -37,8 +37,8 @@ from torchdali.execute.chunks import (
     chunk_size,
     fuse,
     is_encoded,
-    is_of_user,
     is_small,
+    runs_user_code,
 )
 from torchdali.execute.output_buffer import OpenBuffer
 from torchdali.execute.timings import ChainTimings
@@ -49,13 +49,13 @@ from torchdali.reading.datasets import Dataset, Read
 from torchdali.tensors import TensorList
 from torchdali.tensors._storage import arrays_of
 
-__all__ = ["BoundChain", "CompiledChain", "Division", "Way", "axes_after", "set_assumed_layout"]
+__all__ = ["BoundChain", "CompiledChain", "Division", "ChunkMode", "axes_after", "set_assumed_layout"]
 
 _Axes = tuple[str, "int | None"]  # layout, and number of axes (None if unknown)
-_Take = Callable[[Chunk], Any]
+_Getter = Callable[[Chunk], Any]
 
 
-class Way(Enum):
+class ChunkMode(Enum):
     """The ways to run the samples of a chunk through a chain.
 
     Attributes:
@@ -76,13 +76,13 @@ class Division(NamedTuple):
 
     Attributes:
         chunk: Number of samples per chunk. The last chunk may be smaller.
-        way: How the samples of a chunk run through the chain; see `Way`.
-        at_once: True if the current thread runs the whole batch, because waking another thread would take longer.
+        mode: How the samples of a chunk run through the chain; see `ChunkMode`.
+        run_inline: True if the current thread runs the whole batch, because waking another thread would take longer.
     """
 
     chunk: int
-    way: Way = Way.SAMPLES
-    at_once: bool = False
+    mode: ChunkMode = ChunkMode.SAMPLES
+    run_inline: bool = False
 
 
 @dataclass
@@ -94,32 +94,32 @@ class BoundChain:
         functions: The prepared operators, one per node.
         per_frame: The names of the arguments that are passed per video frame, one set per node.
         layouts: Layouts of the chain's inputs and results.
-        tensors: True if each operator accepts samples in one tensor.
+        accepts_tensors: True if each operator accepts samples in one tensor.
         chunkable: True if each operator can process several samples in one call.
-        alone: True if a single thread may run a whole batch of small samples. False if the chain has a reader or one of
-            the user's operators, because these may take long for small samples.
+        allows_single_thread: True if a single thread may run a whole batch of small samples. False if the chain has a
+            reader or one of the user's operators, because these may take long for small samples.
         ragged: True if an operator has a batched implementation for samples of different shapes.
         fused: The fast path; None if the chain can't use the fast path.
-        fell_back: Function that is called with an operator and an error if the operator's batched implementation
+        on_fallback: Function that is called with an operator and an error if the operator's batched implementation
             failed, but the rerun of the samples one by one succeeded.
-        sample: Average number of bytes per sample in the chain's largest value. It is measured in the first chunk of
-            each batch; 0 before the first batch.
+        sample_bytes: Average number of bytes per sample in the chain's largest value. It is measured in the first chunk
+            of each batch; 0 before the first batch.
     """
 
     chain: Chain
     functions: Sequence[ChunkFunction | ChunkReader]
     per_frame: Sequence[frozenset[str]]
     layouts: Mapping[DataNode, str]
-    tensors: bool
+    accepts_tensors: bool
     chunkable: bool
-    alone: bool
+    allows_single_thread: bool
     ragged: bool
     fused: Fused | None
-    fell_back: Callable[[Node, Exception], None]
-    sample: int = 0
+    on_fallback: Callable[[Node, Exception], None]
+    sample_bytes: int = 0
 
     def divide(
-        self, batches: Mapping[DataNode, TensorList], count: int, threads: int, result: int, timed: bool = False
+        self, batches: Mapping[DataNode, TensorList], count: int, threads: int, result_bytes: int, timed: bool = False
     ) -> Division:
         """Choose how a batch is divided into chunks.
 
@@ -127,51 +127,53 @@ class BoundChain:
             batches: The values of the chain's inputs.
             count: Number of samples of the batch.
             threads: Number of threads.
-            result: Bytes per sample of the largest result; 0 if unknown.
-            timed: True if each operator's time is measured. Then `Way.FUSED` isn't used, because one call runs all
-                operators.
+            result_bytes: Bytes per sample of the largest result; 0 if unknown.
+            timed: True if each operator's time is measured. Then `ChunkMode.FUSED` isn't used, because one call runs
+                all operators.
         """
         if count < 2:
             return Division(1)
         if self.fused is not None and not timed:
-            return Division(self.fused.chunk_size(count, threads), Way.FUSED)
-        asks = bool(self.chain.inputs) and (self.tensors or self.alone)
-        sample = bytes_in_tensors(self.chain.inputs, batches, count) if asks else None
-        small = sample is not None and self.alone and max(sample, result) <= SMALL_SAMPLE
+            return Division(self.fused.chunk_size(count, threads), ChunkMode.FUSED)
+        may_use_tensors = bool(self.chain.inputs) and (self.accepts_tensors or self.allows_single_thread)
+        sample_bytes = bytes_in_tensors(self.chain.inputs, batches, count) if may_use_tensors else None
+        small = (
+            sample_bytes is not None and self.allows_single_thread and max(sample_bytes, result_bytes) <= SMALL_SAMPLE
+        )
         small = small and not any(is_encoded(batches[edge]) for edge in self.chain.inputs)
-        if sample is not None and (self.tensors or (small and self.chunkable)):
-            size = count if is_small(sample) else chunk_size(count, threads, sample, count)
-            return Division(size, Way.TENSORS if size > 1 else Way.SAMPLES, at_once=size == count)
+        if sample_bytes is not None and (self.accepts_tensors or (small and self.chunkable)):
+            size = count if is_small(sample_bytes) else chunk_size(count, threads, sample_bytes, count)
+            return Division(size, ChunkMode.TENSORS if size > 1 else ChunkMode.SAMPLES, run_inline=size == count)
         if small or not self.chunkable:
-            at_once = small and is_small(sample or 0)
-            return Division(count if at_once else 1, at_once=at_once)
+            run_inline = small and is_small(sample_bytes or 0)
+            return Division(count if run_inline else 1, run_inline=run_inline)
         if self.ragged:
             # Use one chunk per thread. The calls are short, and after each call a thread waits for the GIL. Even a
             # chunk of one sample uses the batched implementation, because the implementation for one sample may round
             # differently.
-            return Division(chunk_size(count, threads, self.sample, parts=1), Way.CHUNKS)
-        size = chunk_size(count, threads, self.sample) if self.sample else 1
-        return Division(size, Way.CHUNKS if size > 1 else Way.SAMPLES)
+            return Division(chunk_size(count, threads, self.sample_bytes, parts=1), ChunkMode.CHUNKS)
+        size = chunk_size(count, threads, self.sample_bytes) if self.sample_bytes else 1
+        return Division(size, ChunkMode.CHUNKS if size > 1 else ChunkMode.SAMPLES)
 
     def bind(
-        self, way: Way, columns: Columns, blamed: dict[int, Node], timings: ChainTimings | None
+        self, mode: ChunkMode, columns: Columns, blamed: dict[int, Node], timings: ChainTimings | None
     ) -> Callable[[range], Collection[int]]:
         """Build the function that processes a range of samples. That function returns the indices that it skipped.
 
         Args:
-            way: How the samples run through the chain.
+            mode: How the samples run through the chain.
             columns: The values of the batch.
             blamed: Dictionary for errors. If a node raises an exception, the function adds the node, with the
                 exception's `id` as the key.
             timings: Records each operator's time; None if times are not measured.
         """
-        if way is Way.FUSED:
+        if mode is ChunkMode.FUSED:
             assert self.fused is not None
             return self.fused.bind(columns)
         # The threads that run the batch's chunks share these functions. Each chunk's data is stored only in its `Chunk`
         # object, which belongs to one thread.
-        steps = [self._step(k, columns, way is not Way.SAMPLES) for k in range(len(self.chain.nodes))]
-        receivers = [functools.partial(self.fell_back, node) for node in self.chain.nodes]
+        steps = [self._build_step(k, columns, mode is not ChunkMode.SAMPLES) for k in range(len(self.chain.nodes))]
+        receivers = [functools.partial(self.on_fallback, node) for node in self.chain.nodes]
 
         def run(samples: range) -> tuple[()]:
             chunk, k, before = Chunk(samples), 0, reports.receiver
@@ -191,97 +193,105 @@ class BoundChain:
             if self.chunkable and not samples.start:
                 # Threads that run different batches may write this attribute at the same time. No lock is needed,
                 # because their values are similar.
-                self.sample = max(map(bytes_of_sample, chunk.results.values()), default=0)
+                self.sample_bytes = max(map(bytes_of_sample, chunk.results.values()), default=0)
             return ()
 
         return run
 
     def columns(
         self,
-        way: Way,
+        mode: ChunkMode,
         inputs: Mapping[DataNode, TensorList],
         reads: Mapping[Node, Sequence[Read]],
         rngs: Mapping[Node, Sequence[Any]],
         buffers: Mapping[DataNode, OpenBuffer],
     ) -> Columns:
         """Collect the values that the chain needs from a batch."""
-        data = {edge: _samples(inputs[edge], way is Way.TENSORS, self.ragged) for edge in self.chain.inputs}
+        data = {edge: _samples(inputs[edge], mode is ChunkMode.TENSORS, self.ragged) for edge in self.chain.inputs}
         numbers: dict[object, Column] = {
             value.key: _shape_argument(inputs[value.edge], value) for value in self.chain.values
         }
         return Columns(data=data, values=numbers, reads=reads, rngs=rngs, buffers=buffers)
 
-    def _step(self, k: int, columns: Columns, together: bool) -> Callable[[Chunk], int]:
+    def _build_step(self, k: int, columns: Columns, is_batched: bool) -> Callable[[Chunk], int]:
         """Build the function that runs operator `k` on a chunk. That function returns the number of samples it ran."""
         node, reads = self.chain.nodes[k], self.chain.nodes[k].operator.kind == "reader"
-        function = self.functions[k] if together else self.functions[k].one_by_one
-        inputs = [_part_of(columns.reads[node])] if reads else [_data(edge, columns) for edge in node.inputs]
+        function = self.functions[k] if is_batched else self.functions[k].one_by_one
+        inputs = (
+            [_build_slicer(columns.reads[node])]
+            if reads
+            else [_build_data_getter(edge, columns) for edge in node.inputs]
+        )
         arguments = {
-            name: self._values(k, create_host_value(e, node, name), columns) for name, e in node.per_sample.items()
+            name: self._build_value_getter(k, create_host_value(e, node, name), columns)
+            for name, e in node.per_sample.items()
         }
         if node in columns.rngs:
-            arguments["rng"] = _part_of(columns.rngs[node])
+            arguments["rng"] = _build_slicer(columns.rngs[node])
         outputs = [edge for edge in node.outputs if not is_metadata(edge)]
         buffers = [(edge, columns.buffers[edge]) for edge in outputs if edge in columns.buffers]
         writes = node.operator.writes or (node.operator.schema.wants_out and len(node.outputs) == 1)
-        place = columns.buffers.get(node.outputs[0]) if writes else None
-        select = self._places(k, node.scope, columns) if node.scope else None
+        out_buffer = columns.buffers.get(node.outputs[0]) if writes else None
+        select = self._build_selector(k, node.scope, columns) if node.scope else None
         is_one = len(outputs) == 1 and not reads
 
         def step(chunk: Chunk) -> int:
-            places = None if select is None else select(chunk)
-            if places is not None and not places.numbers:
+            selection = None if select is None else select(chunk)
+            if selection is not None and not selection.indices:
                 return 0
-            items = [take(chunk) for take in inputs]
-            named = {name: take(chunk) for name, take in arguments.items()}
-            if places is not None and len(places.numbers) < places.size:
-                items, named = [*map(places.part, items)], {name: places.part(each) for name, each in named.items()}
+            items = [get(chunk) for get in inputs]
+            named = {name: get(chunk) for name, get in arguments.items()}
+            if selection is not None and len(selection.indices) < selection.size:
+                items, named = (
+                    [*map(selection.select, items)],
+                    {name: selection.select(each) for name, each in named.items()},
+                )
             else:  # if the branch has all samples of the chunk, run the operator as if it were in no branch
-                places = None
-                if place is not None:
-                    named["out"] = place.place(chunk.samples)
+                selection = None
+                if out_buffer is not None:
+                    named["out"] = out_buffer.rows(chunk.samples)
             result = function(*items, **named)
             for edge, each in zip(outputs, (result,) if is_one else result, strict=True):
-                chunk.results[edge] = each if places is None else PartialResult(each, places)
+                chunk.results[edge] = each if selection is None else PartialResult(each, selection)
             for edge, buffer in buffers:
                 buffer.store(chunk.samples, chunk.results[edge])
-            return len(chunk.samples) if places is None else len(places.numbers)
+            return len(chunk.samples) if selection is None else len(selection.indices)
 
         return step
 
-    def _places(self, k: int, scope: Sequence[Condition], columns: Columns) -> Callable[[Chunk], Places]:
+    def _build_selector(self, k: int, scope: Sequence[Condition], columns: Columns) -> Callable[[Chunk], Selection]:
         """Build the function that finds the samples of a chunk for which an operator's conditions hold."""
         *outer, last = scope
-        before = self._places(k, outer, columns) if outer else None
-        take = self._values(k, create_host_value(last.edge, self.chain.nodes[k]), columns)
+        outer_select = self._build_selector(k, outer, columns) if outer else None
+        get_values = self._build_value_getter(k, create_host_value(last.edge, self.chain.nodes[k]), columns)
         by_truth = isinstance(last.value, bool)
         key = (*((id(each.edge), each.value) for each in outer), id(last.edge), by_truth)
 
-        def select(chunk: Chunk) -> Places:
+        def select(chunk: Chunk) -> Selection:
             branches = chunk.branches.get(key)
             if branches is None:
-                numbers = range(len(chunk.samples)) if before is None else before(chunk).numbers
+                indices = range(len(chunk.samples)) if outer_select is None else outer_select(chunk).indices
                 # If the enclosing conditions hold for no sample, this condition has no values.
-                items = take(chunk) if numbers else None
-                branches = chunk.branches[key] = branches_of(items, numbers, by_truth)
-            return Places(branches.get(last.value, ()), len(chunk.samples))
+                items = get_values(chunk) if indices else None
+                branches = chunk.branches[key] = branches_of(items, indices, by_truth)
+            return Selection(branches.get(last.value, ()), len(chunk.samples))
 
         return select
 
-    def _values(self, k: int, value: HostValue, columns: Columns) -> _Take:
+    def _build_value_getter(self, k: int, value: HostValue, columns: Columns) -> _Getter:
         """Build the function that returns the values of an argument or condition for a chunk."""
         if value.key in columns.values:
-            return _part_of(columns.values[value.key])
+            return _build_slicer(columns.values[value.key])
         edge, name = value.edge, value.name
         per_frame = name in self.per_frame[k]
         return lambda chunk: _values_of(chunk.results.get(edge), value.axes, name, per_frame)
 
 
-def _part_of(column: Any) -> _Take:
+def _build_slicer(column: Any) -> _Getter:
     return lambda chunk: column[chunk.part]
 
 
-def _data(edge: DataNode | None, columns: Columns) -> _Take:
+def _build_data_getter(edge: DataNode | None, columns: Columns) -> _Getter:
     """Build the function that returns a chunk's samples of an edge, from the chunk's results or from the batch."""
     if edge is None:
         return lambda chunk: None
@@ -289,12 +299,12 @@ def _data(edge: DataNode | None, columns: Columns) -> _Take:
         return lambda chunk: chunk.results.get(edge)
     column = columns.data[edge]
 
-    def take(chunk: Chunk) -> Any:
+    def get(chunk: Chunk) -> Any:
         if edge not in chunk.results:
             chunk.results[edge] = column[chunk.part]
         return chunk.results[edge]
 
-    return take
+    return get
 
 
 def _values_of(samples: Any, axes: int | None, name: str, per_frame: bool) -> Column | None:
@@ -317,7 +327,7 @@ class CompiledChain:
     Args:
         chain: The chain.
         datasets: The dataset of each reader.
-        fell_back: See `BoundChain`.
+        on_fallback: See `BoundChain`.
         empty: Function that allocates memory for the chain's outputs; None if operators allocate this memory.
     """
 
@@ -325,23 +335,23 @@ class CompiledChain:
         self,
         chain: Chain,
         datasets: Mapping[Node, Dataset],
-        fell_back: Callable[[Node, Exception], None],
+        on_fallback: Callable[[Node, Exception], None],
         empty: Allocator | None = None,
     ) -> None:
         self.chain, self._datasets, self._empty = chain, datasets, empty
-        self._fell_back = fell_back
+        self._on_fallback = on_fallback
         self._bound: dict[tuple[_Axes, ...], BoundChain] = {}
 
     def bound(self, inputs: Mapping[DataNode, TensorList]) -> BoundChain:
         """Return the chain, prepared for the layouts of these inputs."""
-        entering = (*self.chain.inputs, *(value.edge for value in self.chain.values))
-        known = tuple(_axes(inputs[edge]) for edge in entering)
+        entering_edges = (*self.chain.inputs, *(value.edge for value in self.chain.values))
+        axes = tuple(_axes(inputs[edge]) for edge in entering_edges)
         # Two threads may prepare the chain for the same layouts at the same time. No lock is needed, because their
         # results are equivalent, and each access to a dictionary is atomic.
-        if known not in self._bound:
-            self._bound[known] = self._bind(dict(zip(entering, known, strict=True)))
+        if axes not in self._bound:
+            self._bound[axes] = self._bind(dict(zip(entering_edges, axes, strict=True)))
             self._warn_of_channels(inputs)
-        return self._bound[known]
+        return self._bound[axes]
 
     def _warn_of_channels(self, inputs: Mapping[DataNode, TensorList]) -> None:
         for node in self.chain.nodes:
@@ -358,28 +368,28 @@ class CompiledChain:
         frames = []
         for node in self.chain.nodes:
             if node.operator.kind == "reader":
-                functions.append(ChunkReader(self._is_passing(node), self._outputs_to_copy(node)))
+                functions.append(ChunkReader(self._is_temporary(node), self._outputs_to_copy(node)))
                 frames.append(frozenset[str]())
                 layouts = node.operator.output_layouts((), node.constants)
             else:
-                ready, layouts = _prepare_located(node, axes)
-                functions.append(self._chunk_function(node, ready))
+                function, layouts = _prepare_located(node, axes)
+                functions.append(self._chunk_function(node, function))
                 frames.append(_per_frame(node, axes))
             axes.update(_axes_of_outputs(node, layouts, axes))
-        bodies = [each for each in functions if isinstance(each, ChunkFunction)]
-        reads = len(bodies) < len(functions)  # True if the chain has a reader
+        chunk_functions = [each for each in functions if isinstance(each, ChunkFunction)]
+        has_reader = len(chunk_functions) < len(functions)  # True if the chain has a reader
         nodes = self.chain.nodes
         return BoundChain(
             chain=self.chain,
             functions=functions,
             per_frame=frames,
             layouts={e: layout for e, (layout, _) in axes.items()},
-            tensors=self.chain.takes_tensors and all(each.tensor is not None for each in bodies),
+            accepts_tensors=self.chain.takes_tensors and all(each.tensor is not None for each in chunk_functions),
             chunkable=all(map(can_be_chunk, nodes)) and not any(map(self._is_read_by_user, nodes)),
-            alone=not reads and not any(map(is_of_user, nodes)),
-            ragged=any(each.ragged is not None for each in bodies),
+            allows_single_thread=not has_reader and not any(map(runs_user_code, nodes)),
+            ragged=any(each.ragged is not None for each in chunk_functions),
             fused=fuse(self.chain),
-            fell_back=self._fell_back,
+            on_fallback=self._on_fallback,
         )
 
     def _is_read_by_user(self, node: Node) -> bool:
@@ -408,11 +418,11 @@ class CompiledChain:
         delivered = {edge.index for edge in self.chain.outputs if edge.source is reader}
         return frozenset(delivered if reader.operator.has("view") else ())
 
-    def _is_passing(self, reader: Node) -> bool:
+    def _is_temporary(self, reader: Node) -> bool:
         """Return whether a reader's data is unused once the next operators, for example decoders, have run."""
-        own, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.outputs))
-        takers = [n for n in self.chain.nodes if not own.isdisjoint(map(id, edges(n)))]
-        return own.isdisjoint(delivered) and all(node.operator.allocates for node in takers)
+        outputs, delivered = set(map(id, reader.outputs)), set(map(id, self.chain.outputs))
+        consumers = [n for n in self.chain.nodes if not outputs.isdisjoint(map(id, edges(n)))]
+        return outputs.isdisjoint(delivered) and all(node.operator.allocates for node in consumers)
 
     def _is_used(self, node: Node) -> bool:
         """Return whether another operator of the chain uses an operator's output."""
@@ -440,9 +450,9 @@ class CompiledChain:
 
 
 def _samples(batch: TensorList, in_tensors: bool, ragged: bool) -> Any:
-    whole = stacked_if_small(batch) if in_tensors else None
-    if whole is not None:
-        return whole
+    tensor = stacked_if_small(batch) if in_tensors else None
+    if tensor is not None:
+        return tensor
     stored = batch.current_storage()
     # Arrays remain arrays, and are converted to tensors only if an operator needs tensors.
     return stored if ragged and arrays_of(stored) is not None else stored.samples()
@@ -470,15 +480,15 @@ def _prepare_located(node: Node, axes: Mapping[DataNode, _Axes]) -> tuple[ChunkF
     inputs = [("", None) if e is None else axes[e] for e in node.inputs]
     layouts = tuple(layout for layout, _ in inputs)
     try:
-        ready = prepare(node.operator, node.constants, layouts, _per_frame(node, axes))
+        function = prepare(node.operator, node.constants, layouts, _per_frame(node, axes))
         if not inputs or layouts[0]:
-            return ready, ready.layouts
+            return function, function.layouts
         first = taken_layout(node.operator, *inputs[0])
-        return ready, node.operator.output_layouts((first, *layouts[1:]), node.constants)
+        return function, node.operator.output_layouts((first, *layouts[1:]), node.constants)
     except Exception as error:
         culprit = node.culprit(error)
-        place = f"operator {culprit.title!r} failed on its inputs\n  {culprit.where}"
-        raise locate_error(error, place) from error
+        location = f"operator {culprit.title!r} failed on its inputs\n  {culprit.where}"
+        raise locate_error(error, location) from error
 
 
 def _axes_of_outputs(node: Node, layouts: tuple[str, ...], axes: Mapping[DataNode, _Axes]) -> dict[DataNode, _Axes]:
@@ -521,9 +531,9 @@ def _before_caches(edge: DataNode) -> DataNode:
     if source is not None and source.parts:
         source = source.parts[-1]
     while source is not None and source.operator.name == "cache" and edge.index < len(source.inputs):
-        kept = source.inputs[edge.index]
-        assert kept is not None
-        edge, source = kept, kept.source
+        cached = source.inputs[edge.index]
+        assert cached is not None
+        edge, source = cached, cached.source
     return edge
 
 

@@ -30,9 +30,9 @@ from torchdali.tensors._storage import PackedSamples
 
 __all__ = ["DeviceStream", "resolve_device"]
 
-_SMALL = 1 << 16  # batches of at most this number of bytes are copied together
-_ALIGNED = 16  # alignment, in bytes, of each batch in a block with several batches
-_NOTHING = contextlib.nullcontext()
+_SMALL_BYTES = 1 << 16  # batches of at most this number of bytes are copied together
+_ALIGNMENT = 16  # alignment, in bytes, of each batch in a block with several batches
+_NO_CONTEXT = contextlib.nullcontext()
 
 
 def resolve_device(device_id: int | str | None) -> torch.device | None:
@@ -95,7 +95,7 @@ class DeviceStream:
                 )
             self.stream = self.new_stream()
             self._copies = self.stream if one_stream else self.new_stream()
-        self._sent: deque[tuple[Any, Any]] = deque()
+        self._pending_copies: deque[tuple[Any, Any]] = deque()
         self._lock = threading.Lock()
 
     @property
@@ -108,7 +108,7 @@ class DeviceStream:
 
     def context(self) -> Any:
         """Return a context manager that makes the computing stream and its device current in this thread."""
-        return _NOTHING if self.stream is None else on_stream(self.stream)
+        return _NO_CONTEXT if self.stream is None else on_stream(self.stream)
 
     def to_device(self, batch: TensorList) -> TensorList:
         """Copy a batch to the device. Return a batch that is already on the device unchanged.
@@ -122,8 +122,8 @@ class DeviceStream:
             return TensorList.from_dense(batch.uploaded, batch.layout(), batch.source_infos)
         if self.stream is None or batch.device.type != "cpu":
             return _move(batch, self.device)
-        whole = batch.dense() is not None or isinstance(batch.current_storage(), PackedSamples)
-        if self.pins and not whole and any(s is None for s in batch.samples()):
+        is_block = batch.dense() is not None or isinstance(batch.current_storage(), PackedSamples)
+        if self.pins and not is_block and any(s is None for s in batch.samples()):
             return self._move_present(batch)
         source = _pin(batch) if self.pins else batch
         with on_stream(self._copies):
@@ -138,8 +138,8 @@ class DeviceStream:
         """Copy the samples that a branch computed, in one block. The other samples remain None."""
         present = [s for s in batch.samples() if s is not None]
         moved = iter(self.to_device(TensorList.from_samples(present)).samples() if present else ())
-        places = [s if s is None else next(moved) for s in batch.samples()]
-        return TensorList.from_samples(places, batch.layout(), source_info=batch.source_infos)
+        samples = [s if s is None else next(moved) for s in batch.samples()]
+        return TensorList.from_samples(samples, batch.layout(), source_info=batch.source_infos)
 
     def _wait_for_copies(self, tensors: Iterable[torch.Tensor], copied: Any) -> None:
         """Make the computing stream wait until tensors have been copied.
@@ -156,7 +156,7 @@ class DeviceStream:
             # Without the next call, PyTorch could reuse the memory for a new copy while kernels still read the tensor.
             tensor.record_stream(self.stream)
 
-    def upload_together(self, batches: Iterable[TensorList]) -> list[TensorList]:
+    def upload_small(self, batches: Iterable[TensorList]) -> list[TensorList]:
         """Copy small batches to the device in one block. The caller must use `context`.
 
         Returns:
@@ -164,7 +164,7 @@ class DeviceStream:
             attribute when the copies are no longer used.
         """
         assert self.device is not None
-        small, size = _together(batches)
+        small, size = _choose_small(batches)
         if not small:
             return []
         block = torch.empty(size, dtype=torch.uint8, pin_memory=self.pins)
@@ -172,15 +172,15 @@ class DeviceStream:
         # This method may drop the pinned block before the copy is done, because PyTorch's allocator of pinned memory
         # doesn't reuse the block until then.
         if self.stream is None:
-            there = block.to(self.device)
+            copy = block.to(self.device)
         else:
             with on_stream(self._copies):
-                there = block.to(self.device, non_blocking=True)
-            self._wait_for_copies([there], self.record(self._copies))
-        return _set_uploaded(small, there, 0)
+                copy = block.to(self.device, non_blocking=True)
+            self._wait_for_copies([copy], self.record(self._copies))
+        return _set_uploaded(small, copy, 0)
 
     def copy_arena(
-        self, arena: Arena, batches: Iterable[TensorList], into: torch.Tensor | None = None
+        self, arena: Arena, batches: Iterable[TensorList], target: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, list[TensorList]]:
         """Copy the used elements of an arena (a block of memory with samples) to the device.
 
@@ -189,33 +189,33 @@ class DeviceStream:
         Args:
             arena: The arena.
             batches: More batches to copy. Those batches that are small and fit into the arena become part of this copy.
-            into: Memory on the device for the copy. No kernel may use this memory. None to allocate memory.
+            target: Memory on the device for the copy. No kernel may use this memory. None to allocate memory.
 
         Returns:
-            The copied elements, and the batches that became part of the copy (see `upload_together`).
+            The copied elements, and the batches that became part of the copy (see `upload_small`).
         """
-        small, size = _together(batches) if arena.flat.dtype == torch.uint8 else ([], 0)
-        place = arena.reserve(size + _ALIGNED) if small else -1
-        if place < 0:
+        small, size = _choose_small(batches) if arena.flat.dtype == torch.uint8 else ([], 0)
+        offset = arena.reserve(size + _ALIGNMENT) if small else -1
+        if offset < 0:
             small = []
-        behind = -(-place // _ALIGNED) * _ALIGNED
-        _write(small, arena.flat, behind)
+        base = -(-offset // _ALIGNMENT) * _ALIGNMENT
+        _write(small, arena.flat, base)
         source = arena.flat[: arena.used]
         with on_stream(self._copies):
-            if into is None:
-                there = source.to(self.device, non_blocking=True)
+            if target is None:
+                copy = source.to(self.device, non_blocking=True)
             else:
-                there = into[: arena.used].copy_(source, non_blocking=True)
+                copy = target[: arena.used].copy_(source, non_blocking=True)
         copied = self.record(self._copies)
         self.keep_until(arena.flat, copied)
-        self._wait_for_copies([there] if into is None else [], copied)
-        return there, _set_uploaded(small, there, behind)
+        self._wait_for_copies([copy] if target is None else [], copied)
+        return copy, _set_uploaded(small, copy, base)
 
     def adopt(self, batch: TensorList) -> TensorList:
         """Copy a source's data to the device, unless it is already there. The caller must use `context`."""
-        here = self.stream is not None and batch.device == self.device
+        was_on_device = self.stream is not None and batch.device == self.device
         moved = self.to_device(batch)
-        if here:
+        if was_on_device:
             # The data was already on the device, in memory that was allocated on another stream. PyTorch must not reuse
             # this memory while the computing stream reads the data.
             for tensor in _tensors(batch):
@@ -233,8 +233,8 @@ class DeviceStream:
         PyTorch's allocator of pinned memory knows only of copies that begin at the start of a block.
         """
         with self._lock:
-            sent, self._sent = list(self._sent), deque()
-        for event, _ in sent:
+            pending, self._pending_copies = list(self._pending_copies), deque()
+        for event, _ in pending:
             if not event.query():
                 event.synchronize()
 
@@ -251,9 +251,9 @@ class DeviceStream:
     def keep_until(self, memory: Any, event: Any) -> None:
         """Keep a reference to pinned memory until an event is done, so that the memory isn't reused earlier."""
         with self._lock:
-            self._sent.append((event, memory))
-            while self._sent and self._sent[0][0].query():
-                self._sent.popleft()
+            self._pending_copies.append((event, memory))
+            while self._pending_copies and self._pending_copies[0][0].query():
+                self._pending_copies.popleft()
 
     def record(self, stream: Any = None) -> Any:
         """Record an event on a stream (by default the computing stream). Return the event; None on the CPU."""
@@ -309,7 +309,7 @@ def _tensors(batch: TensorList) -> Sequence[torch.Tensor]:
 _Small = tuple[TensorList, torch.Tensor, int]
 
 
-def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
+def _choose_small(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
     """Choose the small batches that can be copied in one block.
 
     Returns:
@@ -319,21 +319,21 @@ def _together(batches: Iterable[TensorList]) -> tuple[list[_Small], int]:
     small, end = [], 0
     for batch in batches:
         dense = batch.dense()
-        if dense is not None and dense.is_cpu and 0 < dense.nbytes <= _SMALL and dense.dtype != torch.bool:
+        if dense is not None and dense.is_cpu and 0 < dense.nbytes <= _SMALL_BYTES and dense.dtype != torch.bool:
             small.append((batch, dense.contiguous(), end))
-            end += -(-dense.nbytes // _ALIGNED) * _ALIGNED
+            end += -(-dense.nbytes // _ALIGNMENT) * _ALIGNMENT
     return small, end
 
 
-def _write(small: Iterable[_Small], block: torch.Tensor, behind: int) -> None:
-    memory = block.data_ptr() + behind  # for so few bytes, torch's copy would take ten times as long as `memmove`
+def _write(small: Iterable[_Small], block: torch.Tensor, base: int) -> None:
+    memory = block.data_ptr() + base  # for so few bytes, torch's copy would take ten times as long as `memmove`
     for _, dense, start in small:
         ctypes.memmove(memory + start, dense.data_ptr(), dense.nbytes)
 
 
-def _set_uploaded(small: Iterable[_Small], there: torch.Tensor, behind: int) -> list[TensorList]:
+def _set_uploaded(small: Iterable[_Small], copy: torch.Tensor, base: int) -> list[TensorList]:
     for batch, dense, start in small:
-        part = there[behind + start : behind + start + dense.nbytes].view(dense.dtype)
+        part = copy[base + start : base + start + dense.nbytes].view(dense.dtype)
         batch.set_uploaded(part if dense.dim() == 1 else part.view(dense.shape))
     return [batch for batch, _, _ in small]
 

@@ -51,21 +51,21 @@ from torchdali.execute.batch import (
     InFlightBatch,
     ReaderState,
     Settings,
-    Taken,
+    TakenBatch,
     ThreadStart,
     metadata_outputs,
 )
-from torchdali.execute.caching import CachedDataset, KeptSamples
+from torchdali.execute.caching import CachedDataset, SampleCache
 from torchdali.execute.checkpoint import labels
-from torchdali.execute.process_state import has_room
+from torchdali.execute.process_state import has_thread_memory
 from torchdali.execute.spans import span
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.sync import CallerQueue, SingleCaller
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import Stats
 from torchdali.execute.workers.batches import BatchJob, Replicas
-from torchdali.execute.workers.messages import Made, read_failure
-from torchdali.execute.workers.placing import Placing, may_see_changes
+from torchdali.execute.workers.messages import BatchReply, read_failure
+from torchdali.execute.workers.placing import Placement, may_see_changes
 from torchdali.execute.workers.pool import WorkerPool
 from torchdali.execute.workers.starting import Starter
 from torchdali.execute.workers.worker import NotStarted, Worker
@@ -83,7 +83,7 @@ from torchdali.threads import Thread, close_at_end, patience
 __all__ = ["Executor"]
 
 # `warnings.warn_explicit` uses this registry to show each of the replicas' warnings only once.
-_warned: dict[Any, Any] = {}
+_warning_registry: dict[Any, Any] = {}
 
 
 class Executor:
@@ -95,7 +95,8 @@ class Executor:
         readers: The state of each reader node.
         sources: The source of each source node.
         bad_samples: The policy for samples that fail.
-        placing: The number of worker processes, and the stages that these processes run. None to use only this process.
+        placement: The number of worker processes, and the stages that these processes run. None to use only this
+            process.
         start: Function that creates the object that starts the worker processes; by default the class `Starter`.
 
     Raises:
@@ -109,21 +110,22 @@ class Executor:
         readers: Mapping[Node, ReaderState],
         sources: Mapping[Node, BatchSource],
         bad_samples: BadSamples,
-        placing: Placing | None = None,
+        placement: Placement | None = None,
         start: Callable[..., Any] = Starter,
     ) -> None:
-        if not has_room():
+        if not has_thread_memory():
             raise MemoryError("cannot allocate memory for the pipeline's threads; check `ulimit -v` (RLIMIT_AS)")
-        self.placing = Placing(1) if placing is None else placing
+        self.placement = Placement(1) if placement is None else placement
         self.readers, self.sources, self.bad_samples = readers, sources, bad_samples
         self._sees_changes = any(map(may_see_changes, list_nodes(plan.stages)))
         # Start the processes before any thread, because the processes may be forked.
         starter, processes = self._start_processes(start, plan, settings, readers)
         self._labels = labels(plan.graph)
         self._caller_queue = CallerQueue() if settings.synchronous else None
-        self._remote_stages, self._turns = (0, 0) if starter is None else (self.placing.stages, 0)
+        self._remote_stages, self._turns = (0, 0) if starter is None else (self.placement.stages, 0)
         self._stages = StageRunner(
-            plan, settings, {node: reader.dataset for node, reader in readers.items()}, bad_samples, settings.starter(),
+            plan, settings, {node: reader.dataset for node, reader in readers.items()}, bad_samples,
+            settings.thread_start(),
             remote_stages=self._remote_stages, caller_queue=self._caller_queue,
         )  # fmt: skip
         self.device_stream, self.buffers = self._stages.device_stream, self._stages.buffers
@@ -134,39 +136,41 @@ class Executor:
         if starter is not None and processes:
             self._join(starter, processes, self._stages.threads)
         elif starter is not None:
-            _start_later(weakref.ref(self), starter, self._stages.threads)
+            _start_in_background(weakref.ref(self), starter, self._stages.threads)
         self._flight: list[InFlightBatch] = []  # a list and not a deque, because copying a deque is not atomic
         self._count = self._position = 0
         self._stopped = self._ended = self._is_lost = False
-        self._again: list[InFlightBatch] = []  # see `_repeat`
-        self._whole = 0  # number of batches in `_flight` before the batches in `_again`
+        self._interrupted: list[InFlightBatch] = []  # see `_rerun_interrupted`
+        self._complete_count = 0  # number of batches in `_flight` before the batches in `_interrupted`
         self._scheduled = self._skipped = 0
         # Data of the next batch. If sources receive the same dictionary object again, they return the same data again.
         self._prepared: dict[Node, SourceBatch] = {}
-        self._begun: object = None  # if `reset` is interrupted, the next call passes the same object to the sources
-        self.taken = Taken(state=self.state())
-        self._taking = SingleCaller()
-        self._drawn: Mapping[Node, Keys] = {}  # keys of the last batch that was drawn
-        self._asking_sources = threading.RLock()
+        self._epoch_token: object = (
+            None  # if `reset` is interrupted, the next call passes the same object to the sources
+        )
+        self.taken = TakenBatch(state=self.state())
+        self._single_caller = SingleCaller()
+        self._last_keys: Mapping[Node, Keys] = {}  # keys of the last batch that was drawn
+        self._source_lock = threading.RLock()
         self._requests: queue.SimpleQueue[Executor | None] = queue.SimpleQueue()
         with keep_torch_threads(1) as ready:
-            begin = ThreadStart(settings.max_pixels, settings.exact)
-            self._scheduler = Thread(_schedule_batches, (self._requests, ready, begin), "torchdali-scheduler")
+            thread_start = ThreadStart(settings.max_pixels, settings.exact)
+            self._scheduler = Thread(_schedule_batches, (self._requests, ready, thread_start), "torchdali-scheduler")
             self._scheduler.start()
         close_at_end(self)
 
     def _start_processes(
         self, start: Callable[..., Any], plan: Plan, settings: Settings, readers: Mapping[Node, ReaderState]
     ) -> tuple[Starter | None, list[Worker]]:
-        if not self.placing.stages:
+        if not self.placement.stages:
             return None, []
         try:
-            starter = start(self.placing, plan, settings, readers, self.bad_samples)
-            return starter, starter.start_all() if self.placing.waits else []
+            starter = start(self.placement, plan, settings, readers, self.bad_samples)
+            return starter, starter.start_all() if self.placement.waits_for_replicas else []
         except NotStarted as error:
-            self.placing = Placing(1, reason=str(error))
+            self.placement = Placement(1, reason=str(error))
         except (OSError, MemoryError) as error:
-            self.placing = Placing(1, reason=f"a process could not be started: {error}")
+            self.placement = Placement(1, reason=f"a process could not be started: {error}")
         return None, []
 
     def _join(self, starter: Starter, processes: list[Worker], threads: ThreadPool) -> bool:
@@ -193,9 +197,9 @@ class Executor:
 
     def stats(self) -> Stats:
         """Return the times of the operators, and the state of the worker processes."""
-        caches = tuple(kept.summary() for kept in self.caches)
-        far = [*(reader.dataset for reader in self.readers.values()), *self.sources.values()]
-        remotes = {remote for each in far for remote in getattr(each, "remotes", ())}
+        caches = tuple(cache.summary() for cache in self.caches)
+        origins = [*(reader.dataset for reader in self.readers.values()), *self.sources.values()]
+        remotes = {remote for each in origins for remote in getattr(each, "remotes", ())}
         stores = tuple(each.summary(self.profile.samples) for each in remotes)
         if self.replicas is None:
             return replace(self.profile.stats(self.buffers.bytes_out, caches=caches), stores=stores)
@@ -203,10 +207,10 @@ class Executor:
         return replace(self.profile.stats(used, self.replicas.summary(), caches), stores=stores)
 
     @property
-    def caches(self) -> list[KeptSamples]:
+    def caches(self) -> list[SampleCache]:
         """The samples that each `fn.cache` has stored."""
         datasets = [reader.dataset for reader in self.readers.values()]
-        return [each.kept for each in datasets if isinstance(each, CachedDataset)]
+        return [each.cache for each in datasets if isinstance(each, CachedDataset)]
 
     @property
     def exits(self) -> tuple[str, ...]:
@@ -266,7 +270,7 @@ class Executor:
     ) -> None:
         """Schedule one more batch. Call the batch's sources before returning.
 
-        In a synchronous executor, this method also computes the batch before returning, unless `_holds_back` postpones
+        In a synchronous executor, this method also computes the batch before returning, unless `_must_wait` postpones
         the batch until the user takes it.
 
         Args:
@@ -278,11 +282,11 @@ class Executor:
             tag: A value that is stored with the batch, so that the caller can recognize the batch later.
         """
         self._check_open()
-        self._check_whole()
-        if self._again:
-            with self._taking.lock():
-                self._repeat()
-        with self._asking_sources:  # not under `_lock`: close() must not wait for the user's code
+        self._check_not_lost()
+        if self._interrupted:
+            with self._single_caller.lock():
+                self._rerun_interrupted()
+        with self._source_lock:  # not under `_lock`: close() must not wait for the user's code
             self._ended |= ended
             request = BatchRequest(
                 ended=ended, random_keys=random_keys, records=records, skipped=self._skipped, fed=fed or {}, tag=tag
@@ -330,19 +334,19 @@ class Executor:
                 prepare = partial(source.prepare, self.settings.batch_size, self._prepared)
                 # Unpacking runs the generator to its end. If the generator were closed early, an interrupt could be
                 # lost.
-                (prepared,) = _prepared_in_own_frames(prepare)
+                (prepared,) = _prepare_in_generator(prepare)
                 if prepared is None:
                     continue
                 self._prepared[node] = prepared
                 size = len(prepared.outputs[0]) if prepared.outputs else 1
-                self.profile.step(node, started, max(1, size), self._scheduled)
-        taken = self._prepared
-        self._ended = any([isinstance(each.error, StopIteration) for each in taken.values()])
-        if any([each.is_repeated for each in taken.values()]):
+                self.profile.record_step(node, started, max(1, size), self._scheduled)
+        prepared_batches = self._prepared
+        self._ended = any([isinstance(each.error, StopIteration) for each in prepared_batches.values()])
+        if any([each.is_repeated for each in prepared_batches.values()]):
             # If a source has raised an exception and will return the same batch again, this batch gets only the
             # exception. The other sources' data is stored for the next batch.
-            batch.prepared = {node: each for node, each in taken.items() if each.is_repeated}
-            self._prepared = {node: each for node, each in taken.items() if not each.is_repeated}
+            batch.prepared = {node: each for node, each in prepared_batches.items() if each.is_repeated}
+            self._prepared = {node: each for node, each in prepared_batches.items() if not each.is_repeated}
 
     def _put_in_flight(self, batch: InFlightBatch) -> None:
         with self._lock:
@@ -350,7 +354,7 @@ class Executor:
             # Only the user's thread adds batches in flight, under the lock. If `close` runs in another thread, `close`
             # reads a copy of the list, and copying a list is atomic.
             if self._caller_queue is not None:
-                batch.spare = dict(batch.prepared)
+                batch.backup = dict(batch.prepared)
             self._flight.append(batch)
             self._scheduled += 1
             self._settle()
@@ -369,7 +373,7 @@ class Executor:
             # holds a reference to the executor (see `_schedule_batches`).
             self._requests.put(self)
         else:
-            with self._caller_queue.own(), torch.no_grad(), self.settings.here():
+            with self._caller_queue.as_task(), torch.no_grad(), self.settings.apply():
                 self.start()
 
     def _wait(self, batch: InFlightBatch) -> None:
@@ -377,9 +381,9 @@ class Executor:
 
         The waits have timeouts, so that this thread notices if another thread has called `close`.
         """
-        # Set `wanted` before the request. If the scheduler thread has held the batch back, the request makes the
-        # scheduler thread read `wanted` again.
-        batch.wanted = True
+        # Set `is_awaited` before the request. If the scheduler thread has held the batch back, the request makes the
+        # scheduler thread read `is_awaited` again.
+        batch.is_awaited = True
         if batch.draw.index < 0:
             self._request()
         if self._caller_queue is None:
@@ -389,27 +393,27 @@ class Executor:
                 # on, the batch belongs to this thread.
                 batch.finished.wait(1.0)
         elif not batch.finished.is_set():
-            with torch.no_grad(), self.settings.here():
+            with torch.no_grad(), self.settings.apply():
                 while not batch.finished.is_set():
                     self._check_open()
                     # The worker thread that finishes a chain puts a task for the next stages into the queue. From then
                     # on, the batch belongs to this thread, and this thread runs the next stages.
                     self._caller_queue.run_next(timeout=1.0)
 
-    def _give_up(self, caller_queue: CallerQueue) -> None:
-        """End the batches that an interrupt left incomplete, so that `_repeat` computes these batches again.
+    def _abandon_interrupted(self, caller_queue: CallerQueue) -> None:
+        """End the batches that an interrupt left incomplete, so that `_rerun_interrupted` computes these batches again.
 
         Only a synchronous executor calls this method, because the interrupted thread computed these batches.
         """
         started = [batch for batch in self._flight if batch.draw.index >= 0]
-        half = [batch for batch in started if not batch.finished.is_set() or _is_interrupt(batch.outcome.error)]
-        if half and not self._again:
-            whole = self._flight.index(half[0])
-            self._again, self._whole = self._flight[whole:], whole
-        for batch in half:
-            # A source whose data isn't in `spare` may have advanced past this batch, and can't return the batch's data
+        interrupted = [batch for batch in started if not batch.finished.is_set() or _is_interrupt(batch.outcome.error)]
+        if interrupted and not self._interrupted:
+            complete_count = self._flight.index(interrupted[0])
+            self._interrupted, self._complete_count = self._flight[complete_count:], complete_count
+        for batch in interrupted:
+            # A source whose data isn't in `backup` may have advanced past this batch, and can't return the batch's data
             # again.
-            self._is_lost |= any(node not in batch.spare and node not in batch.request.fed for node in self.sources)
+            self._is_lost |= any(node not in batch.backup and node not in batch.request.fed for node in self.sources)
             batch.outcome.error = KeyboardInterrupt()
             batch.finished.set()
         self._stages.reset_order(self._count, self._turns)
@@ -430,10 +434,10 @@ class Executor:
             BaseException: The error of the batch.
         """
         self._check_open()
-        self._check_whole()
+        self._check_not_lost()
         self.profile.note_request(sum([batch.finished.is_set() for batch in self._flight.copy()]))
-        with self._taking.lock():
-            batch = self._take() if after is None or after >= self.taken.number else self.taken.batch
+        with self._single_caller.lock():
+            batch = self._take_oldest() if after is None or after >= self.taken.number else self.taken.batch
         if batch is None:
             raise RuntimeError(
                 "the error of this batch is unknown, because an interrupt arrived before the error was raised"
@@ -453,12 +457,12 @@ class Executor:
         self.device_stream.hand_over(batch.outcome.outputs, batch.outcome.ready, stream)
         return batch
 
-    def _take(self) -> InFlightBatch:
-        if not self._flight and not self._again:
+    def _take_oldest(self) -> InFlightBatch:
+        if not self._flight and not self._interrupted:
             raise RuntimeError("no batch was scheduled: call schedule_run() before asking for outputs")
         self.taken = self.taken.release()
-        if self._again:
-            self._repeat()
+        if self._interrupted:
+            self._rerun_interrupted()
         with span("wait for a batch", self.settings.device):
             batch = self._flight[0]
             self._wait(batch)
@@ -468,47 +472,47 @@ class Executor:
         # `draw.state` is the position after this batch. Therefore a checkpoint doesn't count the batches in flight.
         number = self.taken.number + (not isinstance(batch.outcome.error, StopIteration))
         # If an interrupt arrives before this assignment, the batch is still in flight, and the next call takes it.
-        self.taken = Taken(number, batch, batch.request.tag, batch.draw.state)
+        self.taken = TakenBatch(number, batch, batch.request.tag, batch.draw.state)
         self._settle()
         return batch
 
-    def _repeat(self) -> None:
+    def _rerun_interrupted(self) -> None:
         """Compute the interrupted batches of a synchronous executor again.
 
-        Another interrupt may end this method at any point. Therefore `_again` contains the batches until all of them
-        are scheduled.
+        Another interrupt may end this method at any point. Therefore `_interrupted` contains the batches until all of
+        them are scheduled.
         """
-        again, whole = self._again, self._whole
-        del self._flight[whole:]
-        self._count = min((batch.draw.index for batch in again if batch.draw.index >= 0), default=self._count)
+        interrupted, complete_count = self._interrupted, self._complete_count
+        del self._flight[complete_count:]
+        self._count = min((batch.draw.index for batch in interrupted if batch.draw.index >= 0), default=self._count)
         self._stages.reset_order(self._count, self._turns)
-        before = self._flight[whole - 1] if whole else None
+        before = self._flight[complete_count - 1] if complete_count else None
         self._restore_readers(self.taken_state if before is None else before.draw.state)
-        self._drawn = {} if before is None else before.draw.keys
-        for batch in again:
-            self.bad_samples.take(batch.draw.index)
+        self._last_keys = {} if before is None else before.draw.keys
+        for batch in interrupted:
+            self.bad_samples.pop(batch.draw.index)
             draw = BatchDraw(size=self.settings.batch_size)
-            new = InFlightBatch(draw=draw, request=batch.request, prepared=dict(batch.spare))
+            new = InFlightBatch(draw=draw, request=batch.request, prepared=dict(batch.backup))
             self._put_in_flight(new)
-        self._again = []
+        self._interrupted = []
 
     def reset(self) -> None:
         """Drop the batches in flight, and start the next epoch of all sources that have ended."""
         # Once no batch is in flight, the scheduler thread sleeps until the next call of `schedule`. Meanwhile, only
         # this thread accesses the sources and the counters.
         self._check_open()
-        self._again = []
-        with self._taking.lock():
+        self._interrupted = []
+        with self._single_caller.lock():
             for newest in reversed(self._flight.copy()):
                 self._wait(newest)
                 for node, prepared in newest.prepared.items():
                     self.sources[node].take_back(prepared)
                 self._flight.remove(newest)
-        self._begun = self._begun or object()
+        self._epoch_token = self._epoch_token or object()
         for source in self.sources.values():
-            source.reset(self._begun)
+            source.reset(self._epoch_token)
         self.taken = self.taken._replace(state={**self.state(), "stopped": False})
-        self._stopped, self._ended, self._begun = False, False, None
+        self._stopped, self._ended, self._epoch_token = False, False, None
 
     def _drop_flight(self) -> None:
         """Wait for the batches in flight, and drop them. The caller must hold the lock."""
@@ -542,8 +546,8 @@ class Executor:
         for batch in self._flight.copy():
             error = RuntimeError("the pipeline was closed while this batch was in flight")
             self._stages.finish(batch, error)
-        for kept in self.caches:
-            kept.close()
+        for cache in self.caches:
+            cache.close()
 
     def _check_open(self) -> None:
         if os.getpid() != self._process:
@@ -555,9 +559,9 @@ class Executor:
             raise RuntimeError("the pipeline is closed")
         self._settle()
         if self._caller_queue is not None and self._caller_queue.interrupted:
-            self._give_up(self._caller_queue)
+            self._abandon_interrupted(self._caller_queue)
 
-    def _check_whole(self) -> None:
+    def _check_not_lost(self) -> None:
         if self._is_lost:
             raise RuntimeError(
                 "a source of this synchronous pipeline was interrupted during a batch, and may have lost the batch; "
@@ -569,27 +573,27 @@ class Executor:
     def start(self) -> None:
         """Start the batches in flight in order, up to the first batch that must wait until the user takes it."""
         for batch in self._flight.copy():
-            if self._closed or (batch.draw.index < 0 and self._holds_back(batch)):
+            if self._closed or (batch.draw.index < 0 and self._must_wait(batch)):
                 return
             if batch.draw.index < 0:
                 # From here on, the batch belongs to the scheduler thread (in a synchronous executor, to the user's
                 # thread), until it is passed to the workers of a chain or to a replica.
                 self._start(batch)
 
-    def _holds_back(self, batch: InFlightBatch) -> bool:
+    def _must_wait(self, batch: InFlightBatch) -> bool:
         """Return whether a batch must wait until the user takes it.
 
         Only the first batch of an epoch waits. It waits if the user's functions may read values that the program
         changes meanwhile. It also waits if its data is in a remote store, so that no data is requested for an epoch
         that the program doesn't use.
         """
-        if batch.wanted or self.sources or batch.request.ended or batch.request.records is not None:
+        if batch.is_awaited or self.sources or batch.request.ended or batch.request.records is not None:
             return False
         return any(
             (self._sees_changes or reader.is_remote)
-            and reader.leaves_epoch(self.settings.batch_size, self._drawn[node])
+            and reader.crosses_epoch(self.settings.batch_size, self._last_keys[node])
             for node, reader in self.readers.items()
-            if node in self._drawn
+            if node in self._last_keys
         )
 
     def _start(self, batch: InFlightBatch) -> None:
@@ -624,44 +628,44 @@ class Executor:
             return
         try:
             # From here on, the batch belongs to the replica. When the replica has replied, the batch belongs to the
-            # thread that calls `_came_back`.
-            replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._came_back)
+            # thread that calls `_on_reply`.
+            replicas.submit(batch, self.settings.seed, self.profile.is_traced, self._on_reply)
         except BaseException as error:  # for example because shared memory is full
             self._stages.fail(batch, error, first=self._remote_stages)
 
-    def _came_back(self, job: BatchJob) -> None:
+    def _on_reply(self, job: BatchJob) -> None:
         """Continue a batch after its first stages ran in a replica."""
         if self._caller_queue is None:
-            self._take_over(job)
+            self._handle_reply(job)
         else:
-            self._caller_queue.put(partial(self._take_over, job))
+            self._caller_queue.put(partial(self._handle_reply, job))
 
-    def _take_over(self, job: BatchJob) -> None:
+    def _handle_reply(self, job: BatchJob) -> None:
         batch, reply, first = job.batch, job.reply, self._remote_stages
         if batch.finished.is_set():
             return  # the executor was closed, or an interrupt ended the batch
         assert self.replicas is not None
         try:
             if reply is not None:
-                self._note(batch, reply)
+                self._record_reply(batch, reply)
             if job.error is not None:
                 raise job.error
-            self.replicas.take_over(batch, job.values)
+            self.replicas.store_results(batch, job.values)
         except BaseException as error:
             self._stages.fail(batch, error, first=first)
         else:
-            self._stages.go_on(batch, first)
+            self._stages.resume(batch, first)
         finally:
             job.error, job.values = None, {}
 
-    def _note(self, batch: InFlightBatch, reply: Made) -> None:
+    def _record_reply(self, batch: InFlightBatch, reply: BatchReply) -> None:
         """Record a replica's measurements and warnings, and the samples that it dropped."""
         nodes = self.plan.graph.nodes
         for text, category, file, line in reply.warnings:
-            warnings.warn_explicit(text, category, file, line, registry=_warned)
+            warnings.warn_explicit(text, category, file, line, registry=_warning_registry)
         self.profile.add_times(reply.times, nodes)
         self.memory.add({nodes[k].outputs[i]: sizes for (k, i), sizes in reply.sizes.items()})
-        self.bad_samples.add(batch, reply.bad, reply.kept)
+        self.bad_samples.add(batch, reply.bad, reply.original_indices)
         batch.outcome.bad_samples += [(count, read_failure(failure)) for count, failure in reply.budget]
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
@@ -669,10 +673,10 @@ class Executor:
 
         If this process reads the records, start to read them.
         """
-        self._pass_over(batch.request.skipped)
+        self._skip_batches(batch.request.skipped)
         is_repeated = any(each.is_repeated for each in batch.prepared.values())
         try:
-            sizes = self._pull(batch)
+            sizes = self._call_sources(batch)
         except StopIteration:
             raise
         except Exception:
@@ -682,26 +686,26 @@ class Executor:
             raise
         for node, reader in self.readers.items():
             batch.draw.keys[node] = keys = reader.next_keys(self.settings.batch_size, batch.request.records)
-            if replicas is None or replicas.reads_here(node):
+            if replicas is None or replicas.is_read_by_main(node):
                 batch.draw.reads[node] = reader.start_reads(keys, self.settings.batch_size, batch.request.records)
             batch.values.update(metadata_outputs(node, reader.dataset, keys.records))
             sizes[node] = len(keys.records)
         if len(set(sizes.values())) > 1:
-            raise RuntimeError(_clash(sizes))
+            raise RuntimeError(_describe_clash(sizes))
         if batch.request.records is None:
-            self._drawn = batch.draw.keys
+            self._last_keys = batch.draw.keys
         batch.draw.size = next(iter(sizes.values()), self.settings.batch_size)
         self._position += batch.draw.size
         batch.draw.info = self._source_infos(batch)
         batch.draw.state = self.state()
 
-    def _pass_over(self, count: int) -> None:
+    def _skip_batches(self, count: int) -> None:
         for _ in range(count):
             for reader in self.readers.values():
                 reader.cursor.next_batch(self.settings.batch_size)
             self._position += self.settings.batch_size
 
-    def _pull(self, batch: InFlightBatch) -> dict[Node, int]:
+    def _call_sources(self, batch: InFlightBatch) -> dict[Node, int]:
         """Get the batch's data from every source. Return the number of samples of each source.
 
         If a source fails or has ended, the other sources are still called, as in DALI. Afterwards, the method raises
@@ -728,7 +732,7 @@ class Executor:
                 note(error, batch.draw.location(node))
                 raise
             if prepared is None:
-                self.profile.step(node, started, max(1, len(outputs[0])), batch.draw.index)
+                self.profile.record_step(node, started, max(1, len(outputs[0])), batch.draw.index)
             batch.values.update(zip(node.outputs, self._on_device(node, outputs), strict=True))
             sizes[node] = len(outputs[0])
         if failure is not None:
@@ -775,15 +779,15 @@ class Executor:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue at a position from `state`. Batches in flight are dropped."""
         self._check_open()
-        self._again = []
-        with self._taking.lock():
+        self._interrupted = []
+        with self._single_caller.lock():
             self._drop_flight()
         self._restore_readers(state)
         for node, source in self.sources.items():
             source.reseed(seed_of_name(state["seed"], node.name))
             source.restore(state["sources"][self._labels[node]])
         self._prepared, self._skipped, self._is_lost, self._ended = {}, 0, False, self._stopped
-        self.taken = Taken(self.taken.number, state=self.state())
+        self.taken = TakenBatch(self.taken.number, state=self.state())
 
     def _restore_readers(self, state: Mapping[str, Any]) -> None:
         # No batch is in flight, so only this thread accesses the cursors, settings and counters.
@@ -792,10 +796,10 @@ class Executor:
             if reader.processes is not None:
                 reader.processes.seed = seed_of_name(state["seed"], node.name)
         self._stages.settings = replace(self.settings, seed=state["seed"])
-        self._position, self._stopped, self._drawn = state["position"], state["stopped"], {}
+        self._position, self._stopped, self._last_keys = state["position"], state["stopped"], {}
 
 
-def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: ThreadPool) -> None:
+def _start_in_background(executor: weakref.ref[Executor], starter: Starter, threads: ThreadPool) -> None:
     """Start processes in a separate thread, while this process computes the first batches.
 
     While the processes start, the thread holds no reference to the executor. The thread isn't a daemon: a daemon thread
@@ -807,7 +811,7 @@ def _start_later(executor: weakref.ref[Executor], starter: Starter, threads: Thr
             started = starter.start_all()
         except NotStarted as error:
             if (owner := executor()) is not None:
-                owner.placing = Placing(1, reason=str(error))
+                owner.placement = Placement(1, reason=str(error))
             return
         owner = executor()
         if owner is None or not owner._join(starter, started, threads):
@@ -823,14 +827,14 @@ def _run_on(threads: ThreadPool, function: Callable[[], None]) -> None:
         function()
 
     # `order=-1` puts the job before all other jobs, because a batch waits for this function.
-    threads.submit(Job(run, 1, _nothing, order=-1))
+    threads.submit(Job(run, 1, _noop, order=-1))
 
 
-def _nothing(failures: dict[int, BaseException]) -> None:
+def _noop(failures: dict[int, BaseException]) -> None:
     pass
 
 
-def _prepared_in_own_frames(prepare: Callable[[], SourceBatch | None]) -> Iterator[SourceBatch | None]:
+def _prepare_in_generator(prepare: Callable[[], SourceBatch | None]) -> Iterator[SourceBatch | None]:
     """Call a source from a generator, because a finished generator's frame doesn't refer to the caller's frame.
 
     If a source raises an exception, the executor stores the exception. With a normal call, the exception's traceback
@@ -843,7 +847,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
     return isinstance(error, KeyboardInterrupt)
 
 
-def _clash(sizes: Mapping[Node, int]) -> str:
+def _describe_clash(sizes: Mapping[Node, int]) -> str:
     """Return the message for sources with different batch sizes, with the user's lines that created the sources."""
     first, size = next(iter(sizes.items()))
     other, its_size = next((node, count) for node, count in sizes.items() if count != size)
@@ -857,14 +861,14 @@ def _clash(sizes: Mapping[Node, int]) -> str:
 def _schedule_batches(
     requests: queue.SimpleQueue[Executor | None],
     ready: threading.Barrier,
-    begin: ThreadStart,
+    thread_start: ThreadStart,
 ) -> None:
     """Start the batches of each request, until None is received. This is the scheduler thread's main function.
 
     Between requests, the thread holds no reference to the executor.
     """
     use_one_torch_thread(ready)
-    begin(0)
+    thread_start(0)
     with torch.no_grad():
         while (executor := requests.get()) is not None:
             executor.start()

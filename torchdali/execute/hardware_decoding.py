@@ -1,7 +1,7 @@
 """Divide the images of a batch between the device's JPEG decoder, called the engine, and the CPU's threads.
 
 The engine decodes a part of each batch's images. This part is the batch's *share*. The executor calls three methods:
-`accepts` creates the share of a batch, `submit` passes the share to the engine, and `collect` returns the decoded
+`open_share` creates the share of a batch, `submit` passes the share to the engine, and `collect` returns the decoded
 images. The CPU's threads examine each encoded image (*file*). They either decode the image, or copy the file into
 pinned memory and add it to the share. When all images of a batch have been examined, a separate thread passes the share
 to the engine. The engine decodes into a buffer on the device (an *arena*). The images that the CPU decoded are copied
@@ -42,13 +42,13 @@ from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = ["HardwareDecoding"]
 
-_ROOM = 1 << 18  # the first batch reserves this number of bytes per sample for pixels, and as many for files
-_ALIGNED = 256
-_FILE_ALIGNED = 64
+_INITIAL_BYTES = 1 << 18  # the first batch reserves this number of bytes per sample for pixels, and as many for files
+_PIXEL_ALIGNMENT = 256
+_FILE_ALIGNMENT = 64
 _NAME = "torchdali-engine"
 _STATES = 3  # largest number of batches that the engine decodes at the same time
-_MORE = 1.2  # the engine's capacity is the expected number of images in a share, times this factor
-_MOST_FAILURES = 3  # after this number of failed calls in a row, the engine is no longer used
+_HEADROOM = 1.2  # the engine's capacity is the expected number of images in a share, times this factor
+_MAX_FAILURES = 3  # after this number of failed calls in a row, the engine is no longer used
 
 
 class SharedFiles:
@@ -58,17 +58,17 @@ class SharedFiles:
         decoding: The engine and its thread.
         size: Number of images of the batch.
         files: Pinned memory for the files.
-        behind: Number of elements to reserve in the arena on the device, after the engine's images, for images that the
-            CPU decodes.
+        cpu_elements: Number of elements to reserve in the arena on the device, after the engine's images, for images
+            that the CPU decodes.
     """
 
-    def __init__(self, decoding: HardwareDecoding, size: int, files: Arena, behind: int) -> None:
-        self._decoding, self._unseen, self._files, self.behind = decoding, size, files, behind
+    def __init__(self, decoding: HardwareDecoding, size: int, files: Arena, cpu_elements: int) -> None:
+        self._decoding, self._unexamined, self._files, self.cpu_elements = decoding, size, files, cpu_elements
         # Until the share is submitted, the CPU's threads add to these attributes, under the lock. Then the attributes
         # belong to the engine's thread, and don't change any more.
         self._tables: list[tuple[Files, Array]] = []
         self._count = 0
-        self._more: list[Tensor] = []
+        self._overflow: list[Tensor] = []
         self._views: dict[int, Tensor] = {}
         self._lock = threading.Lock()
         self._future: Future[Decoded | None] | None = None
@@ -76,26 +76,26 @@ class SharedFiles:
     @property
     def is_accepting(self) -> bool:
         """True while the engine can be used."""
-        return not self._decoding.lost
+        return not self._decoding.disabled
 
     @property
     def memory(self) -> list[Tensor]:
         """The blocks of memory with the files."""
-        return [self._files.flat, *self._more]
+        return [self._files.flat, *self._overflow]
 
     @property
     def used(self) -> int:
         """Total number of bytes reserved for files."""
-        return self._files.used + sum(map(len, self._more))
+        return self._files.used + sum(map(len, self._overflow))
 
     def reserve(self, size: int) -> int:
         """Reserve `size` bytes for copies of files, and return the address of the first byte."""
-        place = self._files.reserve(size)
-        if place >= 0:
-            return self._files.address + place
+        offset = self._files.reserve(size)
+        if offset >= 0:
+            return self._files.address + offset
         memory = torch.empty(size, dtype=torch.uint8, pin_memory=self._files.flat.is_pinned())
         with self._lock:
-            self._more.append(memory)
+            self._overflow.append(memory)
         return memory.data_ptr()
 
     def add(self, files: Files, parts: Array, count: int) -> int:
@@ -119,7 +119,7 @@ class SharedFiles:
         if any(data is view for view in list(self._views.values())):
             return data
         files = examine([data]).rows
-        files["out"] = address = self.reserve(-(-data.numel() // _FILE_ALIGNED) * _FILE_ALIGNED)
+        files["out"] = address = self.reserve(-(-data.numel() // _FILE_ALIGNMENT) * _FILE_ALIGNMENT)
         memmove(address, data.data_ptr(), data.numel())
         index = self.add(files, np.zeros(1, PARTS), 1)
         return data if index < 0 else self.file_data(index)
@@ -161,8 +161,8 @@ class SharedFiles:
     def count_examined(self, count: int) -> None:
         """Record that some images of the batch were examined. After the last image, submit the share."""
         with self._lock:
-            self._unseen -= count
-            ready = self._unseen == 0
+            self._unexamined -= count
+            ready = self._unexamined == 0
         if ready:
             self.submit()
 
@@ -197,50 +197,50 @@ class Decoded:
 
     def release(self) -> None:
         """See `DeviceImages`."""
-        self._decoding.give_back(self.arena, self._event)
+        self._decoding.recycle(self.arena, self._event)
 
     def join(
-        self, opened: OpenBuffer, batches: Sequence[TensorList], keeps: bool
+        self, buffer: OpenBuffer, batches: Sequence[TensorList], must_copy: bool
     ) -> tuple[Tensor, list[int], list[tuple[int, ...]], list[TensorList]]:
         """See `DeviceImages`."""
-        indices, starts, shapes, others = self._table(opened)
-        assert opened.arena is not None
+        indices, starts, shapes, overflow = self._table(buffer)
+        assert buffer.arena is not None
         stream = self._decoding.device_stream
         stream.wait_for(self._event)
-        whole, uploaded = self._with_cpu_images(opened.arena, batches, keeps)
+        elements, uploaded = self._append_cpu_images(buffer.arena, batches, must_copy)
         starts[indices < 0] += self.used
         starts[indices >= 0] = self._files["out"][indices[indices >= 0]]
-        if others:
-            flat = torch.cat([_upload(stream, pixels).reshape(-1) for pixels in others.values()])
-            sizes = [pixels.numel() for pixels in others.values()]
-            starts[list(others)] = whole.numel() + np.cumsum(sizes) - sizes
-            whole = torch.cat([whole, flat])
-        return whole, starts.tolist(), list(map(tuple, shapes.tolist())), uploaded
+        if overflow:
+            flat = torch.cat([_upload(stream, pixels).reshape(-1) for pixels in overflow.values()])
+            sizes = [pixels.numel() for pixels in overflow.values()]
+            starts[list(overflow)] = elements.numel() + np.cumsum(sizes) - sizes
+            elements = torch.cat([elements, flat])
+        return elements, starts.tolist(), list(map(tuple, shapes.tolist())), uploaded
 
-    def _with_cpu_images(
-        self, arena: Arena, batches: Sequence[TensorList], keeps: bool
+    def _append_cpu_images(
+        self, arena: Arena, batches: Sequence[TensorList], must_copy: bool
     ) -> tuple[Tensor, list[TensorList]]:
         stream = self._decoding.device_stream
-        into = self.arena[self.used :]
+        target = self.arena[self.used :]
         if stream.stream is None:
             return torch.cat([self.arena[: self.used], arena.flat[: arena.used]]), []
-        if into.numel() < arena.used:
+        if target.numel() < arena.used:
             flat, uploaded = stream.copy_arena(arena, batches)
             return torch.cat([self.arena[: self.used], flat]), uploaded
-        stream.copy_arena(arena, (), into)  # no small batches: users may need them when `into` is reused
-        whole = self.arena[: self.used + arena.used]
-        return (whole.clone() if keeps else whole), []
+        stream.copy_arena(arena, (), target)  # no small batches: users may need them when `target` is reused
+        elements = self.arena[: self.used + arena.used]
+        return (elements.clone() if must_copy else elements), []
 
-    def _table(self, opened: OpenBuffer) -> tuple[Array, Array, Array, dict[int, Tensor]]:
+    def _table(self, buffer: OpenBuffer) -> tuple[Array, Array, Array, dict[int, Tensor]]:
         """Describe all images of the batch.
 
         Returns:
             For each image, three arrays: the index in the share (-1 if the CPU decoded the image), the start in the
             CPU's arena, and the shape. Finally a dictionary with the pixels of images that didn't fit into the arena.
         """
-        indices, starts = np.full(opened.size, -1, np.int64), np.zeros(opened.size, np.int64)
-        shapes, others = np.zeros((opened.size, 3), np.int64), {}
-        for samples, stored in opened.chunks():
+        indices, starts = np.full(buffer.size, -1, np.int64), np.zeros(buffer.size, np.int64)
+        shapes, overflow = np.zeros((buffer.size, 3), np.int64), {}
+        for samples, stored in buffer.chunks():
             part = slice(samples.start, samples.stop)
             if isinstance(stored, ChunkImages):
                 indices[part], shapes[part] = _indices(stored), stored.parts["shape"]
@@ -254,8 +254,8 @@ class Decoded:
                     indices[i] = index = self._share.index_of(each)
                     shapes[i] = (*self._files[["height", "width"]][index].item(), 3)
                 else:
-                    others[i], shapes[i] = each, each.shape
-        return indices, starts, shapes, others
+                    overflow[i], shapes[i] = each, each.shape
+        return indices, starts, shapes, overflow
 
 
 def _upload(stream: DeviceStream, pixels: Tensor) -> Tensor:
@@ -273,7 +273,7 @@ class HardwareDecoding:
         edges: The outputs (*edges*) of decoders and other per-sample operators.
 
     Attributes:
-        lost: True if the engine has failed or is closed. Then `accepts` creates no more shares.
+        disabled: True if the engine has failed or is closed. Then `open_share` creates no more shares.
     """
 
     def __init__(
@@ -287,88 +287,88 @@ class HardwareDecoding:
         self._thread: ThreadPoolExecutor | None = None
         self._stream: Any = None
         self._events: list[Any] = [None] * _STATES
-        self._turn = self._room = self._failures = 0
+        self._next_state = self._file_capacity = self._failures = 0
         self._has_warned = False
-        self.lost = False
+        self.disabled = False
 
     # ---------------------------------------------------------------- for the executor
 
-    def accepts(self, edge: DataNode, opened: OpenBuffer) -> bool:
+    def open_share(self, edge: DataNode, buffer: OpenBuffer) -> bool:
         """Create a batch's share of an operator's output. Return False if the engine doesn't decode this output.
 
         Args:
             edge: The operator's output.
-            opened: The buffer for the batch's results. The share becomes an attribute of the buffer's arena.
+            buffer: The buffer for the batch's results. The share becomes an attribute of the buffer's arena.
         """
-        if self.lost or not is_shared(edge):
+        if self.disabled or not is_shared(edge):
             return False
-        if opened.arena is None:
-            opened.whole, opened.arena = None, Arena(self._buffers.empty((opened.size * _ROOM,), torch.uint8))
-        room = self._room or opened.size * _ROOM
-        files = Arena(self._buffers.empty((room,), torch.uint8))
-        opened.arena.share = SharedFiles(self, opened.size, files, opened.arena.flat.numel())
+        if buffer.arena is None:
+            buffer.tensor, buffer.arena = None, Arena(self._buffers.empty((buffer.size * _INITIAL_BYTES,), torch.uint8))
+        capacity = self._file_capacity or buffer.size * _INITIAL_BYTES
+        files = Arena(self._buffers.empty((capacity,), torch.uint8))
+        buffer.arena.share = SharedFiles(self, buffer.size, files, buffer.arena.flat.numel())
         return True
 
-    def submit(self, batch: Iterable[OpenBuffer], then: Callable[[bool], None]) -> None:
-        """Submit the batch's remaining shares. Call `then` when the engine's thread has processed all shares.
+    def submit(self, batch: Iterable[OpenBuffer], callback: Callable[[bool], None]) -> None:
+        """Submit the batch's remaining shares. Call `callback` when the engine's thread has processed all shares.
 
         Args:
             batch: The buffers of the batch's results.
-            then: Function that is called once, either with True in the engine's thread, or with False in the thread
+            callback: Function that is called once, either with True in the engine's thread, or with False in the thread
                 that called `submit`.
         """
-        here, shares = threading.get_ident(), [_share_of(opened) for opened in batch]
-        missing, lock = len(shares), threading.Lock()
+        caller, shares = threading.get_ident(), [_share_of(buffer) for buffer in batch]
+        remaining, lock = len(shares), threading.Lock()
 
-        def one(_: Future[Decoded | None]) -> None:
-            nonlocal missing
+        def count_done(_: Future[Decoded | None]) -> None:
+            nonlocal remaining
             with lock:
-                missing -= 1
-                last = missing == 0
+                remaining -= 1
+                last = remaining == 0
             if last:
-                then(threading.get_ident() != here)
+                callback(threading.get_ident() != caller)
 
         for share in shares:
-            share.submit().add_done_callback(one)
+            share.submit().add_done_callback(count_done)
 
-    def collect(self, edge: DataNode, opened: OpenBuffer, failures: dict[int, BaseException]) -> OpenBuffer:
+    def collect(self, edge: DataNode, buffer: OpenBuffer, failures: dict[int, BaseException]) -> OpenBuffer:
         """Wait until the engine has processed a batch's share. If the engine rejects an image, decode it on the CPU.
 
         Args:
             edge: The decoder's output.
-            opened: The results of the batch.
+            buffer: The results of the batch.
             failures: The errors by sample. If the CPU can't decode an image either, this method adds the error.
 
         Returns:
-            The results. The attribute `there` contains the images that the engine decoded; None if the engine decoded
-            no image.
+            The results. The attribute `device_images` contains the images that the engine decoded; None if the engine
+            decoded no image.
         """
-        share = _share_of(opened)
+        share = _share_of(buffer)
         decoded = share.submit().result()
         if decoded is not None:
             decoded._share = share
-        if failures or not _is_complete(opened, decoded):
-            results, rest = opened.samples(), []
+        if failures or not _is_complete(buffer, decoded):
+            results, rest = buffer.samples(), []
             for i, data in enumerate(results):
                 index = share.index_of(data) if _is_file(data) else 0
-                taken = decoded is not None and index >= 0 and bool(decoded.has(np.array(index)))
-                if _is_file(data) and not taken and i not in failures:
+                is_decoded = decoded is not None and index >= 0 and bool(decoded.has(np.array(index)))
+                if _is_file(data) and not is_decoded and i not in failures:
                     rest.append(i)
             assert edge.source is not None
             self._decode_rest(results, rest, edge.source.constants.get("adjust_orientation", True), failures)
-            opened = opened.replace_results(results)
-        opened.there = decoded
-        return opened
+            buffer = buffer.replace_results(results)
+        buffer.device_images = decoded
+        return buffer
 
     def close(self) -> None:
         """End the engine's thread, and wait for the engine."""
         with self._lock:
-            thread, self._thread, self.lost = self._thread, None, True
+            thread, self._thread, self.disabled = self._thread, None, True
         if thread is not None:
             # If the engine's thread drops the last reference to a pipeline, it runs this method itself.
             mine = threading.current_thread().name.startswith(_NAME)
             thread.shutdown(wait=not mine, cancel_futures=True)
-        self._see_all()  # after this call, the caller may release the files' memory
+        self._wait_for_all()  # after this call, the caller may release the files' memory
 
     # ---------------------------------------------------------------- in the engine's thread
 
@@ -380,7 +380,7 @@ class HardwareDecoding:
             count: Number of files of the share.
         """
         with self._lock:
-            if not count or self.lost:
+            if not count or self.disabled:
                 nothing: Future[Decoded | None] = Future()
                 nothing.set_result(None)
                 return nothing
@@ -397,18 +397,18 @@ class HardwareDecoding:
             return None
 
     def _decode(self, share: SharedFiles) -> Decoded | None:
-        if not share.used * 1.1 <= self._room <= share.used * 2:
-            self._room = share.used + share.used // 4
+        if not share.used * 1.1 <= self._file_capacity <= share.used * 2:
+            self._file_capacity = share.used + share.used // 4
         engine = self._open_engine()
         if engine is None:
             return None
-        files, state = share.table(), self._turn
-        sizes = -(-files["height"].astype(np.int64) * files["width"] * 3 // _ALIGNED) * _ALIGNED
+        files, state = share.table(), self._next_state
+        sizes = -(-files["height"].astype(np.int64) * files["width"] * 3 // _PIXEL_ALIGNMENT) * _PIXEL_ALIGNMENT
         used = int(sizes.sum())
         files["out"] = sizes.cumsum() - sizes
-        arena = self._arena(used + share.behind)
-        self._turn = (state + 1) % _STATES
-        _see(self._events[state])
+        arena = self._arena(used + share.cpu_elements)
+        self._next_state = (state + 1) % _STATES
+        _wait_for(self._events[state])
         event = self._submit(engine, files, arena, state)
         if event is not None:
             self.device_stream.keep_until(share.memory, event)
@@ -420,7 +420,7 @@ class HardwareDecoding:
 
     def _submit(self, engine: JpegEngine, files: Files, arena: Tensor, state: int) -> Any:
         """Submit files to the engine. Return an event that is recorded afterwards, even if the engine's call failed."""
-        stream = self._own_stream()
+        stream = self._open_stream()
         with contextlib.nullcontext() if stream is None else on_stream(stream):
             try:
                 engine.decode(files, arena, state, 0 if stream is None else stream.cuda_stream)
@@ -434,33 +434,33 @@ class HardwareDecoding:
             self._note_failure(failure)
         return event
 
-    def _own_stream(self) -> Any:
+    def _open_stream(self) -> Any:
         if self.device_stream.stream is not None and self._stream is None:
             self._stream = self.device_stream.new_stream()
         return self._stream
 
     def _open_engine(self) -> JpegEngine | None:
-        if self._engine is None and not self.lost:
+        if self._engine is None and not self.disabled:
             device = self.device_stream.device
             assert device is not None
             try:
                 self._engine = open_engine(device, self._work)
             except Exception as error:  # drivers raise various exceptions
-                self._give_up(error)
+                self._disable(error)
         return self._engine
 
     def _note_failure(self, error: Exception) -> None:
         self._failures += 1
-        if self._failures >= _MOST_FAILURES:
-            self._give_up(error)
+        if self._failures >= _MAX_FAILURES:
+            self._disable(error)
         elif not self._has_warned:
             self._has_warned = True
             where = self.device_stream.device
             warnings.warn(f"the JPEG decoder on {where} failed on a batch: {error}; the CPU decoded it", stacklevel=2)
 
-    def _give_up(self, error: Exception) -> None:
-        self._see_all()  # the engine must not be destroyed while it decodes
-        self._engine, self.lost = None, True
+    def _disable(self, error: Exception) -> None:
+        self._wait_for_all()  # the engine must not be destroyed while it decodes
+        self._engine, self.disabled = None, True
         with self._lock:
             self._free.clear()
         warnings.warn(
@@ -469,9 +469,9 @@ class HardwareDecoding:
             stacklevel=2,
         )
 
-    def _see_all(self) -> None:
+    def _wait_for_all(self) -> None:
         for event in self._events:
-            _see(event)
+            _wait_for(event)
 
     # ---------------------------------------------------------------- the rest, and memory
 
@@ -511,10 +511,10 @@ class HardwareDecoding:
             large = [k for k, (arena, _) in enumerate(self._free) if arena.numel() >= used]
             waited = self._free.pop(large[0]) if len(large) >= _STATES - 1 else None
         if waited is not None:  # the device is slower than the host, so another arena would not help
-            _see(waited[1])
+            _wait_for(waited[1])
             return waited[0]
         block = torch.empty(used + used // 4, dtype=torch.uint8, device=self.device_stream.device)
-        stream = self._own_stream()
+        stream = self._open_stream()
         if stream is not None:
             # If the batch fails, Python may free the tensor while the engine still writes to it. With `record_stream`,
             # PyTorch reuses the memory only after the engine's work.
@@ -524,12 +524,12 @@ class HardwareDecoding:
             event.synchronize()  # blocks the host, but only if no existing arena is large enough
         return block
 
-    def give_back(self, arena: Tensor, event: Any) -> None:
+    def recycle(self, arena: Tensor, event: Any) -> None:
         """Store an arena for a later batch, which uses the arena after all work that is now enqueued on the device."""
         self.device_stream.wait_for(event)
         last = self.device_stream.record()
         with self._lock:
-            if not self.lost:
+            if not self.disabled:
                 self._free.append((arena, last))
 
 
@@ -542,11 +542,11 @@ def _work_of(edges: Sequence[DataNode], count: int, threads: int) -> EngineWork:
         for name in ("height", "width")
     )
     fancy = all(each.get("jpeg_fancy_upsampling", True) for each in constants)
-    return EngineWork(min(count, math.ceil(count * share * _MORE)), _STATES, fancy, threads, (height, width))
+    return EngineWork(min(count, math.ceil(count * share * _HEADROOM)), _STATES, fancy, threads, (height, width))
 
 
-def _share_of(opened: OpenBuffer) -> SharedFiles:
-    share = None if opened.arena is None else opened.arena.share
+def _share_of(buffer: OpenBuffer) -> SharedFiles:
+    share = None if buffer.arena is None else buffer.arena.share
     assert isinstance(share, SharedFiles)
     return share
 
@@ -557,9 +557,9 @@ def _indices(images: ChunkImages) -> Array:
     return np.where(indices >= 0, indices + images.first, -1)
 
 
-def _is_complete(opened: OpenBuffer, decoded: Decoded | None) -> bool:
+def _is_complete(buffer: OpenBuffer, decoded: Decoded | None) -> bool:
     """Return whether every image of a batch was decoded by the engine, or by the CPU into the CPU's arena."""
-    for _, stored in opened.chunks():
+    for _, stored in buffer.chunks():
         if not isinstance(stored, ChunkImages):
             return False
         shared = _indices(stored)
@@ -573,7 +573,7 @@ def _is_file(sample: Any) -> bool:
     return isinstance(sample, Tensor) and sample.ndim == 1
 
 
-def _see(event: Any) -> None:
+def _wait_for(event: Any) -> None:
     """Wait until an event is done. Do nothing for None."""
     if event is not None and not event.query():
         event.synchronize()

@@ -33,7 +33,7 @@ class MemoryStats:
         """Return the number of bytes of a node's outputs in the last batch; 0 if the number is unknown."""
         return sum(self._last.get(edge, 0) for edge in node.outputs)
 
-    def take(self) -> dict[DataNode, tuple[int, int]]:
+    def pop(self) -> dict[DataNode, tuple[int, int]]:
         """Return the recorded sizes, and clear them.
 
         A worker process sends the sizes to the main process, which calls `add`.

@@ -53,11 +53,11 @@ class Arena:
         """Reserve `count` consecutive elements, and return the first element's offset; -1 if they don't fit."""
         # The calling thread may write to the reserved elements without the lock.
         with self._lock:
-            place = self._used
-            if place + count > self._size:
+            offset = self._used
+            if offset + count > self._size:
                 return -1
-            self._used = place + count
-        return place
+            self._used = offset + count
+        return offset
 
     def put(self, sample: Any) -> Any:
         """Copy a sample to the arena.
@@ -71,22 +71,22 @@ class Arena:
             return self.share.add_file(sample)
         if not isinstance(sample, _Tensor) or sample.dtype != self.flat.dtype or not sample.is_cpu:
             return sample
-        place = (sample.data_ptr() - self.address) // self.itemsize
-        if not 0 <= place < self._size:
+        offset = (sample.data_ptr() - self.address) // self.itemsize
+        if not 0 <= offset < self._size:
             elements = sample.contiguous()
-            place = self.reserve(elements.numel())
-            if place < 0:
+            offset = self.reserve(elements.numel())
+            if offset < 0:
                 return sample
             # For a small image, torch's `copy_` would take three times as long.
-            memmove(self.address + place * self.itemsize, elements.data_ptr(), elements.nbytes)
-        return BufferedResult(place, tuple(sample.shape))
+            memmove(self.address + offset * self.itemsize, elements.data_ptr(), elements.nbytes)
+        return BufferedResult(offset, tuple(sample.shape))
 
     def sample(self, stored: Any) -> Any:
         """Return the sample that `put` has stored; `stored` is the result of `put`."""
         if not isinstance(stored, BufferedResult):
             return stored
-        place, shape = stored
-        return self.flat[place : place + math.prod(shape)].view(shape)
+        offset, shape = stored
+        return self.flat[offset : offset + math.prod(shape)].view(shape)
 
     def pack(self, stored: Sequence[Any], layout: str, info: Sequence[str] | None) -> TensorList | None:
         """Build a batch whose samples are views of the arena.
@@ -102,28 +102,28 @@ class Arena:
         """
         if set(map(type, stored)) != {BufferedResult}:
             return None
-        places, shapes = map(list, zip(*stored, strict=True))
+        offsets, shapes = map(list, zip(*stored, strict=True))
         if shapes.count(shapes[0]) == len(shapes) or len(set(map(len, shapes))) > 1:
             return None
-        return TensorList.from_packed(self.flat, places, shapes, fitting(layout, len(shapes[0])), info)
+        return TensorList.from_packed(self.flat, offsets, shapes, fitting(layout, len(shapes[0])), info)
 
 
 class DeviceImages(Protocol):
     """Images of a batch that the device's hardware decoder decoded into memory of the device."""
 
     def join(
-        self, opened: OpenBuffer, batches: Sequence[TensorList], keeps: bool
+        self, buffer: OpenBuffer, batches: Sequence[TensorList], must_copy: bool
     ) -> tuple[torch.Tensor, list[int], list[tuple[int, ...]], list[TensorList]]:
         """Copy the images that the CPU decoded to the device, after the images that the hardware decoder decoded.
 
         The caller must use `DeviceStream.context`.
 
         Args:
-            opened: The results of the batch: encoded images that the hardware decoder decoded, images in the arena, and
+            buffer: The results of the batch: encoded images that the hardware decoder decoded, images in the arena, and
                 images that didn't fit into the arena.
             batches: Small batches that are copied together with the images if they fit into the arena.
-            keeps: True if the images must be copied to new memory, because they may still be used after the hardware
-                decoder reuses its memory.
+            must_copy: True if the images must be copied to new memory, because they may still be used after the
+                hardware decoder reuses its memory.
 
         Returns:
             The elements on the device, the start and the shape of each image, and the small batches that were copied.
@@ -138,44 +138,44 @@ class OpenBuffer:
 
     Args:
         size: Number of samples of the batch.
-        whole: A tensor for the results, with one row per sample; None if the shape of the results is unknown. Threads
+        tensor: A tensor for the results, with one row per sample; None if the shape of the results is unknown. Threads
             use this attribute without a lock, because each thread writes only to the rows of its own chunks.
         arena: Memory for samples of any shapes, or None.
-        there: Images that were decoded on the device, or None.
+        device_images: Images that were decoded on the device, or None.
     """
 
     def __init__(
         self,
         size: int,
-        whole: torch.Tensor | None = None,
+        tensor: torch.Tensor | None = None,
         arena: Arena | None = None,
-        there: DeviceImages | None = None,
+        device_images: DeviceImages | None = None,
     ) -> None:
-        self.size, self.whole, self.arena, self.there = size, whole, arena, there
-        # The samples and results of each chunk. The keys are the chunks' first samples. Results in `whole` are None. No
-        # lock is needed, because each thread writes only the keys of its own chunks, and the dictionary is read only
+        self.size, self.tensor, self.arena, self.device_images = size, tensor, arena, device_images
+        # The samples and results of each chunk. The keys are the chunks' first samples. Results in `tensor` are None.
+        # No lock is needed, because each thread writes only the keys of its own chunks, and the dictionary is read only
         # after all chunks are done.
         self._chunks: dict[int, tuple[range, SampleStorage | Sequence[Any] | None]] = {}
 
     @cached_property
     def parts(self) -> Sequence[torch.Tensor | None]:
-        """The rows of `whole`, one per sample. Each row is None if `whole` is None."""
-        return [None] * self.size if self.whole is None else self.whole.unbind(0)
+        """The rows of `tensor`, one per sample. Each row is None if `tensor` is None."""
+        return [None] * self.size if self.tensor is None else self.tensor.unbind(0)
 
-    def place(self, samples: range) -> torch.Tensor | None:
-        """Return the rows of `whole` for a range of samples; None if `whole` is None."""
-        return None if self.whole is None else self.whole[samples.start : samples.stop]
+    def rows(self, samples: range) -> torch.Tensor | None:
+        """Return the rows of `tensor` for a range of samples; None if `tensor` is None."""
+        return None if self.tensor is None else self.tensor[samples.start : samples.stop]
 
     def store(self, samples: range, results: Any) -> None:
-        """Store an operator's results for a chunk. If the results fit into `whole` or the arena, copy them there.
+        """Store an operator's results for a chunk. If the results fit into `tensor` or the arena, copy them there.
 
         Args:
             samples: The samples of the chunk.
             results: A tensor, or a sequence with one item per sample.
         """
-        self._chunks[samples.start] = samples, self._stored_batch(samples, results)
+        self._chunks[samples.start] = samples, self._store_batch(samples, results)
 
-    def _stored_batch(self, samples: range, results: Any) -> SampleStorage | Sequence[Any] | None:
+    def _store_batch(self, samples: range, results: Any) -> SampleStorage | Sequence[Any] | None:
         if isinstance(results, PackedSamples):
             results = results.straight()
         if self.arena is not None:
@@ -183,20 +183,20 @@ class OpenBuffer:
         if isinstance(results, PackedSamples):
             return results
         if isinstance(results, torch.Tensor):
-            # Small results aren't copied into `whole` here. `OutputBuffer.close` copies the results of all chunks in
+            # Small results aren't copied into `tensor` here. `OutputBuffer.close` copies the results of all chunks in
             # one call. One call is faster than several calls, because each call releases the GIL.
-            place = self.place(samples) if results.nbytes > SMALL_SAMPLE else None
-            stored = put(place, results)
-            return None if stored is place else Dense(stored)
+            target = self.rows(samples) if results.nbytes > SMALL_SAMPLE else None
+            stored = put(target, results)
+            return None if stored is target else Dense(stored)
         if all(result is IN_PLACE for result in results):
             return None
-        places = self.parts[samples.start : samples.stop]
-        each = [_stored_in(place, result) for place, result in zip(places, results, strict=True)]
-        return None if self.whole is not None and all(map(op.is_, each, places)) else each
+        targets = self.parts[samples.start : samples.stop]
+        each = [_store_in(target, result) for target, result in zip(targets, results, strict=True)]
+        return None if self.tensor is not None and all(map(op.is_, each, targets)) else each
 
     def replace_results(self, results: Sequence[Any]) -> OpenBuffer:
         """Return a copy of this buffer with new results, one per sample."""
-        buffer = OpenBuffer(len(results), arena=self.arena, there=self.there)
+        buffer = OpenBuffer(len(results), arena=self.arena, device_images=self.device_images)
         buffer.store(range(len(results)), results)
         return buffer
 
@@ -216,13 +216,13 @@ class OpenBuffer:
         chunks = self.chunks()
         if not chunks or sum(len(samples) for samples, _ in chunks) != self.size:
             return None
-        if self.whole is not None and all(stored is None for _, stored in chunks):
-            return [Dense(self.whole)]
+        if self.tensor is not None and all(stored is None for _, stored in chunks):
+            return [Dense(self.tensor)]
         storages: list[SampleStorage] = []
         for samples, stored in chunks:
-            place = self.place(samples) if stored is None else None
-            if place is not None:
-                storages.append(Dense(place))
+            target = self.rows(samples) if stored is None else None
+            if target is not None:
+                storages.append(Dense(target))
             elif isinstance(stored, SampleStorage):
                 storages.append(stored)
             else:
@@ -251,16 +251,17 @@ class OutputBuffer:
 
     Args:
         buffers: Pool of memory.
-        packs: True if samples of different shapes are stored in an arena, because they will be copied to a device.
+        uses_packing: True if samples of different shapes are stored in an arena, because they will be copied to a
+            device.
     """
 
-    def __init__(self, buffers: BufferPool, packs: bool = False) -> None:
-        self._buffers, self._packs = buffers, packs
+    def __init__(self, buffers: BufferPool, uses_packing: bool = False) -> None:
+        self._buffers, self._uses_packing = buffers, uses_packing
         self._ragged: tuple[int, torch.dtype] | None = None
         self._guess: tuple[tuple[int, ...], torch.dtype] | None = None
 
     @property
-    def sample(self) -> int:
+    def sample_bytes(self) -> int:
         """Bytes per sample in the previous batch; 0 if the shapes of its samples differed."""
         guess = self._guess
         return 0 if guess is None else math.prod(guess[0]) * guess[1].itemsize
@@ -283,16 +284,16 @@ class OutputBuffer:
         shape, dtype = guess
         return OpenBuffer(size, self._buffers.empty((size, *shape), dtype))
 
-    def close(self, opened: OpenBuffer, layout: str, info: Sequence[str] | None) -> TensorList:
+    def close(self, buffer: OpenBuffer, layout: str, info: Sequence[str] | None) -> TensorList:
         """Create the batch from the results, after all chunks are done."""
-        if opened.arena is not None:
-            packed = opened.arena.pack(opened.sample_results(), layout, info)
+        if buffer.arena is not None:
+            packed = buffer.arena.pack(buffer.sample_results(), layout, info)
             if packed is not None:
-                self.make_room(opened.arena.used, opened.arena.flat.dtype)
+                self.set_capacity(buffer.arena.used, buffer.arena.flat.dtype)
                 return packed
-        storages = opened.storages()
+        storages = buffer.storages()
         if storages is None:
-            return self._close_samples(opened.samples(), layout, info)
+            return self._close_samples(buffer.samples(), layout, info)
         return self._close_storages(storages, layout, info)
 
     def _close_samples(self, samples: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
@@ -317,31 +318,31 @@ class OutputBuffer:
             return self._close_samples([sample for each in storages for sample in each], layout, info)
         (shape, dtype) = forms.pop()
         self._guess = tuple(shape), dtype
-        whole = tensors[0]
+        tensor = tensors[0]
         if len(tensors) > 1:
-            whole = torch.cat(tensors, out=self._buffers.empty((sum(map(len, tensors)), *shape), dtype))
-        return TensorList.from_dense(whole, fitting(layout, whole.ndim - 1), source_info=info)
+            tensor = torch.cat(tensors, out=self._buffers.empty((sum(map(len, tensors)), *shape), dtype))
+        return TensorList.from_dense(tensor, fitting(layout, tensor.ndim - 1), source_info=info)
 
     def _ragged_batch(self, samples: list[Any], layout: str, info: Sequence[str] | None) -> TensorList:
         dtype = None if not samples or samples[0] is None else samples[0].dtype
         alike = all(d is not None and d.dtype == dtype for d in samples)
-        if self._packs and alike and dtype is not None and dtype != torch.bfloat16:
-            self.make_room(sum(d.numel() for d in samples), dtype)
+        if self._uses_packing and alike and dtype is not None and dtype != torch.bfloat16:
+            self.set_capacity(sum(d.numel() for d in samples), dtype)
         return TensorList.from_samples(list(samples), layout, source_info=info)
 
-    def make_room(self, elements: int, dtype: torch.dtype) -> None:
+    def set_capacity(self, elements: int, dtype: torch.dtype) -> None:
         """Set the capacity of the next batch's arena to a quarter more than this batch needed.
 
         If the next batch is larger, the samples that don't fit are stored outside the arena.
         """
-        room = self._ragged[0] if self._ragged is not None else 0
-        if not elements * 1.1 <= room <= elements * 2:
-            room = elements + elements // 4
-        self._guess, self._ragged = None, (room, dtype)
+        capacity = self._ragged[0] if self._ragged is not None else 0
+        if not elements * 1.1 <= capacity <= elements * 2:
+            capacity = elements + elements // 4
+        self._guess, self._ragged = None, (capacity, dtype)
 
 
-def _stored_in(place: torch.Tensor | None, result: Any) -> torch.Tensor | None:
-    return place if result is IN_PLACE else None if result is None else put(place, result)
+def _store_in(target: torch.Tensor | None, result: Any) -> torch.Tensor | None:
+    return target if result is IN_PLACE else None if result is None else put(target, result)
 
 
 def _of_packed(packed: PackedSamples, layout: str, info: Sequence[str] | None) -> TensorList:

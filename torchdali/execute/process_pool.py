@@ -26,9 +26,9 @@ from torch.utils.data._utils import worker as torch_worker
 
 from torchdali import pickling
 from torchdali.errors import self_explanatory
-from torchdali.execute.process_state import ProcessId, others_sleep
+from torchdali.execute.process_state import ProcessId, wait_for_other_threads
 from torchdali.execute.workers.blocks import Views
-from torchdali.execute.workers.channel import Channel, begin_worker
+from torchdali.execute.workers.channel import Channel, prepare_worker
 from torchdali.execute.workers.messages import Failure, SentBatch, read_failure, receive, send, write_failure
 from torchdali.execute.workers.pool import WorkerPool
 from torchdali.execute.workers.served import ForkserverProcess
@@ -130,12 +130,12 @@ class ProcessPool:
     def __init__(self, sources: Sequence[Any], count: int, start_method: StartMethod, pickler: Any = None) -> None:
         stateful = [source.stateful for source in sources]
         self.count = count if not all(stateful) else min(count, len(sources))
-        alone = (source for source, each in enumerate(stateful) if each)
-        self._owner = {source: i % self.count for i, source in enumerate(alone)}
+        stateful_sources = (source for source, each in enumerate(stateful) if each)
+        self._owner = {source: i % self.count for i, source in enumerate(stateful_sources)}
         context = multiprocessing.get_context(start_method)
         work = [source.work for source in sources]
         if start_method == "fork":
-            others_sleep()
+            wait_for_other_threads()
         payload = work if start_method == "fork" else _pickle(work, pickler, start_method)
         started = [_start(context, start_method, i, self.count, payload) for i in range(self.count)]
         self._pool = WorkerPool(started, _call, None, 1)
@@ -164,19 +164,19 @@ class _Request(NamedTuple):
     returned: tuple[int, ...]
 
 
-class _Answer(NamedTuple):
+class _Reply(NamedTuple):
     """The message with the result of a request.
 
     Attributes:
         number: Number of the request.
         batches: The batches; None at the end of the data.
-        place: The source's state after the batches.
+        state: The source's state after the batches.
         error: The exception that the user's code raised; None if it raised none.
     """
 
     number: int
     batches: tuple[SentBatch, ...] | None
-    place: Mapping[str, Any]
+    state: Mapping[str, Any]
     error: Failure | None = None
 
 
@@ -204,16 +204,16 @@ class _PoolTask:
         # From `submit` to `finish`, only the pool's threads access the task. Other threads access only its future.
         return _Request(number=number, source=self.source, request=self.request, seed=self.seed, returned=returned)
 
-    def answer(self, result: _Answer, views: Views) -> None:
+    def set_reply(self, result: _Reply, views: Views) -> None:
         if result.error is not None:
             self.result = read_failure(result.error, "in a worker process of a parallel external source: ")
             return
-        places = [place.block for batch in result.batches or () for place in batch.places()]
-        tensor = views.lend(places)
+        blocks = [position.block for batch in result.batches or () for position in batch.positions()]
+        tensor = views.lend(blocks)
         batches = None if result.batches is None else tuple(receive(batch, tensor) for batch in result.batches)
-        self.result = batches, result.place
+        self.result = batches, result.state
 
-    def lose(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         self.result = RuntimeError(str(error))
 
     def finish(self) -> None:
@@ -279,24 +279,24 @@ def _pickle(work: Sequence[Work | None], pickler: Any, start_method: str) -> tup
 # ---------------------------------------------------------------- in a worker process
 
 
-def _serve(connection: Any, payload: Any, number: int, count: int, user: ProcessId) -> None:
+def _serve(connection: Any, payload: Any, number: int, count: int, main_process: ProcessId) -> None:
     """Run one request after another, until the main process closes the connection or ends."""
-    begin_worker(user)
+    prepare_worker(main_process)
     work = _load(payload)
-    _introduce_worker(work, number, count)
+    _set_worker_info(work, number, count)
     channel = Channel(connection)
     for request in channel.messages():
         channel.free(request.returned)
         seed_worker(request.seed)
-        _answer(channel, work, request)
+        _handle_request(channel, work, request)
 
 
-def _introduce_worker(work: Sequence[Work] | Exception, number: int, count: int) -> None:
+def _set_worker_info(work: Sequence[Work] | Exception, number: int, count: int) -> None:
     """Set the result of `torch.utils.data.get_worker_info` in this process, for the user's code."""
-    data_sets: list[Any] = [] if isinstance(work, Exception) else [getattr(each, "dataset", None) for each in work]
-    facts: dict[str, Any] = {"id": number, "num_workers": count, "seed": torch.initial_seed()}
-    facts["dataset"] = data_sets[0] if data_sets else None
-    torch_worker._worker_info = torch_worker.WorkerInfo(**facts)
+    datasets: list[Any] = [] if isinstance(work, Exception) else [getattr(each, "dataset", None) for each in work]
+    info: dict[str, Any] = {"id": number, "num_workers": count, "seed": torch.initial_seed()}
+    info["dataset"] = datasets[0] if datasets else None
+    torch_worker._worker_info = torch_worker.WorkerInfo(**info)
 
 
 def _load(payload: Any) -> Sequence[Work] | Exception:
@@ -310,13 +310,13 @@ def _load(payload: Any) -> Sequence[Work] | Exception:
     return work
 
 
-def _answer(channel: Channel, work: Sequence[Work] | Exception, request: _Request) -> None:
-    kept: list[torch.Tensor] = []
+def _handle_request(channel: Channel, work: Sequence[Work] | Exception, request: _Request) -> None:
+    shared_tensors: list[torch.Tensor] = []
     try:
         if isinstance(work, Exception):
             raise work
-        batches, place = work[request.source](request.request)
-        values = None if batches is None else tuple(send(batch, channel.buffers, kept) for batch in batches)
-        channel.send(_Answer(request.number, values, place), values or (), kept)
+        batches, state = work[request.source](request.request)
+        values = None if batches is None else tuple(send(batch, channel.buffers, shared_tensors) for batch in batches)
+        channel.send(_Reply(request.number, values, state), values or (), shared_tensors)
     except Exception as error:
-        channel.send(_Answer(request.number, None, {}, write_failure(error)))
+        channel.send(_Reply(request.number, None, {}, write_failure(error)))

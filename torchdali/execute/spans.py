@@ -30,14 +30,14 @@ def wants_spans(device: torch.device | None) -> bool:
 
 def span(name: str, device: torch.device | None) -> contextlib.AbstractContextManager[Any]:
     """Record the time of a `with` block as ``torchdali: name``. Without an active profiler, do nothing."""
-    return _shown(name, device) if wants_spans(device) else _NOBODY
+    return _record_span(name, device) if wants_spans(device) else _NO_SPAN
 
 
-_NOBODY = contextlib.nullcontext()
+_NO_SPAN = contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def _shown(name: str, device: torch.device | None) -> Iterator[None]:
+def _record_span(name: str, device: torch.device | None) -> Iterator[None]:
     title = f"torchdali: {name}"
     with contextlib.ExitStack() as stack:
         if _is_profiled():

@@ -23,18 +23,18 @@ from torchdali.errors import DecodeError, StoreError, is_batch_level, locate_err
 from torchdali.execute.bad_samples import BadSamples, nodes_to_rerun
 from torchdali.execute.batch import InFlightBatch, Settings
 from torchdali.execute.chain_run import ChainRun
-from torchdali.execute.compiled_chain import CompiledChain, Way, set_assumed_layout
+from torchdali.execute.compiled_chain import ChunkMode, CompiledChain, set_assumed_layout
 from torchdali.execute.device_stream import DeviceStream
 from torchdali.execute.hardware_decoding import HardwareDecoding
 from torchdali.execute.memory_stats import MemoryStats
 from torchdali.execute.output_buffer import DeviceImages, OutputBuffer
 from torchdali.execute.source_info import read_edges, source_edges
 from torchdali.execute.spans import add_span, span, wants_spans
-from torchdali.execute.steps import deliver, fail_alone, run_step
+from torchdali.execute.steps import deliver, find_failures, run_step
 from torchdali.execute.sync import CallerQueue, Sequencer
 from torchdali.execute.thread_pool import Job, ThreadPool
 from torchdali.execute.timings import ChainTimings, Profile
-from torchdali.execute.transfers import device_last, is_sent, uploads
+from torchdali.execute.transfers import edges_to_upload, is_uploaded, order_device_last
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Plan, edges, may_share
 from torchdali.kernels.memory import Allocator
@@ -90,7 +90,7 @@ class StageRunner:
             self.device_stream, self.buffers, settings.batch_size, settings.num_threads, delivered
         )
         self._chains = [
-            CompiledChain(s.chain, datasets, self.profile.fell_back, self._empty()) if s.chain else None
+            CompiledChain(s.chain, datasets, self.profile.record_fallback, self._empty()) if s.chain else None
             for s in plan.stages
         ]
         # The prepared operators of each step. Threads add entries without a lock. Two threads may add entries for the
@@ -98,9 +98,11 @@ class StageRunner:
         # equivalent.
         self._bodies: dict[Node, Bodies] = {n: {} for s in plan.stages for n in s.steps}
         self._source_edges = [source_edges(s.chain.nodes if s.chain else ()) for s in plan.stages]
-        self._buffers = {edge: OutputBuffer(self.buffers, self._packs(edge)) for edge in delivered}
-        self._orders = [device_last(s.steps) for s in plan.stages]
-        self._uploads = [uploads([node for s in plan.stages[i:] for node in s.steps]) for i in range(len(plan.stages))]
+        self._output_buffers = {edge: OutputBuffer(self.buffers, self._uses_packing(edge)) for edge in delivered}
+        self._orders = [order_device_last(s.steps) for s in plan.stages]
+        self._uploads = [
+            edges_to_upload([node for s in plan.stages[i:] for node in s.steps]) for i in range(len(plan.stages))
+        ]
         self.reset_order(0, 0)
 
     def close(self) -> None:
@@ -113,10 +115,10 @@ class StageRunner:
         """Return the function that allocates memory for results; None if operators allocate the memory themselves."""
         return None if self.device_stream.pins else self.buffers.empty
 
-    def _packs(self, edge: DataNode) -> bool:
+    def _uses_packing(self, edge: DataNode) -> bool:
         """Return whether samples of different shapes are stored in one block of memory, because they are copied."""
         stream = self.device_stream
-        return (stream.pins or (stream.device is not None and stream.stream is None)) and is_sent(self.plan, edge)
+        return (stream.pins or (stream.device is not None and stream.stream is None)) and is_uploaded(self.plan, edge)
 
     def reset_order(self, first: int, turn: int) -> None:
         """Set the `index` and the `turn` of the next batch (see `BatchDraw`)."""
@@ -131,7 +133,7 @@ class StageRunner:
         if self._sequencers:
             self._sequencers[0].enter(self._order(batch, 0), partial(self._run_steps, batch))
 
-    def go_on(self, batch: InFlightBatch, stage: int) -> None:
+    def resume(self, batch: InFlightBatch, stage: int) -> None:
         """Start a batch at a later stage, after a replica has run the earlier stages."""
         batch.stage = stage
         for edge, values in batch.values.items():
@@ -169,10 +171,10 @@ class StageRunner:
                 continue
             if node.device != "cpu" and not uploaded:
                 uploaded = True
-                known = map(batch.values.get, self._uploads[batch.stage])
-                small = [v for v in known if v is not None and v.uploaded is None]
-                if small:
-                    batch.values.uploaded += self.device_stream.upload_together(small)
+                values = map(batch.values.get, self._uploads[batch.stage])
+                pending = [v for v in values if v is not None and v.uploaded is None]
+                if pending:
+                    batch.values.uploaded += self.device_stream.upload_small(pending)
             with span(node.title, self.settings.device):
                 self._run_step(batch, node)
 
@@ -183,30 +185,30 @@ class StageRunner:
         except Exception as error:
             if isinstance(error, StopIteration) or not self._bad_samples.keeps_going:
                 raise
-            results = self._run_on_the_rest(batch, node, error)
+            results = self._rerun_without_failures(batch, node, error)
         batch.values.update(zip(node.outputs, results, strict=True))
-        self.profile.step(node, started, batch.draw.size, batch.draw.index)
+        self.profile.record_step(node, started, batch.draw.size, batch.draw.index)
 
-    def _run_on_the_rest(self, batch: InFlightBatch, node: Node, error: Exception) -> tuple[TensorList, ...]:
+    def _rerun_without_failures(self, batch: InFlightBatch, node: Node, error: Exception) -> tuple[TensorList, ...]:
         """Run a failed step again without the samples for which it fails.
 
         If the step fails for no single sample, raise the error.
         """
         while batch.draw.size:
-            alone = fail_alone(batch, node, self.device_stream, self._rng(batch, node))
-            failures: dict[int, BaseException] = dict(alone)
+            failing = find_failures(batch, node, self.device_stream, self._rng(batch, node))
+            failures: dict[int, BaseException] = dict(failing)
             if not failures or (len(failures) == batch.draw.size and is_batch_level(*failures.values())):
                 raise error
-            self._leave_out(batch, self._before(batch, node), {}, failures, node.culprit)
+            self._handle_failures(batch, self._finished_nodes(batch, node), {}, failures, node.culprit)
             try:
                 return self._results(batch, node)
-            except Exception as again:
-                error = again
-        if batch.draw.kept is None:
+            except Exception as rerun_error:
+                error = rerun_error
+        if batch.draw.original_indices is None:
             raise error  # the source delivered no samples
         return tuple(TensorList.from_samples([]) for _ in node.outputs)
 
-    def _before(self, batch: InFlightBatch, node: Node | None = None) -> set[Node]:
+    def _finished_nodes(self, batch: InFlightBatch, node: Node | None = None) -> set[Node]:
         """Return the nodes that have run for a batch when `node`, a step of the current stage, runs.
 
         If `node` is None, return the nodes that have run after the current stage's chain.
@@ -217,7 +219,7 @@ class StageRunner:
         chained = [n for s in stages if s.chain is not None for n in s.chain.nodes]
         return {*steps, *chained, *(n for s in stages for n in s.steps)}
 
-    def _leave_out(
+    def _handle_failures(
         self,
         batch: InFlightBatch,
         ran: Collection[Node],
@@ -242,15 +244,15 @@ class StageRunner:
         encoded = isinstance(failures[first], DecodeError) and not bad_samples.keeps_going
         hint = '; with bad_samples="skip", the pipeline skips undecodable samples' if encoded else ""
         error = locate_error(failures[first], batch.draw.location(nodes[first], sample), hint)
-        again: Sequence[Node] | None = ()
+        to_rerun: Sequence[Node] | None = ()
         if bad_samples.keeps_going and len(failures) < batch.draw.size:
             smaller, can_run = bad_samples.policy == "skip", partial(self._can_recompute, batch)
-            again = nodes_to_rerun(self.plan.graph, ran, smaller, can_run)
-        if again is None or unread:
+            to_rerun = nodes_to_rerun(self.plan.graph, ran, smaller, can_run)
+        if to_rerun is None or unread:
             failures.clear()
             raise error
         bad_samples.repair(batch, results, failures, nodes, error)
-        for node in again:
+        for node in to_rerun:
             batch.values.update(zip(node.outputs, self._results(batch, node), strict=True))
 
     def _can_recompute(self, batch: InFlightBatch, node: Node) -> bool:
@@ -259,7 +261,7 @@ class StageRunner:
         return node in self._bodies and not stateful and all(e in batch.values for e in edges(node))
 
     def _results(self, batch: InFlightBatch, node: Node) -> tuple[TensorList, ...]:
-        before, reports.receiver = reports.receiver, partial(self.profile.fell_back, node)
+        before, reports.receiver = reports.receiver, partial(self.profile.record_fallback, node)
         try:
             return run_step(batch, node, self.device_stream, self._rng(batch, node), self._bodies[node])
         finally:
@@ -276,28 +278,28 @@ class StageRunner:
                 batch.values.update({e: TensorList.from_samples([]) for e in compiled.chain.outputs})
             self._next_stage(batch)
             return
-        if self._bad_samples.keeps_going and (wrong := compiled.misshapen(batch.values)):
-            nodes = {id(error): node for error, node in wrong.values()}
-            failures: dict[int, BaseException] = {i: error for i, (error, _) in wrong.items()}
-            self._leave_out(batch, self._before(batch), {}, failures, lambda e: nodes[id(e)])
+        if self._bad_samples.keeps_going and (misshapen := compiled.misshapen(batch.values)):
+            nodes = {id(error): node for error, node in misshapen.values()}
+            failures: dict[int, BaseException] = {i: error for i, (error, _) in misshapen.items()}
+            self._handle_failures(batch, self._finished_nodes(batch), {}, failures, lambda e: nodes[id(e)])
             if batch.draw.size == 0:
                 self._run_chain(batch)
                 return
         # Several threads may run this method at the same time, for different batches. They share only `compiled` and
         # the output buffers, which are thread-safe.
         bound = compiled.bound(batch.values)
-        result = max((self._buffers[e].sample for e in compiled.chain.outputs), default=0)
-        timed = self.profile.wants(batch.draw.index)
-        division = bound.divide(batch.values, batch.draw.size, self.threads.count, result, timed)
-        in_tensors = division.chunk if division.way is Way.TENSORS else 0
-        opened = {e: self._buffers[e].open(batch.draw.size, in_tensors) for e in compiled.chain.outputs}
-        shared = [edge for edge, results in opened.items() if self._decoder.accepts(edge, results)]
+        result_bytes = max((self._output_buffers[e].sample_bytes for e in compiled.chain.outputs), default=0)
+        timed = self.profile.is_timed(batch.draw.index)
+        division = bound.divide(batch.values, batch.draw.size, self.threads.count, result_bytes, timed)
+        in_tensors = division.chunk if division.mode is ChunkMode.TENSORS else 0
+        buffers = {e: self._output_buffers[e].open(batch.draw.size, in_tensors) for e in compiled.chain.outputs}
+        shared = [edge for edge, buffer in buffers.items() if self._decoder.open_share(edge, buffer)]
         timings, keep_going = ChainTimings() if timed else None, self._bad_samples.keeps_going
         run = ChainRun(
             batch=batch,
             bound=bound,
             division=division,
-            opened=opened,
+            buffers=buffers,
             shared=shared,
             timings=timings,
             keep_going=keep_going,
@@ -306,7 +308,7 @@ class StageRunner:
         function: Callable[[int], None] = run
         if wants_spans(self.settings.device):
             function = add_span(function, " + ".join(n.title for n in compiled.chain.nodes), self.settings.device)
-        if division.at_once:
+        if division.run_inline:
             # The chain runs in the thread that ran the stage's steps. In a synchronous pipeline, this is the user's
             # thread. If a KeyboardInterrupt arrives in the user's thread, the batch ends, as during a step.
             function(0)
@@ -316,24 +318,24 @@ class StageRunner:
         if self._caller_queue is not None:
             # Whichever thread finishes last (a worker thread or the hardware decoder's thread) passes the batch to the
             # user's thread, which waits in `Executor._wait`.
-            finish = partial(_in_calling_thread, self._caller_queue, finish)
+            finish = partial(_finish_in_caller, self._caller_queue, finish)
         if shared:
             finish = partial(self._finish_when_submitted, run, finish)
         # From here on, the batch belongs to the worker threads. This thread must not access the batch any more, because
         # a worker thread may already run the next stage.
         self.threads.submit(Job(function, run.count, finish, order=batch.draw.index, keep_going=keep_going))
 
-    def _bind(self, run: ChainRun, way: Way) -> Callable[[range], Collection[int]]:
+    def _bind(self, run: ChainRun, mode: ChunkMode) -> Callable[[range], Collection[int]]:
         """Build the function that runs a range of samples through the chain.
 
-        The random numbers don't depend on `way`.
+        The random numbers don't depend on `mode`.
         """
         batch, chain = run.batch, run.bound.chain
         reads = {node: batch.draw.reads[node] for node in chain.nodes if node in batch.draw.keys}
         drawn = [node for node in chain.nodes if node.operator.schema.random and node.operator.kind != "reader"]
         rngs = {node: batch.rng_of(self.settings.seed, node).samples() for node in drawn}
-        columns = run.bound.columns(way, batch.values, reads, rngs, run.opened)
-        return run.bound.bind(way, columns, run.blamed, run.timings if way is run.division.way else None)
+        columns = run.bound.columns(mode, batch.values, reads, rngs, run.buffers)
+        return run.bound.bind(mode, columns, run.blamed, run.timings if mode is run.division.mode else None)
 
     def _finish_when_submitted(self, run: ChainRun, finish: Done, failures: dict[int, BaseException]) -> None:
         """Submit the batch's remaining images to the hardware decoder, then call `finish` with `failures`.
@@ -342,13 +344,13 @@ class StageRunner:
         """
         order = run.batch.draw.index
 
-        def go_on(elsewhere: bool) -> None:
-            if elsewhere and self._caller_queue is None:
+        def resume(in_engine_thread: bool) -> None:
+            if in_engine_thread and self._caller_queue is None:
                 self.threads.submit(Job(lambda _: None, 1, lambda _: finish(failures), order=order))
             else:
                 finish(failures)
 
-        self._decoder.submit([run.opened[edge] for edge in run.shared], go_on)
+        self._decoder.submit([run.buffers[edge] for edge in run.shared], resume)
 
     def _chain_done(self, run: ChainRun, failures: dict[int, BaseException]) -> None:
         """Collect the results and start the next stage.
@@ -360,22 +362,22 @@ class StageRunner:
             return  # the pipeline was closed, or an interrupt ended the batch
         try:
             if run.timings is not None:
-                self.profile.chain(run.timings, run.bound.chain.nodes, batch.draw.index)
+                self.profile.record_chain(run.timings, run.bound.chain.nodes, batch.draw.index)
             failures = run.end(failures)
             self._collect(run, failures)
             if failures:
-                results = {edge: opened.samples() for edge, opened in run.opened.items()}
-                self._leave_out(batch, self._before(batch), results, failures, run.node_of)
-                run.opened.update({edge: run.opened[edge].replace_results(each) for edge, each in results.items()})
-            for edge, opened in run.opened.items():
-                if opened.there is None:
+                results = {edge: buffer.samples() for edge, buffer in run.buffers.items()}
+                self._handle_failures(batch, self._finished_nodes(batch), results, failures, run.node_of)
+                run.buffers.update({edge: run.buffers[edge].replace_results(each) for edge, each in results.items()})
+            for edge, buffer in run.buffers.items():
+                if buffer.device_images is None:
                     batch.values[edge] = self._close_batch(edge, run)
             # Now all values of the batch exist. Small values are copied to the device together with larger values.
-            for edge, opened in run.opened.items():
-                if opened.there is not None:
-                    self._join(edge, run, opened.there)
+            for edge, buffer in run.buffers.items():
+                if buffer.device_images is not None:
+                    self._join_device_images(edge, run, buffer.device_images)
                 elif edge.device != "cpu":
-                    self._send(edge, run)
+                    self._send_to_device(edge, run)
         except BaseException as error:
             self.fail(batch, error, first=batch.stage + 1)
             return
@@ -385,12 +387,12 @@ class StageRunner:
         """Create the batch of an edge from its results. Errors name the edge's operator."""
         layout, info = run.bound.layouts[edge], self._source_infos(run.batch, edge)
         try:
-            values = self._buffers[edge].close(run.opened[edge], layout, info)
+            values = self._output_buffers[edge].close(run.buffers[edge], layout, info)
         except RuntimeError as error:
-            raise self._differing(run.batch, edge, error) from error
+            raise self._mismatch_error(run.batch, edge, error) from error
         return values if layout else set_assumed_layout(edge, values)
 
-    def _differing(self, batch: InFlightBatch, edge: DataNode, error: RuntimeError) -> Exception:
+    def _mismatch_error(self, batch: InFlightBatch, edge: DataNode, error: RuntimeError) -> Exception:
         """Build the error for samples that can't form a batch, for example because their dtypes differ.
 
         The error names the operator. If a record of a dataset lacks an output, the error also names the record.
@@ -409,37 +411,39 @@ class StageRunner:
         for edge in run.shared:
             assert edge.source is not None
             before = set(failures)
-            opened = run.opened[edge] = self._decoder.collect(edge, run.opened[edge], failures)
+            buffer = run.buffers[edge] = self._decoder.collect(edge, run.buffers[edge], failures)
             run.blamed.update({id(failures[i]): edge.source for i in failures.keys() - before})
-            if opened.there is not None:
-                run.batch.values.there.append(opened.there)
+            if buffer.device_images is not None:
+                run.batch.values.device_images.append(buffer.device_images)
 
-    def _join(self, edge: DataNode, run: ChainRun, there: DeviceImages) -> None:
+    def _join_device_images(self, edge: DataNode, run: ChainRun, device_images: DeviceImages) -> None:
         """Create the batch of an edge from the hardware decoder's images and the CPU's images."""
-        batch, opened = run.batch, run.opened[edge]
+        batch, buffer = run.batch, run.buffers[edge]
         with self.device_stream.context():
-            flat, starts, shapes, uploaded = there.join(opened, self._small(batch), self._is_kept(edge))
+            flat, starts, shapes, uploaded = device_images.join(
+                buffer, self._pending_uploads(batch), self._outlives_batch(edge)
+            )
         batch.values.uploaded += uploaded
-        assert opened.arena is not None
-        self._buffers[edge].make_room(opened.arena.used, opened.arena.flat.dtype)
+        assert buffer.arena is not None
+        self._output_buffers[edge].set_capacity(buffer.arena.used, buffer.arena.flat.dtype)
         layout, info = run.bound.layouts[edge], self._source_infos(batch, edge)
         values = TensorList.from_packed(flat, starts, shapes, fitting(layout, 3), info)
         batch.values[edge] = values if layout else set_assumed_layout(edge, values)
 
-    def _small(self, batch: InFlightBatch) -> list[TensorList]:
+    def _pending_uploads(self, batch: InFlightBatch) -> list[TensorList]:
         """Return the CPU values that the next stage's steps need on the device, and that were not copied yet."""
-        later = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
-        return [v for v in map(batch.values.get, later) if v is not None and v.uploaded is None]
+        needed = self._uploads[batch.stage + 1] if batch.stage + 1 < len(self._uploads) else ()
+        return [v for v in map(batch.values.get, needed) if v is not None and v.uploaded is None]
 
-    def _is_kept(self, edge: DataNode) -> bool:
+    def _outlives_batch(self, edge: DataNode) -> bool:
         """Return whether the images of an edge, or views of them, may still exist after the batch is computed."""
-        takers = [node for node in self.plan.graph.nodes if any(e is edge for e in edges(node))]
-        passing = all(node.operator.name == "_resize_crop_mirror_normalize" for node in takers)
-        return not passing or any(e is edge for e in self.plan.graph.outputs)
+        consumers = [node for node in self.plan.graph.nodes if any(e is edge for e in edges(node))]
+        is_consumed = all(node.operator.name == "_resize_crop_mirror_normalize" for node in consumers)
+        return not is_consumed or any(e is edge for e in self.plan.graph.outputs)
 
-    def _send(self, edge: DataNode, run: ChainRun) -> None:
+    def _send_to_device(self, edge: DataNode, run: ChainRun) -> None:
         """Copy the samples of a "mixed" operator to the device, together with small values for the next stage."""
-        batch, arena, stream = run.batch, run.opened[edge].arena, self.device_stream
+        batch, arena, stream = run.batch, run.buffers[edge].arena, self.device_stream
         values = batch.values[edge]
         stored = values.current_storage()
         # This thread enqueues the copy before any thread enqueues the next stage's steps. Therefore these steps run
@@ -448,7 +452,7 @@ class StageRunner:
             if arena is None or not isinstance(stored, PackedSamples) or stream.stream is None:
                 batch.values[edge] = stream.to_device(values)
                 return
-            flat, uploaded = stream.copy_arena(arena, self._small(batch))
+            flat, uploaded = stream.copy_arena(arena, self._pending_uploads(batch))
         batch.values.uploaded += uploaded
         batch.values[edge] = TensorList.from_packed(
             flat, stored.offsets, stored.shape(), values.layout(), values.source_infos
@@ -516,6 +520,6 @@ class StageRunner:
         batch.finished.set()
 
 
-def _in_calling_thread(caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]) -> None:
+def _finish_in_caller(caller_queue: CallerQueue, finish: Done, failures: dict[int, BaseException]) -> None:
     """Let the thread that waits for the batch call `finish`."""
     caller_queue.put(partial(finish, failures))

@@ -18,7 +18,7 @@ from torchdali.rng import BatchRng
 from torchdali.tensors import TensorList
 from torchdali.tensors._sharing import separate
 
-__all__ = ["deliver", "fail_alone", "run_in_scope", "run_step"]
+__all__ = ["deliver", "find_failures", "run_in_scope", "run_step"]
 
 
 def run_step(
@@ -62,7 +62,7 @@ def run_step(
         sample = None
         # If the operator has a side effect, the operator must not run again only to find the sample.
         if on_cpu and not (node.preserve or is_batch_level(error)):
-            sample = next((i for i, _ in fail_alone(batch, node, device_stream, rng)), None)
+            sample = next((i for i, _ in find_failures(batch, node, device_stream, rng)), None)
         raise locate_error(error, batch.draw.location(node.culprit(error), sample)) from error
     if first is not None:
         for result in results:
@@ -75,7 +75,7 @@ def _move(node: Node, device_stream: DeviceStream, inputs: Sequence[TensorList |
     return [None if v is None else move(v) for v in inputs]
 
 
-def fail_alone(
+def find_failures(
     batch: InFlightBatch, node: Node, device_stream: DeviceStream, rng: BatchRng | None
 ) -> Iterator[tuple[int, Exception]]:
     """Run an operator sample by sample, and yield the index and the error of each sample that fails.
@@ -83,8 +83,8 @@ def fail_alone(
     Yield nothing if the operator can't run on single samples.
     """
     needs = list(edges(node))
-    alone = node.operator.is_separable({**node.constants, **node.per_sample})
-    if not alone or not needs:
+    is_separable = node.operator.is_separable({**node.constants, **node.per_sample})
+    if not is_separable or not needs:
         return
     for i in range(batch.draw.size):
         part = {e: _pick(batch.values[e], [i]) for e in needs}
@@ -96,7 +96,7 @@ def fail_alone(
             run_in_scope(node, inputs, arguments, rng and rng.pick([i]), 1, part)
         except Exception as failure:
             if not node.preserve:
-                _renumber(failure, batch.draw.original(i))
+                _renumber(failure, batch.draw.original_index(i))
             yield i, failure
 
 
@@ -159,10 +159,10 @@ def _pick(batch: TensorList, chosen: Sequence[int]) -> TensorList:
 
 
 def _spread(batch: TensorList, chosen: Sequence[int], size: int) -> TensorList:
-    places: list[Any] = [None] * size
+    samples: list[Any] = [None] * size
     for i, sample in zip(chosen, batch.samples(), strict=True):
-        places[i] = sample
-    return TensorList.from_samples(places, batch.layout())
+        samples[i] = sample
+    return TensorList.from_samples(samples, batch.layout())
 
 
 def deliver(

@@ -88,7 +88,7 @@ class CallerQueue:
         self._arrived.put(None)
 
     @contextlib.contextmanager
-    def own(self) -> Iterator[None]:
+    def as_task(self) -> Iterator[None]:
         """Run a `with` block as a task of the waiting thread. If an exception ends the block, set `interrupted`."""
         self.interrupted = True
         yield
@@ -100,5 +100,5 @@ class CallerQueue:
             self._arrived.get(timeout=timeout)
         # After an interrupt, `_tasks` may have more entries than `_arrived`.
         if self._tasks:
-            with self.own():
+            with self.as_task():
                 self._tasks.popleft()()

@@ -53,7 +53,7 @@ class Job:
         self._callback, self._keep_going = callback, keep_going
         self._claim = _counter()
         self._lock = threading.Lock()
-        self._left = count
+        self._unfinished = count
         self._failures: dict[int, BaseException] = {}
         self.dropped = False
 
@@ -72,8 +72,8 @@ class Job:
             finished += 1
         if finished:
             with self._lock:
-                self._left -= finished
-                last = self._left == 0
+                self._unfinished -= finished
+                last = self._unfinished == 0
             if last:
                 # All workers have finished, so all samples belong to this thread. Because of the lock, this thread sees
                 # the other workers' writes.
@@ -142,7 +142,7 @@ class _WorkerThreads:
         self._queues: list[_JobQueue] = []
         self._numbers: dict[threading.Thread, int] = {}  # numbers of the living threads
         self._ended: list[threading.Thread] = []
-        self._busy = self._most = self._needed = 0
+        self._busy = self._max_count = self._needed = 0
         self._serial = itertools.count(1)
         # `with` statements use this lock instead of the Condition, because an interrupt during `with` could leave a
         # Condition locked.
@@ -172,8 +172,8 @@ class _WorkerThreads:
         return queue
 
     def _count_threads(self) -> None:
-        self._most = max((queue.count for queue in self._queues), default=0)
-        self._needed = self._most + max(0, len(self._queues) - 1)
+        self._max_count = max((queue.count for queue in self._queues), default=0)
+        self._needed = self._max_count + max(0, len(self._queues) - 1)
 
     def leave(self, queue: _JobQueue) -> None:
         """Remove a queue, and drop its jobs. Wait for the running jobs, and for surplus threads to end."""
@@ -206,7 +206,7 @@ class _WorkerThreads:
                 heapq.heappush(queue.jobs, (job.order, next(self._serial), job))
                 self._condition.notify(job.count)
 
-    def take(self) -> tuple[_JobQueue, Job] | None:
+    def wait_for_job(self) -> tuple[_JobQueue, Job] | None:
         """Wait for a job, and return it with its queue; None if this thread must end.
 
         The job stays in the queue, so that other threads can join it.
@@ -215,7 +215,7 @@ class _WorkerThreads:
         with self._lock:
             # If `join` was interrupted after it started this thread, the thread has no number, and must end.
             while me in self._numbers and len(self._numbers) <= self._needed:
-                entry = self._next()
+                entry = self._find_job()
                 if entry is not None:
                     entry[0].active.add(threading.get_ident())
                     entry[0].turn = next(self._serial)
@@ -227,14 +227,14 @@ class _WorkerThreads:
             self._condition.notify_all()
             return None
 
-    def _next(self) -> tuple[_JobQueue, Job] | None:
+    def _find_job(self) -> tuple[_JobQueue, Job] | None:
         """Return the job that the next idle thread should join, and its queue; None if no job needs a thread."""
         entry, least = None, (0, 0)
         for queue in self._queues:
             active = len(queue.active)
             if not queue.jobs or active >= queue.count:
                 continue
-            if active and self._busy >= self._most:
+            if active and self._busy >= self._max_count:
                 continue
             if entry is None or (active, queue.turn) < least:
                 # The job stays in the queue, so that all idle threads can join it. Each thread claims its own indices.
@@ -246,13 +246,13 @@ class _WorkerThreads:
         with self._lock:
             # Every worker of the job calls this method, but only the first call finds the job. A job with a smaller
             # order may have been added before this job.
-            for i, (_, _, other) in enumerate(queue.jobs):
-                if other is job:
+            for i, (_, _, queued) in enumerate(queue.jobs):
+                if queued is job:
                     del queue.jobs[i]
                     heapq.heapify(queue.jobs)
                     break
 
-    def rest(self, queue: _JobQueue) -> None:
+    def mark_idle(self, queue: _JobQueue) -> None:
         """Record that this thread has finished its work for a queue, and no longer refers to the queue's pipeline."""
         with self._lock:
             queue.active.discard(threading.get_ident())
@@ -262,7 +262,7 @@ class _WorkerThreads:
             elif queue.jobs:
                 self._condition.notify(queue.jobs[0][2].count - 1)
 
-    def begin(self, number: int) -> None:
+    def run_start(self, number: int) -> None:
         """Run the pipeline's `start` function in the calling thread."""
         if self._start is not None:
             self._start(number)
@@ -270,27 +270,28 @@ class _WorkerThreads:
 
 def _work(workers: _WorkerThreads, number: int, ready: threading.Barrier) -> None:
     use_one_torch_thread(ready)
-    workers.begin(number)
+    workers.run_start(number)
     with torch.no_grad():
-        while (entry := workers.take()) is not None:
+        while (entry := workers.wait_for_job()) is not None:
             queue, job = entry
             job.work()
             workers.remove(queue, job)
             # The job refers to the batch, its tensors and open files. If a thread closes the pipeline, it waits for
-            # `rest`, and then expects that these references no longer exist. Therefore drop the job before `rest`.
+            # `mark_idle`, and then expects that these references no longer exist. Therefore drop the job before
+            # `mark_idle`.
             del entry, job
-            workers.rest(queue)
+            workers.mark_idle(queue)
             del queue
 
 
-_joining = ForkSafeLock()
+_join_lock = ForkSafeLock()
 _workers: weakref.WeakValueDictionary[Any, _WorkerThreads] = weakref.WeakValueDictionary()
 
 
 def _join(count: int, start: Callable[[int], None] | None) -> tuple[_WorkerThreads, _JobQueue]:
     # A new thread inherits the cores of the thread that starts it.
     cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    with _joining:
+    with _join_lock:
         workers = _workers.get((start, cores))
         if workers is None:
             workers = _workers[start, cores] = _WorkerThreads(start)

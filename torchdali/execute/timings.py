@@ -138,7 +138,7 @@ class Profile:
         # The lock protects the times of operators. The pool's threads add times, and the user's thread reads them.
         self._lock = threading.Lock()
         self._events: list[_Event] | None = None
-        self._asked_at: float | None = None
+        self._requested_at: float | None = None
         self._delivered_at: float | None = None
         self.batches = self.samples = self._ready = 0
         self.waited = self.consumed = 0.0
@@ -148,7 +148,7 @@ class Profile:
         with self._lock:
             self._events = []
 
-    def wants(self, index: int) -> bool:
+    def is_timed(self, index: int) -> bool:
         """Return whether the operators of chains must be timed in the batch with this index."""
         return self._events is not None or index % _EVERY == 0
 
@@ -159,23 +159,23 @@ class Profile:
             ready: Number of finished batches that the user hasn't taken yet.
         """
         # Only the user's thread calls this method and `note_delivery`, so they need no lock.
-        if self._asked_at is not None:
+        if self._requested_at is not None:
             return
         self._ready += ready
-        self._asked_at = time.perf_counter()
+        self._requested_at = time.perf_counter()
         if self._delivered_at is not None:
-            self.consumed += self._asked_at - self._delivered_at
+            self.consumed += self._requested_at - self._delivered_at
 
     def note_delivery(self, size: int) -> None:
         """Record that the user received the requested batch."""
-        assert self._asked_at is not None
+        assert self._requested_at is not None
         self.batches += 1
         self.samples += size
         self._delivered_at = time.perf_counter()
-        self.waited += self._delivered_at - self._asked_at
-        self._asked_at = None
+        self.waited += self._delivered_at - self._requested_at
+        self._requested_at = None
 
-    def step(self, node: Node, started: float, size: int, index: int) -> None:
+    def record_step(self, node: Node, started: float, size: int, index: int) -> None:
         """Record the time of a step for one batch. Any thread may call this method."""
         seconds = time.perf_counter() - started
         with self._lock:
@@ -184,7 +184,7 @@ class Profile:
         if self._events is not None:
             self._event(node, f"batch {index}", started, seconds, threading.current_thread().name)
 
-    def chain(self, timings: ChainTimings, nodes: Iterable[Node], index: int) -> None:
+    def record_chain(self, timings: ChainTimings, nodes: Iterable[Node], index: int) -> None:
         """Record the times of a chain's operators on the samples of one batch."""
         by_number = list(nodes)
         last: dict[range, float] = {}
@@ -203,7 +203,7 @@ class Profile:
         """True if `trace` was called."""
         return self._events is not None
 
-    def fell_back(self, node: Node, error: Exception) -> None:
+    def record_fallback(self, node: Node, error: Exception) -> None:
         """Record that a batched call failed, but its samples succeeded one by one. Any thread may call this method."""
         unless_tested(error)
         with self._lock:
@@ -216,7 +216,7 @@ class Profile:
             noted = dict(self._fallbacks)
         return tuple(Fallback(node.title, line_of(node), *each) for node, each in noted.items())
 
-    def take_times(self, index: Mapping[Node, int]) -> Times:
+    def pop_times(self, index: Mapping[Node, int]) -> Times:
         """Return the recorded times, and clear them.
 
         A worker process sends the result to the main process, which calls `add_times`.
@@ -299,8 +299,8 @@ class ChainTimings:
             count: Number of the chunk's samples that the operator processed; fewer if the operator is in a branch.
             number: Index of the operator in the chain; -1 to record the start of the chunk.
         """
-        # No lock is needed: appending to a list is atomic, and `Profile.chain` reads the list only after the last
-        # worker has finished.
+        # No lock is needed: appending to a list is atomic, and `Profile.record_chain` reads the list only after the
+        # last worker has finished.
         self.times.append((samples, count, number, time.perf_counter(), threading.current_thread().name))
 
 

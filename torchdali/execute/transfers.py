@@ -10,29 +10,29 @@ from collections.abc import Sequence
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Plan, edges
 
-__all__ = ["device_last", "is_sent", "uploads"]
+__all__ = ["order_device_last", "is_uploaded", "edges_to_upload"]
 
 
-def is_sent(plan: Plan, edge: DataNode) -> bool:
+def is_uploaded(plan: Plan, edge: DataNode) -> bool:
     """Return whether the data of an edge will be copied to the device."""
-    takers = (node for node in plan.graph.nodes if any(e is edge for e in node.inputs))
-    return edge.device != "cpu" or any(node.operator.name == "_to_device" for node in takers)
+    consumers = (node for node in plan.graph.nodes if any(e is edge for e in node.inputs))
+    return edge.device != "cpu" or any(node.operator.name == "_to_device" for node in consumers)
 
 
-def device_last(steps: Sequence[Node]) -> list[Node]:
+def order_device_last(steps: Sequence[Node]) -> list[Node]:
     """Order operators: first those CPU operators that don't depend on device operators, then all other operators.
 
     In this order, all results of these CPU operators can be copied to the device in one block.
     """
-    early: list[Node] = []
+    independent: list[Node] = []
     for node in steps:
         parents = {id(e.source) for e in edges(node)} & set(map(id, steps))
-        if node.device == "cpu" and parents <= set(map(id, early)):
-            early.append(node)
-    return [*early, *(node for node in steps if all(node is not e for e in early))]
+        if node.device == "cpu" and parents <= set(map(id, independent)):
+            independent.append(node)
+    return [*independent, *(node for node in steps if all(node is not e for e in independent))]
 
 
-def uploads(steps: Sequence[Node]) -> list[DataNode]:
+def edges_to_upload(steps: Sequence[Node]) -> list[DataNode]:
     """Return the edges on the CPU that these operators need on the device."""
     cpu_edges: dict[DataNode, None] = {}
     for node in steps:

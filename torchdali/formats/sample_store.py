@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 
-from torchdali.errors import warn, warning_place, warnings_on
+from torchdali.errors import warn, warning_location, warnings_on
 from torchdali.forks import ForkSafeLock
 from torchdali.formats.shared_counts import DescriptorPlace, anonymous_descriptor, open_shared, share
 from torchdali.formats.shared_folder import FileLock, close_on_error, open_folder, open_own, read_into, room
@@ -67,7 +67,7 @@ class SampleStore:
         self._file_lock = FileLock(self.index_name)
         self._places: dict[bytes, _Stretch] = {}
         self._read_to, self._end = len(_HEADER), 0
-        self.is_full, self._warned, self._place = False, False, warning_place()
+        self.is_full, self._warned, self._place = False, False, warning_location()
         self._catch_up()
         if not self._places and not _HEADER.startswith(self._header()):
             raise RuntimeError(

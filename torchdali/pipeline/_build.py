@@ -15,11 +15,11 @@ from torchdali.errors import locate_error, note, warnings_on
 from torchdali.execute.affinity import affinity
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import ReaderState, Settings
-from torchdali.execute.caching import KeptSamples
+from torchdali.execute.caching import SampleCache
 from torchdali.execute.device_stream import resolve_device
 from torchdali.execute.executor import Executor
 from torchdali.execute.process_pool import open_processes, open_sources
-from torchdali.execute.workers.placing import place, place_elsewhere
+from torchdali.execute.workers.placing import choose_placement, choose_remote_placement
 from torchdali.graph.nodes import Graph, Node
 from torchdali.graph.plan import Plan, plan
 from torchdali.graph.rewrite import cut_at_caches, rewrite, uses_fast_path
@@ -67,7 +67,7 @@ def _rewritten(options: PipelineOptions, graph: Graph, device: torch.device | No
     return rewrite(graph, options.exact, options.scaled_decode, device)
 
 
-def _build_cache(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> KeptSamples:
+def _build_cache(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> SampleCache:
     """Return the cache for the samples that the graph before `fn.cache` computes.
 
     The cache's key consists of `digest`, which describes the graph, and the settings that change pixels.
@@ -77,7 +77,7 @@ def _build_cache(options: PipelineOptions, before: Graph, cache: Node, digest: b
     digest = hashlib.blake2b(repr(surroundings).encode() + digest, digest_size=16).digest()
     parts = tuple(node.name for node in before.nodes)
     limit, folder = cache.constants.get("bytes"), cache.constants.get("path")
-    return KeptSamples(_rewritten(options, before, None), parts, digest, limit, folder)
+    return SampleCache(_rewritten(options, before, None), parts, digest, limit, folder)
 
 
 def _open(options: PipelineOptions, sources: Mapping[Node, BatchSource]) -> None:
@@ -157,12 +157,12 @@ def build(
         exact=options.exact,
     )
     if elsewhere is not None:
-        placing = place_elsewhere(planned, readers, elsewhere.count)
-        return Executor(planned, settings, readers, sources, bad_samples, placing, elsewhere.start)
-    placing = place(
+        placement = choose_remote_placement(planned, readers, elsewhere.count)
+        return Executor(planned, settings, readers, sources, bad_samples, placement, elsewhere.start)
+    placement = choose_placement(
         planned, readers, options.num_processes, settings, options.py_start_method, uses_fast_path(planned.graph)
     )  # fmt: skip
-    return Executor(planned, settings, readers, sources, bad_samples, placing)
+    return Executor(planned, settings, readers, sources, bad_samples, placement)
 
 
 def has_lazy_readers(planned: Plan) -> bool:

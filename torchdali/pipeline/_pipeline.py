@@ -359,7 +359,7 @@ class Pipeline(PipelineOldNames):
 
         If a source waits for `feed_input`, worker processes make no difference.
         """
-        ahead = 0 if self.input_names else self._running.placing.processes - 1
+        ahead = 0 if self.input_names else self._running.placement.processes - 1
         for _ in range(max(self._options.depths) + ahead + (ahead > 0)):
             self._start_one()
 
@@ -871,12 +871,12 @@ class Pipeline(PipelineOldNames):
         It also lists the operators that failed on several samples in one call, and were then called per sample.
         """
         executor = self._planned
-        plan, placing = executor.plan, executor.placing
+        plan, placement = executor.plan, executor.placement
         lines = [str(plan.graph), "", str(plan), *explain_fast_path(plan.graph)]
-        for kept in executor.caches:
-            lines += [*kept.explain_store(), *(f"  {line}" for line in explain_fast_path(kept.graph))]
-        if placing.stages or placing.reason:
-            lines += [str(placing), *executor.exits]
+        for cache in executor.caches:
+            lines += [*cache.explain_store(), *(f"  {line}" for line in explain_fast_path(cache.graph))]
+        if placement.stages or placement.reason:
+            lines += [str(placement), *executor.exits]
         lines += map(str, executor.profile.fallbacks())
         return "\n".join(lines)
 

@@ -78,7 +78,7 @@ class RecordOrder:
         def at(positions: Indices) -> Indices:
             return self.at(start + (positions if order is None else order(positions)))
 
-        return RecordOrder(max(0, stop - start), at)._at_hand(len(self))
+        return RecordOrder(max(0, stop - start), at)._materialize(len(self))
 
     def _in_blocks(self, runs: ShuffleRuns | None, *key: int) -> RecordOrder:
         """Shuffle the records within each block of positions."""
@@ -94,9 +94,9 @@ class RecordOrder:
                 moved[inside] = start + order(positions[inside] - start)
             return self.at(moved)
 
-        return RecordOrder(size, at)._at_hand(size)
+        return RecordOrder(size, at)._materialize(size)
 
-    def _at_hand(self, size: int) -> RecordOrder:
+    def _materialize(self, size: int) -> RecordOrder:
         """Return this order, stored in an array if it was derived from an order of `size` <= `_LONG` records."""
         return self if size > _LONG else RecordOrder(self._length, self[:].__getitem__)
 
@@ -105,14 +105,14 @@ def _join_orders(parts: Sequence[RecordOrder]) -> RecordOrder:
     ends = np.cumsum([len(part) for part in parts])
 
     def at(positions: Indices) -> Indices:
-        which = np.searchsorted(ends, positions, side="right")
+        part_indices = np.searchsorted(ends, positions, side="right")
         records = np.empty(len(positions), np.int64)
         for i, part in enumerate(parts):
-            chosen = which == i
+            chosen = part_indices == i
             records[chosen] = part.at(positions[chosen] - (ends[i] - len(part)))
         return records
 
-    return RecordOrder(int(ends[-1]), at)._at_hand(int(ends[-1]))
+    return RecordOrder(int(ends[-1]), at)._materialize(int(ends[-1]))
 
 
 def _permutation(size: int, *key: int) -> Callable[[Indices], Indices]:
@@ -137,7 +137,7 @@ def _permutation_of_runs(size: int, runs: ShuffleRuns, *key: int) -> Callable[[I
     If `size` is not a multiple of the run length, the last run is shorter.
     """
     count, rest = divmod(size, runs.run)
-    order = _permutation(count, *key, runs.run) if count else _same
+    order = _permutation(count, *key, runs.run) if count else _identity
     start = int(_numbers(*key, 0).randint(0, count + 1)) * runs.run  # new position of the shorter run
 
     def at(positions: Indices) -> Indices:
@@ -278,20 +278,20 @@ class EpochOrder:
             cuts: Earlier changes of the number of shards in this epoch. Only the records that were not delivered before
                 these changes are divided among the ranks.
         """
-        rest = self._whole(epoch) if self.draw is None else self._draw_order(self.draw, epoch)
+        rest = self._all_records(epoch) if self.draw is None else self._draw_order(self.draw, epoch)
         for cut in cuts:
-            rest = self._left_over(rest, epoch, cut)
+            rest = self._remaining_records(rest, epoch, cut)
         options = self.options
-        records = self._part(rest, epoch, options.shard_id, options.num_shards, self.seed)
+        records = self._rank_records(rest, epoch, options.shard_id, options.num_shards, self.seed)
         length = -(-len(rest) // options.num_shards) if options.pad_last_batch else len(records)
         filler = records[-1:] if len(records) else rest[:1]
         return RankShard(records, length, int(filler[0]) if len(filler) else 0)
 
     def _draw_order(self, draw: Callable[[int, Indices], Indices], epoch: int) -> RecordOrder:
-        whole = self._whole(epoch)
-        return RecordOrder(self.size, lambda positions: draw(epoch, whole.at(positions)))
+        order = self._all_records(epoch)
+        return RecordOrder(self.size, lambda positions: draw(epoch, order.at(positions)))
 
-    def _whole(self, epoch: int) -> RecordOrder:
+    def _all_records(self, epoch: int) -> RecordOrder:
         options = self.options
         if options.shuffle_after_epoch:
             seed = options.shuffle_after_epoch_seed or 0
@@ -299,9 +299,9 @@ class EpochOrder:
         if options.random_shuffle and self.scatters:
             # With `stick_to_shard`, the shard must contain the same records in every epoch.
             return RecordOrder(self.size, self._shuffle(_ASSIGN, 0 if options.stick_to_shard else epoch))
-        return RecordOrder(self.size, _same)
+        return RecordOrder(self.size, _identity)
 
-    def _part(self, rest: RecordOrder, epoch: int, rank: int, ranks: int, seed: int) -> RecordOrder:
+    def _rank_records(self, rest: RecordOrder, epoch: int, rank: int, ranks: int, seed: int) -> RecordOrder:
         shard = (rank + epoch) % ranks if self.options.rotates else rank
         start, stop = (shard_start(len(rest), ranks, i) for i in (shard, shard + 1))
         if self.runs is not None and self.options.random_shuffle:
@@ -314,13 +314,13 @@ class EpochOrder:
         """Return a permutation of all records; if `runs` isn't None, the permutation moves whole runs."""
         return _permutation(self.size, *key) if self.runs is None else _permutation_of_runs(self.size, self.runs, *key)
 
-    def _left_over(self, rest: RecordOrder, epoch: int, cut: Cut) -> RecordOrder:
+    def _remaining_records(self, rest: RecordOrder, epoch: int, cut: Cut) -> RecordOrder:
         ranks = len(cut.taken)
-        parts = [self._part(rest, epoch, rank, ranks, cut.seeds[rank]) for rank in range(ranks)]
+        parts = [self._rank_records(rest, epoch, rank, ranks, cut.seeds[rank]) for rank in range(ranks)]
         return _join_orders([part.part(count, len(part)) for part, count in zip(parts, cut.taken, strict=True)])
 
 
-def _same(positions: Indices) -> Indices:
+def _identity(positions: Indices) -> Indices:
     return positions
 
 
@@ -356,7 +356,7 @@ class Cursor:
     def _move(self, epoch: int, count: int, cuts: dict[int, tuple[Cut, ...]]) -> None:
         self.epoch = epoch
         self.taken = count
-        self._cuts = {number: of_epoch for number, of_epoch in cuts.items() if number >= epoch}
+        self._cuts = {number: epoch_cuts for number, epoch_cuts in cuts.items() if number >= epoch}
         self._shard = self.order.shard(epoch, self._cuts.get(epoch, ()))
         while self._shard.length == 0:  # before `reshard`, the old ranks had already finished this epoch
             self.epoch += 1
@@ -366,17 +366,17 @@ class Cursor:
         """Return the keys of the next ``batch_size`` samples, and advance."""
         if self.order.options.pad_last_batch:
             return self._padded_batch(batch_size)
-        keys = self._take(batch_size)
+        keys = self._next_keys(batch_size)
         if len(keys.records) == batch_size:
             return keys
         parts, missing = [keys], batch_size - len(keys.records)
         while missing:
-            parts.append(self._take(missing))
+            parts.append(self._next_keys(missing))
             missing -= len(parts[-1].records)
         records, epochs, padded = zip(*parts, strict=True)
         return Keys(np.concatenate(records), np.concatenate(epochs), np.concatenate(padded))
 
-    def _take(self, count: int) -> Keys:
+    def _next_keys(self, count: int) -> Keys:
         """Return the keys of up to `count` samples of the current epoch, and advance."""
         records = self._shard.records[self.taken : self.taken + count]
         epochs, padded = np.full(len(records), self.epoch, np.int64), np.zeros(len(records), bool)
@@ -400,7 +400,7 @@ class Cursor:
         else:
             self._move(self.epoch + 1, 0, self._cuts)
 
-    def leaves_epoch(self, batch_size: int, epoch: int) -> bool:
+    def crosses_epoch(self, batch_size: int, epoch: int) -> bool:
         """Return whether the next batch contains samples of an epoch other than `epoch`."""
         straddles = not self.order.options.pad_last_batch and self.remaining() < batch_size
         return self.epoch + straddles != epoch
@@ -435,8 +435,8 @@ class Cursor:
         self._check(state)
         self.order = replace(self.order, seed=state["seed"])
         cuts = {
-            int(epoch): tuple(Cut(tuple(cut["taken"]), tuple(cut["seeds"])) for cut in of_epoch)
-            for epoch, of_epoch in state["cuts"].items()
+            int(epoch): tuple(Cut(tuple(cut["taken"]), tuple(cut["seeds"])) for cut in epoch_cuts)
+            for epoch, epoch_cuts in state["cuts"].items()
         }
         self._move(state["epoch"], state["taken"], cuts)
         if self.taken >= self._shard.length:
@@ -464,7 +464,7 @@ class Cursor:
 
 
 _FIELDS = ("size", "num_shards", "shard_id", "seed", "epoch", "taken")
-_FAR = 1 << 40  # all epochs and counts are below this limit
+_MAX_COUNT = 1 << 40  # all epochs and counts are below this limit
 
 
 def _check_form(state: State) -> None:
@@ -483,7 +483,7 @@ def _check_form(state: State) -> None:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < _FAR
+    return type(value) is int and 0 <= value < _MAX_COUNT
 
 
 def _is_seed(value: Any) -> bool:
@@ -519,11 +519,11 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
         ValueError: The states aren't one state per rank of the same job.
     """
     old = _all_ranks(states)
-    hindmost = min(old, key=lambda state: int(state["epoch"]))  # ranks in later epochs have already dropped the cuts
-    first, last = hindmost["epoch"], max(state["epoch"] for state in old)
-    cuts = {epoch: list(of_epoch) for epoch, of_epoch in hindmost["cuts"].items()}
+    slowest = min(old, key=lambda state: int(state["epoch"]))  # ranks in later epochs have already dropped the cuts
+    first, last = slowest["epoch"], max(state["epoch"] for state in old)
+    cuts = {epoch: list(epoch_cuts) for epoch, epoch_cuts in slowest["cuts"].items()}
     for epoch in range(first, last + 1):
-        counts = [_taken_of(state, epoch) for state in old]
+        counts = [_delivered_count(state, epoch) for state in old]
         if any(counts):
             cut = {"taken": counts, "seeds": [state["seed"] for state in old]}
             cuts.setdefault(str(epoch), []).append(cut)
@@ -543,7 +543,7 @@ def reshard(states: Sequence[State], num_shards: int) -> list[State]:
     ]
 
 
-def _taken_of(state: State, epoch: int) -> int:
+def _delivered_count(state: State, epoch: int) -> int:
     """Return how many samples of an epoch a rank has delivered.
 
     For an epoch that the rank has finished, return the dataset's size, an upper bound.

@@ -136,13 +136,13 @@ def source_namer(dataset: Any, output: int) -> Callable[[int], str] | None:
     Return None if the output has no `source_info`.
     """
     name: Callable[..., str] = dataset.info
-    if _takes_output(getattr(name, "__func__", name)):
+    if _accepts_output(getattr(name, "__func__", name)):
         return functools.partial(name, output=output)
     return None if output else name
 
 
 @functools.cache
-def _takes_output(info: Callable[..., str]) -> bool:
+def _accepts_output(info: Callable[..., str]) -> bool:
     return "output" in inspect.signature(info).parameters
 
 

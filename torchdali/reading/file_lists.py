@@ -34,13 +34,13 @@ def list_identity(dataset: Any) -> bytes | None:
         inspect.signature(identity).bind()
     except TypeError:  # `identity` requires an index, or doesn't exist
         return None
-    of_all: bytes | None = identity()
-    return of_all
+    digest: bytes | None = identity()
+    return digest
 
 
-def compare(reader: str, saved: Any, own: str | None) -> None:
+def compare(reader: str, saved: Any, current: str | None) -> None:
     """Warn if a saved digest differs from a reader's digest. If one of the digests is None, do nothing."""
-    if saved is not None and own is not None and saved != own:
+    if saved is not None and current is not None and saved != current:
         warn(
             f"reader {reader!r} has other files than when the checkpoint was saved, or the same files in another "
             f"order: a file was renamed or replaced. In this epoch some samples may come twice, and others not at "

@@ -18,19 +18,19 @@ class GroupOrder:
 
     Args:
         sizes: Number of records of each group.
-        same: True if all epochs have the same order.
+        is_fixed: True if all epochs have the same order.
     """
 
-    def __init__(self, sizes: Indices, same: bool = False) -> None:
-        self._sizes, self._starts, self._same = sizes, np.cumsum(sizes) - sizes, same
+    def __init__(self, sizes: Indices, is_fixed: bool = False) -> None:
+        self._sizes, self._starts, self._is_fixed = sizes, np.cumsum(sizes) - sizes, is_fixed
         self._epoch = lru_cache(2)(self._new_epoch)
 
     def draw(self, epoch: int, positions: Indices) -> Indices:
         """Return the records at the passed positions of an epoch."""
-        groups, ends = self._epoch(0 if self._same else epoch)
-        places = np.searchsorted(ends, positions, side="right")
-        chosen = groups[places]
-        records: Indices = self._starts[chosen] + positions - (ends[places] - self._sizes[chosen])
+        groups, ends = self._epoch(0 if self._is_fixed else epoch)
+        group_positions = np.searchsorted(ends, positions, side="right")
+        chosen = groups[group_positions]
+        records: Indices = self._starts[chosen] + positions - (ends[group_positions] - self._sizes[chosen])
         return records
 
     def _new_epoch(self, epoch: int) -> tuple[Indices, Indices]:

@@ -14,7 +14,7 @@ from torchdali.reading.datasets import Indices, Read, start_reads
 
 __all__ = ["LookAhead"]
 
-_MOST = 1 << 14  # maximum number of records to read ahead
+_MAX_RECORDS = 1 << 14  # maximum number of records to read ahead
 _RAMP = 4  # maximum number of batches to read ahead per batch taken, so that short programs read little in vain
 
 
@@ -28,10 +28,10 @@ class LookAhead:
 
     def __init__(self) -> None:
         self._queue: deque[tuple[Indices, Sequence[Read], int]] = deque()
-        self._scout: Cursor | None = None
-        self._drawn = 0
+        self._ahead_cursor: Cursor | None = None
+        self._batch_count = 0
 
-    def take(self, dataset: Any, cursor: Cursor, keys: Keys, batch_size: int) -> Sequence[Read]:
+    def next_reads(self, dataset: Any, cursor: Cursor, keys: Keys, batch_size: int) -> Sequence[Read]:
         """Return the functions that read the records of a batch, and start to read the following batches.
 
         Args:
@@ -41,22 +41,28 @@ class LookAhead:
             reads = self._queue.popleft()[1]
         else:
             self._queue.clear()  # this is the first batch, or the reader's position was changed
-            self._scout = None
+            self._ahead_cursor = None
             reads = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
-        self._drawn += 1
+        self._batch_count += 1
         if limit := getattr(dataset, "bytes_ahead", 0):
             self._fill(dataset, cursor, int(keys.epochs[-1]), batch_size, limit)
         return reads
 
     def _fill(self, dataset: Any, cursor: Cursor, epoch: int, batch_size: int, limit: int) -> None:
-        if self._scout is None:
-            self._scout = copy.copy(cursor)
-        most, ahead = min(_MOST // batch_size, _RAMP * self._drawn), sum(count for *_, count in self._queue)
+        if self._ahead_cursor is None:
+            self._ahead_cursor = copy.copy(cursor)
+        max_batches, ahead_bytes = (
+            min(_MAX_RECORDS // batch_size, _RAMP * self._batch_count),
+            sum(count for *_, count in self._queue),
+        )
         while (
-            ahead < limit and len(self._queue) < most and self._scout.epoch == epoch and not dataset.is_busy
+            ahead_bytes < limit
+            and len(self._queue) < max_batches
+            and self._ahead_cursor.epoch == epoch
+            and not dataset.is_busy
         ):  # stop at the end of the epoch, since the program may end there
-            keys = self._scout.next_batch(batch_size)
+            keys = self._ahead_cursor.next_batch(batch_size)
             reads = start_reads(dataset, keys.records.tolist(), keys.epochs.tolist())
             count = dataset.byte_count(keys.records)
             self._queue.append((keys.records, reads, count))
-            ahead += count
+            ahead_bytes += count

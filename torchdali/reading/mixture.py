@@ -46,10 +46,10 @@ class Weight(NamedTuple):
         Raises:
             ValueError: Several attributes are set, or a number isn't positive.
         """
-        given = {name: value for name, value in self._asdict().items() if value is not None}
-        if len(given) > 1:
-            raise ValueError(f"only one of proportion, repeat and choose can be passed, got {', '.join(given)}")
-        for name, value in given.items():
+        attributes = {name: value for name, value in self._asdict().items() if value is not None}
+        if len(attributes) > 1:
+            raise ValueError(f"only one of proportion, repeat and choose can be passed, got {', '.join(attributes)}")
+        for name, value in attributes.items():
             if not value > 0:
                 raise ValueError(f"{name} must be above 0, got {value}")
 
@@ -106,10 +106,10 @@ class Mixture:
         self._sizes, self._counts = np.array(sizes), np.array(counts)
         self._starts, self._ends = np.cumsum([0, *sizes[:-1]]), np.cumsum(counts)
         self._total, self._orders = sum(sizes), tuple(orders)
-        self._of_pass = lru_cache(2 * len(sizes))(lambda part, number: self._orders[part].shard(number).records)
+        self._pass_records = lru_cache(2 * len(sizes))(lambda part, number: self._orders[part].shard(number).records)
         # The samples of an epoch are numbered dataset by dataset. `argsort` sorts the samples by position in the epoch.
-        places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
-        self._interleaved = np.argsort(places, kind="stable")
+        fractions = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+        self._interleaved = np.argsort(fractions, kind="stable")
 
     def __len__(self) -> int:
         return len(self._interleaved)
@@ -119,12 +119,12 @@ class Mixture:
         samples = self._interleaved[positions]
         parts = np.searchsorted(self._ends, samples, side="right")
         counts, sizes = self._counts[parts], self._sizes[parts]
-        walked = epoch * counts + samples - (self._ends - self._counts)[parts]  # samples since the first epoch
-        passes, places = walked // sizes, walked % sizes
+        running_counts = epoch * counts + samples - (self._ends - self._counts)[parts]  # samples since the first epoch
+        passes, pass_positions = running_counts // sizes, running_counts % sizes
         records = np.empty(len(samples), np.int64)
         for part, number in set(zip(parts.tolist(), passes.tolist(), strict=True)):
             chosen = (parts == part) & (passes == number)
-            records[chosen] = self._of_pass(part, number).at(places[chosen])
+            records[chosen] = self._pass_records(part, number).at(pass_positions[chosen])
         copies = passes - epoch * counts // sizes
         records += self._starts[parts] + copies * self._total
         return records

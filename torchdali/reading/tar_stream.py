@@ -61,8 +61,8 @@ class TarStream:
         num_shards: int = 1, **options: Any,
     ) -> None:  # fmt: skip
         if not 0 <= shard_id < num_shards <= len(paths):
-            given = f"{shard_id}, {num_shards}, {len(paths)}"
-            raise ValueError(f"0 <= shard_id < num_shards <= number of archives must hold, got {given}")
+            values = f"{shard_id}, {num_shards}, {len(paths)}"
+            raise ValueError(f"0 <= shard_id < num_shards <= number of archives must hold, got {values}")
         if buffer < 1:
             raise ValueError(f"buffer must be at least 1, got {buffer}")
         self._paths, self._shuffles, self._seed = list(paths), shuffle, seed
@@ -70,7 +70,7 @@ class TarStream:
         self._rank = shard_id, num_shards
         self._remote = Remote(RemoteOptions(**options)) if any(map(is_url, paths)) else None
         self._thread = DaemonPool(1, "torchdali-tar-stream")
-        self._epoch, self._place, self._taken = 0, _StreamPosition(0, 0), 0
+        self._epoch, self._position, self._taken = 0, _StreamPosition(0, 0), 0
 
     @property
     def remotes(self) -> tuple[Remote, ...]:
@@ -79,35 +79,35 @@ class TarStream:
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch of the next loop; with `shuffle`, each epoch has its own order."""
-        self._epoch, self._place, self._taken = epoch, _StreamPosition(0, 0), 0
+        self._epoch, self._position, self._taken = epoch, _StreamPosition(0, 0), 0
 
     def state_dict(self) -> dict[str, int]:
         """Return the position after the last sample, as JSON values."""
-        return {"epoch": self._epoch, **self._place._asdict(), "taken": self._taken}
+        return {"epoch": self._epoch, **self._position._asdict(), "taken": self._taken}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Make the next loop continue at a saved position."""
         self._epoch, self._taken = state["epoch"], state["taken"]
-        self._place = _StreamPosition(state["archive"], state["offset"])
+        self._position = _StreamPosition(state["archive"], state["offset"])
 
     def __iter__(self) -> Iterator[Sample]:
-        epoch, place, taken = self._epoch, self._place, self._taken
-        walk = self._walk(self._order(epoch), place)
-        coming = self._thread.submit(self._block, walk)
-        while block := coming.result():
-            coming = self._thread.submit(self._block, walk)
-            self._place = block[0][0]
+        epoch, position, taken = self._epoch, self._position, self._taken
+        walk = self._walk(self._order(epoch), position)
+        next_block = self._thread.submit(self._block, walk)
+        while block := next_block.result():
+            next_block = self._thread.submit(self._block, walk)
+            self._position = block[0][0]
             order = range(len(block))
             if self._shuffles:
                 order = (
-                    np.random.RandomState([self._seed, epoch, *_words(self._place)]).permutation(len(block)).tolist()
+                    np.random.RandomState([self._seed, epoch, *_words(self._position)]).permutation(len(block)).tolist()
                 )
             for index in order[taken:]:
                 taken += 1
                 self._taken = taken
                 yield block[index][1]
             taken = 0
-        self._epoch, self._place, self._taken = epoch, _StreamPosition(0, 0), 0
+        self._epoch, self._position, self._taken = epoch, _StreamPosition(0, 0), 0
 
     def _block(self, walk: Iterator[tuple[_StreamPosition, Sample]]) -> list[tuple[_StreamPosition, Sample]]:
         return list(islice(walk, self._buffer))
@@ -119,15 +119,15 @@ class TarStream:
         shard, shards = self._rank
         return [self._paths[i] for i in order[shard::shards]]
 
-    def _walk(self, paths: Sequence[str], place: _StreamPosition) -> Iterator[tuple[_StreamPosition, Sample]]:
+    def _walk(self, paths: Sequence[str], position: _StreamPosition) -> Iterator[tuple[_StreamPosition, Sample]]:
         """Yield the samples from a position on, with their positions; open the next archive meanwhile."""
-        offset, pool = place.offset, self._thread if self._remote is None else self._remote
-        coming = None
-        for number in range(place.archive, len(paths)):
-            archive = self._open(paths[number]) if coming is None else coming.result()
-            coming = None
+        offset, pool = position.offset, self._thread if self._remote is None else self._remote
+        next_archive = None
+        for number in range(position.archive, len(paths)):
+            archive = self._open(paths[number]) if next_archive is None else next_archive.result()
+            next_archive = None
             if self._remote is not None and number + 1 < len(paths):
-                coming = pool.submit(partial(self._open, paths[number + 1]))
+                next_archive = pool.submit(partial(self._open, paths[number + 1]))
             for start, sample in tar.located_samples(archive, offset):
                 yield (
                     _StreamPosition(number, start),
@@ -147,5 +147,5 @@ def _value(extension: str, archive: tar.Archive, offset: int, size: int) -> Any:
     return int(data) if extension == "cls" else data
 
 
-def _words(place: _StreamPosition) -> tuple[int, int, int]:
-    return place.archive, place.offset & 0xFFFFFFFF, place.offset >> 32
+def _words(position: _StreamPosition) -> tuple[int, int, int]:
+    return position.archive, position.offset & 0xFFFFFFFF, position.offset >> 32

@@ -57,17 +57,17 @@ class TracedDraws:
 
     def __init__(self, function: str) -> None:
         self._function = function
-        self.pass_over()
+        self.ignore_draws()
 
-    def pass_over(self) -> None:
+    def ignore_draws(self) -> None:
         """Ignore the numbers that were drawn so far, for example when an operator read a sample of a dataset."""
-        self._states, self._others = _states(), processor_time()
+        self._states, self._thread_time = _states(), processor_time()
 
     def warn(self) -> None:
         """Warn if random numbers were drawn since the last call. Seeding a generator doesn't cause a warning."""
-        before, others = self._states, self._others
-        self.pass_over()
-        if self._others != others:
+        before, thread_time = self._states, self._thread_time
+        self.ignore_draws()
+        if self._thread_time != thread_time:
             return  # other threads ran since the last call, and may have drawn the numbers
         for name, state in self._states.items():
             if state != before[name] and not _is_seeded(name, state, before[name]):
@@ -92,12 +92,12 @@ def _states() -> dict[str, Any]:
 def _is_seeded(name: str, state: Any, before: Any) -> bool:
     """Return whether a generator was seeded since the state `before`, and hasn't drawn numbers since then."""
     if name == "`torch`":
-        fresh = torch.Generator().manual_seed(torch.initial_seed()).get_state()
-        return bool(state == fresh.numpy().tobytes())
-    place, words, old = state[1], state[0], before[0]
+        seeded = torch.Generator().manual_seed(torch.initial_seed()).get_state()
+        return bool(state == seeded.numpy().tobytes())
+    position, words, old = state[1], state[0], before[0]
     if name.startswith("Python"):
-        (*words, place), (*old, _) = state[1], before[1]
-    return bool(place == _BLOCK and words != old)  # draws up to the end of a block don't change its words
+        (*words, position), (*old, _) = state[1], before[1]
+    return bool(position == _BLOCK and words != old)  # draws up to the end of a block don't change its words
 
 
 _BLOCK = 624  # numbers per block of the Mersenne Twister; after seeding, the position is the end of a block

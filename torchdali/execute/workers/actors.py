@@ -22,8 +22,8 @@ from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import ReaderState, Settings
 from torchdali.execute.shared_memory import socket_of
 from torchdali.execute.workers.channel import Channel
-from torchdali.execute.workers.placing import Placing
-from torchdali.execute.workers.replica import ReplicaTask, make_batches
+from torchdali.execute.workers.placing import Placement
+from torchdali.execute.workers.replica import ReplicaTask, compute_batches
 from torchdali.execute.workers.sent_plan import SentPlan
 from torchdali.execute.workers.server import ForkRequest
 from torchdali.execute.workers.starting import read_first_message, sizes_of
@@ -33,13 +33,13 @@ from torchdali.graph.plan import Plan
 
 __all__ = ["Actors"]
 
-_PATIENCE = 5.0  # seconds within which an actor must reply to `answer`, even while it computes
+_PATIENCE = 5.0  # seconds within which an actor must reply to `ping`, even while it computes
 _POLL = 0.2
 _HANDSHAKE = 2.0  # seconds within which a connected client must prove that it has the key
 
 
 class _Actor:
-    """The class of the Ray actors. One thread of an actor runs `run`, another thread replies to `answer`."""
+    """The class of the Ray actors. One thread of an actor runs `run`, another thread replies to `ping`."""
 
     def run(self, address: tuple[str, int], key: bytes, plan: bytes, threads: int) -> None:
         """Compute batches for the main process, until the main process closes the connection or ends.
@@ -59,9 +59,9 @@ class _Actor:
             task.set_exception(error)
         # Connect only when the task is ready, because the main process waits for the first message after it has
         # accepted the connection.
-        make_batches(Channel(Client(address, authkey=key), shares_memory=False), task.result)
+        compute_batches(Channel(Client(address, authkey=key), shares_memory=False), task.result)
 
-    def answer(self) -> int:
+    def ping(self) -> int:
         """Return the id of the process. A reply shows that the actor is alive."""
         return os.getpid()
 
@@ -110,7 +110,7 @@ class _ActorWorker(Worker):
     def __init__(self, process: _ActorProcess, listening: socket.socket, number: int) -> None:
         super().__init__(process, listening, number)
         self.shares_memory = False
-        self._call, self._called = None, 0.0
+        self._pending_ping, self._pinged_at = None, 0.0
 
     def accept(self, key: bytes) -> bool:
         """Accept a connection. Return False if the client doesn't have the key.
@@ -120,7 +120,7 @@ class _ActorWorker(Worker):
         listening: socket.socket = self.connection
         listening.settimeout(_HANDSHAKE)  # the client may have disconnected before `accept`
         with contextlib.suppress(OSError):
-            connection = _connection_of(listening.accept()[0], key)
+            connection = _authenticate(listening.accept()[0], key)
             if connection is not None:
                 listening.close()
                 self._socket.close()  # it was a duplicate of the listening socket
@@ -128,15 +128,15 @@ class _ActorWorker(Worker):
                 return True
         return False
 
-    def stands_still(self) -> bool:
+    def is_suspended(self) -> bool:
         """Return whether the actor hasn't replied for some seconds.
 
         Its process may be suspended, or its node may be gone.
         """
         now = time.monotonic()
-        if self._call is None or ray.wait([self._call], timeout=0)[0]:
-            self._call, self._called = self.process.actor.answer.remote(), now
-        return now - self._called > _PATIENCE
+        if self._pending_ping is None or ray.wait([self._pending_ping], timeout=0)[0]:
+            self._pending_ping, self._pinged_at = self.process.actor.ping.remote(), now
+        return now - self._pinged_at > _PATIENCE
 
     def kill(self) -> None:
         """End the actor, and shut down its connection, because the connection may stay open if the node is gone."""
@@ -150,13 +150,13 @@ class _ActorWorker(Worker):
     def end_message(self, meanwhile: str = "") -> str:
         """Describe how the actor ended."""
         self.process.join(_POLL)
-        how = f"did not answer for {_PATIENCE:g} s and was ended" if self.stopped_for else self.process.reason()
+        how = f"did not answer for {_PATIENCE:g} s and was ended" if self.suspended_for else self.process.reason()
         if self.jobs:
             meanwhile = f" while it processed {' and '.join(job.title for job in self.jobs.values())}"
         return f"Ray's actor {self.number} of the pipeline {how}{meanwhile}"
 
 
-def _connection_of(accepted: socket.socket, key: bytes) -> Connection | None:
+def _authenticate(accepted: socket.socket, key: bytes) -> Connection | None:
     """Check that a client has the key, and return the connection.
 
     Return None if the client lacks the key or doesn't reply in time.
@@ -218,19 +218,19 @@ class _ActorStarter:
         self,
         options: Mapping[str, Any],
         patience: float,
-        placing: Placing,
+        placement: Placement,
         planned: Plan,
         settings: Settings,
         readers: Mapping[Node, ReaderState],
         bad_samples: BadSamples,
     ) -> None:
         self.patience, self.plan = patience, planned
-        self._count, self._threads = placing.processes, settings.num_threads
-        self._sizes = sizes_of(planned, placing.stages, readers)
-        sent = SentPlan.of(planned, placing.stages, settings, bad_samples)
+        self._count, self._threads = placement.processes, settings.num_threads
+        self._sizes = sizes_of(planned, placement.stages, readers)
+        sent = SentPlan.of(planned, placement.stages, settings, bad_samples)
         self._sent = ray.put(pickling.dumps(sent))
-        kinds: Any = ray.remote(_Actor)
-        self._kind = kinds.options(max_restarts=0, max_task_retries=0, max_concurrency=2, **options)
+        remote_class: Any = ray.remote(_Actor)
+        self._actor_class = remote_class.options(max_restarts=0, max_task_retries=0, max_concurrency=2, **options)
         self._key = secrets.token_bytes(32)
         self._actors: list[_ActorProcess] = []
 
@@ -239,7 +239,7 @@ class _ActorStarter:
         address: Any = ray.util.get_node_ip_address
         listening = socket.create_server((address(), 0))
         listening.settimeout(None)  # overrides the user's default timeout
-        actor = self._kind.remote()
+        actor = self._actor_class.remote()
         run = actor.run.remote(listening.getsockname()[:2], self._key, self._sent, self._threads)
         self._actors.append(_ActorProcess(actor, run))
         return _ActorWorker(self._actors[-1], listening, number)
@@ -270,7 +270,7 @@ class _ActorStarter:
                     raise RuntimeError(str(error)) from None
         return workers
 
-    def look(self) -> None:
+    def check_server(self) -> None:
         """Do nothing: Ray monitors its actors."""
 
     def is_ready(self, worker: Worker) -> bool:

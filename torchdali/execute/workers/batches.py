@@ -11,7 +11,7 @@ import torch
 from torchdali.execute.batch import InFlightBatch, ReaderState
 from torchdali.execute.source_info import source_edges
 from torchdali.execute.workers.blocks import SharedBuffers, Views
-from torchdali.execute.workers.messages import Draw, Made, SentBatch, read_failure, receive, send
+from torchdali.execute.workers.messages import BatchReply, SentBatch, SentDraw, read_failure, receive, send
 from torchdali.execute.workers.pool import WorkerPool
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import Plan, edges, is_metadata, list_nodes
@@ -39,7 +39,7 @@ class Replicas:
     def __init__(self, plan: Plan, stages: int, readers: Mapping[Any, ReaderState], pool: WorkerPool) -> None:
         self.plan, self.stages, self.pool, self._readers = plan, stages, pool, readers
         self.buffers = SharedBuffers(pool.announce, pool.forget)
-        pool.joined = self.buffers.renew
+        pool.on_join = self.buffers.renew
         nodes = list_nodes(plan.stages[:stages])
         inputs = {edge for node in nodes for edge in edges(node)}
         self._sources = [
@@ -61,12 +61,13 @@ class Replicas:
             traced: True to record when each operator begins and ends.
             callback: Function that a thread of the pipeline calls with the job when the batch is done.
         """
-        kept: list[torch.Tensor] = []
+        shared_tensors: list[torch.Tensor] = []
         values = {
-            (k, edge.index): send(batch.values[edge], self.buffers, kept, with_infos=True) for k, edge in self._sources
+            (k, edge.index): send(batch.values[edge], self.buffers, shared_tensors, with_infos=True)
+            for k, edge in self._sources
         }
         keys = {self.plan.index[node]: keys for node, keys in batch.draw.keys.items()}
-        draw = Draw(
+        draw = SentDraw(
             number=-1,
             index=batch.draw.index,
             position=batch.draw.position,
@@ -78,18 +79,20 @@ class Replicas:
             traced=traced,
             returned=(),
         )
-        self.pool.submit(BatchJob(replicas=self, batch=batch, draw=draw, callback=callback, kept=kept))
+        self.pool.submit(
+            BatchJob(replicas=self, batch=batch, draw=draw, callback=callback, shared_tensors=shared_tensors)
+        )
 
     @property
     def bytes_out(self) -> int:
         """Bytes of shared memory in use for the replicas' inputs and outputs."""
         return self.buffers.bytes_out + sum(worker.views.bytes_out for worker in self.pool.workers)
 
-    def reads_here(self, reader: Node) -> bool:
+    def is_read_by_main(self, reader: Node) -> bool:
         """Return whether the main process, not a replica, reads the records of a reader."""
         return reader not in self._nodes
 
-    def take_over(self, batch: InFlightBatch, results: Mapping[DataNode, TensorList]) -> None:
+    def store_results(self, batch: InFlightBatch, results: Mapping[DataNode, TensorList]) -> None:
         """Store a replica's results in the batch, and set the samples' origins (for example files)."""
         for edge, values in results.items():
             origin = self._origins[edge]
@@ -121,7 +124,7 @@ class BatchJob:
         batch: The batch.
         draw: The message for the replica.
         callback: Function that is called with the job when it is done.
-        kept: Tensors in shared memory that the replica reads.
+        shared_tensors: Tensors in shared memory that the replica reads.
         owner: None, because any replica may run the job.
         losses: Number of replicas that died after they began the batch.
         reply: The replica's reply; None before the reply arrives.
@@ -131,12 +134,12 @@ class BatchJob:
 
     replicas: Replicas
     batch: InFlightBatch
-    draw: Draw
+    draw: SentDraw
     callback: Callable[[BatchJob], None]
-    kept: list[torch.Tensor]
+    shared_tensors: list[torch.Tensor]
     owner: None = None
     losses: int = 0
-    reply: Made | None = None
+    reply: BatchReply | None = None
     values: dict[DataNode, TensorList] = field(default_factory=dict)
     error: BaseException | None = None
 
@@ -152,18 +155,18 @@ class BatchJob:
         """Return True: a batch that was requested is always needed."""
         return True
 
-    def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> Draw:
-        tensor, known = self.replicas.buffers.tensor, blocks.__contains__
-        values = {k: v.without_blocks(known, tensor) for k, v in self.draw.values.items()}
+    def message(self, number: int, blocks: set[int], returned: tuple[int, ...]) -> SentDraw:
+        tensor, has_block = self.replicas.buffers.tensor, blocks.__contains__
+        values = {k: v.without_blocks(has_block, tensor) for k, v in self.draw.values.items()}
         return replace(self.draw, number=number, values=values, returned=returned)
 
-    def answer(self, reply: Made, views: Views) -> None:
+    def set_reply(self, reply: BatchReply, views: Views) -> None:
         """Store a replica's results. The thread that receives messages calls this method."""
         # This thread doesn't access the batch. The pool later calls `finish` in a thread of the pipeline, and then the
         # batch belongs to that thread. The replica must not write to the results' blocks of shared memory before the
         # tensors in these blocks are deleted, so `lend` must record the tensors now.
-        places = [place.block for value in reply.values.values() for place in value.places()]
-        tensor = views.lend(places)
+        blocks = [position.block for value in reply.values.values() for position in value.positions()]
+        tensor = views.lend(blocks)
         nodes = self.replicas.plan.graph.nodes
 
         def batch_of(value: SentBatch) -> TensorList:
@@ -174,10 +177,10 @@ class BatchJob:
         if reply.error is not None:
             self.error = read_failure(reply.error)
 
-    def lose(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         self.error = error
 
     def finish(self) -> None:
         """Pass the job to the callback. A thread of the pipeline calls this method."""
-        self.kept.clear()
+        self.shared_tensors.clear()
         self.callback(self)

@@ -21,7 +21,7 @@ import torch
 from torchdali.execute.shared_memory import anonymous_file, map_file, view_of
 from torchdali.tensors.buffer_pool import BufferPool, Bytes, Lease, Loan
 
-__all__ = ["LEDGER", "BlockOffset", "OwnBuffers", "SharedBuffers", "Views"]
+__all__ = ["LEDGER", "BlockOffset", "LocalBuffers", "SharedBuffers", "Views"]
 
 LEDGER = -1  # number of a special block; a worker process writes the number of its current job to this block
 _PAGE = 4096
@@ -52,14 +52,14 @@ class SharedBuffers(BufferPool):
         self._announce, self._forget = announce, forget
         self._numbers: dict[int, int] = {}  # numbers of blocks, by address
         self._memory: dict[int, Bytes] = {}  # blocks, by number
-        self._made_blocks = self._first = 0
+        self._block_count = self._first = 0
 
     @property
     def smallest(self) -> int:
         """Size in bytes from which a batch is put into shared memory. Smaller batches are sent over the pipe."""
         return max(1, self._smallest)
 
-    def place(self, tensor: torch.Tensor) -> BlockOffset | None:
+    def find(self, tensor: torch.Tensor) -> BlockOffset | None:
         """Return the position of a tensor in this pool's blocks; None for a tensor in other memory."""
         start = tensor.untyped_storage().data_ptr()
         number = self._numbers.get(start)
@@ -67,15 +67,15 @@ class SharedBuffers(BufferPool):
             return None
         return BlockOffset(number, tensor.data_ptr() - start, tuple(tensor.shape), tensor.dtype)
 
-    def tensor(self, place: BlockOffset) -> torch.Tensor:
+    def tensor(self, position: BlockOffset) -> torch.Tensor:
         """Return the tensor at a position in a block that is in use."""
-        block = torch.from_numpy(self._memory[place.block])
-        return view_of(block, place.offset, place.shape, place.dtype)
+        block = torch.from_numpy(self._memory[position.block])
+        return view_of(block, position.offset, position.shape, position.dtype)
 
     def renew(self) -> None:
         """Use only new blocks from now on, because a new worker process doesn't know the existing blocks."""
         with self._lock:
-            self._first = self._made_blocks
+            self._first = self._block_count
             self._collect()
 
     def _collect(self) -> None:
@@ -94,8 +94,8 @@ class SharedBuffers(BufferPool):
         try:
             block = map_file(descriptor, size)
             with self._lock:
-                number = self._made_blocks
-                self._made_blocks += 1
+                number = self._block_count
+                self._block_count += 1
                 self._numbers[block.ctypes.data], self._memory[number] = number, block
             # Announce the block before it is used, so that other processes map it before they receive a batch in it.
             self._announce(number, descriptor, size)
@@ -110,13 +110,13 @@ class SharedBuffers(BufferPool):
             self._forget(number)
 
 
-class OwnBuffers(SharedBuffers):
+class LocalBuffers(SharedBuffers):
     """A pool of plain memory for a worker on another machine. Batches are sent over the connection."""
 
     smallest = sys.maxsize
 
     def __init__(self) -> None:
-        super().__init__(_not_announced, _not_announced)
+        super().__init__(_ignore, _ignore)
 
     def _make_block(self, size: int) -> Bytes:
         return np.empty(size, np.uint8)
@@ -125,11 +125,11 @@ class OwnBuffers(SharedBuffers):
         pass
 
 
-def _not_announced(*_: int) -> None:
+def _ignore(*_: int) -> None:
     pass
 
 
-class _PageLocked:
+class _PinnedBlock:
     """Pins a block of memory, and unpins it before the memory is unmapped.
 
     `np.asarray` of this object returns an array that keeps this object alive. When the last array or tensor on the
@@ -144,14 +144,14 @@ class _PageLocked:
     def __init__(self, block: Bytes, device: torch.device) -> None:
         self._block, self._device = block, device
         self.__array_interface__ = block.__array_interface__
-        self._is_locked = _done(device, "cudaHostRegister", block.ctypes.data, block.nbytes, 0)
+        self._is_pinned = _call_cuda(device, "cudaHostRegister", block.ctypes.data, block.nbytes, 0)
 
     def __del__(self) -> None:
-        if self._is_locked and not sys.is_finalizing():
-            _done(self._device, "cudaHostUnregister", self._block.ctypes.data)
+        if self._is_pinned and not sys.is_finalizing():
+            _call_cuda(self._device, "cudaHostUnregister", self._block.ctypes.data)
 
 
-def _done(device: torch.device, function: str, *arguments: int) -> bool:
+def _call_cuda(device: torch.device, function: str, *arguments: int) -> bool:
     """Call a function of CUDA's runtime, and return whether it succeeded.
 
     If pinning fails, copies are slower, but correct.
@@ -175,18 +175,18 @@ class Views:
     def __init__(self, device: torch.device | None = None) -> None:
         self._device = device
         self._blocks: dict[int, Bytes] = {}
-        self._lent: dict[int, Loan] = {}
+        self._loans: dict[int, Loan] = {}
         self._returned: deque[Loan] = deque()
 
     def add(self, number: int, descriptor: int, size: int) -> None:
         """Map a block, and close its descriptor."""
         try:
             block = map_file(descriptor, size)
-            self._blocks[number] = block if self._device is None else np.asarray(_PageLocked(block, self._device))
+            self._blocks[number] = block if self._device is None else np.asarray(_PinnedBlock(block, self._device))
         finally:
             os.close(descriptor)
 
-    def note(self, number: int) -> None:
+    def record_job(self, number: int) -> None:
         """Write a job's number to the block `LEDGER` when this process begins the job.
 
         If this process dies, the main process reads this number.
@@ -199,9 +199,9 @@ class Views:
         """Forget a block. Tensors in the block keep its memory alive."""
         self._blocks.pop(number, None)
 
-    def tensor(self, place: BlockOffset) -> torch.Tensor:
+    def tensor(self, position: BlockOffset) -> torch.Tensor:
         """Return the tensor at a position in a mapped block."""
-        return view_of(torch.from_numpy(self._blocks[place.block]), place.offset, place.shape, place.dtype)
+        return view_of(torch.from_numpy(self._blocks[position.block]), position.offset, position.shape, position.dtype)
 
     def lend(self, blocks: Iterable[int]) -> Callable[[BlockOffset], torch.Tensor]:
         """Return a function that creates tensors in these blocks.
@@ -212,20 +212,20 @@ class Views:
         for number in set(blocks):
             lease = self._blocks[number].view(Lease)
             # `Loan` is used instead of `weakref.finalize`, because a Ctrl-C during a finalizer's Python code could be
-            # lost. The entry in `_lent` must exist before the tensor, because `take_returned` looks up the entry.
-            self._lent[number] = loan = Loan(lease, self._returned.append)
+            # lost. The entry in `_loans` must exist before the tensor, because `pop_returned` looks up the entry.
+            self._loans[number] = loan = Loan(lease, self._returned.append)
             loan.number = number
             leases[number] = torch.from_numpy(lease)
-        return lambda place: view_of(leases[place.block], place.offset, place.shape, place.dtype)
+        return lambda position: view_of(leases[position.block], position.offset, position.shape, position.dtype)
 
     @property
     def bytes_out(self) -> int:
         """Bytes of the blocks in which this process has tensors."""
         # The receiving thread may add entries at the same time. `list` copies the keys in one atomic step.
-        return sum(self._blocks[number].nbytes for number in list(self._lent) if number in self._blocks)
+        return sum(self._blocks[number].nbytes for number in list(self._loans) if number in self._blocks)
 
-    def take_returned(self) -> tuple[int, ...]:
+    def pop_returned(self) -> tuple[int, ...]:
         """Return the numbers of the blocks that the owner may reuse: their tensors were deleted since the last call."""
         # Other threads only append entries, so the queue doesn't become shorter during this method.
         loans = [self._returned.popleft() for _ in range(len(self._returned))]
-        return tuple(self._lent.pop(loan.number).number for loan in loans)
+        return tuple(self._loans.pop(loan.number).number for loan in loans)

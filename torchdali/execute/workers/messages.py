@@ -29,8 +29,8 @@ from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 
 __all__ = [
-    "Draw", "Drop", "Failure", "Inline", "Made", "Ready", "Refused", "SentBatch", "SentBlock", "inline", "read",
-    "read_failure", "receive", "send", "write", "write_failure",
+    "SentDraw", "DroppedBlock", "Failure", "Inline", "BatchReply", "Ready", "Refused", "SentBatch", "SentBlock",
+    "inline", "read", "read_failure", "receive", "send", "write", "write_failure",
 ]  # fmt: skip
 
 _LARGE = 1 << 20  # bytes; arrays of at least this size are sent separately, without a copy
@@ -84,59 +84,63 @@ class SentBatch(NamedTuple):
     samples: tuple[Inline | BlockOffset | None, ...] = ()
     infos: tuple[str, ...] | None = None
 
-    def places(self) -> list[BlockOffset]:
+    def positions(self) -> list[BlockOffset]:
         """Return the positions of those tensors of the batch that are in shared memory."""
         return [each for each in (self.dense, *self.samples) if isinstance(each, BlockOffset)]
 
-    def without_blocks(self, known: Callable[[int], bool], tensor: Callable[[BlockOffset], torch.Tensor]) -> SentBatch:
+    def without_blocks(
+        self, has_block: Callable[[int], bool], tensor: Callable[[BlockOffset], torch.Tensor]
+    ) -> SentBatch:
         """Return the batch for a process that knows only some blocks of shared memory.
 
         If a tensor is in a block that the process doesn't know, the message contains the tensor's bytes.
 
         Args:
-            known: Function that returns whether the process knows a block.
+            has_block: Function that returns whether the process knows a block.
             tensor: Function that returns the tensor at a position in shared memory.
         """
 
         def reachable(each: Inline | BlockOffset | None) -> Inline | BlockOffset | None:
-            return inline(tensor(each)) if isinstance(each, BlockOffset) and not known(each.block) else each
+            return inline(tensor(each)) if isinstance(each, BlockOffset) and not has_block(each.block) else each
 
-        if all(known(place.block) for place in self.places()):
+        if all(has_block(position.block) for position in self.positions()):
             return self
         return self._replace(dense=reachable(self.dense), samples=tuple(map(reachable, self.samples)))
 
 
-def send(batch: TensorList, buffers: SharedBuffers, kept: list[torch.Tensor], with_infos: bool = False) -> SentBatch:
+def send(
+    batch: TensorList, buffers: SharedBuffers, shared_tensors: list[torch.Tensor], with_infos: bool = False
+) -> SentBatch:
     """Convert a batch for a message. Small batches become bytes, large batches become positions in shared memory.
 
     Args:
         batch: The batch.
         buffers: Shared memory. If large data isn't in shared memory, the function copies the data there.
-        kept: List to which the function adds the tensors in shared memory. The caller must keep the list, and must not
-            write to the tensors, until the receiving process has finished reading.
+        shared_tensors: List to which the function adds the tensors in shared memory. The caller must keep the list, and
+            must not write to the tensors, until the receiving process has finished reading.
         with_infos: True to send the samples' origins.
     """
     infos = batch.source_infos if with_infos else None
     dense = batch.dense()
     samples: list[Any] = [dense] if dense is not None else batch.samples()
-    there = [sample for sample in samples if sample is not None]
-    if sum(sample.nbytes for sample in there) < buffers.smallest:
-        moved: list[Inline | BlockOffset] = [inline(sample) for sample in there]
-    elif dense is not None and (place := buffers.place(dense)) is not None:
-        kept.append(dense)
-        moved = [place]
+    present = [sample for sample in samples if sample is not None]
+    if sum(sample.nbytes for sample in present) < buffers.smallest:
+        moved: list[Inline | BlockOffset] = [inline(sample) for sample in present]
+    elif dense is not None and (position := buffers.find(dense)) is not None:
+        shared_tensors.append(dense)
+        moved = [position]
     else:
-        moved = _copy_tensors(there, buffers, kept)
+        moved = _copy_tensors(present, buffers, shared_tensors)
     head = batch.layout(), batch.torch_dtype, batch.ndim() if batch.torch_dtype is not None else None
     names = None if infos is None else tuple(infos)
     if dense is not None:
         return SentBatch(*head, moved[0], (), names)
-    by_turn = iter(moved)
-    return SentBatch(*head, None, tuple(None if s is None else next(by_turn) for s in samples), names)
+    remaining = iter(moved)
+    return SentBatch(*head, None, tuple(None if s is None else next(remaining) for s in samples), names)
 
 
 def _copy_tensors(
-    tensors: Sequence[torch.Tensor], buffers: SharedBuffers, kept: list[torch.Tensor]
+    tensors: Sequence[torch.Tensor], buffers: SharedBuffers, shared_tensors: list[torch.Tensor]
 ) -> list[Inline | BlockOffset]:
     """Copy tensors into one block of shared memory."""
     offsets, size = [], 0
@@ -144,15 +148,15 @@ def _copy_tensors(
         offsets.append(size)
         size += -(-tensor.nbytes // _ALIGN) * _ALIGN
     memory = buffers.empty((size,), torch.uint8)
-    kept.append(memory)
-    start = buffers.place(memory)
+    shared_tensors.append(memory)
+    start = buffers.find(memory)
     assert start is not None
-    places: list[Inline | BlockOffset] = []
+    positions: list[Inline | BlockOffset] = []
     for tensor, offset in zip(tensors, offsets, strict=True):
         target = memory[offset : offset + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
         target.copy_(tensor.detach())
-        places.append(BlockOffset(start.block, offset, tuple(tensor.shape), tensor.dtype))
-    return places
+        positions.append(BlockOffset(start.block, offset, tuple(tensor.shape), tensor.dtype))
+    return positions
 
 
 def receive(batch: SentBatch, tensor: Callable[[BlockOffset], torch.Tensor]) -> TensorList:
@@ -173,7 +177,7 @@ def receive(batch: SentBatch, tensor: Callable[[BlockOffset], torch.Tensor]) -> 
 
 
 @dataclass(frozen=True)
-class Draw:
+class SentDraw:
     """The message that requests a batch from a replica (a worker process that computes batches).
 
     Attributes:
@@ -200,13 +204,13 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Made:
+class BatchReply:
     """A replica's reply: a batch, or its error.
 
     Attributes:
         number: Number of the message that requested the batch.
         values: Outputs that the main process needs. The keys are the operator's index and the index of its output.
-        kept: See `BatchDraw`.
+        original_indices: See `BatchDraw`.
         error: Error of the batch; None if the batch succeeded.
         bad: Samples that were skipped or replaced.
         budget: Pairs of a number of bad samples and an error; see `BatchOutcome.bad_samples`.
@@ -217,7 +221,7 @@ class Made:
 
     number: int
     values: Mapping[tuple[int, int], SentBatch]
-    kept: tuple[int, ...] | None
+    original_indices: tuple[int, ...] | None
     error: Failure | None
     bad: tuple[BadSample, ...]
     budget: tuple[tuple[int, Failure], ...]
@@ -279,7 +283,7 @@ class WorkerTraceback(Exception):
         super().__init__(f"in a worker process\n\n{text}")
 
 
-class Large(NamedTuple):
+class LargeMessage(NamedTuple):
     """A message whose large arrays are sent after the message.
 
     Attributes:
@@ -293,34 +297,34 @@ class Large(NamedTuple):
 
 def write(connection: Any, message: Any) -> None:
     """Send a message. Its large arrays are sent without a copy."""
-    apart: list[memoryview] = []
+    large: list[memoryview] = []
 
-    def stays(buffer: pickle.PickleBuffer) -> bool:
+    def is_small(buffer: pickle.PickleBuffer) -> bool:
         raw = buffer.raw()
         if raw.nbytes >= _LARGE:
-            apart.append(raw)
+            large.append(raw)
         return raw.nbytes < _LARGE
 
-    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL, buffer_callback=stays)
-    if apart:
-        data = pickle.dumps(Large(data, tuple(raw.nbytes for raw in apart)))
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL, buffer_callback=is_small)
+    if large:
+        data = pickle.dumps(LargeMessage(data, tuple(raw.nbytes for raw in large)))
     connection.send_bytes(data)
-    for raw in apart:
-        _all(functools.partial(os.write, connection.fileno()), raw)
+    for raw in large:
+        _transfer_all(functools.partial(os.write, connection.fileno()), raw)
 
 
 def read(connection: Any) -> Any:
     """Receive a message. Large arrays are read into pooled memory, which is reused after the arrays are deleted."""
     message = pickle.loads(connection.recv_bytes())
-    if not isinstance(message, Large):
+    if not isinstance(message, LargeMessage):
         return message
     arrays = [_memory.empty((size,), torch.uint8).numpy() for size in message.sizes]
     for array in arrays:
-        _all(lambda rest: os.readv(connection.fileno(), [rest]), array.data)
+        _transfer_all(lambda rest: os.readv(connection.fileno(), [rest]), array.data)
     return pickle.loads(message.data, buffers=arrays)
 
 
-def _all(move: Callable[[memoryview], int], rest: memoryview) -> None:
+def _transfer_all(move: Callable[[memoryview], int], rest: memoryview) -> None:
     """Write all bytes of a buffer, or fill the buffer by reading, without the copies of a multiprocessing connection.
 
     Args:
@@ -344,7 +348,7 @@ class SentBlock(NamedTuple):
     size: int
 
 
-class Drop(NamedTuple):
+class DroppedBlock(NamedTuple):
     """Message: the sender will not use a block again."""
 
     number: int

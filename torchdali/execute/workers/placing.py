@@ -20,14 +20,22 @@ from torchdali.cores import cores
 from torchdali.declaration.registry import Operator, registry
 from torchdali.environment import read_number
 from torchdali.execute.batch import ReaderState, Settings
-from torchdali.execute.caching import CachedDataset, KeptSamples
-from torchdali.execute.chunks import is_of_user
-from torchdali.execute.process_state import has_gil, others_sleep
+from torchdali.execute.caching import CachedDataset, SampleCache
+from torchdali.execute.chunks import runs_user_code
+from torchdali.execute.process_state import has_gil, wait_for_other_threads
 from torchdali.formats.shared_value import Shared
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Chain, Plan, Stage, edges, is_metadata, is_shared
 
-__all__ = ["Placing", "default_processes", "has_user_code", "may_fork", "may_see_changes", "place", "place_elsewhere"]
+__all__ = [
+    "Placement",
+    "default_processes",
+    "has_user_code",
+    "may_fork",
+    "may_see_changes",
+    "choose_placement",
+    "choose_remote_placement",
+]
 
 
 def default_processes(threads: int, is_fast: bool) -> int:
@@ -43,7 +51,7 @@ def default_processes(threads: int, is_fast: bool) -> int:
 
 
 @dataclass(frozen=True)
-class Placing:
+class Placement:
     """The number of replicas, and the stages that run in replicas.
 
     Attributes:
@@ -51,15 +59,15 @@ class Placing:
         stages: Number of stages that run in replicas. Stage 0 is the first of them. 0 if there are no replicas.
         reason: The reason why some or all stages run in the main process; "" if there is no reason to report.
         forked: True if replicas are forked from the main process; False if the plan is sent to new processes.
-        waits: True if the first batch waits for the replicas; False if the main process computes batches until the
-            replicas are ready.
+        waits_for_replicas: True if the first batch waits for the replicas; False if the main process computes batches
+            until the replicas are ready.
     """
 
     processes: int
     stages: int = 0
     reason: str = ""
     forked: bool = True
-    waits: bool = True
+    waits_for_replicas: bool = True
 
     def __str__(self) -> str:
         if not self.stages:
@@ -71,14 +79,14 @@ class Placing:
         return "\n".join(lines)
 
 
-def place(
+def choose_placement(
     planned: Plan,
     readers: Mapping[Node, ReaderState],
     processes: int | None,
     settings: Settings,
     start_method: str,
     is_fast: bool = False,
-) -> Placing:
+) -> Placement:
     """Choose the number of replicas, and the stages that run in replicas.
 
     The default is one replica per thread, but at most one per core. If the pipeline has only one thread, or if its
@@ -94,40 +102,48 @@ def place(
     """
     processes = _requested_processes() if processes is None else processes
     if processes is None and settings.synchronous:
-        return Placing(1, reason="exec_async=False, or exec_pipelined=False")
+        return Placement(1, reason="exec_async=False, or exec_pipelined=False")
     count = default_processes(settings.num_threads, is_fast) if processes is None else processes
     if count == 1:
-        return Placing(1)
-    why = _platform_refuses()
-    if why:
-        return Placing(1, reason=why)
+        return Placement(1)
+    obstacle = _find_platform_obstacle()
+    if obstacle:
+        return Placement(1, reason=obstacle)
     forked = start_method == "fork" and may_fork()
-    stages, why = 0, ""
+    stages, obstacle = 0, ""
     for stage in planned.stages:
-        why = _stays(stage, readers, forked)
-        if why:
+        obstacle = _find_obstacle(stage, readers, forked)
+        if obstacle:
             break
         stages += 1
-    if not any(_pays(planned, stage) for stage in planned.stages[:stages]):
-        return Placing(1, reason=why or "it computes numbers or small samples, which is faster than sending them")
-    return Placing(processes=count, stages=stages, reason=why, forked=forked, waits=forked or processes is not None)
+    if not any(_is_worthwhile(planned, stage) for stage in planned.stages[:stages]):
+        return Placement(
+            1, reason=obstacle or "it computes numbers or small samples, which is faster than sending them"
+        )
+    return Placement(
+        processes=count,
+        stages=stages,
+        reason=obstacle,
+        forked=forked,
+        waits_for_replicas=forked or processes is not None,
+    )
 
 
-def place_elsewhere(planned: Plan, readers: Mapping[Node, ReaderState], processes: int) -> Placing:
+def choose_remote_placement(planned: Plan, readers: Mapping[Node, ReaderState], processes: int) -> Placement:
     """Choose the stages that run in replicas on other machines.
 
     Raises:
         RuntimeError: No stage can run in a replica; the message has the reason.
     """
-    stages, why = 0, ""
+    stages, obstacle = 0, ""
     for stage in planned.stages:
-        why = _stays(stage, readers, forked=False, elsewhere=True)
-        if why:
+        obstacle = _find_obstacle(stage, readers, forked=False, is_remote=True)
+        if obstacle:
             break
         stages += 1
     if not stages:
-        raise RuntimeError(f"no stage of this pipeline can run in another process: {why}")
-    return Placing(processes, stages, why, forked=False)
+        raise RuntimeError(f"no stage of this pipeline can run in another process: {obstacle}")
+    return Placement(processes, stages, obstacle, forked=False)
 
 
 def _requested_processes() -> int | None:
@@ -137,7 +153,7 @@ def _requested_processes() -> int | None:
 
 def has_user_code(chain: Chain) -> bool:
     """Return whether a chain calls the user's code: an operator of the user, or a function that is an argument."""
-    return any(node.operator.kind != "reader" and is_of_user(node) for node in chain.nodes)
+    return any(node.operator.kind != "reader" and runs_user_code(node) for node in chain.nodes)
 
 
 def may_see_changes(node: Node) -> bool:
@@ -145,12 +161,14 @@ def may_see_changes(node: Node) -> bool:
 
     This is possible if the node calls user code that isn't declared pure, or has an argument of the class `Shared`.
     """
-    return any(_is_impure(call) or any(map(_keeps_shared, call.constants.values())) for call in _calls(node))
+    return any(_is_impure(call) or any(map(_contains_shared, call.constants.values())) for call in _calls(node))
 
 
-def _keeps_shared(argument: Any) -> bool:
-    kept = getattr(argument, "users_dataset", argument)  # some arguments contain the user's dataset
-    return isinstance(kept, Shared) or any(isinstance(each, Shared) for each in getattr(kept, "__dict__", {}).values())
+def _contains_shared(argument: Any) -> bool:
+    dataset = getattr(argument, "users_dataset", argument)  # some arguments contain the user's dataset
+    return isinstance(dataset, Shared) or any(
+        isinstance(each, Shared) for each in getattr(dataset, "__dict__", {}).values()
+    )
 
 
 class _OperatorCall(Protocol):
@@ -168,16 +186,16 @@ def _calls(node: Node) -> Sequence[_OperatorCall]:
     If the node reads a cache, these are the operators before the cache. If the node mixes several readers, these are
     its own operator and the mixed readers.
     """
-    kept = node.constants.get("samples")
-    if isinstance(kept, KeptSamples):
-        return kept.graph.nodes
+    cache = node.constants.get("samples")
+    if isinstance(cache, SampleCache):
+        return cache.graph.nodes
     sources = node.constants.get("sources")
     return (node, *[each for each in sources if hasattr(each, "operator")]) if isinstance(sources, list) else (node,)
 
 
 def _is_impure(call: _OperatorCall) -> bool:
     """Return whether an operator, other than a source, runs the user's code and isn't declared pure."""
-    is_users = is_of_user(call) or any(hasattr(value, "users_dataset") for value in call.constants.values())
+    is_users = runs_user_code(call) or any(hasattr(value, "users_dataset") for value in call.constants.values())
     return is_users and call.operator.kind != "source" and not _is_pure(call)
 
 
@@ -185,7 +203,7 @@ def _is_pure(call: _OperatorCall) -> bool:
     return call.operator.options.pure or bool(call.constants.get("pure"))
 
 
-def _platform_refuses() -> str:
+def _find_platform_obstacle() -> str:
     if sys.platform != "linux":
         return f"worker processes need Linux; this is {sys.platform}"
     if multiprocessing.current_process().daemon:
@@ -200,10 +218,10 @@ def may_fork() -> bool:
     """
     # Sleeping threads of OpenMP and OpenBLAS don't prevent a fork, because these libraries handle forks.
     uses_gpu: bool = torch.cuda.is_initialized()
-    return threading.active_count() == 1 and not uses_gpu and others_sleep()
+    return threading.active_count() == 1 and not uses_gpu and wait_for_other_threads()
 
 
-def _stays(stage: Stage, readers: Mapping[Node, ReaderState], forked: bool, elsewhere: bool = False) -> str:
+def _find_obstacle(stage: Stage, readers: Mapping[Node, ReaderState], forked: bool, is_remote: bool = False) -> str:
     """Return the reason why only the main process can run a stage; "" if a replica can run it."""
     steps = [node for node in stage.steps if node.operator.kind != "source"]
     chained = () if stage.chain is None else stage.chain.nodes
@@ -217,19 +235,19 @@ def _stays(stage: Stage, readers: Mapping[Node, ReaderState], forked: bool, else
             return f"operator {name!r} has a side effect"
         if any(map(is_shared, node.outputs)):
             return "a hardware engine of the device decodes images"
-        if not forked and (why := _cannot_spawn(node)):
-            return why
-        if node in readers and (why := _reads_here(node, readers[node], elsewhere)):
-            return why
+        if not forked and (obstacle := _find_spawn_obstacle(node)):
+            return obstacle
+        if node in readers and (obstacle := _find_read_obstacle(node, readers[node], is_remote)):
+            return obstacle
     if stage.chain is not None and stage.chain.takes_tensors and has_user_code(stage.chain):
         return "one of your operators processes several samples per call"
     return ""
 
 
-def _reads_here(node: Node, reader: ReaderState, elsewhere: bool) -> str:
-    if elsewhere and isinstance(reader.dataset, CachedDataset) and reader.dataset.kept.in_memory:
+def _find_read_obstacle(node: Node, reader: ReaderState, is_remote: bool) -> str:
+    if is_remote and isinstance(reader.dataset, CachedDataset) and reader.dataset.cache.in_memory:
         return "fn.cache stores samples in this machine's memory; pass path=, a folder that all machines share"
-    if reader.processes is not None or (_reads_ahead(node, reader.dataset) and not elsewhere):
+    if reader.processes is not None or (_reads_ahead(node, reader.dataset) and not is_remote):
         return f"operator {node.operator.name!r} reads ahead from a remote store or from Python, in this process"
     return ""
 
@@ -239,7 +257,7 @@ def _reads_ahead(node: Node, dataset: Any) -> bool:
     return bool(getattr(dataset, "remotes", ())) or (not node.operator.is_ours and hasattr(dataset, "read_many"))
 
 
-def _cannot_spawn(node: Node) -> str:
+def _find_spawn_obstacle(node: Node) -> str:
     name, body = node.operator.name, node.operator.body
     is_local = not node.operator.is_ours and "<locals>" in getattr(body, "__qualname__", "")
     if registry.get(name) is not node.operator or body.__module__ == "__main__" or is_local:
@@ -252,14 +270,14 @@ def _cannot_spawn(node: Node) -> str:
     return ""
 
 
-def _pays(planned: Plan, stage: Stage) -> bool:
+def _is_worthwhile(planned: Plan, stage: Stage) -> bool:
     """Return whether a stage is worth running in a replica.
 
     The stage is worth it if its chain processes data of a reader or a source one sample after the other.
     """
     seen: set[Node] = set()
     for node in planned.graph.nodes:
-        before = {e.source for e in edges(node) if not is_metadata(e)}
-        if node.operator.kind in ("reader", "source") or not seen.isdisjoint(before):
+        sources = {e.source for e in edges(node) if not is_metadata(e)}
+        if node.operator.kind in ("reader", "source") or not seen.isdisjoint(sources):
             seen.add(node)
     return stage.chain is not None and not stage.chain.takes_tensors and not seen.isdisjoint(stage.chain.nodes)

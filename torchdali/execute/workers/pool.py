@@ -31,7 +31,7 @@ import torch
 
 from torchdali.errors import PipelineError
 from torchdali.execute.workers.blocks import Views
-from torchdali.execute.workers.messages import Drop, SentBlock
+from torchdali.execute.workers.messages import DroppedBlock, SentBlock
 from torchdali.execute.workers.worker import NotStarted, Process, Worker, WorkerJob
 from torchdali.kernels.torch_threads import keep_torch_threads, use_one_torch_thread
 from torchdali.threads import Thread, close_at_end
@@ -39,9 +39,9 @@ from torchdali.threads import Thread, close_at_end
 __all__ = ["START", "WorkerPool"]
 
 _GRACE = 0.5  # seconds to wait for a process to end by itself, and again after SIGTERM
-_KILLED = 10.0  # seconds to wait for a killed process to end
+_KILL_TIMEOUT = 10.0  # seconds to wait for a killed process to end
 _POLL = 0.5  # seconds between checks of the processes' states
-_STILL = 2  # kill a process that is suspended in this number of consecutive checks
+_SUSPENDED_CHECKS = 2  # kill a process that is suspended in this number of consecutive checks
 START = 120.0  # seconds within which a worker must start
 _LOSSES = 2  # a job fails if this number of workers began the job and died
 _RESTARTS = 2  # largest number of replacements per worker, on average, within _RESTART_WINDOW seconds
@@ -54,7 +54,7 @@ class WorkerStart(Protocol):
     @property
     def patience(self) -> float: ...
     def start(self, number: int) -> Worker: ...
-    def look(self) -> None: ...
+    def check_server(self) -> None: ...
     def is_ready(self, worker: Worker) -> bool: ...
     def close(self) -> None: ...
 
@@ -73,7 +73,7 @@ class WorkerPool:
     Attributes:
         exits: A message for each worker that died or never became ready.
         replaced: Number of workers that died and were replaced.
-        joined: Function that is called when a new worker is ready. A new worker can't read the blocks of shared memory
+        on_join: Function that is called when a new worker is ready. A new worker can't read the blocks of shared memory
             that were created before.
     """
 
@@ -95,18 +95,18 @@ class WorkerPool:
         self._starting = [worker for worker in workers if not worker.alive]
         self._count = len(workers)
         self._restarts: deque[float] = deque()
-        self.joined: Callable[[], None] = _nothing
+        self.on_join: Callable[[], None] = _noop
         self.replaced = 0
         self._queue: list[tuple[int, int, WorkerJob]] = []
         self._serial, self._numbers = itertools.count(), itertools.count()
         # The lock is reentrant, because a garbage collection may drop the pipeline while this thread holds the lock.
         # Dropping the pipeline calls `close` in this thread.
         self._lock = threading.RLock()
-        self._over = self._unstarted = ""
+        self._end_reason = self._start_error = ""
         self._process = os.getpid()
         self.exits: list[str] = []
         self._closed = threading.Event()
-        self._looked = 0.0
+        self._checked_at = 0.0
         with keep_torch_threads(1) as ready:
             self._watch = Thread(self._watch_workers, (ready,), "torchdali-processes")
             self._watch.start()
@@ -123,13 +123,13 @@ class WorkerPool:
     def submit(self, job: WorkerJob) -> None:
         """Queue a job."""
         with self._lock:
-            if not self._over:
+            if not self._end_reason:
                 # From here on, the job belongs to the watching thread. When the worker has replied, the job belongs to
                 # the thread that calls `finish`.
                 self._enqueue(job)
                 self._assign()
                 return
-        job.lose(PipelineError(self._over))
+        job.fail(PipelineError(self._end_reason))
         self._run(job.finish)
 
     def _enqueue(self, job: WorkerJob) -> None:
@@ -137,23 +137,23 @@ class WorkerPool:
 
     def _assign(self) -> None:
         """Send queued jobs to workers that have fewer than `ahead` jobs. The caller must hold the lock."""
-        later = []
+        deferred = []
         while self._queue:
             free = [w for w in self.workers if w.alive and len(w.jobs) < self._ahead]
             if not free:
                 break
             entry = heapq.heappop(self._queue)
             job = entry[2]
-            fitting = [w for w in free if job.owner in (None, w.number)]
-            if not fitting:
-                later.append(entry)
+            allowed = [w for w in free if job.owner in (None, w.number)]
+            if not allowed:
+                deferred.append(entry)
                 continue
             # If several workers have equally few jobs, choose the worker with the oldest job, because it will probably
             # finish first.
-            worker = min(fitting, key=lambda w: (len(w.jobs), min(w.jobs, default=0)))
+            worker = min(allowed, key=lambda w: (len(w.jobs), min(w.jobs, default=0)))
             if job.begin():
                 worker.send_job(next(self._numbers), job)
-        for entry in later:
+        for entry in deferred:
             heapq.heappush(self._queue, entry)
 
     def announce(self, number: int, descriptor: int, size: int) -> None:
@@ -167,7 +167,7 @@ class WorkerPool:
         """Send all workers the message that a block of shared memory will not be used again."""
         for worker in self.workers:
             if worker.alive and number in worker.blocks:
-                worker.send(Drop(number))
+                worker.send(DroppedBlock(number))
                 worker.blocks.discard(number)
 
     # ------------------------------------------------------------ watching
@@ -175,12 +175,12 @@ class WorkerPool:
     def _watch_workers(self, ready: threading.Barrier) -> None:
         use_one_torch_thread(ready)
         try:
-            while not self._over:
-                self._look()
+            while not self._end_reason:
+                self._poll_workers()
         except BaseException as error:
             self._end(f"the thread that watches the worker processes failed: {error!r}")
 
-    def _look(self) -> None:
+    def _poll_workers(self) -> None:
         alive = {w.connection: w for w in (*filter(_is_alive, self.workers), *self._starting)}
         for connection in mp_connection.wait(list(alive), _POLL):
             worker = alive[connection]
@@ -189,15 +189,15 @@ class WorkerPool:
             else:
                 self._receive(worker)
         now = time.monotonic()
-        if now - self._looked < _POLL:
+        if now - self._checked_at < _POLL:
             return
-        self._looked = now
+        self._checked_at = now
         for worker in alive.values():
-            if self._over:
+            if self._end_reason:
                 return
             if worker in self._starting:
                 patience = 0.0 if self._starter is None else self._starter.patience
-                if now - worker.since > patience:
+                if now - worker.started_at > patience:
                     self._reject(worker, f"worker process {worker.number} did not start within {patience:g} s")
                 elif worker.process.exitcode is not None and not mp_connection.wait([worker.connection], 0):
                     self._reject(worker, worker.end_message(" while it started"))
@@ -215,14 +215,14 @@ class WorkerPool:
         """
         while not self._closed.wait(_POLL):
             if self._starter is not None:
-                self._starter.look()
+                self._starter.check_server()
             for worker in self.workers:
-                if not (worker.alive and worker.jobs and worker.stands_still()):
-                    worker.still = 0
+                if not (worker.alive and worker.jobs and worker.is_suspended()):
+                    worker.suspended_checks = 0
                     continue
-                worker.still += 1
-                if worker.still >= _STILL:
-                    worker.stopped_for = _STILL * _POLL
+                worker.suspended_checks += 1
+                if worker.suspended_checks >= _SUSPENDED_CHECKS:
+                    worker.suspended_for = _SUSPENDED_CHECKS * _POLL
                     worker.kill()  # the watching thread then notices that the connection has ended
 
     def _receive(self, worker: Worker) -> None:
@@ -231,7 +231,7 @@ class WorkerPool:
             if result is None:
                 return
             job = worker.jobs[result.number]
-            job.answer(result, worker.views)
+            job.set_reply(result, worker.views)
         except (EOFError, OSError):
             self._remove_dead(worker)
             return
@@ -243,7 +243,7 @@ class WorkerPool:
     def _remove_dead(self, worker: Worker) -> None:
         """Remove a dead worker, and reassign its jobs. Runs in the watching thread."""
         with self._lock:
-            if self._over or not worker.alive:
+            if self._end_reason or not worker.alive:
                 return
             worker.alive = False
         if worker.process.exitcode is None:
@@ -253,20 +253,20 @@ class WorkerPool:
         self.exits.append(message := worker.end_message())
         with self._lock:
             self._replace()
-            nobody = self._nobody()
-            if not nobody:
+            is_exhausted = self._is_exhausted()
+            if not is_exhausted:
                 jobs, worker.jobs = worker.jobs, {}
-                lost = [job for number, job in jobs.items() if self._is_lost(job, worker.has_begun(number))]
+                lost = [job for number, job in jobs.items() if self._requeue_or_lose(job, worker.has_begun(number))]
                 self._assign()
-        if nobody:
+        if is_exhausted:
             self._end(self._with_reason(message))
         else:
             for job in lost:
-                job.lose(PipelineError(message))
+                job.fail(PipelineError(message))
                 self._run(job.finish)
         worker.close()
 
-    def _is_lost(self, job: WorkerJob, was_begun: bool) -> bool:
+    def _requeue_or_lose(self, job: WorkerJob, was_begun: bool) -> bool:
         """Queue a job of a dead worker again. Return True instead if too many workers died while they ran the job."""
         job.losses += was_begun
         if job.losses < _LOSSES:
@@ -275,7 +275,7 @@ class WorkerPool:
 
     # ------------------------------------------------------------ replacing, in the watching thread
 
-    def _nobody(self) -> bool:
+    def _is_exhausted(self) -> bool:
         """Return whether no worker can run jobs any more.
 
         This is the case if all workers have ended and no worker is starting. Without a starter, it is also the case if
@@ -290,10 +290,10 @@ class WorkerPool:
         now = time.monotonic()
         while self._restarts and now - self._restarts[0] > _RESTART_WINDOW:
             self._restarts.popleft()
-        coming = {worker.number for worker in self._starting}
+        starting = {worker.number for worker in self._starting}
         for number in range(self._count):
             is_new = number >= len(self.workers)
-            if self._over or number in coming or not (is_new or not self.workers[number].alive):
+            if self._end_reason or number in starting or not (is_new or not self.workers[number].alive):
                 continue
             if not is_new and len(self._restarts) >= _RESTARTS * len(self.workers):
                 return
@@ -302,9 +302,9 @@ class WorkerPool:
             try:
                 started = self._starter.start(number)
             except OSError as error:  # later calls of this method try again, up to `_RESTARTS`
-                self._unstarted = str(error)
+                self._start_error = str(error)
                 continue
-            started.views, started.alive, self._unstarted = Views(self._device), False, ""
+            started.views, started.alive, self._start_error = Views(self._device), False, ""
             self._starting.append(started)
             if is_new:
                 self.workers.append(started)
@@ -316,11 +316,11 @@ class WorkerPool:
             if not self._starter.is_ready(worker):
                 return
         except NotStarted as error:
-            if not self._over:
+            if not self._end_reason:
                 self._reject(worker, str(error))
             return
         with self._lock:
-            if self._over:
+            if self._end_reason:
                 return
             self._starting.remove(worker)
             # From here on, the worker is `alive`, so `announce` sends new blocks to this worker.
@@ -329,7 +329,7 @@ class WorkerPool:
                 worker.open_ledger()
             self.workers[worker.number], worker.alive = worker, True
             self._assign()
-        self.joined()
+        self.on_join()
 
     def _reject(self, worker: Worker, problem: str) -> None:
         self._starting.remove(worker)
@@ -337,12 +337,12 @@ class WorkerPool:
         worker.close()
         self.exits.append(problem)
         self._replace()
-        if self._nobody():
+        if self._is_exhausted():
             self._end(self._with_reason(problem))
 
     def _with_reason(self, message: str) -> str:
         """Add to a message the reason why no worker can be started, if the reason is known."""
-        return f"{message}. None can be started: {self._unstarted}" if self._unstarted else message
+        return f"{message}. None can be started: {self._start_error}" if self._start_error else message
 
     # ------------------------------------------------------------ ending
 
@@ -359,9 +359,9 @@ class WorkerPool:
                 worker.kill()
             self._lock.acquire()
         try:
-            if self._over:
+            if self._end_reason:
                 return
-            self._over = reason  # from here on, no job is sent
+            self._end_reason = reason  # from here on, no job is sent
         finally:
             self._lock.release()
         self._closed.set()
@@ -378,11 +378,11 @@ class WorkerPool:
                 thread.join(4 * _POLL)
         if self._starter is not None:
             self._starter.close()
-        self.joined = _nothing  # breaks a cycle of references: the function refers to an object that refers to the pool
+        self.on_join = _noop  # breaks a cycle of references: the function refers to an object that refers to the pool
         # The watching thread may also finish one of these jobs. The second call of `finish` has no effect.
-        left = [*(job for _, _, job in self._queue), *(job for w in self.workers for job in w.jobs.values())]
-        for job in left:
-            job.lose(PipelineError(reason))
+        remaining = [*(job for _, _, job in self._queue), *(job for w in self.workers for job in w.jobs.values())]
+        for job in remaining:
+            job.fail(PipelineError(reason))
             self._run(job.finish)
         for worker in (*filter(_is_alive, self.workers), *self._starting):
             worker.alive = False
@@ -393,13 +393,13 @@ def _is_alive(worker: Worker) -> bool:
     return worker.alive
 
 
-def _nothing() -> None:
+def _noop() -> None:
     pass
 
 
 def _stop(processes: Sequence[Process]) -> None:
     """End processes: wait, then send SIGTERM and wait, then send SIGKILL and wait."""
-    for stop, patience in (("terminate", _GRACE), ("kill", _GRACE), ("kill", _KILLED)):
+    for stop, patience in (("terminate", _GRACE), ("kill", _GRACE), ("kill", _KILL_TIMEOUT)):
         deadline = time.monotonic() + patience
         for process in processes:
             process.join(max(0.0, deadline - time.monotonic()))

@@ -21,17 +21,17 @@ import torch
 from torchdali.execute.bad_samples import BadSamples
 from torchdali.execute.batch import BatchDraw, BatchRequest, InFlightBatch, Settings, ThreadStart, metadata_outputs
 from torchdali.execute.chain_run import ChainRun
-from torchdali.execute.chunks import is_of_user
-from torchdali.execute.compiled_chain import Way
-from torchdali.execute.process_state import ProcessId, has_room
+from torchdali.execute.chunks import runs_user_code
+from torchdali.execute.compiled_chain import ChunkMode
+from torchdali.execute.process_state import ProcessId, has_thread_memory
 from torchdali.execute.stages import StageRunner
 from torchdali.execute.workers.batches import needed_after
-from torchdali.execute.workers.channel import Channel, begin_worker, leave
+from torchdali.execute.workers.channel import Channel, kill_suspended_server, prepare_worker
 from torchdali.execute.workers.messages import (
-    Draw,
-    Made,
+    BatchReply,
     Ready,
     Refused,
+    SentDraw,
     receive,
     send,
     write_failure,
@@ -46,7 +46,7 @@ from torchdali.reading.user_random import seed_sample, seed_worker
 from torchdali.tensors import TensorList
 from torchdali.tensors.buffer_pool import BufferPool
 
-__all__ = ["ReplicaTask", "SampleSeeds", "make_batches", "serve"]
+__all__ = ["ReplicaTask", "SampleSeeds", "compute_batches", "serve"]
 
 
 @dataclass
@@ -80,47 +80,47 @@ class SampleSeeds:
     run through the user's code. If the user's function processes a whole batch, the first sample's seed is used.
     """
 
-    _alone = threading.Lock()
+    _lock = threading.Lock()
 
     def __init__(self, seed: int, batch: InFlightBatch) -> None:
         self._seed = seed
-        known = batch.request.random_keys is None
+        uses_sample_keys = batch.request.random_keys is None
         epochs, records = batch.draw.sample_keys()
-        self._epochs: Sequence[int] = epochs.tolist() if known else [0] * batch.draw.size
-        self._records: Sequence[int] = records.tolist() if known else range(batch.draw.size)
+        self._epochs: Sequence[int] = epochs.tolist() if uses_sample_keys else [0] * batch.draw.size
+        self._records: Sequence[int] = records.tolist() if uses_sample_keys else range(batch.draw.size)
 
     @contextlib.contextmanager
     def of(self, sample: int) -> Iterator[None]:
         """Seed the generators for a sample at the start of a `with` block. Other samples wait for the block's end."""
-        with self._alone:
+        with self._lock:
             seed_worker(self._seed)
             seed_sample(self._epochs[sample], self._records[sample])
             yield
 
 
-def serve(connection: Any, make: Callable[[], ReplicaTask], user: ProcessId) -> None:
+def serve(connection: Any, create_task: Callable[[], ReplicaTask], main_process: ProcessId) -> None:
     """Compute batches until the main process closes the connection or ends. Then end this process."""
     server, channel = os.getppid(), Channel(connection)
-    if has_room():
-        begin_worker(user)
-        make_batches(channel, make)
-        leave(user, server)
+    if has_thread_memory():
+        prepare_worker(main_process)
+        compute_batches(channel, create_task)
+        kill_suspended_server(main_process, server)
     else:
         channel.send(Refused("memory can't be allocated; check `ulimit -v` (RLIMIT_AS)"))
     os._exit(0)
 
 
-def make_batches(channel: Channel, make: Callable[[], ReplicaTask]) -> None:
+def compute_batches(channel: Channel, create_task: Callable[[], ReplicaTask]) -> None:
     """Compute batches until the main process closes the connection or ends.
 
     Args:
         channel: The connection to the main process.
-        make: Function that creates the task. If it raises an error, the main process receives the error.
+        create_task: Function that creates the task. If it raises an error, the main process receives the error.
     """
     begin_copies()
     with contextlib.suppress(ConnectionError):
         try:
-            replica = _Replica(channel, make())
+            replica = _Replica(channel, create_task())
         except Exception as error:
             channel.send(Refused(f"{type(error).__name__}: {error}"))
             return
@@ -131,7 +131,7 @@ class _Stages(StageRunner):
     """The stages of a replica. They pass each finished batch to the function `hand_over`."""
 
     def __init__(self, task: ReplicaTask, buffers: BufferPool, hand_over: Callable[[InFlightBatch], None]) -> None:
-        start, first = task.settings.starter(), task.first_thread
+        start, first = task.settings.thread_start(), task.first_thread
         super().__init__(
             task.plan, task.settings, task.datasets, task.bad_samples, lambda number: start(first + number),
             remote_stages=task.stages, end=task.stages, buffers=buffers,
@@ -140,14 +140,14 @@ class _Stages(StageRunner):
 
     def finish(self, batch: InFlightBatch, error: BaseException | None = None) -> None:
         """Pass a finished batch to `hand_over`. If the batch failed because memory is exhausted, end the process."""
-        if _lacks_memory(error):
+        if _is_out_of_memory(error):
             os._exit(NO_MEMORY)  # another replica will compute the batch, and may have enough memory
         batch.outcome.error = error
         batch.finished.set()
         self._hand_over(batch)
 
-    def _bind(self, run: ChainRun, way: Way) -> Callable[[range], Collection[int]]:
-        function = super()._bind(run, way)
+    def _bind(self, run: ChainRun, mode: ChunkMode) -> Callable[[range], Collection[int]]:
+        function = super()._bind(run, mode)
         if not has_user_code(run.bound.chain):
             return function
         seeds = SampleSeeds(self.settings.seed, run.batch)
@@ -159,7 +159,7 @@ class _Stages(StageRunner):
         return run_seeded
 
     def _results(self, batch: InFlightBatch, node: Node) -> tuple[TensorList, ...]:
-        if not is_of_user(node) or batch.draw.size == 0:
+        if not runs_user_code(node) or batch.draw.size == 0:
             return super()._results(batch, node)
         with SampleSeeds(self.settings.seed, batch).of(0):
             return super()._results(batch, node)
@@ -169,8 +169,8 @@ class _Replica:
     def __init__(self, channel: Channel, task: ReplicaTask) -> None:
         self._channel, self._task = channel, task
         self._turns = 0
-        self._warned: list[tuple[str, type[Warning], str, int]] = []
-        warnings.showwarning = self._warn  # the main process shows the warnings
+        self._warnings: list[tuple[str, type[Warning], str, int]] = []
+        warnings.showwarning = self._collect_warning  # the main process shows the warnings
         index = task.plan.index
         self._needed = [
             (index[edge.source], edge)
@@ -188,19 +188,19 @@ class _Replica:
         """Process messages until the connection ends."""
         with torch.no_grad():
             for message in self._channel.messages():
-                self._take(message)
+                self._begin_batch(message)
 
-    def _warn(
+    def _collect_warning(
         self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
     ) -> None:
         with self._channel.lock:
-            self._warned.append((str(message), category, filename, lineno))
+            self._warnings.append((str(message), category, filename, lineno))
 
-    def _take(self, draw: Draw) -> None:
+    def _begin_batch(self, draw: SentDraw) -> None:
         """Begin a batch that the main process requested. This method runs in the main thread."""
         # Only this thread frees blocks, starts reads and assigns turns, so no lock is needed. The batch belongs to this
         # thread until `begin` or `fail`, and then to the threads that run its stages.
-        self._channel.views.note(draw.number)
+        self._channel.views.record_job(draw.number)
         self._channel.free(draw.returned)
         batch = InFlightBatch(
             draw=BatchDraw(size=draw.size, index=draw.index, position=draw.position, turn=self._turns),
@@ -242,46 +242,46 @@ class _Replica:
     def _hand_over(self, batch: InFlightBatch) -> None:
         """Send a finished batch to the main process, in the thread that ran its last stage."""
         try:
-            self._answer(batch)
+            self._send_reply(batch)
         except OSError:
             os._exit(1)  # the main process has ended, or memory is exhausted
         except Exception as error:
             batch.outcome.error = error
             batch.values.clear()
-            self._answer(batch)
+            self._send_reply(batch)
 
-    def _answer(self, batch: InFlightBatch) -> None:
-        kept: list[torch.Tensor] = []
+    def _send_reply(self, batch: InFlightBatch) -> None:
+        shared_tensors: list[torch.Tensor] = []
         values = {}
         error, batch.outcome.error = batch.outcome.error, None
         if error is None:
             values = {
-                (k, edge.index): send(batch.values[edge], self._channel.buffers, kept)
+                (k, edge.index): send(batch.values[edge], self._channel.buffers, shared_tensors)
                 for k, edge in self._needed
                 if edge in batch.values
             }
         index = self._task.plan.index
-        # The tensors in `kept` are in shared memory. After `Channel.send`, the main process reads them. They must exist
-        # until the main process sends the numbers of their blocks back.
-        sizes = self._stages.memory.take() if self._stages.settings.memory_stats else {}
+        # The tensors in `shared_tensors` are in shared memory. After `Channel.send`, the main process reads them. They
+        # must exist until the main process sends the numbers of their blocks back.
+        sizes = self._stages.memory.pop() if self._stages.settings.memory_stats else {}
         with self._channel.lock:
-            reply = Made(
+            reply = BatchReply(
                 number=self._numbers.pop(batch.draw.turn),
                 values=values,
-                kept=None if batch.draw.kept is None else tuple(batch.draw.kept),
+                original_indices=None if batch.draw.original_indices is None else tuple(batch.draw.original_indices),
                 error=None if error is None else write_failure(error),
-                bad=self._task.bad_samples.take(batch.draw.index),
+                bad=self._task.bad_samples.pop(batch.draw.index),
                 budget=tuple((count, write_failure(each)) for count, each in batch.outcome.bad_samples),
-                times=self._stages.profile.take_times(index),
+                times=self._stages.profile.pop_times(index),
                 sizes={(index[_source(e)], e.index): size for e, size in sizes.items()},
-                warnings=tuple(self._warned),
+                warnings=tuple(self._warnings),
             )
-            self._warned.clear()
-            self._channel.send(reply, values.values(), kept)
+            self._warnings.clear()
+            self._channel.send(reply, values.values(), shared_tensors)
         batch.values.clear()
 
 
-def _lacks_memory(error: BaseException | None) -> bool:
+def _is_out_of_memory(error: BaseException | None) -> bool:
     """Return whether an error, or one of its causes, says that the system's memory is exhausted."""
     while error is not None:
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:

@@ -32,7 +32,7 @@ def new_task(
     datasets: Mapping[Node, Any],
     settings: Settings,
     bad_samples: BadSamples,
-    order: ForkRequest,
+    request: ForkRequest,
 ) -> ReplicaTask:
     """Create the task of a replica. Its settings have no device, because only the main process uses the device.
 
@@ -42,16 +42,18 @@ def new_task(
         datasets: The datasets that the main process opened, by reader.
         settings: Settings of the pipeline.
         bad_samples: The policy for samples that fail.
-        order: The request, with the threads and cores of the replica.
+        request: The request, with the threads and cores of the replica.
     """
     # torchdali's own datasets map files, so a forked process can use them. Other datasets are opened again, because a
     # forked process would share the position of an open file with its parent.
-    opened = {
+    replica_datasets = {
         n: d if is_ours(type(getattr(d, "origin", d))) else n.operator.body(**n.constants) for n, d in datasets.items()
     }
-    own = replace(settings, device=None, synchronous=False, num_threads=order.threads)
+    replica_settings = replace(settings, device=None, synchronous=False, num_threads=request.threads)
     unreported = BadSamples(bad_samples.policy, bad_samples.budget)
-    return ReplicaTask(planned, stages, opened, own, order.first_thread, order.cores, unreported)
+    return ReplicaTask(
+        planned, stages, replica_datasets, replica_settings, request.first_thread, request.cores, unreported
+    )
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,9 @@ class SentPlan:
         needed = {node for node in list_nodes(planned.stages[:stages]) if node.operator.kind != "source"}
         return cls(SentGraph.of(planned.graph, needed), stages, settings, bad_samples)
 
-    def task(self, order: ForkRequest) -> ReplicaTask:
+    def task(self, request: ForkRequest) -> ReplicaTask:
         """Rebuild the graph and the plan, open the readers, and return the task."""
         planned = plan(self.graph.graph())
         readers = readers_of(planned, self.stages)
         datasets = {n: n.operator.body(**n.constants) for n in readers}
-        return new_task(planned, self.stages, datasets, self.settings, self.bad_samples, order)
+        return new_task(planned, self.stages, datasets, self.settings, self.bad_samples, request)

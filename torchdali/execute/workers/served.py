@@ -13,9 +13,9 @@ import time
 from abc import ABC, abstractmethod
 from typing import Any
 
-from torchdali.execute.process_state import ProcessId, is_stopped
+from torchdali.execute.process_state import ProcessId, is_suspended
 
-__all__ = ["LOST", "NO_MEMORY", "ForkserverProcess", "ServedProcess", "how_ended", "say", "signal_of"]
+__all__ = ["LOST", "NO_MEMORY", "ForkserverProcess", "ForkedProcess", "describe_exit", "send_number", "signal_of"]
 
 NO_MEMORY = 112  # exit code of a worker that ends because memory is exhausted
 LOST = 256  # a number larger than any exit code, which means that the exit code is unknown
@@ -24,13 +24,13 @@ _TICK = 0.02
 _NUMBER = struct.Struct("i")
 
 
-def say(descriptor: int, number: int) -> None:
+def send_number(descriptor: int, number: int) -> None:
     """Send a number (the id or the exit code of a process) over a pipe."""
     with contextlib.suppress(OSError):  # the receiver may have closed the pipe
         os.write(descriptor, _NUMBER.pack(number))
 
 
-def how_ended(code: int | None) -> str:
+def describe_exit(code: int | None) -> str:
     """Describe the end of a process, from its exit code."""
     if code is None:
         return "closed its connection"
@@ -49,7 +49,7 @@ def signal_of(code: int) -> str:
     return ""
 
 
-class _OthersChild(ABC):
+class _ForeignProcess(ABC):
     """A process that isn't a child of the main process.
 
     The class has the attributes of `multiprocessing.Process` that the worker pool uses.
@@ -73,7 +73,7 @@ class _OthersChild(ABC):
     @property
     def pid(self) -> int | None:
         """Id of the process; None if unknown."""
-        return None if self.id is None else self.id.number
+        return None if self.id is None else self.id.pid
 
     @property
     def exitcode(self) -> int | None:
@@ -83,7 +83,7 @@ class _OthersChild(ABC):
             return code
         if self.id is None:
             return code  # LOST: the process was never forked
-        if self.id.lives:
+        if self.id.is_alive:
             return None
         self._ended = self._ended or time.monotonic()
         return LOST if code == LOST or time.monotonic() - self._ended > _GRACE else None
@@ -91,8 +91,8 @@ class _OthersChild(ABC):
     def join(self, timeout: float | None = None) -> None:
         """Wait until the process has ended."""
         deadline = time.monotonic() + (1e9 if timeout is None else timeout)
-        while self.exitcode is None and (left := deadline - time.monotonic()) > 0:
-            tick = min(_TICK, left)
+        while self.exitcode is None and (remaining := deadline - time.monotonic()) > 0:
+            tick = min(_TICK, remaining)
             if self._exit_code(tick) == LOST:
                 time.sleep(tick)
 
@@ -102,13 +102,13 @@ class _OthersChild(ABC):
     def kill(self) -> None:
         self._signal(signal.SIGKILL)
 
-    def _signal(self, which: signal.Signals) -> None:
-        if self.pid is not None and self.id is not None and self.id.lives:
+    def _signal(self, number: signal.Signals) -> None:
+        if self.pid is not None and self.id is not None and self.id.is_alive:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.id.number, which)
+                os.kill(self.id.pid, number)
 
 
-class ServedProcess(_OthersChild):
+class ForkedProcess(_ForeignProcess):
     """A process that torchdali's server forked.
 
     Args:
@@ -119,15 +119,15 @@ class ServedProcess(_OthersChild):
         super().__init__()
         os.set_blocking(status, False)
         self._status = open(status, "rb", buffering=0)  # noqa: SIM115  open as long as this object
-        self._said: list[int] = []
-        self._is_over = False  # True if the server can't send more numbers
+        self._numbers: list[int] = []
+        self._is_closed = False  # True if the server can't send more numbers
         self._lock = threading.Lock()  # several threads may read the pipe at the same time
 
     @classmethod
-    def already_ended(cls) -> ServedProcess:
+    def already_ended(cls) -> ForkedProcess:
         """Create the object for a process that couldn't be forked."""
-        status, said = os.pipe()
-        os.close(said)
+        status, status_writer = os.pipe()
+        os.close(status_writer)
         return cls(status)
 
     def __del__(self) -> None:
@@ -136,31 +136,31 @@ class ServedProcess(_OthersChild):
     @property
     def pid(self) -> int | None:
         """Id of the process; None if the server doesn't send it in time."""
-        self._listen(1, _GRACE)
+        self._receive_numbers(1, _GRACE)
         return super().pid
 
     def _exit_code(self, patience: float = 0.0) -> int | None:
-        self._listen(2, patience)
-        if len(self._said) > 1:
-            return self._said[1]
-        return LOST if self._is_over else None
+        self._receive_numbers(2, patience)
+        if len(self._numbers) > 1:
+            return self._numbers[1]
+        return LOST if self._is_closed else None
 
-    def _listen(self, count: int, patience: float) -> None:
+    def _receive_numbers(self, count: int, patience: float) -> None:
         """Wait until the server has sent `count` numbers or has closed the pipe, but at most `patience` seconds."""
         deadline = time.monotonic() + patience
         with self._lock:
-            while len(self._said) < count and not self._is_over:
-                left = max(0.0, deadline - time.monotonic())
-                if not select.select([self._status], [], [], left)[0]:
+            while len(self._numbers) < count and not self._is_closed:
+                remaining = max(0.0, deadline - time.monotonic())
+                if not select.select([self._status], [], [], remaining)[0]:
                     return
                 data = self._status.read(_NUMBER.size)
-                self._said += [number for (number,) in _NUMBER.iter_unpack(data or b"")]
-                self._is_over = not data
-                if self._said and self.id is None:
-                    self.id = ProcessId.of(self._said[0])
+                self._numbers += [number for (number,) in _NUMBER.iter_unpack(data or b"")]
+                self._is_closed = not data
+                if self._numbers and self.id is None:
+                    self.id = ProcessId.of(self._numbers[0])
 
 
-class ForkserverProcess(_OthersChild):
+class ForkserverProcess(_ForeignProcess):
     """A process that multiprocessing's fork server forked.
 
     Args:
@@ -198,5 +198,5 @@ class ForkserverProcess(_OthersChild):
         from multiprocessing import forkserver  # this module doesn't exist on all systems
 
         server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
-        if is_stopped(server):
+        if is_suspended(server):
             os.kill(server, signal.SIGKILL)  # multiprocessing starts another server when it needs one

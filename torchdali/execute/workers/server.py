@@ -27,17 +27,17 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from torchdali.execute.process_state import ProcessId, is_stopped
-from torchdali.execute.workers.channel import leave
+from torchdali.execute.process_state import ProcessId, is_suspended
+from torchdali.execute.workers.channel import kill_suspended_server
 from torchdali.execute.workers.messages import Refused
-from torchdali.execute.workers.served import LOST, ServedProcess, how_ended, say
+from torchdali.execute.workers.served import LOST, ForkedProcess, describe_exit, send_number
 from torchdali.forks import ForkSafeLock
 
 __all__ = ["ForkRequest", "Server", "main"]
 
 _POLL = 0.5  # seconds between checks whether the main process is alive
 _GRACE = 1.0  # seconds for the server to end
-_STILL = 2  # replace a server that is suspended in this number of consecutive checks
+_SUSPENDED_CHECKS = 2  # replace a server that is suspended in this number of consecutive checks
 
 Run = Callable[[Any, "ForkRequest", "int | None", ProcessId], None]
 """Function that runs a worker in a process that the server forked.
@@ -68,7 +68,7 @@ class _Spare(NamedTuple):
     """The message that requests a spare."""
 
 
-class _Serving(NamedTuple):
+class _ServerProcess(NamedTuple):
     """A server process, or a spare, as seen by the main process.
 
     Attributes:
@@ -83,14 +83,14 @@ class _Serving(NamedTuple):
     def alive(self) -> bool:
         return self.process.exitcode is None
 
-    def tell_end(self) -> None:
+    def request_end(self) -> None:
         with contextlib.suppress(OSError):
             self.control.send(pickle.dumps(None), socket.MSG_DONTWAIT)
         self.control.close()
 
     def end(self) -> None:
         """Wait for the server to exit. Kill it if it doesn't, or if it is suspended."""
-        if not is_stopped(self.process.pid):
+        if not is_suspended(self.process.pid):
             self.process.join(_GRACE)
         if self.alive:
             # Python collects the exit code later, when this process starts another child or ends.
@@ -108,8 +108,8 @@ class Server:
     def __init__(self, process: _Child, control: socket.socket) -> None:
         self._users, self._owner = 1, os.getpid()
         self._lock = threading.RLock()  # several pipelines share the server
-        self._still = 0
-        self._serving, self._spare = _Serving(process, control), self._fork_spare(control)
+        self._suspended_checks = 0
+        self._current, self._spare = _ServerProcess(process, control), self._fork_spare(control)
         # At the end of the program, multiprocessing sends SIGTERM to its children and waits for them. A suspended
         # server would never end, so kill the server first.
         self._at_exit = multiprocessing.util.Finalize(None, process.kill, exitpriority=1)
@@ -166,14 +166,14 @@ class Server:
     def alive(self) -> bool:
         """True while the server or its spare runs."""
         with self._lock:
-            return bool(self._users) and (self._serving.alive or self._spare.alive)
+            return bool(self._users) and (self._current.alive or self._spare.alive)
 
-    def start(self, order: ForkRequest, plan: int | None) -> tuple[ServedProcess, Connection]:
+    def start(self, request: ForkRequest, plan: int | None) -> tuple[ForkedProcess, Connection]:
         """Request a worker from the server, and return immediately.
 
         Args:
-            order: The request that describes the worker.
-            plan: Descriptor of a file with the plan, if `order.is_sent`; otherwise None.
+            request: The request that describes the worker.
+            plan: Descriptor of a file with the plan, if `request.is_sent`; otherwise None.
 
         Raises:
             OSError: The server and its spare have ended.
@@ -182,61 +182,61 @@ class Server:
         with ours, theirs:
             descriptors = [theirs.fileno(), *([] if plan is None else [plan])]
             with self._lock:
-                if not self._serving.alive:
-                    self._change()
+                if not self._current.alive:
+                    self._switch_to_spare()
                 try:
-                    process = _order(self._serving.control, order, descriptors)
+                    process = _send_request(self._current.control, request, descriptors)
                 except OSError:  # the server has just ended
-                    self._change()
-                    process = _order(self._serving.control, order, descriptors)
+                    self._switch_to_spare()
+                    process = _send_request(self._current.control, request, descriptors)
             return process, Connection(ours.detach())
 
-    def look(self) -> None:
+    def check_server(self) -> None:
         """If the server has ended or is suspended, replace it by the spare. If the spare has ended, request another."""
         with self._lock:
             if not self._users:
                 return
-            self._still = self._still + 1 if is_stopped(self._serving.process.pid) else 0
-            if not self._serving.alive or self._still >= _STILL:
+            self._suspended_checks = self._suspended_checks + 1 if is_suspended(self._current.process.pid) else 0
+            if not self._current.alive or self._suspended_checks >= _SUSPENDED_CHECKS:
                 with contextlib.suppress(OSError):
-                    self._change()
+                    self._switch_to_spare()
             elif not self._spare.alive:
                 self._spare.control.close()
-                self._spare = self._fork_spare(self._serving.control)
+                self._spare = self._fork_spare(self._current.control)
 
-    def _change(self) -> None:
+    def _switch_to_spare(self) -> None:
         """Replace the server by the spare, and request another spare. If the old server is suspended, kill it.
 
         Raises:
             OSError: The spare has also ended.
         """
         if not self._spare.alive:
-            fate = self.fate() or "the server that forks worker processes is suspended"
-            raise OSError(f"{fate}, and its replacement has ended too; build the pipeline again")
-        gone, self._serving, self._still = self._serving, self._spare, 0
-        gone.control.close()
-        if gone.alive:
-            gone.process.kill()
-        self._spare = self._fork_spare(self._serving.control)
+            reason = self.end_message() or "the server that forks worker processes is suspended"
+            raise OSError(f"{reason}, and its replacement has ended too; build the pipeline again")
+        old, self._current, self._suspended_checks = self._current, self._spare, 0
+        old.control.close()
+        if old.alive:
+            old.process.kill()
+        self._spare = self._fork_spare(self._current.control)
 
-    def fate(self) -> str:
+    def end_message(self) -> str:
         """Describe how the server ended; "" if the server still runs."""
         with self._lock:
-            self._serving.process.join(_GRACE)  # the server may be about to end
-            code = self._serving.process.exitcode
+            self._current.process.join(_GRACE)  # the server may be about to end
+            code = self._current.process.exitcode
         if code is None:
             return ""
-        return f"the server that forks worker processes {how_ended(code)}" + (
+        return f"the server that forks worker processes {describe_exit(code)}" + (
             "; its error is above" if code == 1 else ""
         )
 
-    def _fork_spare(self, control: socket.socket) -> _Serving:
+    def _fork_spare(self, control: socket.socket) -> _ServerProcess:
         ours, theirs = _pair()
         with theirs:
             try:
-                return _Serving(_order(control, _Spare(), [theirs.fileno()]), ours)
+                return _ServerProcess(_send_request(control, _Spare(), [theirs.fileno()]), ours)
             except OSError:
-                return _Serving(ServedProcess.already_ended(), ours)
+                return _ServerProcess(ForkedProcess.already_ended(), ours)
 
     def release(self) -> None:
         """Record that a pipeline no longer uses the server. After the last one, end the server."""
@@ -250,9 +250,9 @@ class Server:
             if _shared is self:
                 _shared = None
         with self._lock:
-            both = (self._spare, self._serving)
+            both = (self._spare, self._current)
             for each in both:
-                each.tell_end()
+                each.request_end()
             for each in reversed(both):  # wait for the server last, because it reports the spare's exit code
                 each.end()
         self._at_exit.cancel()
@@ -275,14 +275,14 @@ def _stream_pair(kind: socket.SocketKind = socket.SOCK_STREAM) -> tuple[socket.s
     return ours, theirs
 
 
-def _order(control: socket.socket, order: ForkRequest | _Spare, descriptors: list[int]) -> ServedProcess:
+def _send_request(control: socket.socket, request: ForkRequest | _Spare, descriptors: list[int]) -> ForkedProcess:
     """Send a request, and descriptors for the new process, to a server. Return the new process."""
-    status, said = os.pipe()
-    process = ServedProcess(status)
+    status, status_writer = os.pipe()
+    process = ForkedProcess(status)
     try:
-        socket.send_fds(control, [pickle.dumps(order)], [said, *descriptors])
+        socket.send_fds(control, [pickle.dumps(request)], [status_writer, *descriptors])
     finally:
-        os.close(said)
+        os.close(status_writer)
     return process
 
 
@@ -300,7 +300,7 @@ class _Child:
     @property
     def exitcode(self) -> int | None:
         code: int | None = self._process.exitcode
-        return code if code is not None or self._id.lives else LOST
+        return code if code is not None or self._id.is_alive else LOST
 
 
 class _Popen:
@@ -335,18 +335,18 @@ main({descriptor}, {user})
 # ---------------------------------------------------------------- in the server
 
 
-def _run_forked(ours: socket.socket, control: socket.socket, run: Run, user: ProcessId) -> None:
+def _run_forked(ours: socket.socket, control: socket.socket, run: Run, main_process: ProcessId) -> None:
     ours.close()
-    main(control, run, user)
+    main(control, run, main_process)
 
 
-def main(control: socket.socket, run: Run, user: ProcessId) -> None:
+def main(control: socket.socket, run: Run, main_process: ProcessId) -> None:
     """Fork a worker for each request, until the main process requests the end or has ended.
 
     Args:
         control: The socket for requests.
         run: Function that runs a worker.
-        user: Identity of the main process.
+        main_process: Identity of the main process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the main process handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -357,7 +357,7 @@ def main(control: socket.socket, run: Run, user: ProcessId) -> None:
     signal.set_wakeup_fd(wake)  # when a worker ends (SIGCHLD), the `select` below must return
     parent = os.getppid()
     running: dict[int, int] = {}  # by a running child's id, the descriptor to which its exit code is written
-    while user.lives:
+    while main_process.is_alive:
         ready = select.select([control.fileno(), awake], [], [], _POLL)[0]
         if awake in ready:
             os.read(awake, 1 << 12)
@@ -365,20 +365,20 @@ def main(control: socket.socket, run: Run, user: ProcessId) -> None:
         if control.fileno() not in ready:
             continue
         data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 3)
-        order: ForkRequest | _Spare | None = pickle.loads(data) if data else None
-        if order is None:
+        request: ForkRequest | _Spare | None = pickle.loads(data) if data else None
+        if request is None:
             break
         pid = _fork(descriptors)
         if pid == 0:
             for descriptor in (control.detach(), awake, descriptors[0], *running.values()):
                 os.close(descriptor)
-            _begin(run, order, descriptors[1:], wake, user)
+            _run_child(run, request, descriptors[1:], wake, main_process)
         if pid:
-            say(descriptors[0], pid)
+            send_number(descriptors[0], pid)
             running[pid] = descriptors[0]
         for descriptor in descriptors[1:] if pid else descriptors:
             os.close(descriptor)
-    leave(user, parent)
+    kill_suspended_server(main_process, parent)
     for pid in running:  # suspended children can't end by themselves
         os.kill(pid, signal.SIGKILL)
     os._exit(0)
@@ -394,16 +394,18 @@ def _fork(descriptors: list[int]) -> int | None:
         return None
 
 
-def _begin(run: Run, order: ForkRequest | _Spare, descriptors: list[int], wake: int, user: ProcessId) -> None:
+def _run_child(
+    run: Run, request: ForkRequest | _Spare, descriptors: list[int], wake: int, main_process: ProcessId
+) -> None:
     """Run a worker or a spare in this process, which the server has just forked."""
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.close(wake)
-        if isinstance(order, _Spare):
-            main(socket.socket(fileno=descriptors[0]), run, user)
+        if isinstance(request, _Spare):
+            main(socket.socket(fileno=descriptors[0]), run, main_process)
         else:
-            run(Connection(descriptors[0]), order, descriptors[1] if order.is_sent else None, user)
+            run(Connection(descriptors[0]), request, descriptors[1] if request.is_sent else None, main_process)
     except BaseException:
         traceback.print_exc()
         os._exit(1)
@@ -416,6 +418,6 @@ def _report_exits(running: dict[int, int]) -> None:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
             return
-        said = running.pop(pid)
-        say(said, os.waitstatus_to_exitcode(status))
-        os.close(said)
+        status_writer = running.pop(pid)
+        send_number(status_writer, os.waitstatus_to_exitcode(status))
+        os.close(status_writer)

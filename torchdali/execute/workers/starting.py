@@ -24,13 +24,13 @@ from torchdali.execute.batch import ReaderState, Settings
 from torchdali.execute.process_state import ProcessId
 from torchdali.execute.shared_memory import anonymous_file
 from torchdali.execute.workers.messages import Ready, Refused
-from torchdali.execute.workers.placing import Placing
+from torchdali.execute.workers.placing import Placement
 from torchdali.execute.workers.pool import START
 from torchdali.execute.workers.replica import ReplicaTask, serve
 from torchdali.execute.workers.sent_plan import SentPlan, new_task, readers_of
 from torchdali.execute.workers.served import LOST
 from torchdali.execute.workers.server import ForkRequest, Server
-from torchdali.execute.workers.server import main as serve_orders
+from torchdali.execute.workers.server import main as serve_requests
 from torchdali.execute.workers.worker import NotStarted, Worker
 from torchdali.graph.nodes import Node
 from torchdali.graph.plan import Plan
@@ -44,7 +44,7 @@ class Starter:
     """Starts the workers of one pipeline.
 
     Args:
-        placing: The number of workers, and the stages that they run.
+        placement: The number of workers, and the stages that they run.
         planned: The plan.
         settings: Settings of the pipeline.
         readers: States of the readers, by node.
@@ -62,23 +62,23 @@ class Starter:
 
     def __init__(
         self,
-        placing: Placing,
+        placement: Placement,
         planned: Plan,
         settings: Settings,
         readers: Mapping[Node, ReaderState],
         bad_samples: BadSamples,
     ) -> None:
         self.plan = planned
-        datasets = {n: readers[n].dataset for n in readers_of(planned, placing.stages)}
-        self._sizes = sizes_of(planned, placing.stages, readers)
-        self._orders = _orders(placing, settings)
+        datasets = {n: readers[n].dataset for n in readers_of(planned, placement.stages)}
+        self._sizes = sizes_of(planned, placement.stages, readers)
+        self._requests = _fork_requests(placement, settings)
         self._file: int | None = None
-        if placing.forked:
-            make = partial(new_task, planned, placing.stages, datasets, settings, bad_samples)
-            self._server = Server.fork(partial(_run, make))
+        if placement.forked:
+            create_task = partial(new_task, planned, placement.stages, datasets, settings, bad_samples)
+            self._server = Server.fork(partial(_run, create_task))
         else:
-            sent = pickling.dumps(SentPlan.of(planned, placing.stages, settings, bad_samples))
-            data = pickle.dumps((_Surroundings.here(), sent))
+            sent = pickling.dumps(SentPlan.of(planned, placement.stages, settings, bad_samples))
+            data = pickle.dumps((_ProcessContext.current(), sent))
             self._file = anonymous_file(len(data))
             with open(self._file, "wb", closefd=False) as file:
                 file.write(data)
@@ -93,11 +93,11 @@ class Starter:
         if self._file is not None and not self._server.alive:
             self._server.release()
             self._server = Server.share()
-        return Worker(*self._server.start(self._orders[number], self._file), number)
+        return Worker(*self._server.start(self._requests[number], self._file), number)
 
-    def look(self) -> None:
+    def check_server(self) -> None:
         """Check the server, and replace it if necessary."""
-        self._server.look()
+        self._server.check_server()
 
     def start_all(self) -> list[Worker]:
         """Start all workers, and wait until they are ready.
@@ -107,7 +107,7 @@ class Starter:
         """
         workers: list[Worker] = []
         try:
-            workers += map(self.start, range(len(self._orders)))
+            workers += map(self.start, range(len(self._requests)))
             deadline = time.monotonic() + START
             for worker in workers:
                 self._wait_for(worker, deadline)
@@ -126,7 +126,7 @@ class Starter:
         while not worker.connection.poll(_POLL):
             if time.monotonic() > deadline:
                 raise NotStarted(f"worker process {worker.number} was not ready after {START:g} s")
-            self.look()
+            self.check_server()
         self.is_ready(worker)
 
     def is_ready(self, worker: Worker) -> bool:
@@ -138,10 +138,10 @@ class Starter:
         try:
             read_first_message(worker, self._sizes)
         except NotStarted as error:
-            fate = self._server.fate() if worker.process.exitcode == LOST else ""
-            if not fate:
+            reason = self._server.end_message() if worker.process.exitcode == LOST else ""
+            if not reason:
                 raise
-            raise NotStarted(f"{error}: {fate}") from None
+            raise NotStarted(f"{error}: {reason}") from None
         return True
 
     def close(self) -> None:
@@ -183,15 +183,15 @@ def read_first_message(worker: Worker, sizes: Mapping[int, int]) -> None:
         )
 
 
-def _orders(placing: Placing, settings: Settings) -> list[ForkRequest]:
+def _fork_requests(placement: Placement, settings: Settings) -> list[ForkRequest]:
     """Create one request per worker. Divide the threads among the workers, and on NUMA machines also the cores."""
     threads, first = [], 0
-    for number in range(placing.processes):
-        threads.append(max(1, (settings.num_threads - first) // (placing.processes - number)))
+    for number in range(placement.processes):
+        threads.append(max(1, (settings.num_threads - first) // (placement.processes - number)))
         first += threads[-1]
     cores = [()] * len(threads) if settings.start_thread else cores_of_processes(threads)
     return [
-        ForkRequest(count, sum(threads[:number]), tuple(cores[number]), not placing.forked)
+        ForkRequest(count, sum(threads[:number]), tuple(cores[number]), not placement.forked)
         for number, count in enumerate(threads)
     ]
 
@@ -200,50 +200,54 @@ def _orders(placing: Placing, settings: Settings) -> list[ForkRequest]:
 
 
 def _run(
-    make: Callable[[ForkRequest], ReplicaTask], connection: Any, order: ForkRequest, file: int | None, user: ProcessId
+    create_task: Callable[[ForkRequest], ReplicaTask],
+    connection: Any,
+    request: ForkRequest,
+    file: int | None,
+    main_process: ProcessId,
 ) -> None:
     """Run a worker in a process that the server has forked.
 
     The server is a fork of the process of one pipeline, and has inherited this pipeline's plan. If the worker belongs
-    to the same pipeline, `make` creates its task from the inherited plan. Other pipelines may use the same server. Then
-    the worker reads its plan from a file.
+    to the same pipeline, `create_task` creates its task from the inherited plan. Other pipelines may use the same
+    server. Then the worker reads its plan from a file.
     """
-    if order.is_sent:
-        _run_sent(connection, order, file, user)
+    if request.is_sent:
+        _run_sent(connection, request, file, main_process)
     else:
-        serve(connection, partial(make, order), user)
+        serve(connection, partial(create_task, request), main_process)
 
 
-def _run_sent(connection: Any, order: ForkRequest, file: int | None, user: ProcessId) -> None:
+def _run_sent(connection: Any, request: ForkRequest, file: int | None, main_process: ProcessId) -> None:
     """Run a worker that reads its plan from a file."""
     assert file is not None
 
-    def make() -> ReplicaTask:
+    def create_task() -> ReplicaTask:
         with mmap.mmap(file, 0, access=mmap.ACCESS_READ) as data:
-            surroundings, text = pickle.loads(data[:])
+            context, text = pickle.loads(data[:])
         os.close(file)
-        surroundings.enter()
+        context.apply()
         sent: SentPlan = pickling.loads(text)
-        return sent.task(order)
+        return sent.task(request)
 
-    serve(connection, make, user)
+    serve(connection, create_task, main_process)
 
 
-def main(descriptor: int, user: tuple[int, bytes]) -> None:
+def main(descriptor: int, main_process: tuple[int, bytes]) -> None:
     """Run a server in a new interpreter.
 
     Args:
         descriptor: Descriptor of the socket for requests.
-        user: Identity of the main process.
+        main_process: Identity of the main process.
     """
-    serve_orders(socket.socket(fileno=descriptor), _run_sent, ProcessId(*user))
+    serve_requests(socket.socket(fileno=descriptor), _run_sent, ProcessId(*main_process))
 
 
 # ---------------------------------------------------------------- the main process's state
 
 
 @dataclass(frozen=True)
-class _Surroundings:
+class _ProcessContext:
     """The state of the main process on which relative paths and imports depend."""
 
     path: tuple[str, ...]
@@ -251,10 +255,10 @@ class _Surroundings:
     environment: Mapping[str, str]
 
     @classmethod
-    def here(cls) -> _Surroundings:
+    def current(cls) -> _ProcessContext:
         return cls(tuple(sys.path), os.getcwd(), dict(os.environ))
 
-    def enter(self) -> None:
+    def apply(self) -> None:
         sys.path[:] = self.path
         os.chdir(self.folder)
         if dict(os.environ) != self.environment:

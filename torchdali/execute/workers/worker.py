@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from torchdali.execute.process_state import is_stopped
+from torchdali.execute.process_state import is_suspended
 from torchdali.execute.shared_memory import anonymous_file, map_file, socket_of
 from torchdali.execute.workers.blocks import LEDGER, Views
-from torchdali.execute.workers.messages import Drop, SentBlock, read, write
-from torchdali.execute.workers.served import LOST, NO_MEMORY, how_ended, signal_of
+from torchdali.execute.workers.messages import DroppedBlock, SentBlock, read, write
+from torchdali.execute.workers.served import LOST, NO_MEMORY, describe_exit, signal_of
 
 __all__ = ["NotStarted", "Process", "Worker", "WorkerJob"]
 
@@ -74,16 +74,16 @@ class WorkerJob(Protocol):
         """
         ...
 
-    def answer(self, result: Any, views: Views) -> None:
+    def set_reply(self, result: Any, views: Views) -> None:
         """Store the worker's results. The thread that receives messages calls this method."""
         ...
 
-    def lose(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         """Record the error of a job that can't be done."""
         ...
 
     def finish(self) -> None:
-        """Deliver the results or the error. A thread of the pipeline calls this method after `answer` or `lose`."""
+        """Deliver the results or the error. A thread of the pipeline calls this method after `set_reply` or `fail`."""
         ...
 
 
@@ -106,22 +106,22 @@ class Worker:
         self, process: Process, connection: Any, number: int, purpose: str = "the pipeline", hint: str = ""
     ) -> None:
         self.process, self.connection, self.number = process, connection, number
-        self._purpose, self._hint, self._has_spoken = purpose, hint, False
+        self._purpose, self._hint, self._has_sent = purpose, hint, False
         self.views = Views()  # the worker's blocks of shared memory, mapped in this process
         self.jobs: dict[int, WorkerJob] = {}  # jobs that were sent and have no reply yet; protected by the pool's lock
         self._ledger: npt.NDArray[np.int64] | None = None
         self.blocks: set[int] = set()  # numbers of the main process's blocks that the worker has mapped
-        self.alive, self.still = True, 0
-        self.stopped_for = 0.0  # seconds for which the worker was suspended before it was killed
+        self.alive, self.suspended_checks = True, 0
+        self.suspended_for = 0.0  # seconds for which the worker was suspended before it was killed
         self.shares_memory = True
-        self.since = time.monotonic()
+        self.started_at = time.monotonic()
         self._socket = socket_of(connection.fileno())
         # This lock is held while a message is sent, because several threads may send messages at the same time.
         self._lock = threading.Lock()
 
-    def stands_still(self) -> bool:
+    def is_suspended(self) -> bool:
         """Return whether a signal has suspended the process."""
-        return is_stopped(self.process.pid)
+        return is_suspended(self.process.pid)
 
     def kill(self) -> None:
         """Kill the process. Its connection then also ends."""
@@ -143,7 +143,7 @@ class Worker:
         """Send a job, and the numbers of the worker's blocks that this process no longer reads."""
         # The worker may write to a block with its results again only after this process has sent the block's number.
         self.jobs[number] = job
-        self.send(job.message(number, self.blocks, self.views.take_returned()))
+        self.send(job.message(number, self.blocks, self.views.pop_returned()))
 
     def open_ledger(self) -> None:
         """Create the ledger: a block of shared memory in which the worker notes the job that it has begun last.
@@ -171,8 +171,8 @@ class Worker:
         """
         # The message about a new block arrives before the first message that refers to the block.
         message = read(self.connection)
-        self._has_spoken = True
-        if isinstance(message, Drop):
+        self._has_sent = True
+        if isinstance(message, DroppedBlock):
             self.views.drop(message.number)
             return None
         if not isinstance(message, SentBlock):
@@ -190,19 +190,19 @@ class Worker:
             meanwhile: Text for the message, about the worker's activity when it ended. By default, its jobs are named.
         """
         self.process.join(_GRACE)
-        how = how_ended(self.process.exitcode)
-        if self.stopped_for:
-            how = f"was suspended (SIGSTOP or Ctrl-Z) and did not continue for {self.stopped_for:g} s and was killed"
-        if self._hint and not self._has_spoken:
+        how = describe_exit(self.process.exitcode)
+        if self.suspended_for:
+            how = f"was suspended (SIGSTOP or Ctrl-Z) and did not continue for {self.suspended_for:g} s and was killed"
+        if self._hint and not self._has_sent:
             meanwhile = " while it started"
         elif self.jobs:
             meanwhile = f" while it processed {' and '.join(job.title for job in self.jobs.values())}"
         pid = self.process.pid
         who = f"worker process {self.number}{f' (pid {pid})' if pid else ''} of {self._purpose}"
-        return ". ".join(filter(None, (f"{who} {how}{meanwhile}", self._cure(self.process.exitcode))))
+        return ". ".join(filter(None, (f"{who} {how}{meanwhile}", self._suggest_remedy(self.process.exitcode))))
 
-    def _cure(self, code: int | None) -> str:
-        if self.stopped_for or code is None:
+    def _suggest_remedy(self, code: int | None) -> str:
+        if self.suspended_for or code is None:
             return ""
         if code == LOST:
             return "The exit status is unknown, because the server of worker processes didn't report it"
@@ -210,7 +210,7 @@ class Worker:
             return "If memory ran out, use fewer processes or smaller batches"
         if signal_of(code) in _CRASHES:
             return "A library crashed there; run with num_processes=1 and `python -X faulthandler` to see where"
-        if not self._has_spoken and self._hint:
+        if not self._has_sent and self._hint:
             return self._hint
         return "If it printed an error, the error is above, on standard error" if code == 1 else ""
 

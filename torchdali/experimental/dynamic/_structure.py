@@ -87,7 +87,7 @@ class _RecordQueue:
         """Return the records of the oldest run that hasn't read its records yet."""
         return self.keys.popleft()
 
-    def leaves_epoch(self, batch_size: int, epoch: int) -> bool:
+    def crosses_epoch(self, batch_size: int, epoch: int) -> bool:
         """Return False, because the next batch is unknown until `StructureRunner.start` is called."""
         return False
 

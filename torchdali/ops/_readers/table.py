@@ -206,7 +206,7 @@ class TableDataset:
         if arguments.get("random_shuffle"):
             rows = np.array([group.rows for group in groups])
             self.runs = ShuffleRuns(1, max(1, round(block * rows.mean())))
-            self.draw = GroupOrder(rows, same=bool(arguments.get("stick_to_shard"))).draw
+            self.draw = GroupOrder(rows, is_fixed=bool(arguments.get("stick_to_shard"))).draw
         self.remotes = () if remote is None else (remote,)
         self.bytes_ahead = int(options.io_ahead)
         self._most = self.bytes_ahead + 2 * window + _KEPT

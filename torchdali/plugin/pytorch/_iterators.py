@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torchdali.errors import LEAVING
+from torchdali.errors import CLEAN_TRACEBACKS
 from torchdali.plugin._arguments import OnBreak
 from torchdali.plugin.base_iterator import BaseIterator, LastBatchPolicy
 
@@ -110,7 +110,7 @@ class DALIGenericIterator(_NamedOutputs):
         *,
         on_break: OnBreak = "continue",
     ) -> None:
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             super().__init__(
                 pipelines,
                 output_map,
@@ -154,7 +154,7 @@ class DALIClassificationIterator(DALIGenericIterator):
         *,
         on_break: OnBreak = "continue",
     ) -> None:
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             super().__init__(
                 pipelines,
                 ["data", "label"],
@@ -203,7 +203,7 @@ class DALIRaggedIterator(_NamedOutputs):
         on_break: OnBreak = "continue",
     ) -> None:
         self._types = _checked_types(output_types, list(output_map))
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             super().__init__(
                 pipelines,
                 output_map,

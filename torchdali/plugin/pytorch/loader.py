@@ -26,7 +26,7 @@ from torch.utils.data import IterableDataset, default_collate, get_worker_info
 
 from torchdali.cores import cores
 from torchdali.environment import read_number
-from torchdali.errors import LEAVING, call_site, on_behalf_of, warn, warnings_on
+from torchdali.errors import CLEAN_TRACEBACKS, call_site, on_behalf_of, warn, warnings_on
 from torchdali.ops._caching import CachePlace
 from torchdali.plugin._epochs import EpochCounter
 from torchdali.plugin._ranks import warn_of_unknown_ranks
@@ -534,13 +534,13 @@ class Loader(IterableDataset[Any]):
     @property
     def pipeline(self) -> Pipeline:
         """The pipeline of this process."""
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             pipe: Pipeline = self._open_iterator()._pipes[0]
             return pipe
 
     def _open_iterator(self) -> _ListIterator:
         """Return the iterator of this process; build it on first use, or if the process or rank has changed."""
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             place = _ProcessRank.here(self._distributed, self._ranks)
             if self._batches is None or self._place != place:
                 self._batches, self._place = self._open(place), place
@@ -609,10 +609,10 @@ class Loader(IterableDataset[Any]):
         if self._has_delivered:
             self._has_delivered = False
             return
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             batches = iter(self._open_iterator())
         while True:
-            with LEAVING:
+            with CLEAN_TRACEBACKS:
                 batch = next(batches, None)
             if batch is None:
                 return
@@ -639,7 +639,7 @@ class Loader(IterableDataset[Any]):
         Raises:
             TypeError: the length of an epoch is unknown until the pipeline's source ends; pass `size` to the Loader.
         """
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             count = len(self._open_iterator())
         if not count:
             raise TypeError(
@@ -655,14 +655,14 @@ class Loader(IterableDataset[Any]):
         the call has no effect.
         """
         self._epoch = epoch  # used if another process builds the pipeline again
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             self._open_iterator().go_to(epoch)
 
     # ------------------------------------------------------------ saving the position
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the last delivered batch, as values that JSON can store."""
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             return self._open_iterator().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -671,7 +671,7 @@ class Loader(IterableDataset[Any]):
         Raises:
             RuntimeError, ValueError: the state belongs to another pipeline, dataset or number of ranks.
         """
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             batches = self._open_iterator()
             batches.load_state_dict(state)
         if get_worker_info() is not None:
@@ -699,7 +699,7 @@ class Loader(IterableDataset[Any]):
         Raises:
             TypeError: the number is unknown until the pipeline's source ends.
         """
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             size = self._open_iterator().dataset_size
         if size < 0:
             raise TypeError("the number of samples is unknown, since only the pipeline's source determines it")
@@ -713,7 +713,7 @@ class Loader(IterableDataset[Any]):
     @property
     def batch_size(self) -> int:
         """Number of samples in a full batch on this rank."""
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             return self._open_iterator().batch_size
 
     @property
@@ -762,7 +762,7 @@ class Loader(IterableDataset[Any]):
 
     def explain_epoch(self) -> None:
         """Print the number of samples and batches of the current epoch for each rank, with the reasons."""
-        with LEAVING:
+        with CLEAN_TRACEBACKS:
             self._open_iterator().explain_epoch()
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:
