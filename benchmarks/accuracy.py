@@ -33,12 +33,12 @@ import torchdali
 class Run(NamedTuple):
     """Part of the test that was right, seconds, and seconds of CPU of the process and its workers."""
 
-    right: float
+    score: float
     seconds: float
     cpu: float
 
     def __str__(self) -> str:
-        return f"{self.right:.2%} right, {self.seconds:.1f} s, CPU {self.cpu:.1f} s"
+        return f"{self.score:.2%} right, {self.seconds:.1f} s, CPU {self.cpu:.1f} s"
 
 
 LOADERS: dict[str, Any] = {"torchdali": torchdali.DataLoader, "torch": torch.utils.data.DataLoader}
@@ -73,9 +73,9 @@ def write(name: str, root: Path) -> tuple[Path, Path]:
 
 def transforms(size: int) -> tuple[v2.Compose, v2.Compose]:
     """Return the transforms for training and for the test."""
-    ends = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.25] * 3)]
-    train = v2.Compose([v2.RandomResizedCrop(size, scale=(0.5, 1.0)), *ends])
-    return train, v2.Compose([v2.Resize(size), v2.CenterCrop(size), *ends])
+    common = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.25] * 3)]
+    train = v2.Compose([v2.RandomResizedCrop(size, scale=(0.5, 1.0)), *common])
+    return train, v2.Compose([v2.Resize(size), v2.CenterCrop(size), *common])
 
 
 def network(classes: int) -> nn.Module:
@@ -108,14 +108,14 @@ def accuracy(model: nn.Module, batches: Iterable[Any]) -> float:
     return float(torch.cat(hits).float().mean())
 
 
-def measured(*arguments: Any) -> Run:
-    """Train and test once, with the arguments of `one_run`; its workers have ended when the clock stops."""
-    began, cpu = time.perf_counter(), sum(os.times()[:4])
-    right = one_run(*arguments)
-    return Run(right, time.perf_counter() - began, sum(os.times()[:4]) - cpu)
+def measure_run(*arguments: Any) -> Run:
+    """Train and test once, with the arguments of `run_once`; its workers have ended when the clock stops."""
+    start, cpu = time.perf_counter(), sum(os.times()[:4])
+    score = run_once(*arguments)
+    return Run(score, time.perf_counter() - start, sum(os.times()[:4]) - cpu)
 
 
-def one_run(name: str, folders: tuple[Path, Path], size: int, epochs: int, seed: int) -> float:
+def run_once(name: str, folders: tuple[Path, Path], size: int, epochs: int, seed: int) -> float:
     """Train and test once; return the accuracy."""
     torch.manual_seed(seed)
     sets = [ImageFolder(str(folder), each) for folder, each in zip(folders, transforms(size), strict=True)]
@@ -129,10 +129,10 @@ def summary(results: dict[str, list[Run]]) -> str:
     """Return a line for each loader, and one on the differences of the pairs."""
     lines = []
     for name, runs in results.items():
-        rights = [run.right for run in runs]
-        middle = Run(statistics.mean(rights), *(statistics.median(each) for each in list(zip(*runs, strict=True))[1:]))
-        lines.append(f"{name:10} {middle}; from {min(rights):.2%} to {max(rights):.2%}")
-    pairs = [ours.right - theirs.right for ours, theirs in zip(*results.values(), strict=True)]
+        scores = [run.score for run in runs]
+        medians = Run(statistics.mean(scores), *(statistics.median(each) for each in list(zip(*runs, strict=True))[1:]))
+        lines.append(f"{name:10} {medians}; from {min(scores):.2%} to {max(scores):.2%}")
+    pairs = [ours.score - theirs.score for ours, theirs in zip(*results.values(), strict=True)]
     error = statistics.stdev(pairs) / math.sqrt(len(pairs)) if len(pairs) > 1 else math.nan
     return "\n".join([*lines, f"difference {statistics.mean(pairs):+.2%}, standard error {error:.2%}"])
 
@@ -151,7 +151,7 @@ def main() -> None:
         folders = tuple(options.folders) or write(options.data, Path(folder))
         for seed in range(options.seeds):
             for name in (*LOADERS,) if seed % 2 == 0 else (*LOADERS,)[::-1]:
-                results[name].append(measured(name, folders, options.size, options.epochs, seed))
+                results[name].append(measure_run(name, folders, options.size, options.epochs, seed))
                 print(f"seed {seed}, {name:10} {results[name][-1]}", flush=True)
     print(summary(results))
 

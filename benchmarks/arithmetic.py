@@ -28,7 +28,7 @@ def _images(side: int, dtype: Any) -> list[np.ndarray[Any, Any]]:
     return [rng.integers(0, 255, shape, dtype=np.uint8).astype(dtype) for _ in range(BATCH)]
 
 
-def _from(side: int, dtype: Any, values: Values) -> Values:
+def _compute_from(side: int, dtype: Any, values: Values) -> Values:
     """Return what computes values from images."""
     data = _images(side, dtype)
     return lambda fn, types: values(fn, fn.external_source(source=lambda: data))
@@ -55,17 +55,17 @@ def _crop(fn: Any, images: Any) -> Any:
 
 CASES = {
     "random numbers": Case(lambda fn, types: fn.random.uniform(range=[0.0, 1.0]), 1.5),
-    "small batches of a source": Case(_from(2, np.float32, lambda fn, x: x), 1.5),
-    "shapes of crops": Case(_from(16, np.uint8, lambda fn, x: _crop(fn, x).shape()), 1.5),
-    "means of crops": Case(_from(16, np.uint8, lambda fn, x: fn.reductions.mean(_crop(fn, x))), 1.5),
-    "means, for small images": Case(_from(16, np.uint8, _crop), 1.5, argument=True),
-    "means, for large images": Case(_from(96, np.uint8, lambda fn, x: fn.flip(x)), 1.5, argument=True),
-    "images of uint8": Case(_from(224, np.uint8, lambda fn, x: fn.flip(x)), 3),
-    "images of float32": Case(_from(224, np.float32, lambda fn, x: fn.flip(x)), 1.5),
+    "small batches of a source": Case(_compute_from(2, np.float32, lambda fn, x: x), 1.5),
+    "shapes of crops": Case(_compute_from(16, np.uint8, lambda fn, x: _crop(fn, x).shape()), 1.5),
+    "means of crops": Case(_compute_from(16, np.uint8, lambda fn, x: fn.reductions.mean(_crop(fn, x))), 1.5),
+    "means, for small images": Case(_compute_from(16, np.uint8, _crop), 1.5, argument=True),
+    "means, for large images": Case(_compute_from(96, np.uint8, lambda fn, x: fn.flip(x)), 1.5, argument=True),
+    "images of uint8": Case(_compute_from(224, np.uint8, lambda fn, x: fn.flip(x)), 3),
+    "images of float32": Case(_compute_from(224, np.float32, lambda fn, x: fn.flip(x)), 1.5),
 }
 
 
-def _ten(x: Any, factor: float) -> Any:
+def _add_nodes(x: Any, factor: float) -> Any:
     for _ in range(5):
         x = x * factor - 2
     return x
@@ -79,9 +79,9 @@ def build(package: str, case: Case, arithmetic: bool) -> Any:
     def define() -> Any:
         values = case.values(fn, types)
         if not case.argument:
-            return _ten(values, case.factor) if arithmetic else values
+            return _add_nodes(values, case.factor) if arithmetic else values
         mean = fn.reductions.mean(values)
-        mean = _ten(mean, case.factor) if arithmetic else mean
+        mean = _add_nodes(mean, case.factor) if arithmetic else mean
         return fn.flip(values, horizontal=fn.cast(mean > 1e9, dtype=types.INT32))
 
     pipe = define()
@@ -100,23 +100,23 @@ def _cost(pipe: Any, batches: int) -> float:
 def measure(case: Case, batches: int, rounds: int) -> dict[str, float]:
     """CPU milliseconds that ten nodes cost a batch, per package."""
     pipes = {p: [build(p, case, arithmetic) for arithmetic in (False, True)] for p in PACKAGES}
-    for both in pipes.values():
-        for pipe in both:
+    for pair in pipes.values():
+        for pipe in pair:
             _cost(pipe, 10)
     found: dict[str, list[float]] = {package: [] for package in PACKAGES}
     for _ in range(rounds):
-        for package, (without, with_ten) in pipes.items():
-            first = _cost(without, batches)
-            found[package].append(_cost(with_ten, batches) - first)
+        for package, (plain, arithmetic) in pipes.items():
+            first = _cost(plain, batches)
+            found[package].append(_cost(arithmetic, batches) - first)
     return {package: median(each) for package, each in found.items()}
 
 
-def main(given: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Measure each kind of values and print the costs and their ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.arithmetic", description=__doc__)
     parser.add_argument("--batches", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args(given)
+    options = parser.parse_args(argv)
     print(f"{'ten nodes, batch 64':28}{'torchdali':>12}{'DALI':>12}   DALI / torchdali")
     for name, case in CASES.items():
         batches = options.batches // (10 if name.startswith("images") else 1)

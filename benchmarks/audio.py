@@ -53,7 +53,7 @@ def _mfcc(fn: Any, data: Any) -> Any:
     return fn.mfcc(fn.to_decibels(bank), n_mfcc=20)
 
 
-def _resampled(scale: float) -> Graph:
+def _resample(scale: float) -> Graph:
     return lambda fn, data: fn.audio_resample(_decode(fn, data), scale=scale)
 
 
@@ -61,10 +61,10 @@ GRAPHS: dict[str, Graph] = {
     "decode": _decode,
     "decode, spectrogram": _spectrogram,
     "decode ... mfcc": _mfcc,
-    "decode, resample x2": _resampled(2.0),
-    "decode, resample x0.5": _resampled(0.5),
-    "decode, resample x0.9": _resampled(0.9),
-    "decode, resample x0.8765": _resampled(0.8765),
+    "decode, resample x2": _resample(2.0),
+    "decode, resample x0.5": _resample(0.5),
+    "decode, resample x0.9": _resample(0.9),
+    "decode, resample x0.8765": _resample(0.8765),
 }
 
 
@@ -90,10 +90,10 @@ def _seconds(pipe: Any, size: int) -> float:
     """Return the CPU time of a sample, once the caches hold this library's code and data again."""
     pipe.run(), pipe.run()
     start, samples = time.process_time(), 0
-    while (taken := time.process_time() - start) < TURN:
+    while (elapsed := time.process_time() - start) < TURN:
         pipe.run()
         samples += size
-    return taken / samples
+    return elapsed / samples
 
 
 def compare(name: str, graph: Graph, files: Sequence[Any]) -> float:
@@ -109,7 +109,7 @@ def compare(name: str, graph: Graph, files: Sequence[Any]) -> float:
     return dali / ours
 
 
-def _cycled(files: Sequence[Any], size: int) -> list[Any]:
+def _cycle(files: Sequence[Any], size: int) -> list[Any]:
     return [files[i % len(files)] for i in range(size)]
 
 
@@ -130,7 +130,7 @@ def main() -> None:
     for kind, files in kinds.items():
         for name, graph in GRAPHS.items() if files else ():
             for size in options.batches:
-                compare(f"{kind}: {name}, {size}", graph, _cycled(files, size))
+                compare(f"{kind}: {name}, {size}", graph, _cycle(files, size))
     for path in sorted(options.videos.iterdir()) if options.videos else ():
         compare(f"{path.name}: 8 frames", _videos, [np.fromfile(path, np.uint8)] * 4)
 

@@ -64,21 +64,21 @@ def _torchcodec(path: str, seed: int) -> Any:
 class Files(Dataset[Any]):
     """A dataset: what a function makes of files, and the number of the sample."""
 
-    def __init__(self, paths: Sequence[str], make: Callable[[str, int], Any]) -> None:
-        self._paths, self._make = paths, make
+    def __init__(self, paths: Sequence[str], load: Callable[[str, int], Any]) -> None:
+        self._paths, self._load = paths, load
 
     def __len__(self) -> int:
         return len(self._paths)
 
     def __getitem__(self, i: int) -> Any:
         torch.set_num_threads(1)
-        return self._make(self._paths[i], i)
+        return self._load(self._paths[i], i)
 
 
-def _peer(make: Callable[[str, int], Any], paths: Sequence[str], batch: int) -> Callable[[], int]:
-    make(paths[0], 0)  # what it imports and keeps is there when workers start; open files are not
+def _run_loader(load: Callable[[str, int], Any], paths: Sequence[str], batch: int) -> Callable[[], int]:
+    load(paths[0], 0)  # what it imports and keeps is there when workers start; open files are not
     _open.cache_clear()
-    loader: Any = DataLoader(Files(paths, make), batch_size=batch, num_workers=WORKERS, collate_fn=list)
+    loader: Any = DataLoader(Files(paths, load), batch_size=batch, num_workers=WORKERS, collate_fn=list)
     return lambda: sum(len(found) for found in loader)
 
 
@@ -98,7 +98,7 @@ def _to_clips(paths: Sequence[str], fast: bool) -> Any:
     )
 
 
-def _ours(pipe: Any, batches: int) -> Callable[[], int]:
+def _run_pipeline(pipe: Any, batches: int) -> Callable[[], int]:
     def epoch() -> int:
         return sum(len(pipe.run()[0]) for _ in range(batches))
 
@@ -107,9 +107,9 @@ def _ours(pipe: Any, batches: int) -> Callable[[], int]:
 
 def _seconds(epoch: Callable[[], int]) -> float:
     """Return the CPU time of a sample, with that of processes which have ended by then."""
-    before = os.times()
+    start = os.times()
     count = epoch()
-    return sum(np.subtract(os.times()[:4], before[:4])) / count
+    return sum(np.subtract(os.times()[:4], start[:4])) / count
 
 
 def compare(ours: dict[str, Callable[[], int]], peers: dict[str, Callable[[], int]]) -> None:
@@ -119,8 +119,8 @@ def compare(ours: dict[str, Callable[[], int]], peers: dict[str, Callable[[], in
         for name, epoch in {**ours, **peers}.items():
             best[name] = min(best[name], _seconds(epoch))
     first = best[next(iter(ours))]
-    for name, taken in best.items():
-        print(f"{name:45} {taken * 1e6:10.0f} {taken / first:7.2f}", flush=True)
+    for name, seconds in best.items():
+        print(f"{name:45} {seconds * 1e6:10.0f} {seconds / first:7.2f}", flush=True)
 
 
 def main() -> None:
@@ -132,25 +132,25 @@ def main() -> None:
     if options.sounds:
         files = sorted(map(str, options.sounds.rglob("*.wav")))
         paths = [files[i % len(files)] for i in range(SAMPLES)]
-        ways = {"torchaudio": _torchaudio, "librosa": _librosa}
+        loads = {"torchaudio": _torchaudio, "librosa": _librosa}
         peers = {
-            f"{name}, DataLoader: MFCC": _peer(make, paths, BATCH)
-            for name, make in ways.items()
+            f"{name}, DataLoader: MFCC": _run_loader(load, paths, BATCH)
+            for name, load in loads.items()
             if importlib.util.find_spec(name)
         }
         pipe = _to_mfcc(paths)
         pipe.build()
-        compare({"torchdali: MFCC": _ours(pipe, SAMPLES // BATCH)}, peers)
+        compare({"torchdali: MFCC": _run_pipeline(pipe, SAMPLES // BATCH)}, peers)
     if options.videos:
         paths = sorted(map(str, options.videos.rglob("*.mp4")))
         clips = {}
         for fast in (False, True):
             pipe = _to_clips(paths, fast)
             pipe.build()
-            clips["torchdali: clips" + ", fast" * fast] = _ours(pipe, 12)
+            clips["torchdali: clips" + ", fast" * fast] = _run_pipeline(pipe, 12)
         chosen = [random.Random(i).choice(paths) for i in range(12 * CLIPS)]
         peer = {"torchcodec, DataLoader: clips": _torchcodec} if importlib.util.find_spec("torchcodec") else {}
-        compare(clips, {name: _peer(make, chosen, CLIPS) for name, make in peer.items()})
+        compare(clips, {name: _run_loader(load, chosen, CLIPS) for name, load in peer.items()})
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from torchdali import fn, pipeline_def, types
 __all__ = ["main"]
 
 
-def pipeline(root: Path, keep: dict[str, Any], arguments: argparse.Namespace) -> Any:
-    """Return the pipeline, which keeps samples if `keep` says where."""
+def pipeline(root: Path, cache_options: dict[str, Any], arguments: argparse.Namespace) -> Any:
+    """Return the pipeline, which keeps samples if `cache_options` says where."""
 
     @pipeline_def(
         batch_size=arguments.batch, num_threads=arguments.threads, num_processes=1, device_id=None, seed=1,
@@ -30,8 +30,8 @@ def pipeline(root: Path, keep: dict[str, Any], arguments: argparse.Namespace) ->
     def define() -> Any:
         files, labels = fn.readers.file(file_root=str(root), random_shuffle=True, pad_last_batch=True, name="Reader")
         images = fn.resize(fn.decoders.image(files), size=[256, 256])
-        if keep:
-            images = fn.cache(images, **keep)
+        if cache_options:
+            images = fn.cache(images, **cache_options)
         mirror = fn.random.coin_flip()
         return fn.crop_mirror_normalize(
             images, crop=(224, 224), mirror=mirror, dtype=types.FLOAT, mean=[128.0] * 3, std=[60.0] * 3
@@ -40,14 +40,14 @@ def pipeline(root: Path, keep: dict[str, Any], arguments: argparse.Namespace) ->
     return define()
 
 
-def copies(folder: Path, root: Path, count: int) -> None:
+def copy_folders(folder: Path, root: Path, count: int) -> None:
     """Copy a folder of class folders several times, into classes of their own."""
     for number in range(count):
         for each in sorted(path for path in folder.iterdir() if path.is_dir()):
             shutil.copytree(each, root / f"{each.name}-{number}")
 
 
-def forget(*folders: Path) -> None:
+def drop_page_cache(*folders: Path) -> None:
     """Let the system forget the content of files, so that they are read from the disk."""
     os.sync()
     for folder in folders:
@@ -57,15 +57,17 @@ def forget(*folders: Path) -> None:
             os.close(descriptor)
 
 
-def measure(name: str, root: Path, keep: dict[str, Any], arguments: argparse.Namespace) -> None:
+def measure(name: str, root: Path, cache_options: dict[str, Any], arguments: argparse.Namespace) -> None:
     """Print the epochs of one pipeline, and how much faster the second one is than the first."""
-    pipe = pipeline(root, keep, arguments)
+    pipe = pipeline(root, cache_options, arguments)
     pipe.build()
     batches = -(-pipe.epoch_size("Reader") // arguments.batch)
     times: list[tuple[float, float]] = []
     for epoch in range(arguments.epochs):
         if arguments.cold:
-            forget(root, *(Path(path) for key, path in keep.items() if key == "path" and os.path.exists(path)))
+            drop_page_cache(
+                root, *(Path(path) for key, path in cache_options.items() if key == "path" and os.path.exists(path))
+            )
         wall, cpu = time.perf_counter(), time.process_time()
         for _ in range(batches):
             pipe.run()
@@ -89,12 +91,12 @@ def main() -> None:
     parser.add_argument("--disk", help="where the folder for images and cache is made")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.disk) as folder:
-        root, kept = Path(folder, "images"), Path(folder, "kept")
-        copies(arguments.folder, root, arguments.copies)
+        root, cache = Path(folder, "images"), Path(folder, "kept")
+        copy_folders(arguments.folder, root, arguments.copies)
         measure("without", root, {}, arguments)
         measure("memory", root, {"bytes": "4GB"}, arguments)
-        measure("disk", root, {"path": kept}, arguments)
-        measure("again", root, {"path": kept}, arguments)
+        measure("disk", root, {"path": cache}, arguments)
+        measure("again", root, {"path": cache}, arguments)
 
 
 if __name__ == "__main__":

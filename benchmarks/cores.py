@@ -52,45 +52,45 @@ def forecast(
         samples: How many each thread does.
     """
     per_process = [threads // processes + (i < threads % processes) for i in range(processes)]
-    rate = sum(_one_process(segments, each, wake, samples) for each in per_process if each)
+    rate = sum(_simulate_process(segments, each, wake, samples) for each in per_process if each)
     return min(rate, 1e6 / conduct) if conduct and processes > 1 else rate
 
 
-_LETS_GO, _COMES, _WAKES = range(3)
+_RELEASE, _ACQUIRE, _WAKE = range(3)
 
 
-def _one_process(segments: Segments, threads: int, wake: float, samples: int) -> float:
+def _simulate_process(segments: Segments, threads: int, wake: float, samples: int) -> float:
     """Simulate threads with one lock; return images a second."""
-    at = [0] * threads  # segment that a thread is in
+    position = [0] * threads  # segment that a thread is in
     done = [0] * threads
     # Events: time, serial, thread, and whether it lets the lock go, comes for it, or wakes to take it.
-    events = [(i * sum(segments[0]) / threads, i, i, _COMES) for i in range(threads)]
+    events = [(i * sum(segments[0]) / threads, i, i, _ACQUIRE) for i in range(threads)]
     heapq.heapify(events)
-    serial, now, is_taken = threads, 0.0, False
+    serial, now, is_locked = threads, 0.0, False
     waiting: deque[int] = deque()
     finished = 0
     while events:
-        now, _, thread, what = heapq.heappop(events)
-        if what == _LETS_GO:
-            is_taken = False
-            heapq.heappush(events, (now + segments[at[thread]][1], serial, thread, _COMES))
-            at[thread] += 1
+        now, _, thread, event = heapq.heappop(events)
+        if event == _RELEASE:
+            is_locked = False
+            heapq.heappush(events, (now + segments[position[thread]][1], serial, thread, _ACQUIRE))
+            position[thread] += 1
             if waiting:
-                heapq.heappush(events, (now + wake, serial + 1, waiting.popleft(), _WAKES))
+                heapq.heappush(events, (now + wake, serial + 1, waiting.popleft(), _WAKE))
             serial += 2
             continue
-        if at[thread] == len(segments):
-            at[thread], done[thread] = 0, done[thread] + 1
+        if position[thread] == len(segments):
+            position[thread], done[thread] = 0, done[thread] + 1
             finished += 1
             if done[thread] == samples:
                 return finished * 1e6 / now  # the first thread that is done ends the measurement
-        if is_taken and what == _WAKES:
+        if is_locked and event == _WAKE:
             waiting.appendleft(thread)
-        elif is_taken:
+        elif is_locked:
             waiting.append(thread)
         else:
-            is_taken = True
-            heapq.heappush(events, (now + segments[at[thread]][0], serial, thread, _LETS_GO))
+            is_locked = True
+            heapq.heappush(events, (now + segments[position[thread]][0], serial, thread, _RELEASE))
             serial += 1
     return 0.0
 
@@ -101,24 +101,24 @@ def measured(
     """Run a pipeline in this process; return images a second and CPU microseconds an image."""
     from .pipelines import build
 
-    more: dict[str, Any] = {"num_processes": processes} if package == "torchdali" else {}
-    pipe = build(package, pipeline, root, batch_size=batch, num_threads=threads, seed=1, **more)
+    options: dict[str, Any] = {"num_processes": processes} if package == "torchdali" else {}
+    pipe = build(package, pipeline, root, batch_size=batch, num_threads=threads, seed=1, **options)
     for _ in range(6):
         pipe.run()
     count, started, cpu = 0, time.perf_counter(), _cpu()
     while time.perf_counter() - started < seconds:
         pipe.run()
         count += batch
-    taken, cpu = time.perf_counter() - started, _cpu() - cpu
-    return count / taken, 1e6 * cpu / count
+    elapsed, cpu = time.perf_counter() - started, _cpu() - cpu
+    return count / elapsed, 1e6 * cpu / count
 
 
 def _cpu() -> float:
     """Return CPU seconds of this process and its children."""
     psutil: Any = importlib.import_module("psutil")
 
-    here = psutil.Process()
-    times = [p.cpu_times() for p in (here, *here.children(recursive=True))]
+    parent = psutil.Process()
+    times = [p.cpu_times() for p in (parent, *parent.children(recursive=True))]
     return float(sum(t.user + t.system for t in times))
 
 
@@ -137,7 +137,7 @@ def measure(
     for _ in range(rounds):
         for side in sides:
             package, t, p = side
-            rate, cpu = _apart(package, pipeline, root, batch, t, p, seconds)
+            rate, cpu = _run_process(package, pipeline, root, batch, t, p, seconds)
             found[side].append((rate, cpu))
             line = f"{package:12} {t:3d} threads, {p:2d} processes: {rate:8.0f} images/s {cpu:8.0f} us"
             print(line, flush=True)
@@ -201,7 +201,7 @@ def drawing(
     return chart(panels, note)
 
 
-def _apart(*arguments: object) -> tuple[float, float]:
+def _run_process(*arguments: object) -> tuple[float, float]:
     command = [sys.executable, "-m", "benchmarks.cores", "--one", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -210,9 +210,9 @@ def _apart(*arguments: object) -> tuple[float, float]:
     return float(rate), float(cpu)
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print a table."""
-    arguments = list(sys.argv[1:] if given is None else given)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["--one"]:
         package, pipeline, root, *numbers, seconds = arguments[1:]
         batch, t, p = map(int, numbers)
@@ -238,8 +238,8 @@ def main(given: Sequence[str] | None = None) -> None:
     if options.model is None and options.root is None:
         parser.error("give a folder of images to measure, or --model to forecast")
     threads = [int(each) for each in options.threads.split(",")]
-    asked = [int(each) for each in options.processes.split(",") if each]
-    pairs = [(t, p) for t in threads for p in sorted({1, t, *asked}) if p <= t]
+    requested = [int(each) for each in options.processes.split(",") if each]
+    pairs = [(t, p) for t in threads for p in sorted({1, t, *requested}) if p <= t]
     if options.model is not None:
         models = [json.loads(Path(file).read_text()) for file in options.model]
         for found in models:

@@ -76,23 +76,23 @@ class Engine:
 
 
 @contextlib.contextmanager
-def a_device_of_nothing() -> Iterator[None]:
+def mock_device() -> Iterator[None]:
     """Make "meta" a device with streams, kernels and an engine, and decoding free of charge."""
-    empty, begin, stream = torch.empty, DeviceStream.__init__, _Stream()
+    empty, original_init, stream = torch.empty, DeviceStream.__init__, _Stream()
     status = native.status()
     assert status.library is not None, status.text
-    nothing: Any = lambda *rest: 0  # noqa: E731
-    library = status.library._replace(run=nothing)
+    do_nothing: Any = lambda *rest: 0  # noqa: E731
+    library = status.library._replace(run=do_nothing)
 
-    def keep_alone(parts: Parts, recipe: Any, pixels: int, copies: int) -> int:
+    def skip_decoding(parts: Parts, recipe: Any, pixels: int, copies: int) -> int:
         parts._files.rows["out"] = parts.table["place"] + copies
         return 0
 
     def without_pinning(*sizes: Any, pin_memory: bool = False, **options: Any) -> Any:
         return empty(*sizes, **options)
 
-    def begun(self: Any, device: Any, *rest: Any) -> None:
-        begin(self, device, *rest)
+    def initialize(self: Any, device: Any, *rest: Any) -> None:
+        original_init(self, device, *rest)
         if device is not None:
             self.stream, self._copies = stream, _Stream()
 
@@ -103,7 +103,7 @@ def a_device_of_nothing() -> Iterator[None]:
             (torch.Tensor, "record_stream", lambda self, stream: None),
             (torch.cuda, "Event", _Stream), (torch.cuda, "stream", _Stream), (torch.cuda, "device", _Stream),
             (torch.cuda, "current_stream", lambda device=None: stream),
-            (Parts, "do", keep_alone), (DeviceStream, "__init__", begun),
+            (Parts, "do", skip_decoding), (DeviceStream, "__init__", initialize),
             (native, "status", lambda: status._replace(library=library)),
             (DeviceStream, "new_stream", lambda self: stream), (_on_device, "available", lambda device: True),
             (hardware_decoding, "open_engine", lambda *rest: Engine()),
@@ -138,7 +138,7 @@ def measure(batch_size: int, rounds: int = ROUNDS, pipelined: bool = False) -> d
     The 10th percentile over batches: one in eight is timed operator by operator, and takes longer.
     """
     found: dict[str, list[float]] = {"with an engine": [], "without": []}
-    with tempfile.TemporaryDirectory() as folder, a_device_of_nothing():
+    with tempfile.TemporaryDirectory() as folder, mock_device():
         files = _files(folder)
         settings: dict[str, Any] = {"batch_size": batch_size, "num_threads": 1, "seed": 3, "exec_pipelined": pipelined}
         pipes = [pipeline_def(device_id="meta", **settings)(_train)(files, load) for load in (0.62, 0.0)]
@@ -160,9 +160,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("batch_sizes", type=int, nargs="*", default=[32, 256])
     parser.add_argument("--pipelined", action="store_true", help="prefetch, as pipelines do unless told otherwise")
-    given = parser.parse_args()
-    for size in given.batch_sizes:
-        found = measure(size, pipelined=given.pipelined)
+    options = parser.parse_args()
+    for size in options.batch_sizes:
+        found = measure(size, pipelined=options.pipelined)
         print(f"batches of {size}: " + ", ".join(f"{k} {v:.1f}" for k, v in found.items()) + " us an image")
 
 

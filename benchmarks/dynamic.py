@@ -79,15 +79,15 @@ def _serve(side: str, root: str, threads: int) -> None:
     source: Iterator[Any] | None = None
     calls: dict[str, Callable[[], Any]] = {}
     for line in sys.stdin:
-        question = json.loads(line)
-        if isinstance(question, str):
+        message = json.loads(line)
+        if isinstance(message, str):
             calls = calls or _small(side)
-            print(json.dumps(_call_cost(calls[question])), flush=True)
+            print(json.dumps(_call_cost(calls[message])), flush=True)
             continue
         source = source or _batches(side, root, threads)
         _settle()
         start, start_cpu = time.perf_counter(), time.process_time()
-        for _ in range(question):
+        for _ in range(message):
             next(source)
         end = _settle()
         print(json.dumps([end - start, time.process_time() - start_cpu]), flush=True)
@@ -126,9 +126,9 @@ class _Side:
                    "--threads", str(threads)]  # fmt: skip
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def ask(self, question: Any) -> Any:
+    def request(self, message: Any) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None
-        print(json.dumps(question), file=self._process.stdin, flush=True)
+        print(json.dumps(message), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError("a measuring process ended: see its message above")
@@ -139,21 +139,21 @@ class _Side:
         self._process.wait()
 
 
-def _show(name: str, values: list[float], against: str, others: list[float]) -> None:
-    ratios = [a / b for a, b in zip(values, others, strict=True)]
-    print(f"  {name} / {against}: {median(ratios):.3f} ({min(ratios):.3f} .. {max(ratios):.3f})")
+def _show(name: str, values: list[float], peer: str, peer_values: list[float]) -> None:
+    ratios = [a / b for a, b in zip(values, peer_values, strict=True)]
+    print(f"  {name} / {peer}: {median(ratios):.3f} ({min(ratios):.3f} .. {max(ratios):.3f})")
 
 
 def measure_train(sides: dict[str, _Side], batches: int, rounds: int) -> None:
     """Print the rates of all sides, and what is asked of them."""
     for side in sides.values():
-        side.ask(8)
+        side.request(8)
     wall: dict[str, list[float]] = {name: [] for name in sides}
     cpu: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(rounds):
         names = list(sides)[:: -1 if number % 2 else 1]
         for name in names:
-            seconds, busy = sides[name].ask(batches)
+            seconds, busy = sides[name].request(batches)
             wall[name].append(BATCH * batches / seconds)
             cpu[name].append(BATCH * batches / busy)
     for name in sides:
@@ -174,7 +174,7 @@ def measure_train(sides: dict[str, _Side], batches: int, rounds: int) -> None:
 def measure_small(sides: dict[str, _Side], rounds: int) -> None:
     """Print what one call on a small tensor costs."""
     for call in ("flip", "brightness", "add"):
-        costs = {name: [side.ask(call) for _ in range(rounds)] for name, side in sides.items()}
+        costs = {name: [side.request(call) for _ in range(rounds)] for name, side in sides.items()}
         print(
             f"{call:12}",
             *(f"{name} {median(c):.1f} us ({min(c):.1f})" for name, c in costs.items()),
@@ -188,13 +188,13 @@ def _photos(folder: Path) -> Path:
 
     rng = np.random.default_rng(0)
     for i in range(256):
-        place = folder / "ab"[i % 2]
-        place.mkdir(exist_ok=True)
+        target = folder / "ab"[i % 2]
+        target.mkdir(exist_ok=True)
         coarse = rng.integers(0, 256, (24, 32, 3), np.uint8)
         photo = PIL.Image.fromarray(coarse).resize((500, 375), PIL.Image.Resampling.BICUBIC)
         noise = rng.normal(0, 6, (375, 500, 3))
         pixels = (np.asarray(photo) + noise).clip(0, 255).astype(np.uint8)
-        PIL.Image.fromarray(pixels).save(place / f"{i:03}.jpg", quality=90)
+        PIL.Image.fromarray(pixels).save(target / f"{i:03}.jpg", quality=90)
     return folder
 
 
@@ -203,9 +203,9 @@ def _long_epoch(root: str, folder: Path, count: int = 50 * BATCH) -> Path:
     files = sorted(path for path in Path(root).resolve().glob("*/*") if path.is_file())
     for copy in range(-(-count // max(1, len(files)))):
         for path in files:
-            place = folder / path.parent.name
-            place.mkdir(exist_ok=True)
-            (place / f"{copy:04}_{path.name}").symlink_to(path)
+            target = folder / path.parent.name
+            target.mkdir(exist_ok=True)
+            (target / f"{copy:04}_{path.name}").symlink_to(path)
     return folder
 
 
@@ -218,20 +218,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sides", nargs="*", default=list(SIDES), choices=SIDES)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.serve:
-        _serve(given.serve, given.images, given.threads)
+    options = parser.parse_args()
+    if options.serve:
+        _serve(options.serve, options.images, options.threads)
         return
     with tempfile.TemporaryDirectory() as scratch:
         photos, links = Path(scratch, "photos"), Path(scratch, "links")
         photos.mkdir()
         links.mkdir()
-        root = str(_long_epoch(given.images or str(_photos(photos)), links))
-        sides = {name: _Side(name, root, given.threads) for name in given.sides}
+        root = str(_long_epoch(options.images or str(_photos(photos)), links))
+        sides = {name: _Side(name, root, options.threads) for name in options.sides}
         try:
-            measure_train(sides, given.batches, given.rounds)
+            measure_train(sides, options.batches, options.rounds)
             small = {n: sides[n] for n in ("dynamic", "dali_dynamic") if n in sides}
-            measure_small(small, given.rounds)
+            measure_small(small, options.rounds)
         finally:
             for side in sides.values():
                 side.close()

@@ -27,14 +27,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SOURCE = Path(__file__).with_name("gil_clock.c")
-_ROOM = 1 << 20  # events
+_CAPACITY = 1 << 20  # events
 _MICROSECOND = 1e3  # nanoseconds
 
 
 class Segment(NamedTuple):
     """CPU time of one sample between two releases, in nanoseconds, and the line that let the GIL go."""
 
-    place: str
+    location: str
     held: int
     free: int
 
@@ -63,8 +63,8 @@ def library(folder: Path) -> Path:
     Raises:
         SystemExit: there is no compiler, or it failed.
     """
-    given = [os.environ.get("CC"), "cc", "gcc", "clang"]
-    compiler = next((found for name in given if name and (found := shutil.which(name))), None)
+    candidates = [os.environ.get("CC"), "cc", "gcc", "clang"]
+    compiler = next((found for name in candidates if name and (found := shutil.which(name))), None)
     if compiler is None:
         raise SystemExit("benchmarks.gil needs a C compiler (cc, gcc or clang in PATH, or CC=...)")
     target = folder / "gil_clock.so"
@@ -85,23 +85,23 @@ def summary(samples: Sequence[Sequence[Segment]], percentile: float = 50) -> Sum
     order: dict[Any, float] = {}
     for sample in samples:
         seen: collections.Counter[str] = collections.Counter()
-        before = "start"
+        previous = "start"
         for number, segment in enumerate(sample):
-            seen[segment.place] += 1
-            key = (before, segment.place, seen[segment.place])
+            seen[segment.location] += 1
+            key = (previous, segment.location, seen[segment.location])
             held[key].append(segment.held)
             free[key].append(segment.free)
             order.setdefault(key, number)
-            before = segment.place
+            previous = segment.location
     count = len(samples)
     lines: dict[str, list[float]] = collections.defaultdict(lambda: [0.0, 0.0])
     segments = []
     for key in sorted(order, key=order.__getitem__):
         share = len(held[key]) / count
-        h, f = (float(np.percentile(of[key], percentile)) * share / _MICROSECOND for of in (held, free))
-        place = f"{key[0]} -> {key[1]}"
-        lines[place][0] += h
-        lines[place][1] += f
+        h, f = (float(np.percentile(times[key], percentile)) * share / _MICROSECOND for times in (held, free))
+        location = f"{key[0]} -> {key[1]}"
+        lines[location][0] += h
+        lines[location][1] += f
         segments.append((h, f))
     ranked = sorted(((p, h, f) for p, (h, f) in lines.items()), key=lambda each: -each[1])
     releases = statistics.median(len(sample) - 1 for sample in samples)
@@ -117,7 +117,7 @@ class _Event(ctypes.Structure):
     )
 
 
-def _traced(
+def _trace_pipeline(
     pipeline: str, root: str, count: int, batch: int, mixed: bool, engine: bool = False
 ) -> tuple[list[list[Segment]], int]:
     """Run a pipeline on one thread in this process, which has the clock loaded.
@@ -129,7 +129,7 @@ def _traced(
     clock.gil_clock_room.argtypes = [ctypes.c_int64]
     clock.gil_clock_begin.restype = clock.gil_clock_end.restype = ctypes.c_int64
     clock.gil_clock_events.restype = ctypes.POINTER(_Event)
-    clock.gil_clock_room(_ROOM)
+    clock.gil_clock_room(_CAPACITY)
     from torchdali.execute import thread_pool
 
     from .pipelines import build
@@ -137,26 +137,26 @@ def _traced(
     spans: list[tuple[int, int, int]] = []  # first and last event, and how many samples
     work = thread_pool.Job.work
 
-    def traced(job: Any) -> None:
+    def trace_job(job: Any) -> None:
         run = job.run
         chunk = getattr(getattr(run, "division", None), "chunk", 1)
 
-        def one(i: int) -> None:
+        def trace_chunk(i: int) -> None:
             first = clock.gil_clock_begin()
             run(i)
             spans.append((first, clock.gil_clock_end(), chunk))
 
-        job.run = one
+        job.run = trace_chunk
         work(job)
 
-    setattr(thread_pool.Job, "work", traced)  # noqa: B010  mypy does not take an assignment
+    setattr(thread_pool.Job, "work", trace_job)  # noqa: B010  mypy does not take an assignment
     if engine:
-        _pretend_engine()
+        _mock_engine()
     pipe = build("torchdali", pipeline, root, batch_size=batch, num_threads=1, num_processes=1, seed=1, mixed=mixed)
     for _ in range(4):
         pipe.run()
     warm = len(spans)
-    while sum(n for _, _, n in spans[warm:]) < count and spans[-1][1] < _ROOM - 100 * batch:
+    while sum(n for _, _, n in spans[warm:]) < count and spans[-1][1] < _CAPACITY - 100 * batch:
         pipe.run()
     events = clock.gil_clock_events()
     # A batch in eight, whose operators are timed, does samples one by one where others do several in one call.
@@ -171,7 +171,7 @@ def _traced(
     return found, chunk
 
 
-def _pretend_engine() -> None:
+def _mock_engine() -> None:
     """Let an engine that decodes nothing take its share of the images."""
     from torchdali.execute import hardware_decoding
     from torchdali.graph.rewrite import _on_device
@@ -183,14 +183,14 @@ def _pretend_engine() -> None:
 
 
 def _segment(event: Any) -> Segment:
-    place = "end"
+    location = "end"
     if event.code:
         code: Any = ctypes.cast(event.code, ctypes.py_object).value
-        place = f"{os.path.basename(code.co_filename)}:{event.line} {code.co_name}"
-    return Segment(place, event.held, event.free)
+        location = f"{os.path.basename(code.co_filename)}:{event.line} {code.co_name}"
+    return Segment(location, event.held, event.free)
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure one pipeline and print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gil", description=__doc__)
     parser.add_argument("pipeline", help="function of benchmarks.pipelines: train, val, roi, decode ...")
@@ -202,7 +202,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--percentile", type=float, default=50, help="of the table and the file")
     parser.add_argument("--lines", type=int, default=12, help="how many lines to print")
     parser.add_argument("--out", help="file for the segments, which benchmarks.cores reads")
-    options = parser.parse_args(given)
+    options = parser.parse_args(argv)
     if sys.platform != "linux" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise SystemExit("benchmarks.gil needs Linux and an interpreter with a GIL")
     if "gil_clock" not in os.environ.get("LD_PRELOAD", ""):
@@ -212,10 +212,10 @@ def main(given: Sequence[str] | None = None) -> None:
                 "LD_PRELOAD": str(library(Path(folder))),
                 "OMP_NUM_THREADS": "1",
             }
-            arguments = list(sys.argv[1:] if given is None else given)
+            arguments = list(sys.argv[1:] if argv is None else argv)
             command = [sys.executable, "-m", "benchmarks.gil", *arguments]
             raise SystemExit(subprocess.run(command, env=environment, check=False).returncode)
-    calls, chunk = _traced(
+    calls, chunk = _trace_pipeline(
         options.pipeline, options.root, options.samples, options.batch, options.mixed, options.engine
     )
     for percentile in (10, 50):
@@ -226,13 +226,13 @@ def main(given: Sequence[str] | None = None) -> None:
             f"{chunk} samples a call"
         )
     found = summary(calls, options.percentile)
-    usual = summary(calls)
-    for place, held, free in found.lines[: options.lines]:
+    medians = summary(calls)
+    for location, held, free in found.lines[: options.lines]:
         held, free = held / chunk, free / chunk
-        print(f"{held:9.1f} held {free:9.1f} free  {place}")
+        print(f"{held:9.1f} held {free:9.1f} free  {location}")
     if options.out:
         # What runs without the GIL depends on the image: its median, whatever the percentile.
-        segments = [(h, f) for (h, _), (_, f) in zip(found.segments, usual.segments, strict=True)]
+        segments = [(h, f) for (h, _), (_, f) in zip(found.segments, medians.segments, strict=True)]
         Path(options.out).write_text(json.dumps({"pipeline": options.pipeline, "segments": segments, "samples": chunk}))
 
 

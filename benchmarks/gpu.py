@@ -54,8 +54,8 @@ class _Engine:
             self.flat[start : start + len(each)] = each
         self.table = examine([self.file(i) for i in range(len(files))]).rows
         pixels = 256 * -(-self.table["height"].astype(np.int64) * self.table["width"] * 3 // 256)
-        self.places = [int(place) for place in np.cumsum([0, *pixels.tolist()])]
-        self.into = [torch.zeros(self.places[-1], dtype=torch.uint8, device="cuda:0") for _ in range(_STATES)]
+        self.offsets = [int(offset) for offset in np.cumsum([0, *pixels.tolist()])]
+        self.outputs = [torch.zeros(self.offsets[-1], dtype=torch.uint8, device="cuda:0") for _ in range(_STATES)]
         self._stream = _CUDA.Stream()
         _CUDA.synchronize()
         free = _free_memory()
@@ -67,20 +67,20 @@ class _Engine:
 
     def decode(self, state: int) -> Any:
         """Submit all files; return an event behind the pixels."""
-        self.table["out"] = self.places[:-1]
+        self.table["out"] = self.offsets[:-1]
         with _CUDA.stream(self._stream):
-            self.engine.decode(self.table, self.into[state], state, self._stream.cuda_stream)
+            self.engine.decode(self.table, self.outputs[state], state, self._stream.cuda_stream)
             event = _CUDA.Event(blocking=True)
             event.record()
         return event
 
     def images(self, state: int) -> list[Tensor | None]:
         """Return the images of a state that was waited for; None for those that the engine did not take."""
-        there = self.into[state].cpu()
+        decoded = self.outputs[state].cpu()
         forms = self.table[["height", "width", "code"]].tolist()
         return [
-            None if code else there[place : place + h * w * 3].view(h, w, 3)
-            for place, (h, w, code) in zip(self.places, forms, strict=False)
+            None if code else decoded[offset : offset + h * w * 3].view(h, w, 3)
+            for offset, (h, w, code) in zip(self.offsets, forms, strict=False)
         ]
 
 
@@ -98,39 +98,39 @@ def path(folder: Path, sizes: Sizes) -> Found:
     lots = examine(files, ImageOptions(upright=False)).rows["lot"]
     files = [file for file, lot in zip(files, lots.tolist(), strict=True) if lot >= 0]
     for fancy in (False, True):
-        for name, value in _by_nvjpeg(files, fancy, sizes):
+        for name, value in _check_nvjpeg(files, fancy, sizes):
             yield f"{'smooth' if fancy else 'repeated'} colors, {name}", value
-    yield from _with_a_damaged_file(files)
+    yield from _check_damaged_file(files)
     free = _free_memory()
     for where in ("mixed", "bytes"):
-        yield f"{where} pipeline, levels from the CPU's", _levels(folder, where, sizes)
+        yield f"{where} pipeline, levels from the CPU's", _measure_difference(folder, where, sizes)
     yield "pipelines held MB", free - _free_memory()
     for blocking in (True, False):
-        yield f"CPU ms in an event, blocking={blocking}", _waiting(blocking, sizes)
+        yield f"CPU ms in an event, blocking={blocking}", _measure_wait(blocking, sizes)
     yield "dynamic mode, wrong", sum(_is_copied_early(k + 1, sizes) for k in range(sizes.batches))
     if sizes.spin and _CUDA.device_count() > 1:
         yield "context on the first of two devices", _has_context()
     for mode in ("thread_local", "global"):
-        yield f"graphs beside a pipeline, {mode}", _captured(folder, mode, sizes)
+        yield f"graphs beside a pipeline, {mode}", _capture_graphs(folder, mode, sizes)
 
 
-def _by_nvjpeg(files: Sequence[Tensor], fancy: bool, sizes: Sizes) -> Iterator[tuple[str, Any]]:
-    own = _Engine(files, fancy)
-    own.decode(0).synchronize()
-    images, expected = own.images(0), decode_together(files, False, fancy=fancy)
+def _check_nvjpeg(files: Sequence[Tensor], fancy: bool, sizes: Sizes) -> Iterator[tuple[str, Any]]:
+    engine = _Engine(files, fancy)
+    engine.decode(0).synchronize()
+    images, expected = engine.images(0), decode_together(files, False, fancy=fancy)
     pairs = [(a, b) for a, b in zip(images, expected, strict=True) if a is not None and b is not None]
     yield "taken", len(pairs)
     yield "of", len(files)
     yield "levels", max(int((a.int() - b.int()).abs().max()) for a, b in pairs)
-    yield "held MB", own.held
+    yield "held MB", engine.held
     events: list[Any] = [None] * _STATES
     called, start = 0.0, time.perf_counter()
     for k in range(sizes.batches):
         if events[k % _STATES] is not None:
             events[k % _STATES].synchronize()
-        before = time.perf_counter()
-        events[k % _STATES] = own.decode(k % _STATES)
-        called += time.perf_counter() - before
+        submitted = time.perf_counter()
+        events[k % _STATES] = engine.decode(k % _STATES)
+        called += time.perf_counter() - submitted
     for event in filter(None, events):
         event.synchronize()
     count = len(files) * sizes.batches
@@ -138,30 +138,30 @@ def _by_nvjpeg(files: Sequence[Tensor], fancy: bool, sizes: Sizes) -> Iterator[t
     yield "us in calls", 1e6 * called / count
 
 
-def _with_a_damaged_file(files: Sequence[Tensor]) -> Iterator[tuple[str, Any]]:
+def _check_damaged_file(files: Sequence[Tensor]) -> Iterator[tuple[str, Any]]:
     """Tell what becomes of a batch with a file whose codes make no sense, and of the next one in the same state."""
-    own = _Engine(files, False)
-    own.decode(0).synchronize()
-    before = own.images(0)
-    victim = max((i for i, image in enumerate(before) if image is not None), key=own.sizes.__getitem__)
-    file = own.file(victim)
-    part = file[len(file) // 2 : len(file) // 2 + 400]
-    whole = part.clone()
+    engine = _Engine(files, False)
+    engine.decode(0).synchronize()
+    expected = engine.images(0)
+    victim = max((i for i, image in enumerate(expected) if image is not None), key=engine.sizes.__getitem__)
+    file = engine.file(victim)
+    region = file[len(file) // 2 : len(file) // 2 + 400]
+    original = region.clone()
     for name in ("damaged file", "good again"):
-        part[:] = 0x55 if name == "damaged file" else whole
+        region[:] = 0x55 if name == "damaged file" else original
         try:
-            own.decode(0).synchronize()
+            engine.decode(0).synchronize()
         except RuntimeError as error:
             yield f"{name}, failed", str(error)
             continue
-        yield f"{name}, as before", sum(map(_are_equal, own.images(0), before))
+        yield f"{name}, as before", sum(map(_are_equal, engine.images(0), expected))
 
 
 def _are_equal(a: Tensor | None, b: Tensor | None) -> bool:
     return a is not None and b is not None and torch.equal(a, b)
 
 
-def _levels(folder: Path, where: str, sizes: Sizes) -> float:
+def _measure_difference(folder: Path, where: str, sizes: Sizes) -> float:
     """Return the greatest difference of a pipeline from the CPU's, in levels; not at the border of a window."""
     batches = []
     for device in (0, "cpu"):
@@ -171,7 +171,7 @@ def _levels(folder: Path, where: str, sizes: Sizes) -> float:
     return max(float((57.5 * (a - b))[..., 4:-4, 4:-4].abs().max()) for a, b in zip(*batches, strict=True))
 
 
-def _waiting(blocking: bool, sizes: Sizes) -> float:
+def _measure_wait(blocking: bool, sizes: Sizes) -> float:
     event = _CUDA.Event(blocking=blocking)
     if sizes.spin:
         _CUDA._sleep(sizes.spin)
@@ -203,7 +203,7 @@ def _has_context() -> str:
     return done.stdout.strip() or done.stderr[-200:]
 
 
-def _captured(folder: Path, mode: str, sizes: Sizes) -> str:
+def _capture_graphs(folder: Path, mode: str, sizes: Sizes) -> str:
     """Capture CUDA graphs while a pipeline runs in another thread; return what failed, or nothing."""
     stop, failures = threading.Event(), []
     pipe, x = pipeline(folder, "mixed", sizes), torch.zeros(1024, device="cuda")
@@ -260,11 +260,11 @@ def trainer(folder: Path, sizes: Sizes) -> Found:
     labels = torch.zeros(sizes.batch, dtype=torch.long).cuda()
     yield "steps alone images/s", _rate(lambda: step(images, labels), sizes)
 
-    def fed() -> None:
+    def train_step() -> None:
         pixels, classes = (each.as_tensor().torch() for each in pipe.run())
         step(pixels, classes.long().reshape(-1))
 
-    yield "steps fed by the pipeline images/s", _rate(fed, sizes)
+    yield "steps fed by the pipeline images/s", _rate(train_step, sizes)
     pipe.close()
 
 
@@ -311,9 +311,9 @@ def operators(folder: Path, sizes: Sizes) -> Found:
         try:
             with _scratch():
                 expected, found = run(call, "cpu")[0], run(call, 0)[0]
-            apart = max((_apart(a, b) for a, b in zip(expected, found, strict=True)), default=0)
-            if apart > 1e-4:
-                yield call, apart
+            difference = max((_find_difference(a, b) for a, b in zip(expected, found, strict=True)), default=0)
+            if difference > 1e-4:
+                yield call, difference
         except Exception as error:
             yield call, f"{type(error).__name__}: {error}"[:300]
     yield "calls", len(chosen)
@@ -322,16 +322,16 @@ def operators(folder: Path, sizes: Sizes) -> Found:
 @contextlib.contextmanager
 def _scratch() -> Iterator[None]:
     """Work in an empty folder: `dump_image` writes where it is called."""
-    home = Path.cwd()
+    previous = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
             yield
         finally:
-            os.chdir(home)
+            os.chdir(previous)
 
 
-def _apart(a: Any, b: Any) -> float:
+def _find_difference(a: Any, b: Any) -> float:
     """Return the greatest difference: levels for integers, a share of the greatest value for floats."""
     worst = 0.0
     for one, other in zip(a.as_cpu().samples(), b.as_cpu().samples(), strict=True):
@@ -355,14 +355,14 @@ def kernels(folder: Path, sizes: Sizes) -> Found:
         flat = torch.from_numpy(rng.integers(0, 256, int(numbers.sum()), np.uint8))
         low = rng.uniform(0, 0.4, sides.shape) * sides
         shape = np.full((2, count), sizes.size)
-        what = Regions(low, low + 0.5 * sides, shape, (name, name), True)
-        expected = resize_batch(flat, offsets, sides, 3, what, torch.uint8)
-        there = flat.to("cuda:0")
-        ours = resize_batch(there, offsets, sides, 3, what, torch.uint8)
-        assert expected is not None and ours is not None
-        yield f"{name} levels", (ours.cpu().int() - expected.int()).abs().max().item()
-        given = (there, offsets, sides, 3, what, torch.uint8)
-        yield f"{name} ms of {count} images", 1e3 * seconds(partial(resize_batch, *given))
+        regions = Regions(low, low + 0.5 * sides, shape, (name, name), True)
+        expected = resize_batch(flat, offsets, sides, 3, regions, torch.uint8)
+        device_flat = flat.to("cuda:0")
+        found = resize_batch(device_flat, offsets, sides, 3, regions, torch.uint8)
+        assert expected is not None and found is not None
+        yield f"{name} levels", (found.cpu().int() - expected.int()).abs().max().item()
+        inputs = (device_flat, offsets, sides, 3, regions, torch.uint8)
+        yield f"{name} ms of {count} images", 1e3 * seconds(partial(resize_batch, *inputs))
 
 
 ALL = {
@@ -371,7 +371,7 @@ ALL = {
 }  # fmt: skip
 
 
-def _given(arguments: list[str]) -> argparse.Namespace:
+def _parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="with images, at any depth")
     parser.add_argument("--parts", nargs="+", choices=ALL, default=list(ALL))
@@ -385,9 +385,9 @@ def main(arguments: list[str] | None = None) -> int:
     if len(arguments) == 2 and arguments[1] in ALL:  # started by `measure`
         inside(ALL[arguments[1]], Path(arguments[0]), Sizes())
         return 0
-    given = _given(arguments)
-    chosen = {name: ALL[name] for name in given.parts}
-    return measure(given.folder, given.out, chosen, "benchmarks.gpu")
+    options = _parse_arguments(arguments)
+    chosen = {name: ALL[name] for name in options.parts}
+    return measure(options.folder, options.out, chosen, "benchmarks.gpu")
 
 
 if __name__ == "__main__":

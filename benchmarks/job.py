@@ -46,7 +46,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Look:
+class Snapshot:
     """Measurement after some batches: seconds since the warm-up ended, mebibytes now.
 
     ``cpu`` is user and system time of the process and its workers. ``rss`` counts a page once for
@@ -61,7 +61,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Measurement:
     """Answer of a measuring process; ``peak_rss`` is the sum over its processes, in mebibytes.
 
     ``imports`` are wall seconds an imported package; ``first_batch`` is seconds from the end of the
@@ -71,7 +71,7 @@ class Answer:
     side: str
     pipeline: str
     round: int
-    looks: tuple[Look, ...]
+    snapshots: tuple[Snapshot, ...]
     peak_rss: float
     first_batch: float
     imports: dict[str, float] = field(default_factory=dict)
@@ -80,22 +80,22 @@ class Answer:
     @property
     def rate(self) -> float:
         """Samples a second over the whole timed run."""
-        return self.looks[-1].samples / self.looks[-1].wall
+        return self.snapshots[-1].samples / self.snapshots[-1].wall
 
     @property
     def cpu_ms(self) -> float:
         """CPU milliseconds a sample over the whole timed run."""
-        return 1e3 * self.looks[-1].cpu / self.looks[-1].samples
+        return 1e3 * self.snapshots[-1].cpu / self.snapshots[-1].samples
 
     @property
     def cores(self) -> float:
         """Cores kept busy; fewer than there are threads means that the machine was not free."""
-        return self.looks[-1].cpu / self.looks[-1].wall
+        return self.snapshots[-1].cpu / self.snapshots[-1].wall
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Answer:
+    def from_json(cls, text: str) -> Measurement:
         values = json.loads(text)
-        return cls(**{**values, "looks": tuple(Look(**look) for look in values["looks"])})
+        return cls(**{**values, "snapshots": tuple(Snapshot(**snapshot) for snapshot in values["snapshots"])})

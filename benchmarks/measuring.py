@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import processes
-from .job import Answer, Job, Look
+from .job import Job, Measurement, Snapshot
 
 Next = Callable[[], object]
 
@@ -43,7 +43,7 @@ def _versions(side: str) -> dict[str, str]:
     return {package: importlib.metadata.version(name) for package, name in names.items()}
 
 
-def _from_pipeline(job: Job, package: str) -> Next:
+def _open_pipeline(job: Job, package: str) -> Next:
     from .pipelines import build
 
     pipe = build(
@@ -57,7 +57,7 @@ def _from_pipeline(job: Job, package: str) -> Next:
     return lambda: pipe.run()[0].at(0)[0, 0, 0].item()
 
 
-def _from_loader(job: Job) -> Next:
+def _open_loader(job: Job) -> Next:
     from .loaders import batches
 
     total = job.warmup + job.batches[-1] + 4 * job.threads
@@ -73,38 +73,38 @@ def _from_loader(job: Job) -> Next:
     return lambda: next(source)[0][0][0, 0, 0].item()
 
 
-def _source(job: Job) -> Next:
+def _open_source(job: Job) -> Next:
     if job.side in ("torchdali", "dali"):
-        return _from_pipeline(job, {"dali": "nvidia.dali"}.get(job.side, job.side))
-    return _from_loader(job)
+        return _open_pipeline(job, {"dali": "nvidia.dali"}.get(job.side, job.side))
+    return _open_loader(job)
 
 
-def looks(job: Job, take: Next) -> tuple[tuple[Look, ...], float]:
+def take_snapshots(job: Job, next_batch: Next) -> tuple[tuple[Snapshot, ...], float]:
     """Run the warm-up and the timed batches; return what was seen and the peak of memory."""
     for _ in range(job.warmup):
-        take()
+        next_batch()
     family = processes.family(os.getpid())
-    seen, done = [], 0
+    snapshots, done = [], 0
     start, start_cpu = time.perf_counter(), processes.cpu_seconds(family)
     for target in job.batches:
         for _ in range(done, target):
-            take()
+            next_batch()
         done = target
         wall, cpu = time.perf_counter() - start, processes.cpu_seconds(family) - start_cpu
         memory = processes.rss(family), processes.pss(family)
-        seen.append(Look(done * job.batch, wall, cpu, *memory))
-    return tuple(seen), processes.peak_rss(family)
+        snapshots.append(Snapshot(done * job.batch, wall, cpu, *memory))
+    return tuple(snapshots), processes.peak_rss(family)
 
 
-def measure(job: Job, number: int = 0) -> Answer:
+def measure(job: Job, number: int = 0) -> Measurement:
     """Run a job in this process."""
     imports = import_times(job.side)
     start = time.perf_counter()
-    take = _source(job)
-    take()
+    next_batch = _open_source(job)
+    next_batch()
     first = time.perf_counter() - start
-    seen, peak = looks(job, take)
-    return Answer(job.side, job.pipeline, number, seen, peak, first, imports, _versions(job.side))
+    snapshots, peak = take_snapshots(job, next_batch)
+    return Measurement(job.side, job.pipeline, number, snapshots, peak, first, imports, _versions(job.side))
 
 
 if __name__ == "__main__":

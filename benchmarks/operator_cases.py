@@ -77,12 +77,12 @@ def plain(operator: str, variant: str = "", dtype: str = "uint8", **arguments: A
     return Case(operator, lambda api, x: api.named(operator)(x, **arguments), variant, dtype)
 
 
-def drawn(operator: str, variant: str = "", dtype: str = "uint8", **ranges: Any) -> Case:
+def draw(operator: str, variant: str = "", dtype: str = "uint8", **ranges: Any) -> Case:
     """Pairs of numbers are ranges to draw from, for each sample; the rest is constant."""
 
     def call(api: Api, x: Any) -> Any:
-        given = {k: api.uniform(*v) if isinstance(v, tuple) else v for k, v in ranges.items()}
-        return api.named(operator)(x, **given)
+        arguments = {k: api.uniform(*v) if isinstance(v, tuple) else v for k, v in ranges.items()}
+        return api.named(operator)(x, **arguments)
 
     return Case(operator, call, variant, dtype)
 
@@ -98,7 +98,7 @@ def _space(source: str, target: str) -> Case:
     return Case("color_space_conversion", call, f"{source} to {target}")
 
 
-def _interpolated(operator: str, interpolation: str, variant: str, **arguments: Any) -> Case:
+def _interpolate(operator: str, interpolation: str, variant: str, **arguments: Any) -> Case:
     def call(api: Api, x: Any) -> Any:
         return api.named(operator)(x, interp_type=getattr(api.types, interpolation), **arguments)
 
@@ -112,23 +112,23 @@ def _cast(source: str, target: str) -> Case:
     return Case("cast", call, f"{source} to {target.lower()}", source)
 
 
-def _cropped(api: Api, x: Any) -> Any:
+def _crop(api: Api, x: Any) -> Any:
     corner = {"crop_pos_x": api.uniform(0, 1), "crop_pos_y": api.uniform(0, 1)}
     return api.fn.crop(x, crop=(api.height * 7 // 8, api.width * 7 // 8), **corner)
 
 
-def _normalized(crop: bool, dtype: str, layout: str) -> Call:
+def _normalize(crop: bool, dtype: str, layout: str) -> Call:
     def call(api: Api, x: Any) -> Any:
-        part = {"crop": (api.height * 7 // 8, api.width * 7 // 8)} if crop else {}
+        crop_arguments = {"crop": (api.height * 7 // 8, api.width * 7 // 8)} if crop else {}
         return api.fn.crop_mirror_normalize(
             x, dtype=getattr(api.types, dtype), output_layout=layout, mean=[123.7, 116.3, 103.5],
-            std=[58.4, 57.1, 57.4], mirror=api.fn.random.coin_flip(), **part,
+            std=[58.4, 57.1, 57.4], mirror=api.fn.random.coin_flip(), **crop_arguments,
         )  # fmt: skip
 
     return call
 
 
-def _resized(interpolation: str, factor: float) -> Call:
+def _resize(interpolation: str, factor: float) -> Call:
     def call(api: Api, x: Any) -> Any:
         size = [round(api.height * factor), round(api.width * factor)]
         return api.fn.resize(x, size=size, interp_type=getattr(api.types, interpolation))
@@ -136,7 +136,7 @@ def _resized(interpolation: str, factor: float) -> Call:
     return call
 
 
-def _turned(interpolation: str, **arguments: Any) -> Call:
+def _rotate(interpolation: str, **arguments: Any) -> Call:
     def call(api: Api, x: Any) -> Any:
         interp = getattr(api.types, interpolation)
         return api.fn.rotate(x, angle=api.uniform(-30, 30), interp_type=interp, **arguments)
@@ -163,41 +163,41 @@ def _perspective(interpolation: str) -> Call:
     return call
 
 
-def _erased(api: Api, x: Any) -> Any:
+def _erase(api: Api, x: Any) -> Any:
     anchor = api.uniform(0, 0.6, shape=[2])
     return api.fn.erase(x, anchor=anchor, shape=[0.3, 0.3], axis_names="HW", normalized=True, fill_value=[100])
 
 
-def _sliced(api: Api, x: Any) -> Any:
+def _slice(api: Api, x: Any) -> Any:
     anchor = api.uniform(0, 0.5, shape=[2])
     return api.fn.slice(x, anchor, [0.5, 0.5], axis_names="HW")
 
 
-def _crop_resized(api: Api, x: Any) -> Any:
+def _resize_crop(api: Api, x: Any) -> Any:
     return api.fn.resize_crop_mirror(
         x, resize_shorter=api.height * 0.6, crop=(api.height // 2, api.height // 2), mirror=1
     )
 
 
-def _flipped(horizontal: int, vertical: int) -> Call:
+def _flip(horizontal: int, vertical: int) -> Call:
     return lambda api, x: api.fn.flip(x, horizontal=horizontal, vertical=vertical)
 
 
-def _looked_up(api: Api, x: Any) -> Any:
+def _look_up(api: Api, x: Any) -> Any:
     values = [(i * 7) % 256 for i in range(256)]
     return api.fn.lookup_table(x, keys=list(range(256)), values=values, dtype=api.types.UINT8)
 
 
-def _debayered(api: Api, x: Any) -> Any:
+def _debayer(api: Api, x: Any) -> Any:
     return api.fn.experimental.debayer(x[:, :, 0], blue_position=[0, 0])
 
 
-def _filtered(api: Api, x: Any) -> Any:
+def _filter(api: Api, x: Any) -> Any:
     window = np.linspace(0, 1, 9, dtype=np.float32).reshape(3, 3) / 4.5
     return api.fn.filter(x, api.types.Constant(window, device="cpu"))
 
 
-def _pasted(api: Api, x: Any) -> Any:
+def _paste(api: Api, x: Any) -> Any:
     return api.fn.paste(x, ratio=1.25, fill_value=[100, 110, 120], paste_x=0.5, paste_y=0.5)
 
 
@@ -210,14 +210,14 @@ def _spread(operator: str, variant: str = "", **axes: Any) -> Case:
     return Case(operator, call, variant)
 
 
-def _twisted(dtype: str) -> Case:
+def _twist(dtype: str) -> Case:
     ranges = {
         "brightness": (0.8, 1.2),
         "contrast": (0.8, 1.2),
         "hue": (-20, 20),
         "saturation": (0.5, 1.5),
     }
-    return drawn("color_twist", dtype, dtype, **ranges)
+    return draw("color_twist", dtype, dtype, **ranges)
 
 
 _SPACES = (
@@ -235,47 +235,47 @@ def _short(interpolation: str) -> str:
 
 
 CASES: tuple[Case, ...] = (
-    drawn("brightness", "uint8", brightness=(0.5, 1.5)),
-    drawn("brightness", "float32", "float32", brightness=(0.5, 1.5)),
-    drawn("contrast", contrast=(0.5, 1.5)),
-    drawn("brightness_contrast", brightness=(0.5, 1.5), contrast=(0.5, 1.5)),
-    drawn("hue", hue=(-30, 30)),
-    drawn("saturation", saturation=(0.5, 1.5)),
-    drawn("hsv", hue=(-30, 30), saturation=(0.5, 1.5), value=(0.8, 1.2)),
-    _twisted("uint8"),
-    _twisted("float32"),
+    draw("brightness", "uint8", brightness=(0.5, 1.5)),
+    draw("brightness", "float32", "float32", brightness=(0.5, 1.5)),
+    draw("contrast", contrast=(0.5, 1.5)),
+    draw("brightness_contrast", brightness=(0.5, 1.5), contrast=(0.5, 1.5)),
+    draw("hue", hue=(-30, 30)),
+    draw("saturation", saturation=(0.5, 1.5)),
+    draw("hsv", hue=(-30, 30), saturation=(0.5, 1.5), value=(0.8, 1.2)),
+    _twist("uint8"),
+    _twist("float32"),
     *(_space(*spaces) for spaces in _SPACES if spaces[0] != "GRAY"),
     plain("equalize"),
     plain("clahe", tiles_x=8, tiles_y=8, clip_limit=2.0),
-    Case("lookup_table", _looked_up),
-    Case("experimental.debayer", _debayered),
-    drawn("jpeg_compression_distortion", quality=60),
-    *(Case("resize", _resized(i, f), f"{_short(i)} x{f}") for i, f in _RESIZES),
-    Case("resize", _resized("INTERP_LINEAR", 0.5), "linear x0.5 float32", "float32"),
+    Case("lookup_table", _look_up),
+    Case("experimental.debayer", _debayer),
+    draw("jpeg_compression_distortion", quality=60),
+    *(Case("resize", _resize(i, f), f"{_short(i)} x{f}") for i, f in _RESIZES),
+    Case("resize", _resize("INTERP_LINEAR", 0.5), "linear x0.5 float32", "float32"),
     plain("random_resized_crop", size=[224, 224]),
-    Case("resize_crop_mirror", _crop_resized),
-    Case("crop", _cropped),
-    Case("crop_mirror_normalize", _normalized(True, "FLOAT", "CHW"), "crop, float CHW"),
-    Case("crop_mirror_normalize", _normalized(False, "FLOAT", "CHW"), "float CHW"),
-    Case("crop_mirror_normalize", _normalized(False, "FLOAT", "HWC"), "float HWC"),
-    Case("slice", _sliced),
-    Case("flip", _flipped(1, 0), "horizontal"),
-    Case("flip", _flipped(0, 1), "vertical"),
-    Case("rotate", _turned("INTERP_LINEAR", keep_size=True, fill_value=0), "linear"),
-    Case("rotate", _turned("INTERP_LINEAR", fill_value=0), "linear, canvas grows"),
-    Case("rotate", _turned("INTERP_NN", keep_size=True, fill_value=0), "nn"),
-    Case("rotate", _turned("INTERP_LINEAR", keep_size=True), "linear, edge repeated"),
+    Case("resize_crop_mirror", _resize_crop),
+    Case("crop", _crop),
+    Case("crop_mirror_normalize", _normalize(True, "FLOAT", "CHW"), "crop, float CHW"),
+    Case("crop_mirror_normalize", _normalize(False, "FLOAT", "CHW"), "float CHW"),
+    Case("crop_mirror_normalize", _normalize(False, "FLOAT", "HWC"), "float HWC"),
+    Case("slice", _slice),
+    Case("flip", _flip(1, 0), "horizontal"),
+    Case("flip", _flip(0, 1), "vertical"),
+    Case("rotate", _rotate("INTERP_LINEAR", keep_size=True, fill_value=0), "linear"),
+    Case("rotate", _rotate("INTERP_LINEAR", fill_value=0), "linear, canvas grows"),
+    Case("rotate", _rotate("INTERP_NN", keep_size=True, fill_value=0), "nn"),
+    Case("rotate", _rotate("INTERP_LINEAR", keep_size=True), "linear, edge repeated"),
     Case("warp_affine", _affine("INTERP_LINEAR"), "linear"),
     Case("warp_affine", _affine("INTERP_NN"), "nn"),
     Case("experimental.warp_perspective", _perspective("INTERP_LINEAR"), "linear"),
     Case("experimental.warp_perspective", _perspective("INTERP_NN"), "nn"),
-    _interpolated("water", "INTERP_LINEAR", "linear"),
-    _interpolated("water", "INTERP_NN", "nn"),
-    _interpolated("sphere", "INTERP_LINEAR", "linear"),
-    _interpolated("sphere", "INTERP_NN", "nn"),
-    Case("erase", _erased),
-    drawn("grid_mask", tile=40, ratio=0.5, angle=(0, 1), shift_x=(0, 40), shift_y=(0, 40)),
-    Case("paste", _pasted),
+    _interpolate("water", "INTERP_LINEAR", "linear"),
+    _interpolate("water", "INTERP_NN", "nn"),
+    _interpolate("sphere", "INTERP_LINEAR", "linear"),
+    _interpolate("sphere", "INTERP_NN", "nn"),
+    Case("erase", _erase),
+    draw("grid_mask", tile=40, ratio=0.5, angle=(0, 1), shift_x=(0, 40), shift_y=(0, 40)),
+    Case("paste", _paste),
     Case("pad", lambda api, x: api.fn.pad(x, axis_names="HW", align=[256, 256], fill_value=7)),
     Case("transpose", lambda api, x: api.fn.transpose(x, perm=[2, 0, 1]), "to CHW"),
     Case("cat", lambda api, x: api.fn.cat(x, x, axis=0), "rows"),
@@ -284,10 +284,10 @@ CASES: tuple[Case, ...] = (
     _cast("uint8", "FLOAT"),
     _cast("float32", "UINT8"),
     plain("gaussian_blur", "window 9", window_size=9),
-    drawn("gaussian_blur", "sigma drawn", sigma=(0.5, 2.0)),
+    draw("gaussian_blur", "sigma drawn", sigma=(0.5, 2.0)),
     plain("gaussian_blur", "float32", "float32", window_size=9),
     plain("laplacian", window_size=3),
-    Case("filter", _filtered, "3 x 3"),
+    Case("filter", _filter, "3 x 3"),
     plain("noise.gaussian", stddev=20.0),
     plain("noise.salt_and_pepper", prob=0.05),
     plain("noise.shot", factor=20.0),

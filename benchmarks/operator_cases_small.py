@@ -23,25 +23,25 @@ _SSD = {
 }  # fmt: skip
 
 
-def _cropped(**arguments: Any) -> Call:
-    return lambda api, *given: api.fn.random_bbox_crop(*given, **arguments)
+def _crop_boxes(**arguments: Any) -> Call:
+    return lambda api, *inputs: api.fn.random_bbox_crop(*inputs, **arguments)
 
 
-def _cropped_alone(**arguments: Any) -> Call:
+def _crop_boxes_only(**arguments: Any) -> Call:
     return lambda api, boxes, labels: api.fn.random_bbox_crop(boxes, **arguments)
 
 
-def _boxes_flipped(api: Api, boxes: Any, labels: Any) -> Any:
+def _flip_boxes(api: Api, boxes: Any, labels: Any) -> Any:
     return api.fn.bb_flip(boxes, ltrb=True, horizontal=api.fn.random.coin_flip())
 
 
-def _boxes_rotated(api: Api, boxes: Any, labels: Any) -> Any:
+def _rotate_boxes(api: Api, boxes: Any, labels: Any) -> Any:
     return api.fn.bbox_rotate(boxes, labels, angle=api.uniform(-30, 30), input_shape=[480, 640], keep_size=True)
 
 
-def _boxes_pasted(api: Api, boxes: Any, labels: Any) -> Any:
-    place = {"paste_x": api.uniform(0, 1), "paste_y": api.uniform(0, 1)}
-    return api.fn.bbox_paste(boxes, ratio=api.uniform(1, 2), ltrb=True, **place)
+def _paste_boxes(api: Api, boxes: Any, labels: Any) -> Any:
+    position = {"paste_x": api.uniform(0, 1), "paste_y": api.uniform(0, 1)}
+    return api.fn.bbox_paste(boxes, ratio=api.uniform(1, 2), ltrb=True, **position)
 
 
 def _anchors() -> list[float]:
@@ -55,45 +55,45 @@ def _anchors() -> list[float]:
     return [float(n) for n in np.concatenate(found).clip(0, 1).ravel()]
 
 
-def _encoded(**arguments: Any) -> Call:
-    return lambda api, *given: api.fn.box_encoder(*given, anchors=_anchors(), **arguments)
+def _encode(**arguments: Any) -> Call:
+    return lambda api, *inputs: api.fn.box_encoder(*inputs, anchors=_anchors(), **arguments)
 
 
-def _transformed(api: Api, points: Any) -> Any:
+def _transform(api: Api, points: Any) -> Any:
     matrix = api.fn.transforms.rotation(angle=api.uniform(-30, 30), center=[0.5, 0.5])
     return api.fn.coord_transform(points, MT=matrix)
 
 
-def _scaled(api: Api, points: Any) -> Any:
+def _scale(api: Api, points: Any) -> Any:
     return api.fn.coord_transform(points, M=[640.0, 0.0, 0.0, 480.0], T=[1.0, 2.0])
 
 
-def _points_flipped(api: Api, points: Any) -> Any:
+def _flip_points(api: Api, points: Any) -> Any:
     return api.fn.coord_flip(points, flip_x=api.fn.random.coin_flip())
 
 
-def _made(operator: str, variant: str = "", **arguments: Any) -> Case:
+def _generate(operator: str, variant: str = "", **arguments: Any) -> Case:
     """Without inputs; pairs of numbers are ranges to draw from, triples such ranges of vectors, for each sample."""
 
     def call(api: Api) -> Any:
-        given = {k: _argument(api, v) if isinstance(v, tuple) else v for k, v in arguments.items()}
-        return api.named(operator)(**given)
+        drawn = {k: _draw_argument(api, v) if isinstance(v, tuple) else v for k, v in arguments.items()}
+        return api.named(operator)(**drawn)
 
     return Case(operator, call, variant, feed="nothing")
 
 
-def _argument(api: Api, given: tuple[Any, ...]) -> Any:
-    low, high, *shape = given
+def _draw_argument(api: Api, limits: tuple[Any, ...]) -> Any:
+    low, high, *shape = limits
     return api.uniform(low, high, shape=shape) if shape else api.uniform(low, high)
 
 
-def _combined(api: Api) -> Any:
-    turned = api.fn.transforms.rotation(angle=api.uniform(-30, 30))
-    moved = api.fn.transforms.translation(offset=api.uniform(-9, 9, shape=[2]))
-    return api.fn.transforms.combine(turned, moved)
+def _combine(api: Api) -> Any:
+    rotation = api.fn.transforms.rotation(angle=api.uniform(-30, 30))
+    translation = api.fn.transforms.translation(offset=api.uniform(-9, 9, shape=[2]))
+    return api.fn.transforms.combine(rotation, translation)
 
 
-def _drawn_as(operator: str, variant: str = "", **types: str) -> Case:
+def _generate_as(operator: str, variant: str = "", **types: str) -> Case:
     """Constant arguments, of which some are types."""
 
     def call(api: Api) -> Any:
@@ -102,11 +102,11 @@ def _drawn_as(operator: str, variant: str = "", **types: str) -> Case:
     return Case(operator, call, variant, feed="nothing")
 
 
-def _chosen(api: Api) -> Any:
+def _choose(api: Api) -> Any:
     return api.fn.random.choice(10, p=[0.1] * 10)
 
 
-def _roi_cropped(api: Api) -> Any:
+def _crop_roi(api: Api) -> Any:
     start = api.fn.random.uniform(range=[0, 200], shape=[2], dtype=api.types.INT32)
     return api.fn.roi_random_crop(crop_shape=[224, 224], roi_start=start, roi_shape=[100, 150], in_shape=[480, 640])
 
@@ -114,18 +114,18 @@ def _roi_cropped(api: Api) -> Any:
 def _one(operator: str, feed: str, variant: str = "", first: bool = False, **arguments: Any) -> Case:
     """All outputs of the source, or the first one; constant arguments."""
 
-    def call(api: Api, *given: Any) -> Any:
-        return api.named(operator)(*(given[:1] if first else given), **arguments)
+    def call(api: Api, *inputs: Any) -> Any:
+        return api.named(operator)(*(inputs[:1] if first else inputs), **arguments)
 
     return Case(operator, call, variant, feed=feed)
 
 
-def _looked_up(api: Api, classes: Any, vectors: Any) -> Any:
+def _look_up(api: Api, classes: Any, vectors: Any) -> Any:
     values = [(i * 7) % 80 for i in range(1000)]
     return api.fn.lookup_table(classes, keys=list(range(1000)), values=values, dtype=api.types.INT64)
 
 
-def _permuted(api: Api, x: Any) -> Any:
+def _permute(api: Api, x: Any) -> Any:
     return api.fn.permute_batch(x, indices=api.fn.batch_permutation())
 
 
@@ -137,11 +137,11 @@ def _full(api: Api) -> Any:
     return api.fn.full(api.uniform(0, 1), shape=[8, 8])
 
 
-def _filled_like(api: Api, x: Any) -> Any:
+def _fill_like(api: Api, x: Any) -> Any:
     return api.fn.full_like(x, 7)
 
 
-def _pasted(api: Api, x: Any) -> Any:
+def _paste(api: Api, x: Any) -> Any:
     half = np.array([api.height // 2, api.width // 2], np.int32)
     corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.int32) * half
 
@@ -154,7 +154,7 @@ def _pasted(api: Api, x: Any) -> Any:
     )  # fmt: skip
 
 
-def _tensor_resized(factor: float) -> Call:
+def _resize_tensor(factor: float) -> Call:
     def call(api: Api, x: Any) -> Any:
         sizes = [round(api.height * factor), round(api.width * factor)]
         return api.fn.tensor_resize(x, sizes=sizes, axes=[0, 1])
@@ -162,84 +162,84 @@ def _tensor_resized(factor: float) -> Call:
     return call
 
 
-def _volume_resized(api: Api, x: Any) -> Any:
+def _resize_volume(api: Api, x: Any) -> Any:
     return api.fn.resize(x, size=[32, 32, 32])
 
 
-def _volume_warped(api: Api, x: Any) -> Any:
+def _warp_volume(api: Api, x: Any) -> Any:
     matrix = api.fn.transforms.rotation(angle=api.uniform(-30, 30), axis=[0.0, 0.0, 1.0], center=[24.0, 24.0, 24.0])
     return api.fn.warp_affine(x, matrix=matrix, fill_value=0)
 
 
-def _volume_rotated(api: Api, x: Any) -> Any:
+def _rotate_volume(api: Api, x: Any) -> Any:
     return api.fn.rotate(x, angle=api.uniform(-30, 30), axis=[0.0, 1.0, 0.0], keep_size=True, fill_value=0)
 
 
-def _clamped(api: Api, classes: Any, x: Any) -> Any:
+def _clamp(api: Api, classes: Any, x: Any) -> Any:
     return api.math.sqrt(api.math.clamp(x, 0.2, 0.9))
 
 
 CASES: tuple[Case, ...] = (
-    Case("random_bbox_crop", _cropped(**_SSD, num_attempts=50), "with labels", feed="boxes"),
-    Case("random_bbox_crop", _cropped_alone(**_SSD, total_num_attempts=50), "best of 50", feed="boxes"),
+    Case("random_bbox_crop", _crop_boxes(**_SSD, num_attempts=50), "with labels", feed="boxes"),
+    Case("random_bbox_crop", _crop_boxes_only(**_SSD, total_num_attempts=50), "best of 50", feed="boxes"),
     Case(
-        "random_bbox_crop", _cropped(crop_shape=[300, 300], input_shape=[640, 480], thresholds=[0.0, 0.3],
+        "random_bbox_crop", _crop_boxes(crop_shape=[300, 300], input_shape=[640, 480], thresholds=[0.0, 0.3],
         threshold_type="overlap", all_boxes_above_threshold=False, total_num_attempts=50), "of 300 x 300", feed="boxes",
     ),
     _one("ssd_random_crop", "image and boxes"),
-    Case("bb_flip", _boxes_flipped, feed="boxes"),
-    Case("bbox_rotate", _boxes_rotated, feed="boxes"),
-    Case("bbox_paste", _boxes_pasted, feed="boxes"),
-    Case("box_encoder", _encoded(), "boxes", feed="boxes"),
-    Case("box_encoder", _encoded(offset=True, scale=300.0, stds=[0.1, 0.1, 0.2, 0.2]), "offsets", feed="boxes"),
+    Case("bb_flip", _flip_boxes, feed="boxes"),
+    Case("bbox_rotate", _rotate_boxes, feed="boxes"),
+    Case("bbox_paste", _paste_boxes, feed="boxes"),
+    Case("box_encoder", _encode(), "boxes", feed="boxes"),
+    Case("box_encoder", _encode(offset=True, scale=300.0, stds=[0.1, 0.1, 0.2, 0.2]), "offsets", feed="boxes"),
     _one("pad", "boxes", "boxes", first=True, fill_value=-1),
-    Case("coord_transform", _transformed, "drawn", feed="points"),
-    Case("coord_transform", _scaled, "constant", feed="points"),
-    Case("coord_flip", _points_flipped, feed="points"),
-    _made("transforms.translation", offset=(-9, 9, 2)),
-    _made("transforms.scale", scale=(0.5, 2, 2), center=[112.0, 112.0]),
-    _made("transforms.rotation", angle=(-30, 30), center=[112.0, 112.0]),
-    _made("transforms.rotation", "in space", angle=(-30, 30), axis=[0.0, 0.6, 0.8]),
-    _made("transforms.shear", shear=(-1, 1, 2)),
-    _made("transforms.crop", from_start=(0, 0.3, 2), from_end=(0.7, 1, 2), to_end=[224.0, 224.0]),
-    Case("transforms.combine", _combined, feed="nothing"),
-    _made("random.uniform", range=[0.0, 1.0]),
-    _made("random.uniform", "100 numbers", range=[0.0, 1.0], shape=[100]),
-    _made("random.uniform", "values", values=[0.0, 90.0, 180.0, 270.0]),
-    _made("random.normal"),
-    _made("random.normal", "100 numbers", shape=[100]),
-    _made("random.coin_flip", probability=0.3),
-    _drawn_as("random.coin_flip", "bool", dtype="BOOL"),
-    _made("random.beta", alpha=0.4, beta=0.4),
-    Case("random.choice", _chosen, feed="nothing"),
+    Case("coord_transform", _transform, "drawn", feed="points"),
+    Case("coord_transform", _scale, "constant", feed="points"),
+    Case("coord_flip", _flip_points, feed="points"),
+    _generate("transforms.translation", offset=(-9, 9, 2)),
+    _generate("transforms.scale", scale=(0.5, 2, 2), center=[112.0, 112.0]),
+    _generate("transforms.rotation", angle=(-30, 30), center=[112.0, 112.0]),
+    _generate("transforms.rotation", "in space", angle=(-30, 30), axis=[0.0, 0.6, 0.8]),
+    _generate("transforms.shear", shear=(-1, 1, 2)),
+    _generate("transforms.crop", from_start=(0, 0.3, 2), from_end=(0.7, 1, 2), to_end=[224.0, 224.0]),
+    Case("transforms.combine", _combine, feed="nothing"),
+    _generate("random.uniform", range=[0.0, 1.0]),
+    _generate("random.uniform", "100 numbers", range=[0.0, 1.0], shape=[100]),
+    _generate("random.uniform", "values", values=[0.0, 90.0, 180.0, 270.0]),
+    _generate("random.normal"),
+    _generate("random.normal", "100 numbers", shape=[100]),
+    _generate("random.coin_flip", probability=0.3),
+    _generate_as("random.coin_flip", "bool", dtype="BOOL"),
+    _generate("random.beta", alpha=0.4, beta=0.4),
+    Case("random.choice", _choose, feed="nothing"),
     _one("random_crop_generator", "shapes"),
-    Case("roi_random_crop", _roi_cropped, feed="nothing"),
+    Case("roi_random_crop", _crop_roi, feed="nothing"),
     _one("segmentation.random_mask_pixel", "mask"),
     _one("segmentation.random_mask_pixel", "mask", "foreground", foreground=1),
     _one("segmentation.random_object_bbox", "mask", "of any label"),
     _one("segmentation.random_object_bbox", "mask", "of a label", classes=[1, 2, 3], format="box", output_class=True),
     _one("segmentation.select_masks", "polygons", reindex_masks=True),
     Case("one_hot", lambda api, classes, vectors: api.fn.one_hot(classes, num_classes=1000), feed="numbers"),
-    Case("lookup_table", _looked_up, "of classes", feed="numbers"),
+    Case("lookup_table", _look_up, "of classes", feed="numbers"),
     _one("element_extract", "frames", element_map=[0, 3, 6]),
     _one("sequence_rearrange", "frames", new_order=[7, 5, 3, 1]),
-    _made("batch_permutation"),
-    Case("permute_batch", _permuted),
+    _generate("batch_permutation"),
+    Case("permute_batch", _permute),
     Case("cast_like", _cast_like),
     Case("full", _full, feed="nothing"),
-    _made("zeros", shape=[224, 224, 3]),
-    _made("ones", shape=[224, 224, 3]),
-    Case("full_like", _filled_like),
+    _generate("zeros", shape=[224, 224, 3]),
+    _generate("ones", shape=[224, 224, 3]),
+    Case("full_like", _fill_like),
     plain("zeros_like"),
     plain("ones_like"),
     Case("shape", lambda api, x: x.shape()),
-    Case("multi_paste", _pasted, "four of the batch"),
-    Case("tensor_resize", _tensor_resized(0.5), "linear x0.5"),
-    Case("resize", _volume_resized, "volume", feed="volumes"),
-    Case("warp_affine", _volume_warped, "volume", feed="volumes"),
-    Case("rotate", _volume_rotated, "volume", feed="volumes"),
+    Case("multi_paste", _paste, "four of the batch"),
+    Case("tensor_resize", _resize_tensor(0.5), "linear x0.5"),
+    Case("resize", _resize_volume, "volume", feed="volumes"),
+    Case("warp_affine", _warp_volume, "volume", feed="volumes"),
+    Case("rotate", _rotate_volume, "volume", feed="volumes"),
     Case("arithmetic", lambda api, x: x * 0.5 + 3, "image * 0.5 + 3"),
     Case("arithmetic", lambda api, x: x * x, "image * image"),
     Case("arithmetic", lambda api, classes, x: x * 2.0 - x, "vectors", feed="numbers"),
-    Case("math", _clamped, "vectors", feed="numbers"),
+    Case("math", _clamp, "vectors", feed="numbers"),
 )  # fmt: skip

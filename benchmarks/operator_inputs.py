@@ -24,8 +24,8 @@ def _images(height: int, width: int, dtype: str) -> Batches:
     rng = np.random.default_rng(0)
     y, x = np.mgrid[0:height, 0:width].astype(np.float32) / 40
     phases = rng.uniform(0, 6, (3, 1, 1)).astype(np.float32)
-    picture = 110 + 60 * np.sin(x + phases) + 50 * np.cos(y * phases)
-    noisy = picture.transpose(1, 2, 0) + rng.normal(0, 8, (height, width, 3))
+    pattern = 110 + 60 * np.sin(x + phases) + 50 * np.cos(y * phases)
+    noisy = pattern.transpose(1, 2, 0) + rng.normal(0, 8, (height, width, 3))
     one = np.clip(noisy, 0, 255).astype(dtype)
     return (np.stack([np.roll(one, 5 * i, 1) for i in range(BATCH)]),)
 

@@ -46,14 +46,14 @@ class Bench:
             self._key = case, size
             self._pace = self._warm_up()
         count = min(max(round(seconds / self._pace), 1), 2000)
-        cpu, wall = self._timed(count)
+        cpu, wall = self._time_batches(count)
         return {"cpu": 1e3 * cpu / count, "wall": 1e3 * wall / count, "batches": count}
 
     def _warm_up(self) -> float:
         """Run as many batches at a stretch as let all buffers come to exist; return the seconds of a batch."""
-        pace = self._timed(1)[1]
+        pace = self._time_batches(1)[1]
         count = min(round(_PATIENCE / pace), _WARM_UP)
-        return self._timed(count)[1] / count if count else pace
+        return self._time_batches(count)[1] / count if count else pace
 
     def _build(self, name: str, size: str) -> Any:
         module = importlib.import_module(self._package)
@@ -61,16 +61,16 @@ class Bench:
         api = Api(fn, types, math, *SIZES.get(size, SIZES["224"]))
         case = next((c for c in CASES if c.name == name), None)
         feed, dtype = (case.feed, case.dtype) if case else ("image", "uint8")
-        given = batches(feed, api.height, api.width, dtype)
+        data = batches(feed, api.height, api.width, dtype)
         pipe = module.Pipeline(BATCH, self._threads, None, seed=1)
         with pipe:
-            inputs = _source(fn, given, FEEDS[feed][1])
+            inputs = _source(fn, data, FEEDS[feed][1])
             found = case.call(api, *inputs) if case else inputs[0]
             pipe.set_outputs(*found) if isinstance(found, (list, tuple)) else pipe.set_outputs(found)
         pipe.build()
         return pipe
 
-    def _timed(self, count: int) -> tuple[float, float]:
+    def _time_batches(self, count: int) -> tuple[float, float]:
         """Return CPU and wall seconds of some batches.
 
         The queues are full and all threads asleep before and after, so that as many batches are computed.
@@ -79,16 +79,16 @@ class Bench:
         start, start_cpu = time.perf_counter(), time.process_time()
         for _ in range(count):
             self._pipe.run()
-        before = time.thread_time()
+        polling_start = time.thread_time()
         end = _settle()
-        polling = time.thread_time() - before
+        polling = time.thread_time() - polling_start
         return time.process_time() - start_cpu - polling, end - start
 
 
-def _source(fn: Any, given: Batches, layouts: tuple[str, ...]) -> list[Any]:
-    if not given:
+def _source(fn: Any, data: Batches, layouts: tuple[str, ...]) -> list[Any]:
+    if not data:
         return []
-    found = fn.external_source(lambda: given, num_outputs=len(given), batch=True, no_copy=True, layout=list(layouts))
+    found = fn.external_source(lambda: data, num_outputs=len(data), batch=True, no_copy=True, layout=list(layouts))
     return list(found)
 
 
@@ -105,9 +105,9 @@ def _settle() -> float:
 
 
 def _other_states() -> Iterator[str]:
-    own = str(threading.get_native_id())
+    own_id = str(threading.get_native_id())
     for task in Path("/proc/self/task").iterdir():
-        if task.name != own:
+        if task.name != own_id:
             try:
                 yield (task / "stat").read_text().rpartition(")")[2].split()[0]
             except (FileNotFoundError, ProcessLookupError):
@@ -118,12 +118,12 @@ def main() -> None:
     """Answer the questions on standard input until it ends."""
     bench = Bench(sys.argv[1], int(sys.argv[2]))
     for line in sys.stdin:
-        question = json.loads(line)
+        request = json.loads(line)
         try:
-            answer: dict[str, Any] = dict(bench.measure(**question))
+            reply: dict[str, Any] = dict(bench.measure(**request))
         except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"}
-        print(json.dumps(answer), flush=True)
+            reply = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

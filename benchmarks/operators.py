@@ -45,8 +45,8 @@ class Side:
     def measure(self, case: str, size: str, seconds: float) -> dict[str, Any]:
         """Ask for one measurement; the answer holds milliseconds a batch, or ``error``."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        question = {"case": case, "size": size, "seconds": seconds}
-        self._process.stdin.write(json.dumps(question) + "\n")
+        request = {"case": case, "size": size, "seconds": seconds}
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         return dict(json.loads(line)) if line else {"error": "the process died"}
@@ -88,9 +88,9 @@ def measure(sides: Sequence[Side], operator: str, name: str, size: str, rounds: 
     pairs = []
     for _ in range(rounds):
         ours, theirs = (side.measure(name, size, seconds) for side in sides)
-        for side, answer in zip(SIDES, (ours, theirs), strict=True):
-            if "error" in answer:
-                return Result(operator, name, size, error=f"{side}: {answer['error']}")
+        for side, reply in zip(SIDES, (ours, theirs), strict=True):
+            if "error" in reply:
+                return Result(operator, name, size, error=f"{side}: {reply['error']}")
         pairs.append((ours, theirs))
     return Result(operator, name, size, tuple(pairs))
 
@@ -101,7 +101,7 @@ def geometric_mean(values: Iterable[float]) -> float:
     return math.exp(sum(logarithms) / len(logarithms))
 
 
-def by_operator(results: Sequence[Result], figure: str = "cpu") -> dict[str, float]:
+def ratio_by_operator(results: Sequence[Result], figure: str = "cpu") -> dict[str, float]:
     """Return the ratio of each operator: the geometric mean of its cases and sizes."""
     found: dict[str, list[float]] = {}
     for result in results:
@@ -128,7 +128,7 @@ def _row(result: Result) -> list[str]:
 
 
 def _summary(results: Sequence[Result]) -> str:
-    cpu, wall = by_operator(results), by_operator(results, "wall")
+    cpu, wall = ratio_by_operator(results), ratio_by_operator(results, "wall")
     parts = {
         "geometric mean of all operators": results,
         "of operators on images": [r for r in results if r.size in SIZES],
@@ -137,7 +137,7 @@ def _summary(results: Sequence[Result]) -> str:
     rows = [
         [
             name,
-            *(f"{geometric_mean(by_operator(part, f).values()):.2f}" for f in ("cpu", "wall")),
+            *(f"{geometric_mean(ratio_by_operator(part, f).values()):.2f}" for f in ("cpu", "wall")),
         ]
         for name, part in parts.items()
         if part
@@ -147,10 +147,10 @@ def _summary(results: Sequence[Result]) -> str:
 
 
 def _slowest(results: Sequence[Result]) -> str:
-    behind = sorted((r for r in results if r.ratio() < 1), key=Result.ratio)
-    if not behind:
+    slower = sorted((r for r in results if r.ratio() < 1), key=Result.ratio)
+    if not slower:
         return "No case is slower than DALI's."
-    return markdown(_HEAD, [_row(result) for result in behind[:15]])
+    return markdown(_HEAD, [_row(result) for result in slower[:15]])
 
 
 def reports(results: Sequence[Result], source: Sequence[Result], options: argparse.Namespace) -> dict[str, str]:
@@ -171,7 +171,7 @@ def reports(results: Sequence[Result], source: Sequence[Result], options: argpar
         "several samples. An operator's ratio is the geometric mean of its "
         "cases'. All cases: [images](speed_images.md), [boxes, points, numbers](speed_numbers.md).",
         "The source passes a batch in memory without a copy; its time isn't subtracted. "
-        + " ".join(_bare(result) for result in source),
+        + " ".join(_describe_source(result) for result in source),
         "## Summary",
         _summary(good),
         "## Where torchdali is slowest",
@@ -187,8 +187,8 @@ def reports(results: Sequence[Result], source: Sequence[Result], options: argpar
         "_numbers": ("boxes, points, numbers", [r for r in good if r.size not in SIZES]),
     }
     pages = {
-        suffix: [f"{_TITLE}: {what}", written, _METHOD, markdown(_HEAD, [_row(result) for result in part])]
-        for suffix, (what, part) in parts.items()
+        suffix: [f"{_TITLE}: {subject}", written, _METHOD, markdown(_HEAD, [_row(result) for result in part])]
+        for suffix, (subject, part) in parts.items()
     }
     return {suffix: "\n\n".join(page) + "\n" for suffix, page in {"": lines, **pages}.items()}
 
@@ -205,7 +205,7 @@ def _opencv() -> str:
         return "without OpenCV, which the extra `image` installs and which makes several operators faster"
 
 
-def _bare(result: Result) -> str:
+def _describe_source(result: Result) -> str:
     if result.error:
         return f"Alone, it failed: {result.error}."
     return (
@@ -233,7 +233,7 @@ def _among(text: str) -> tuple[str, ...]:
     return sizes
 
 
-def _arguments(given: list[str] | None) -> argparse.Namespace:
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.operators", description=__doc__)
     parser.add_argument("--only", type=_chosen, metavar="A,B,...", help="operators, or cases of the table")
     parser.add_argument("--sizes", type=_among, default=(*SIZES, SMALL), metavar="A,B,...")
@@ -241,30 +241,30 @@ def _arguments(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0.1, help="of a measurement, at least one batch")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--output", type=Path, help="the first page to write; benchmarks/speed.md without --only")
-    return parser.parse_args(given)
+    return parser.parse_args(argv)
 
 
-def _run(options: argparse.Namespace, take: Callable[..., Result]) -> list[Result]:
+def _run(options: argparse.Namespace, measure_case: Callable[..., Result]) -> list[Result]:
     results = []
     for case in options.only or CASES:
         for size in case.sizes:
             if (size if size in SIZES else SMALL) not in options.sizes:
                 continue
-            result = take(case.operator, case.name, size)
-            told = result.error or f"{result.ratio():.2f} by CPU, {result.ratio('wall'):.2f} by wall"
-            print(f"{case.name}, {size}: {told}", file=sys.stderr, flush=True)
+            result = measure_case(case.operator, case.name, size)
+            status = result.error or f"{result.ratio():.2f} by CPU, {result.ratio('wall'):.2f} by wall"
+            print(f"{case.name}, {size}: {status}", file=sys.stderr, flush=True)
             results.append(result)
     return results
 
 
-def main(given: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Run the benchmark and write or print its pages."""
-    options = _arguments(given)
+    options = _arguments(argv)
     sides = [Side(package, options.threads) for package in SIDES.values()]
-    take = functools.partial(measure, sides, rounds=options.rounds, seconds=options.seconds)
+    measure_case = functools.partial(measure, sides, rounds=options.rounds, seconds=options.seconds)
     try:
-        source = [take(SOURCE, SOURCE, size) for size in options.sizes if size in SIZES]
-        results = _run(options, take)
+        source = [measure_case(SOURCE, SOURCE, size) for size in options.sizes if size in SIZES]
+        results = _run(options, measure_case)
     finally:
         for side in sides:
             side.close()

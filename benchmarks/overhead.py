@@ -85,7 +85,7 @@ def measure(root: Path, name: str, batches: int, rounds: int) -> tuple[float, fl
 # ---------------------------------------------------------------- iterators
 
 
-class Driven(NamedTuple):
+class DriverCost(NamedTuple):
     """Cost of a sample: wall and CPU milliseconds, and CPU microseconds of the thread that asks."""
 
     wall: float
@@ -111,13 +111,13 @@ DRIVERS: dict[str, Callable[[Pipeline], Iterator[Any]]] = {
 
 def _settle() -> None:
     """Wait until nothing works ahead any more."""
-    before = -1.0
-    while time.process_time() - before > 1e-3:
-        before = time.process_time()
+    previous = -1.0
+    while time.process_time() - previous > 1e-3:
+        previous = time.process_time()
         time.sleep(0.05)
 
 
-def _drive(source: Iterator[Any], batches: int) -> Driven:
+def _drive(source: Iterator[Any], batches: int) -> DriverCost:
     """Take batches from a source whose queue is full, and let it fill up again."""
     _settle()
     start, cpu, asking = time.perf_counter(), time.process_time(), time.thread_time()
@@ -127,39 +127,39 @@ def _drive(source: Iterator[Any], batches: int) -> Driven:
     _settle()
     samples = batches * BATCH
     cpu = time.process_time() - cpu
-    return Driven(1e3 * wall / samples, 1e3 * cpu / samples, 1e6 * asking / samples)
+    return DriverCost(1e3 * wall / samples, 1e3 * cpu / samples, 1e6 * asking / samples)
 
 
-def drive(root: str, threads: int, batches: int, rounds: int) -> dict[str, list[Driven]]:
+def drive(root: str, threads: int, batches: int, rounds: int) -> dict[str, list[DriverCost]]:
     """Measure the drivers in turn, each with a pipeline of its own."""
     settings: dict[str, Any] = {"batch_size": BATCH, "num_threads": threads, "seed": 1}
     sources = {name: make(build("torchdali", "train", root, **settings)) for name, make in DRIVERS.items()}
     for source in sources.values():
         _drive(source, 3)
-    found: dict[str, list[Driven]] = {name: [] for name in sources}
+    found: dict[str, list[DriverCost]] = {name: [] for name in sources}
     for _ in range(rounds):
         for name, source in sources.items():
             found[name].append(_drive(source, batches))
     return found
 
 
-def _print_drivers(found: dict[str, list[Driven]]) -> None:
+def _print_drivers(found: dict[str, list[DriverCost]]) -> None:
     print(f"{'':28}{'samples/s':>10}{'CPU ms':>9}{'asking, us':>12}   CPU, times that of run()")
     plain = found["pipe.run()"]
     for name, values in found.items():
         wall, cpu, asking = (median(column) for column in zip(*values, strict=True))
-        more = median(own.cpu / other.cpu for own, other in zip(values, plain, strict=True))
-        print(f"{name:28}{1e3 / wall:10.0f}{cpu:9.3f}{asking:12.2f}   {more:.3f}")
+        ratio = median(cost.cpu / base.cpu for cost, base in zip(values, plain, strict=True))
+        print(f"{name:28}{1e3 / wall:10.0f}{cpu:9.3f}{asking:12.2f}   {ratio:.3f}")
 
 
-def main(given: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Measure each kind of operator and print the costs."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead", description=__doc__)
     parser.add_argument("--batches", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--images", help="measure the iterators on this folder of class folders")
     parser.add_argument("--threads", type=int, default=2, help="of the pipelines on images")
-    options = parser.parse_args(given)
+    options = parser.parse_args(argv)
     if options.images:
         _print_drivers(drive(options.images, options.threads, options.batches, options.rounds))
         return

@@ -51,18 +51,18 @@ def _transform(workload: str) -> Callable[[torch.Tensor], torch.Tensor]:
     crop: list[Any] = [v2.Resize(256, antialias=True), v2.CenterCrop(224)]
     if workload == "train":
         crop = [v2.RandomResizedCrop(224, antialias=True), v2.RandomHorizontalFlip()]
-    made: Any = v2.Compose([*crop, v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
-    return made  # type: ignore[no-any-return]
+    composed: Any = v2.Compose([*crop, v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
+    return composed  # type: ignore[no-any-return]
 
 
-def _by_torchcodec(job: Job) -> Callable[[str], torch.Tensor]:
+def _load_with_torchcodec(job: Job) -> Callable[[str], torch.Tensor]:
     from torchcodec.decoders import decode_jpeg
 
     transform = _transform(job.workload)
     return lambda path: transform(decode_jpeg(path))
 
 
-def _by_torchvision(job: Job) -> Callable[[str], torch.Tensor]:
+def _load_with_torchvision(job: Job) -> Callable[[str], torch.Tensor]:
     from torchvision import io
 
     transform = _transform(job.workload)
@@ -115,10 +115,10 @@ def _spdl(job: Job, load: Callable[[Job], Callable[[str], torch.Tensor]]) -> Ite
 
 SIDES: dict[str, Callable[[Job], Iterator[Any]]] = {
     "torchdali": _torchdali,
-    "DataLoader, torchvision": lambda job: _dataloader(job, _by_torchvision),
-    "DataLoader, torchcodec": lambda job: _dataloader(job, _by_torchcodec),
-    "SPDL, torchvision": lambda job: _spdl(job, _by_torchvision),
-    "SPDL, torchcodec": lambda job: _spdl(job, _by_torchcodec),
+    "DataLoader, torchvision": lambda job: _dataloader(job, _load_with_torchvision),
+    "DataLoader, torchcodec": lambda job: _dataloader(job, _load_with_torchcodec),
+    "SPDL, torchvision": lambda job: _spdl(job, _load_with_torchvision),
+    "SPDL, torchcodec": lambda job: _spdl(job, _load_with_torchcodec),
 }
 
 
@@ -128,10 +128,10 @@ def measure(side: str, job: Job) -> tuple[float, float]:
     for _ in range(_WARMUP):
         shape = next(batches).shape
     assert shape == (job.batch, 3, 224, 224), shape
-    before = Usage.now()
+    start = Usage.now()
     for _ in range(_TIMED):
         next(batches)
-    used, images = Usage.now().since(before), job.batch * _TIMED
+    used, images = Usage.now().since(start), job.batch * _TIMED
     return images / used.wall, 1e3 * used.own / images
 
 

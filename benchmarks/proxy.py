@@ -42,7 +42,7 @@ def _train(fn: Any, types: Any) -> Any:
     return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), **options)
 
 
-def _proxied(package: str, job: argparse.Namespace) -> Iterator[Any]:
+def _run_proxy(package: str, job: argparse.Namespace) -> Iterator[Any]:
     from torch.utils.data import RandomSampler
     from torchvision.datasets import ImageFolder
 
@@ -76,8 +76,8 @@ def _loader(job: argparse.Namespace) -> Iterator[Any]:
 
 
 _MAKE: Mapping[str, Callable[[argparse.Namespace], Iterator[Any]]] = {
-    "proxy": lambda job: _proxied("torchdali", job),
-    "dali": lambda job: _proxied("nvidia.dali", job),
+    "proxy": lambda job: _run_proxy("torchdali", job),
+    "dali": lambda job: _run_proxy("nvidia.dali", job),
     "loader": _loader,
     "plain": _plain,
 }
@@ -129,7 +129,7 @@ def report(found: Mapping[str, Sequence[Sequence[float]]]) -> str:
     return "\n".join(lines)
 
 
-def _arguments(given: Sequence[str]) -> argparse.Namespace:
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.proxy", description=__doc__)
     parser.add_argument("root", help="folder with one folder a class")
     parser.add_argument("--batch", type=int, default=64)
@@ -140,18 +140,18 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=None)
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
-    return parser.parse_args(given)
+    return parser.parse_args(argv)
 
 
-def main(given: Sequence[str]) -> None:
+def main(argv: Sequence[str]) -> None:
     """Measure one side, or all of them and print the table."""
-    job = _arguments(given)
+    job = _arguments(argv)
     if job.side:
         print(json.dumps(measure(job.side, job)), flush=True)
         os._exit(0)  # the workers of an epoch that is cut short need not be waited for
     has_dali = importlib.util.find_spec("nvidia") and importlib.util.find_spec("nvidia.dali")
     sides = job.sides or [side for side in SIDES if side != "dali" or has_dali]
-    print(report(rounds(sides, given, job.rounds)))
+    print(report(rounds(sides, argv, job.rounds)))
 
 
 if __name__ == "__main__":

@@ -36,27 +36,27 @@ def write(folder: Path, source: Path) -> None:
     classes = {name: i for i, name in enumerate(sorted({p.parent.name for p in files}))}
     samples = [(p.read_bytes(), classes[p.parent.name]) for p in files]
     with open(folder / "a.tfrecord", "wb") as file:
-        found, at = [], 0
+        found, offset = [], 0
         for data, label in samples:
             size = tfrecord.write_record(file, tfrecord.write_example({"image": data, "label": [label]}))
-            found.append((at, size))
-            at += size
+            found.append((offset, size))
+            offset += size
     write_text(str(folder / "a.tfrecord.idx"), tfrecord.index_text(found))
     with open(folder / "a.rec", "wb") as file:
-        found, at = [], 0
+        found, offset = [], 0
         for number, (data, label) in enumerate(samples):
             size = recordio.write_image(file, data, [float(label)], number)
-            found.append((at, size))
-            at += size
+            found.append((offset, size))
+            offset += size
     write_text(str(folder / "a.rec.idx"), recordio.index_text(found))
     with open(folder / "a.tar", "wb") as file:
-        parts, at = [], 0
+        parts, offset = [], 0
         for number, (data, label) in enumerate(samples):
             row = []
             for extension, content in (("jpg", data), ("cls", str(label).encode())):
                 name = f"{number:06}.{extension}"
-                row.append((extension, at + tar.BLOCK, len(content), name))
-                at += tar.write_member(file, name, content)
+                row.append((extension, offset + tar.BLOCK, len(content), name))
+                offset += tar.write_member(file, name, content)
             parts.append(row)
         tar.write_end(file)
     write_text(str(folder / "a.tar.idx"), tar.index_text(parts))
@@ -84,10 +84,10 @@ def _write_lmdb(folder: Path, samples: list[tuple[bytes, int]]) -> None:
 def _write_coco(path: Path, files: list[Path], annotations: int = 400_000) -> None:
     """Write annotations of some 73 MB."""
     rng = np.random.default_rng(0)
-    of = rng.integers(0, len(files), annotations).tolist()
+    image_ids = rng.integers(0, len(files), annotations).tolist()
     boxes = np.round(rng.uniform(1, 200, (annotations, 4)), 2).tolist()
     rows = [
-        {"id": i, "image_id": of[i], "category_id": i % 80 + 1, "bbox": boxes[i], "area": 1.5, "iscrowd": 0,
+        {"id": i, "image_id": image_ids[i], "category_id": i % 80 + 1, "bbox": boxes[i], "area": 1.5, "iscrowd": 0,
          "segmentation": [[*boxes[i], *boxes[i]]]}
         for i in range(annotations)
     ]  # fmt: skip
@@ -98,27 +98,27 @@ def _write_coco(path: Path, files: list[Path], annotations: int = 400_000) -> No
 
 Define = Callable[[Any, Any, str, str], Any]
 KINDS: dict[str, Define] = {
-    "tfrecord": lambda fn, features, at, source: list(fn.readers.tfrecord(
-        path=f"{at}/a.tfrecord", index_path=f"{at}/a.tfrecord.idx", features={
+    "tfrecord": lambda fn, features, root, source: list(fn.readers.tfrecord(
+        path=f"{root}/a.tfrecord", index_path=f"{root}/a.tfrecord.idx", features={
             "image": features.FixedLenFeature((), features.string, ""),
             "label": features.FixedLenFeature([1], features.int64, 0)}).values()),
-    "mxnet": lambda fn, features, at, source: fn.readers.mxnet(
-        path=[f"{at}/a.rec"], index_path=[f"{at}/a.rec.idx"]),
-    "webdataset": lambda fn, features, at, source: fn.readers.webdataset(
-        paths=[f"{at}/a.tar"], index_paths=[f"{at}/a.tar.idx"], ext=["jpg", "cls"]),
-    "lmdb": lambda fn, features, at, source: fn.readers.caffe(path=f"{at}/lmdb"),
-    "files": lambda fn, features, at, source: fn.readers.file(file_root=source),
-    "npy": lambda fn, features, at, source: [fn.readers.numpy(file_root=f"{at}/npy")],
+    "mxnet": lambda fn, features, root, source: fn.readers.mxnet(
+        path=[f"{root}/a.rec"], index_path=[f"{root}/a.rec.idx"]),
+    "webdataset": lambda fn, features, root, source: fn.readers.webdataset(
+        paths=[f"{root}/a.tar"], index_paths=[f"{root}/a.tar.idx"], ext=["jpg", "cls"]),
+    "lmdb": lambda fn, features, root, source: fn.readers.caffe(path=f"{root}/lmdb"),
+    "files": lambda fn, features, root, source: fn.readers.file(file_root=source),
+    "npy": lambda fn, features, root, source: [fn.readers.numpy(file_root=f"{root}/npy")],
 }  # fmt: skip
 
 
-def build(package: str, kind: str, at: str, source: str) -> Any:
+def build(package: str, kind: str, root: str, source: str) -> Any:
     """Return a pipeline that only reads."""
     library: Any = importlib.import_module(package)
     features = importlib.import_module(f"{package}.tfrecord")
 
     def define() -> Any:
-        return tuple(KINDS[kind](library.fn, features, at, source))
+        return tuple(KINDS[kind](library.fn, features, root, source))
 
     pipe = library.pipeline_def(define, batch_size=BATCH, num_threads=2, device_id=None)()
     pipe.build()
@@ -129,20 +129,20 @@ def build(package: str, kind: str, at: str, source: str) -> Any:
 
 def cost(pipe: Any, batches: int) -> float:
     """Return microseconds of CPU time for a sample."""
-    began = time.process_time()
+    start = time.process_time()
     for _ in range(batches):
         pipe.run()
     time.sleep(SETTLE)  # what it prefetches is its own cost, not that of the next side
-    return (time.process_time() - began) / (batches * BATCH) * 1e6
+    return (time.process_time() - start) / (batches * BATCH) * 1e6
 
 
-def build_train(kind: str, at: str, source: str) -> Any:
+def build_train(kind: str, root: str, source: str) -> Any:
     """Return a pipeline of ResNet; every container gives it the same images in the same order."""
     library: Any = importlib.import_module("torchdali")
     fn = library.fn
 
     def define() -> Any:
-        images, labels = KINDS[kind](_Shuffled(fn), library.tfrecord, at, source)
+        images, labels = KINDS[kind](_Shuffled(fn), library.tfrecord, root, source)
         images = fn.decoders.image_random_crop(images)
         images = fn.resize(images, size=[224, 224])
         images = fn.crop_mirror_normalize(images, dtype=library.types.FLOAT, mean=[120.0], std=[60.0])
@@ -167,10 +167,10 @@ class _Shuffled:
         return functools.partial(getattr(self._readers, name), random_shuffle=True)
 
 
-def compare_training(at: str, source: str, rounds: int) -> None:
+def compare_training(root: str, source: str, rounds: int) -> None:
     """Print the cost of an image from containers beside that from files."""
     kinds = ["files", "tfrecord", "webdataset"]
-    pipes = {kind: build_train(kind, at, source) for kind in kinds}
+    pipes = {kind: build_train(kind, root, source) for kind in kinds}
     epoch = -(-sum(p.is_file() for p in Path(source).rglob("*")) // BATCH)
     for pipe in pipes.values():
         cost(pipe, 2 * epoch)
@@ -185,17 +185,17 @@ def compare_training(at: str, source: str, rounds: int) -> None:
         pipe.close()
 
 
-def coco_start(package: str, at: str) -> float:
+def coco_start(package: str, root: str) -> float:
     """Return seconds of CPU time to build a reader of a large file of annotations."""
     library = importlib.import_module(package)
 
     def define() -> Any:
-        return tuple(library.fn.readers.coco(file_root="/", annotations_file=f"{at}/coco.json"))
+        return tuple(library.fn.readers.coco(file_root="/", annotations_file=f"{root}/coco.json"))
 
-    began = time.process_time()
+    start = time.process_time()
     pipe = library.pipeline_def(define, batch_size=4, num_threads=1, device_id=None)()
     pipe.build()
-    return time.process_time() - began
+    return time.process_time() - start
 
 
 def main() -> None:
@@ -205,13 +205,13 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--batches", type=int, default=15)
-    given = parser.parse_args()
-    kinds = given.kinds or [*KINDS, "coco", "train"]
+    options = parser.parse_args()
+    kinds = options.kinds or [*KINDS, "coco", "train"]
     with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder), Path(given.folder))
+        write(Path(folder), Path(options.folder))
         for kind in (k for k in kinds if k in KINDS):
-            real, ours = (build(p, kind, folder, given.folder) for p in ("nvidia.dali", "torchdali"))
-            rows = [(cost(real, given.batches), cost(ours, given.batches)) for _ in range(given.rounds)]
+            real, ours = (build(p, kind, folder, options.folder) for p in ("nvidia.dali", "torchdali"))
+            rows = [(cost(real, options.batches), cost(ours, options.batches)) for _ in range(options.rounds)]
             report(kind, rows, "us")
             del real
             ours.close()
@@ -219,7 +219,7 @@ def main() -> None:
             rows = [(coco_start("nvidia.dali", folder), coco_start("torchdali", folder)) for _ in range(3)]
             report("coco start", rows, "s")
         if "train" in kinds:
-            compare_training(folder, given.folder, max(given.rounds, 12))
+            compare_training(folder, options.folder, max(options.rounds, 12))
 
 
 def report(

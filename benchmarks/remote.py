@@ -41,12 +41,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_HEAD(self) -> None:
-        self._answer(False)
+        self._respond(False)
 
     def do_GET(self) -> None:
-        self._answer(True)
+        self._respond(True)
 
-    def _answer(self, body: bool) -> None:
+    def _respond(self, has_body: bool) -> None:
         time.sleep(self.conditions[0])
         path = self.root / unquote(self.path).lstrip("/").removeprefix(_BUCKET)
         if random.random() < self.conditions[1] or not path.is_file():
@@ -65,7 +65,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Last-Modified", formatdate(path.stat().st_mtime, usegmt=True))
         self.send_header("Content-Length", str(end - start))
         self.end_headers()
-        if body:
+        if has_body:
             self.wfile.flush()
             with open(path, "rb") as file:
                 self.connection.sendfile(file, start, end - start)
@@ -89,7 +89,7 @@ def _serve_s3(root: str, conditions: Any) -> Any:
     serving = importlib.import_module("werkzeug.serving")
     application = backend.DomainDispatcherApplication(backend.create_backend_app)
 
-    def answer(environment: Any, start: Any) -> Any:
+    def respond(environment: Any, start: Any) -> Any:
         time.sleep(conditions[0])
         if random.random() < conditions[1]:
             start("503 Slow Down", [("Content-Length", "0")])
@@ -102,7 +102,7 @@ def _serve_s3(root: str, conditions: Any) -> Any:
         def log(self, *_: Any) -> None:
             """Say nothing."""
 
-    return serving.make_server("127.0.0.1", 0, answer, threaded=True, request_handler=Handler)
+    return serving.make_server("127.0.0.1", 0, respond, threaded=True, request_handler=Handler)
 
 
 def _serve(pipe: Any, start: Any, root: str, conditions: Any) -> None:
@@ -133,22 +133,22 @@ def _upload(root: str, names: list[str]) -> None:
         system.pipe_file(f"{_BUCKET}{name}", Path(root, name).read_bytes())
 
 
-def _read(kind: str, place: str, names: list[str], shuffle: bool, options: dict[str, Any]) -> Any:
+def _read(kind: str, location: str, names: list[str], shuffle: bool, options: dict[str, Any]) -> Any:
     common = {"random_shuffle": shuffle, "name": "Reader", **options}
     if kind == "tar":
-        paths = [f"{place}/{name}" for name in names]
+        paths = [f"{location}/{name}" for name in names]
         index = [path.replace(".tar", ".idx") for path in paths]
         return fn.readers.webdataset(paths=paths, index_paths=index, ext=["jpg"], **common)
-    return fn.readers.file(files=[f"{place}/{name}" for name in names], **common)[0]
+    return fn.readers.file(files=[f"{location}/{name}" for name in names], **common)[0]
 
 
-def _measured(
-    kind: str, place: str, names: list[str], shuffle: bool, batches: int, options: dict[str, Any],
+def _measure(
+    kind: str, location: str, names: list[str], shuffle: bool, batches: int, options: dict[str, Any],
     server: Callable[[], float],
 ) -> tuple[float, float, float]:  # fmt: skip
     @pipeline_def(batch_size=64, num_threads=2, device_id=None, prefetch_queue_depth=4)
     def define() -> Any:
-        data = _read(kind, place, names, shuffle, options)
+        data = _read(kind, location, names, shuffle, options)
         images = fn.decoders.image_random_crop(data)
         images = fn.resize(images, size=[224, 224])
         return fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=[120.0], std=[60.0])
@@ -175,58 +175,58 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=20)
     parser.add_argument("--shard-size", type=int, default=256 << 20)
     parser.add_argument("--concurrency", type=int, default=96)
-    parser.add_argument("--ways", nargs="*", choices=[*WAYS], default=[*WAYS])
-    given = parser.parse_args()
+    parser.add_argument("--ways", nargs="*", choices=[*MODES], default=[*MODES])
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
-        pack(given.folder, f"{root}/tar", PackOptions(shard_size=given.shard_size))
-        Path(root, "files").symlink_to(Path(given.folder).resolve())
+        pack(args.folder, f"{root}/tar", PackOptions(shard_size=args.shard_size))
+        Path(root, "files").symlink_to(Path(args.folder).resolve())
         tars = [f"tar/{path.name}" for path in sorted(Path(root, "tar").glob("*.tar"))]
-        files = [f"files/{p.relative_to(given.folder)}" for p in sorted(Path(given.folder).rglob("*.*"))]
-        _in_turns(given, root, {"tar": tars, "files": files})
+        files = [f"files/{p.relative_to(args.folder)}" for p in sorted(Path(args.folder).rglob("*.*"))]
+        _alternate(args, root, {"tar": tars, "files": files})
 
 
-def _in_turns(given: argparse.Namespace, root: str, names: dict[str, list[str]]) -> None:
-    ours, theirs = multiprocessing.Pipe()
+def _alternate(args: argparse.Namespace, root: str, names: dict[str, list[str]]) -> None:
+    connection, server_connection = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
     conditions = context.Array("d", [0.0, 0.0], lock=False)
-    start = _serve_files if given.server in ("http", "s3") else _serve_s3
-    server = context.Process(target=_serve, args=(theirs, start, root, conditions), daemon=True)
+    start = _serve_files if args.server in ("http", "s3") else _serve_s3
+    server = context.Process(target=_serve, args=(server_connection, start, root, conditions), daemon=True)
     server.start()
-    url = f"http://127.0.0.1:{ours.recv()}"
-    if given.server != "http":
-        url = _bucket(given.server, url)
+    url = f"http://127.0.0.1:{connection.recv()}"
+    if args.server != "http":
+        url = _bucket(args.server, url)
         index = [name.replace(".tar", ".idx") for name in names["tar"]]
-        wanted = {WAYS[way][0] for way in given.ways}
+        wanted = {MODES[mode][0] for mode in args.ways}
         objects = [*names["tar"], *index] if "tar" in wanted else []
         objects += names["files"] if "files" in wanted else []
-        if given.server != "s3":
+        if args.server != "s3":
             _upload(root, objects)
-    conditions[:] = [given.latency, given.failing]
+    conditions[:] = [args.latency, args.failing]
 
     def server_time() -> float:
-        ours.send(True)
-        return float(ours.recv())
+        connection.send(True)
+        return float(connection.recv())
 
-    for way in given.ways:
-        kind, shuffle, cached = WAYS[way]
+    for mode in args.ways:
+        kind, shuffle, cached = MODES[mode]
         rows = []
-        for _ in range(given.rounds):
-            local = _measured(kind, root, names[kind], shuffle, given.batches, {}, server_time)
+        for _ in range(args.rounds):
+            local = _measure(kind, root, names[kind], shuffle, args.batches, {}, server_time)
             with tempfile.TemporaryDirectory() as cache:
-                options = {"io_concurrency": given.concurrency}
+                options = {"io_concurrency": args.concurrency}
                 options |= {"cache_dir": cache} if cached else {}
-                remote = _measured(kind, url, names[kind], shuffle, given.batches, options, server_time)
+                remote = _measure(kind, url, names[kind], shuffle, args.batches, options, server_time)
             rows.append((*local, *remote, remote[0] / local[0]))
         a, b, _, c, d, e, f = (median(column) for column in zip(*rows, strict=True))
         least, most = min(row[6] for row in rows), max(row[6] for row in rows)
         print(
-            f"{way:24} local {a:5.0f}/s {b:.2f} ms CPU, remote {c:5.0f}/s {d:.2f} ms CPU, "
+            f"{mode:24} local {a:5.0f}/s {b:.2f} ms CPU, remote {c:5.0f}/s {d:.2f} ms CPU, "
             f"server {e:.2f} ms, ratio {f:.2f} ({least:.2f} to {most:.2f})", flush=True,
         )  # fmt: skip
     server.terminate()
 
 
-WAYS = {
+MODES = {
     "tar": ("tar", False, False),
     "tar-shuffled": ("tar", True, False),
     "tar-shuffled-cached": ("tar", True, True),

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from .job import Answer
+from .job import Measurement
 
-Figure = Callable[[Answer], float]
+Figure = Callable[[Measurement], float]
 
 
 def _span(values: Sequence[float], digits: int) -> str:
@@ -17,40 +17,40 @@ def _span(values: Sequence[float], digits: int) -> str:
     return f"{median(values):.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
 
 
-def of_side(answers: Iterable[Answer], side: str) -> list[Answer]:
+def select_side(measurements: Iterable[Measurement], side: str) -> list[Measurement]:
     """The answers of one side in the order of the rounds."""
-    return sorted((a for a in answers if a.side == side), key=lambda a: a.round)
+    return sorted((a for a in measurements if a.side == side), key=lambda a: a.round)
 
 
-def ratios(answers: Sequence[Answer], side: str, peer: str, figure: Figure) -> list[float]:
+def ratios(measurements: Sequence[Measurement], side: str, peer: str, figure: Figure) -> list[float]:
     """``figure(side) / figure(peer)`` for each round that has both; infinite over a zero."""
-    peers = {answer.round: answer for answer in of_side(answers, peer)}
-    mine = [answer for answer in of_side(answers, side) if answer.round in peers]
-    pairs = [(figure(answer), figure(peers[answer.round])) for answer in mine]
-    return [own / other if other else math.inf for own, other in pairs]
+    peers = {measurement.round: measurement for measurement in select_side(measurements, peer)}
+    selected = [measurement for measurement in select_side(measurements, side) if measurement.round in peers]
+    pairs = [(figure(measurement), figure(peers[measurement.round])) for measurement in selected]
+    return [value / peer_value if peer_value else math.inf for value, peer_value in pairs]
 
 
-def _row(answers: Sequence[Answer], side: str) -> list[str]:
-    own = of_side(answers, side)
-    imports = [f"{name} {median(a.imports[name] for a in own):.2f}" for name in own[0].imports]
+def _row(measurements: Sequence[Measurement], side: str) -> list[str]:
+    selected = select_side(measurements, side)
+    imports = [f"{name} {median(a.imports[name] for a in selected):.2f}" for name in selected[0].imports]
     return [
         side,
-        _span([a.rate for a in own], 0),
-        _span([a.cpu_ms for a in own], 2),
-        f"{median(a.cores for a in own):.2f}",
-        f"{max(a.peak_rss for a in own):.0f}",
-        f"{max(a.looks[-1].pss for a in own):.0f}",
-        f"{median(a.first_batch for a in own):.2f}",
+        _span([a.rate for a in selected], 0),
+        _span([a.cpu_ms for a in selected], 2),
+        f"{median(a.cores for a in selected):.2f}",
+        f"{max(a.peak_rss for a in selected):.0f}",
+        f"{max(a.snapshots[-1].pss for a in selected):.0f}",
+        f"{median(a.first_batch for a in selected):.2f}",
         ", ".join(imports),
     ]
 
 
-def _ratio_rows(answers: Sequence[Answer], side: str, peers: Sequence[str]) -> list[list[str]]:
+def _ratio_rows(measurements: Sequence[Measurement], side: str, peers: Sequence[str]) -> list[list[str]]:
     return [
         [
             f"{side} / {peer}",
-            _span(ratios(answers, side, peer, lambda a: a.rate), 2),
-            _span(ratios(answers, peer, side, lambda a: a.cpu_ms), 2),
+            _span(ratios(measurements, side, peer, lambda a: a.rate), 2),
+            _span(ratios(measurements, peer, side, lambda a: a.cpu_ms), 2),
         ]
         for peer in peers
     ]
@@ -78,11 +78,11 @@ HEAD = (
 RATIO_HEAD = ("median (min-max) over rounds", "samples/s, times", "CPU time saved, times")
 
 
-def tables(answers: Sequence[Answer]) -> str:
+def tables(measurements: Sequence[Measurement]) -> str:
     """All tables of one pipeline's answers: the sides, then the first side against each other."""
-    sides = list(dict.fromkeys(answer.side for answer in answers))
-    text = markdown(HEAD, [_row(answers, side) for side in sides])
+    sides = list(dict.fromkeys(measurement.side for measurement in measurements))
+    text = markdown(HEAD, [_row(measurements, side) for side in sides])
     if len(sides) > 1:
-        rows = _ratio_rows(answers, sides[0], sides[1:])
+        rows = _ratio_rows(measurements, sides[0], sides[1:])
         text += "\n\n" + markdown(RATIO_HEAD, rows)
     return text

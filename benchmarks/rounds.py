@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .job import Answer, Job
+from .job import Job, Measurement
 from .measuring import PACKAGES
 
 DEADLINE = 1800
@@ -33,7 +33,7 @@ def warm_page_cache(root: Path) -> int:
     return len(files)
 
 
-def run(job: Job, number: int = 0) -> Answer:
+def run(job: Job, number: int = 0) -> Measurement:
     """Run a job in a process of its own.
 
     Raises:
@@ -50,10 +50,10 @@ def run(job: Job, number: int = 0) -> Answer:
     )
     if done.returncode:
         raise RuntimeError(f"{job.side}/{job.pipeline} failed:\n{done.stderr[-3000:]}")
-    return Answer.from_json(done.stdout.splitlines()[-1])
+    return Measurement.from_json(done.stdout.splitlines()[-1])
 
 
-def alternate(jobs: Sequence[Job], rounds: int) -> Iterator[Answer]:
+def alternate(jobs: Sequence[Job], rounds: int) -> Iterator[Measurement]:
     """Run all jobs once a round: A B C, A B C, ..."""
     for number in range(rounds):
         for job in jobs:

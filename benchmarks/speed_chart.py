@@ -17,7 +17,7 @@ from pathlib import Path
 __all__ = ["chart"]
 
 _BAR, _GAP, _LEFT, _WIDTH, _HEAD = 18, 5, 170, 330, 26
-_OURS, _OTHERS = "#1f77b4", "#b8bec6"
+_HIGHLIGHT, _GRAY = "#1f77b4", "#b8bec6"
 
 
 def chart(figures: Mapping[str, Mapping[str, float]]) -> str:
@@ -29,7 +29,7 @@ def chart(figures: Mapping[str, Mapping[str, float]]) -> str:
         y += _HEAD
         for loader, rate in rates.items():
             width = _WIDTH * rate / most
-            color = _OURS if loader.startswith("torchdali") else _OTHERS
+            color = _HIGHLIGHT if loader.startswith("torchdali") else _GRAY
             drawn += [
                 f'<text x="{_LEFT - 8}" y="{y + 13}" text-anchor="end">{escape(loader)}</text>',
                 f'<rect x="{_LEFT}" y="{y}" width="{width:.1f}" height="{_BAR}" fill="{color}"/>',

@@ -82,12 +82,12 @@ def make_tones(folder: Path) -> None:
 def split(folder: Path) -> tuple[list[str], list[str]]:
     """Divide the files into a training set and a test set."""
     files = sorted(str(path) for path in folder.glob("[0-9]*.wav"))
-    places: dict[str, int] = {}
+    counts: dict[str, int] = {}
     train, test = [], []
     for file in files:
         digit = Path(file).name[0]
-        places[digit] = places.get(digit, 0) + 1
-        (test if places[digit] % 6 == 0 else train).append(file)
+        counts[digit] = counts.get(digit, 0) + 1
+        (test if counts[digit] % 6 == 0 else train).append(file)
     return train, test
 
 
@@ -103,11 +103,11 @@ def train(folder: Path, epochs: int, threads: int) -> float:
     learn, test = split(folder)
     model, batch = network(), max(min(32, len(learn) // 4), 2)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.02)
-    known, unknown = loader(learn, True, batch, threads), loader(test, False, 32, threads)
+    train_loader, test_loader = loader(learn, True, batch, threads), loader(test, False, 32, threads)
     for epoch in range(epochs):
         model.train()
         total = count = 0.0
-        for (data,) in known:
+        for (data,) in train_loader:
             loss = nn.functional.cross_entropy(model(data["features"]), data["label"][:, 0])
             optimizer.zero_grad()
             loss.backward()
@@ -115,10 +115,10 @@ def train(folder: Path, epochs: int, threads: int) -> float:
             total, count = total + loss.item(), count + 1
         if epoch % 5 == 4 or epoch == epochs - 1:
             print(
-                f"epoch {epoch + 1}: loss {total / count:.3f}, accuracy {accuracy(model, unknown):.1%}",
+                f"epoch {epoch + 1}: loss {total / count:.3f}, accuracy {accuracy(model, test_loader):.1%}",
                 flush=True,
             )
-    return accuracy(model, unknown)
+    return accuracy(model, test_loader)
 
 
 def main() -> None:
@@ -127,10 +127,10 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as scratch:
         if options.data is None:
-            make_tones(Path(made))
-        found = train(options.data or Path(made), options.epochs, options.threads)
+            make_tones(Path(scratch))
+        found = train(options.data or Path(scratch), options.epochs, options.threads)
     print(f"accuracy {found:.1%}")
 
 

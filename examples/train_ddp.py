@@ -78,8 +78,8 @@ class Checkpoint:
         if self.folder is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        place = {"step": step, "loader": loader.state_dict()}
-        self._replace(f"loader-{self.rank}.json", lambda path: path.write_text(json.dumps(place)))
+        position = {"step": step, "loader": loader.state_dict()}
+        self._replace(f"loader-{self.rank}.json", lambda path: path.write_text(json.dumps(position)))
         if self.rank == 0:
             state = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
             self._replace("model.pt", lambda path: torch.save(state, path))
@@ -94,12 +94,12 @@ class Checkpoint:
 
     def load(self, model: nn.Module, optimiser: torch.optim.Optimizer, loader: DALIGenericIterator) -> int:
         assert self.folder is not None, "--resume needs --checkpoint"
-        place = json.loads((self.folder / f"loader-{self.rank}.json").read_text())
+        position = json.loads((self.folder / f"loader-{self.rank}.json").read_text())
         state = torch.load(self.folder / "model.pt", weights_only=True)
         model.load_state_dict(state["model"])
         optimiser.load_state_dict(state["optimiser"])
-        loader.load_state_dict(place["loader"])
-        return int(place["step"])
+        loader.load_state_dict(position["loader"])
+        return int(position["step"])
 
 
 def arguments() -> argparse.Namespace:
@@ -138,7 +138,7 @@ def train(options: argparse.Namespace) -> None:
     gpu = torch.cuda.is_available()
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpu else torch.device("cpu")
     files, classes = find_files(options.data)
-    class_of = torch.tensor(classes)
+    labels = torch.tensor(classes)
 
     pipe = training_pipeline(
         files,
@@ -167,7 +167,7 @@ def train(options: argparse.Namespace) -> None:
     while step < options.epochs * steps_an_epoch:
         for batch in loader:
             images, index = batch[0]["data"].to(device), batch[0]["index"].squeeze(-1)
-            loss = nn.functional.cross_entropy(model(images), class_of[index].to(device))
+            loss = nn.functional.cross_entropy(model(images), labels[index].to(device))
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

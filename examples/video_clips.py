@@ -62,10 +62,10 @@ def make_videos(root: Path, count: int = 6, frames: int = 24, size: int = 48) ->
                 ground = rng.integers(0, 60, (size, size, 3))
                 color = rng.integers(150, 256, 3)
                 for i in range(frames):
-                    picture = ground.copy()
+                    image = ground.copy()
                     columns = (first + speed * i + np.arange(12)) % size
-                    picture[top : top + 12, columns] = color
-                    frame = av.VideoFrame.from_ndarray(picture.astype(np.uint8), format="rgb24")
+                    image[top : top + 12, columns] = color
+                    frame = av.VideoFrame.from_ndarray(image.astype(np.uint8), format="rgb24")
                     file.mux(stream.encode(frame))
                 file.mux(stream.encode(None))
 

@@ -40,7 +40,7 @@ __all__ = [
     "source",
 ]
 
-_HOMES = {
+_MODULES = {
     "DataLoader": "dataloader",
     "DataNode": "graph.nodes",
     "Loader": "plugin.pytorch.loader",
@@ -58,18 +58,18 @@ _HOMES = {
     "source": "calls.decorators",
 }
 
-_LIGHT = ("DataLoader",)  # names that don't need `torchdali.pipeline`
+_WITHOUT_PIPELINE = ("DataLoader",)  # names that don't need `torchdali.pipeline`
 # Modules that `__getattr__` imports after `torchdali.pipeline`. That module doesn't import them from the package.
-_UPPER = ("auto_aug", "dynamic", "experimental", "fn", "math", "ops", "plugin")
+_AFTER_PIPELINE = ("auto_aug", "dynamic", "experimental", "fn", "math", "ops", "plugin")
 
 
 def __getattr__(name: str) -> Any:
     """Import a top-level name, or a module of the package, when it is first used."""
-    if name not in _LIGHT and (name in _HOMES or name in _UPPER):
+    if name not in _WITHOUT_PIPELINE and (name in _MODULES or name in _AFTER_PIPELINE):
         # Threads that import different names wait for each other at this import.
         importlib.import_module("torchdali.pipeline")
-    if name in _HOMES:
-        value = getattr(importlib.import_module(f"torchdali.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        value = getattr(importlib.import_module(f"torchdali.{_MODULES[name]}"), name)
         globals()[name] = value
         return value
     full = f"torchdali.{name}"

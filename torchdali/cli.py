@@ -189,10 +189,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         choice = re.search(r"invalid choice: '(\w+)' \(choose from (.*)\)", message)
-        near = difflib.get_close_matches(choice[1], re.findall(r"\w+", choice[2]), 1) if choice else []
+        matches = difflib.get_close_matches(choice[1], re.findall(r"\w+", choice[2]), 1) if choice else []
         if "required: COMMAND" in message:
             self.print_help(sys.stderr)
-        super().error(f"{message}; did you mean {near[0]}?" if near else message)
+        super().error(f"{message}; did you mean {matches[0]}?" if matches else message)
 
 
 def _parser() -> argparse.ArgumentParser:

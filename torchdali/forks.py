@@ -33,12 +33,12 @@ def process() -> int:
     return _process
 
 
-def _note_process() -> None:
+def _update_process() -> None:
     global _process
     _process = os.getpid()
 
 
-on_fork(_note_process)
+on_fork(_update_process)
 
 
 class ForkSafeLock(RLock):  # type: ignore[misc]  # final for type checkers only

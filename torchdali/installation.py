@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-__all__ = ["PACKAGE", "extra_command", "rebuild_command", "tools"]
+__all__ = ["PACKAGE", "extra_command", "rebuild_command", "tools_command"]
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -26,12 +26,12 @@ _TOOLS = (
 )
 
 
-def tools() -> str:
+def tools_command() -> str:
     """Return the command that installs a C compiler and libjpeg-turbo's headers on this system."""
     if sys.platform == "win32":
         return "install Visual Studio, run vcpkg install libjpeg-turbo, and set TORCHDALI_LIBJPEG to its folder"
-    here = [command for command in _TOOLS if shutil.which(command.split()[0])]
-    return here[0] if here else " or ".join(_TOOLS)
+    available = [command for command in _TOOLS if shutil.which(command.split()[0])]
+    return available[0] if available else " or ".join(_TOOLS)
 
 
 def extra_command(extra: str) -> str:
@@ -45,9 +45,9 @@ def rebuild_command() -> str:
     tree = _source_tree()
     if tree is not None:
         return f'pip install -e "{tree}"' if " " in tree else f"pip install -e {tree}"
-    again = "pip install --force-reinstall --no-deps --no-cache-dir"
+    command = "pip install --force-reinstall --no-deps --no-cache-dir"
     origin = _origin()
-    return f"{again} --no-binary torchdali {_pin_version()}" if origin is None else f'{again} "{origin}"'
+    return f"{command} --no-binary torchdali {_pin_version()}" if origin is None else f'{command} "{origin}"'
 
 
 def _source_tree() -> str | None:
@@ -67,13 +67,13 @@ def _origin() -> str | None:
         text = metadata.distribution("torchdali").read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         return None
-    noted = json.loads(text or "{}")
-    url = str(noted.get("url", ""))
+    info = json.loads(text or "{}")
+    url = str(info.get("url", ""))
     parts = urlsplit(url)
-    gone = parts.scheme == "file" and not Path(url2pathname(parts.path)).exists()
-    if not url or url.endswith(".whl") or gone:
+    is_missing = parts.scheme == "file" and not Path(url2pathname(parts.path)).exists()
+    if not url or url.endswith(".whl") or is_missing:
         return None
-    vcs = noted.get("vcs_info")
+    vcs = info.get("vcs_info")
     return f"{vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else url
 
 

@@ -52,14 +52,14 @@ class Pickler(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         """Return how to pickle a function by value, or a module by name; NotImplemented for other objects."""
-        if isinstance(obj, types.FunctionType) and _by_value(obj):
+        if isinstance(obj, types.FunctionType) and _is_pickled_by_value(obj):
             return _reduce_function(obj)
         if isinstance(obj, types.ModuleType):
             return importlib.import_module, (obj.__name__,)
         return NotImplemented
 
 
-def _by_value(function: types.FunctionType) -> bool:
+def _is_pickled_by_value(function: types.FunctionType) -> bool:
     module = sys.modules.get(function.__module__)
     if hasattr(function, _MARK) or module is None:
         return True

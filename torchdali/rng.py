@@ -25,7 +25,7 @@ _FACTORS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
 _LOWER = 0 if sys.byteorder == "little" else 1
 _MASK64 = (1 << 64) - 1
 _TO_UNIT = 2.0**-32
-_DRAWN = 12  # numbers per sample that are drawn in one call for the whole batch
+_ROW_SIZE = 12  # numbers per sample that are drawn in one call for the whole batch
 
 Words = npt.NDArray[np.uint64]
 Words32 = npt.NDArray[np.uint32]
@@ -59,17 +59,17 @@ def philox(key: int, counters: tuple[Words, Words, Words, Words], shape: tuple[i
     # the halves of the 64-bit products are views. This saves NumPy calls, which matters when few numbers are drawn.
     first, second = np.empty((2, *shape), np.uint64), np.empty((2, *shape), np.uint32)
     first[0], second[0], first[1], second[1] = counters
-    wide, others = first.reshape(2, -1), second.reshape(2, -1)
+    wide, odd_words = first.reshape(2, -1), second.reshape(2, -1)
     words, factors = _halves(wide)[_LOWER], _FACTORS.repeat(wide.shape[1], 1)
     products = [(p, _halves(p[::-1])) for p in (np.empty_like(wide), np.empty_like(wide))]
-    for i, part in enumerate(_schedule(key)):
+    for i, round_key in enumerate(_schedule(key)):
         product, halves = products[i % 2]  # the previous product's lower halves are still in use
         np.multiply(wide, factors, product)
-        np.bitwise_xor(halves[1 - _LOWER], part, words)
-        np.bitwise_xor(words, others, words)
-        others = halves[_LOWER]
+        np.bitwise_xor(halves[1 - _LOWER], round_key, words)
+        np.bitwise_xor(words, odd_words, words)
+        odd_words = halves[_LOWER]
     drawn = np.empty((wide.shape[1], 4), np.uint32)
-    drawn[:, 0::2], drawn[:, 1::2] = words.T, others.T
+    drawn[:, 0::2], drawn[:, 1::2] = words.T, odd_words.T
     return drawn.reshape(*shape, 4)
 
 
@@ -176,24 +176,24 @@ class SampleRngs(Sequence[Rng]):
 
     Args:
         batch: The random numbers of the whole batch.
-        whole: The sequence for the whole batch; None if this object is that sequence.
-        part: Indices of this object's samples in the batch; all samples if None.
+        root: The sequence for the whole batch; None if this object is that sequence.
+        positions: Indices of this object's samples in the batch; all samples if None.
     """
 
-    __slots__ = ("_batch", "_drawn", "_lock", "_part", "_whole", "_words")
+    __slots__ = ("_batch", "_drawn", "_lock", "_positions", "_root", "_words")
 
-    def __init__(self, batch: BatchRng, whole: SampleRngs | None = None, part: range | None = None) -> None:
-        self._batch, self._whole, self._part = batch, whole, range(batch.size) if part is None else part
-        if whole is None:
+    def __init__(self, batch: BatchRng, root: SampleRngs | None = None, positions: range | None = None) -> None:
+        self._batch, self._root, self._positions = batch, root, range(batch.size) if positions is None else positions
+        if root is None:
             self._drawn: list[Rng] = []
             self._words: tuple[Words, int] | None = None
             self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._part)
+        return len(self._positions)
 
     def __iter__(self) -> Iterator[Rng]:
-        return iter(self._all()[self._part.start : self._part.stop])
+        return iter(self._all()[self._positions.start : self._positions.stop])
 
     @overload
     def __getitem__(self, index: int) -> Rng: ...
@@ -201,20 +201,20 @@ class SampleRngs(Sequence[Rng]):
     def __getitem__(self, index: slice) -> SampleRngs: ...
     def __getitem__(self, index: int | slice) -> Rng | SampleRngs:
         if isinstance(index, slice):
-            return SampleRngs(self._batch, self._whole or self, self._part[index])
-        return self._all()[self._part[index]]
+            return SampleRngs(self._batch, self._root or self, self._positions[index])
+        return self._all()[self._positions[index]]
 
     def _all(self) -> list[Rng]:
         """Return the `Rng` of every sample of the batch, always the same objects."""
-        whole = self if self._whole is None else self._whole
-        if not whole._drawn:
+        root = self if self._root is None else self._root
+        if not root._drawn:
             batch = self._batch
             keys = zip(*(words.tolist() for words in batch._samples), strict=True)
-            rows = batch.uniform(_DRAWN).tolist()
+            rows = batch.uniform(_ROW_SIZE).tolist()
             drawn = [Rng(batch._key, sample, row) for sample, row in zip(keys, rows, strict=True)]
-            with whole._lock:  # if two threads drew the numbers, both use the first result
-                whole._drawn = whole._drawn or drawn
-        return whole._drawn
+            with root._lock:  # if two threads drew the numbers, both use the first result
+                root._drawn = root._drawn or drawn
+        return root._drawn
 
     def words(self) -> tuple[int, Words, int]:
         """Return the values that determine the samples' random numbers, for native code.
@@ -222,13 +222,13 @@ class SampleRngs(Sequence[Rng]):
         Returns:
             The key; the epoch and record of each sample, ``(N, 2)`` uint64; and the memory address of that array.
         """
-        whole = self if self._whole is None else self._whole
-        if whole._words is None:  # two threads may get here; their results are equal
+        root = self if self._root is None else self._root
+        if root._words is None:  # two threads may get here; their results are equal
             words = np.stack(self._batch._samples, 1)
-            whole._words = words, words.ctypes.data
-        words, address = whole._words
-        part = words[self._part.start : self._part.stop]
-        return self._batch._key, part, address + self._part.start * words.strides[0]
+            root._words = words, words.ctypes.data
+        words, address = root._words
+        rows = words[self._positions.start : self._positions.stop]
+        return self._batch._key, rows, address + self._positions.start * words.strides[0]
 
 
 def prepare(rngs: Sequence[Rng], count: int) -> None:
@@ -238,10 +238,12 @@ def prepare(rngs: Sequence[Rng], count: int) -> None:
         rngs: The samples' `Rng` objects for one operator. All must have the same number of drawn numbers.
         count: Numbers that each sample needs.
     """
-    have = len(rngs[0]._row)
-    if count <= have:
+    available = len(rngs[0]._row)
+    if count <= available:
         return
-    drawn = _uniform(rngs[0]._key, *_columns([rng._sample for rng in rngs]), have // 4, -(-(count - have) // 4))
+    drawn = _uniform(
+        rngs[0]._key, *_columns([rng._sample for rng in rngs]), available // 4, -(-(count - available) // 4)
+    )
     for rng, more in zip(rngs, drawn.tolist(), strict=True):
         rng._row = rng._row + more
 
@@ -263,11 +265,11 @@ def normals(generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArr
     np.log(np.subtract(1.0, radius, out=radius), out=radius)
     np.sqrt(np.multiply(radius, -2.0, out=radius), out=radius)
     angle *= np.float32(2.0 * np.pi)
-    both = np.empty((2, half), np.float32)
-    np.cos(angle, out=both[0])
-    np.sin(angle, out=both[1])
-    both *= radius
-    return both.reshape(-1)[:count].reshape(shape)
+    pairs = np.empty((2, half), np.float32)
+    np.cos(angle, out=pairs[0])
+    np.sin(angle, out=pairs[1])
+    pairs *= radius
+    return pairs.reshape(-1)[:count].reshape(shape)
 
 
 def _words(values: Numbers | Words) -> Words:
@@ -287,10 +289,10 @@ def _normal(draws: Drawn) -> Drawn:
     np.log1p(radius, out=radius)
     radius *= -2.0
     np.sqrt(radius, out=radius)
-    both = np.empty((*radius.shape, 2))
-    np.multiply(radius, np.cos(angle), out=both[..., 0])
-    np.multiply(radius, np.sin(angle, out=angle), out=both[..., 1])
-    return both.reshape(draws.shape)
+    pairs = np.empty((*radius.shape, 2))
+    np.multiply(radius, np.cos(angle), out=pairs[..., 0])
+    np.multiply(radius, np.sin(angle, out=angle), out=pairs[..., 1])
+    return pairs.reshape(draws.shape)
 
 
 def _uniform(key: int, epochs: Words, records: Words, first: int, blocks: int) -> Drawn:

@@ -13,7 +13,7 @@ from benchmarks.operator_cases import Api
 from benchmarks.operator_cases_small import EXPRESSIONS
 from benchmarks.operator_inputs import FEEDS, SIZED, batches
 from benchmarks.operator_side import CASES
-from benchmarks.operators import Result, by_operator, geometric_mean
+from benchmarks.operators import Result, geometric_mean, ratio_by_operator
 from torchdali import fn, math, types
 
 
@@ -43,7 +43,7 @@ def test_cost_is_in_microseconds_per_sample() -> None:
 
 def test_an_operators_ratio_is_the_geometric_mean_of_its_cases() -> None:
     assert geometric_mean([0.5, 8.0]) == pytest.approx(2.0)
-    found = by_operator([FAST, SLOW, OTHER])
+    found = ratio_by_operator([FAST, SLOW, OTHER])
     assert found == {"rotate": pytest.approx((3.5 * 0.25) ** 0.5), "copy": pytest.approx(2.0)}
 
 

@@ -16,12 +16,12 @@ import PIL.Image
 import pytest
 
 from benchmarks import imagenet, memory, peers, photos, processes, report, rounds
-from benchmarks.job import PIPELINES, Answer, Job, Look
+from benchmarks.job import PIPELINES, Job, Measurement, Snapshot
 
 
-def _answer(side: str, number: int, wall: float, cpu: float) -> Answer:
-    look = Look(samples=1000, wall=wall, cpu=cpu, rss=10.0, pss=5.0)
-    return Answer(side, "train", number, (look,), 20.0 + number, 0.1, {"torch": 1.0}, {})
+def _answer(side: str, number: int, wall: float, cpu: float) -> Measurement:
+    look = Snapshot(samples=1000, wall=wall, cpu=cpu, rss=10.0, pss=5.0)
+    return Measurement(side, "train", number, (look,), 20.0 + number, 0.1, {"torch": 1.0}, {})
 
 
 ROUNDS = [
@@ -72,7 +72,7 @@ def test_tables_show_median_and_spread() -> None:
 def test_results_are_sent_as_json() -> None:
     job = Job("dali", "train", "images", 64, 2, 1, (10, 20))
     assert Job.from_json(job.to_json()) == job
-    assert Answer.from_json(ROUNDS[0].to_json()) == ROUNDS[0]
+    assert Measurement.from_json(ROUNDS[0].to_json()) == ROUNDS[0]
 
 
 @pytest.fixture
@@ -142,9 +142,9 @@ def test_every_side_runs_every_pipeline(images: Path, side: str, pipeline: str) 
         pytest.skip(f"the side {side} needs {package}: install the extra 'bench'")
     answer = rounds.run(Job(side, pipeline, str(images), 4, 2, 1, (2, 3)), 7)
     assert (answer.side, answer.pipeline, answer.round) == (side, pipeline, 7)
-    assert [look.samples for look in answer.looks] == [8, 12]
+    assert [look.samples for look in answer.snapshots] == [8, 12]
     assert answer.rate > 0
-    assert answer.peak_rss >= 0.99 * answer.looks[-1].rss > 0  # the kernel updates the two counters at different times
+    assert answer.peak_rss >= 0.99 * answer.snapshots[-1].rss > 0  # the kernel updates the two counters at different times
 
 
 @pytest.mark.slow

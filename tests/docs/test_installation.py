@@ -15,7 +15,7 @@ import pytest
 
 from torchdali import installation
 from torchdali.errors import MissingExtraError
-from torchdali.installation import extra_command, rebuild_command, tools
+from torchdali.installation import extra_command, rebuild_command, tools_command
 
 ROOT = Path(__file__).resolve().parents[2]
 AGAIN = "pip install --force-reinstall --no-deps --no-cache-dir"
@@ -103,11 +103,11 @@ def test_an_installation_that_pip_does_not_know(monkeypatch: pytest.MonkeyPatch,
 def test_the_tools_are_named_as_the_system_names_them(programs: set[str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(installation.shutil, "which", lambda name: name if name in programs else None)
-    assert tools() == expected
+    assert tools_command() == expected
     monkeypatch.setattr(installation.shutil, "which", lambda name: None)
-    assert expected in tools()
+    assert expected in tools_command()
     monkeypatch.setattr(sys, "platform", "win32")
-    assert "TORCHDALI_LIBJPEG" in tools()
+    assert "TORCHDALI_LIBJPEG" in tools_command()
 
 
 def test_the_error_of_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from torchdali.installation import tools
+from torchdali.installation import tools_command
 
 pytest.importorskip("setuptools", "77.0.3")
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ def test_a_library_that_cannot_be_built_is_skipped(tree: Path) -> None:
     for environment in ({"CC": FAILING}, {"TORCHDALI_NO_EXTENSIONS": "1"}):  # and older build results are not delivered
         tag, files, printed = _wheel(tree, **environment)
         assert tag == "py3-none-any" and LIBRARY not in files
-        assert "built without its fast path" in printed and "torchdali doctor" in printed and tools() in printed
+        assert "built without its fast path" in printed and "torchdali doctor" in printed and tools_command() in printed
     assert not [name for name in files if name.endswith((".c", ".h"))]
     tag, files, _ = _wheel(tree)
     assert (LIBRARY in files) == built

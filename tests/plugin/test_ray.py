@@ -27,7 +27,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 ray = pytest.importorskip("ray", reason="needs the extra ray")
 from ray.cluster_utils import Cluster  # noqa: E402
 
-from torchdali.pipeline._actors import pool_of  # noqa: E402
+from torchdali.pipeline._actors import open_pool  # noqa: E402
 from torchdali.plugin.ray import RayLoader, RayPipeline, RayStage  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -320,7 +320,7 @@ def test_killed_actors_and_nodes_lose_no_sample(cluster: Any, root: str, kill: s
     make = functools.partial(noisy, root, seed=5, pad_last_batch=True)
     expected = data(local(make))
     with loading(make) as loader:
-        workers = pool_of(pipeline_of(loader.pipeline)).workers
+        workers = open_pool(pipeline_of(loader.pipeline)).workers
         until(lambda: all(worker.alive for worker in workers))
         batches, found, longest = iter(loader), [], 0.0
         while True:
@@ -353,5 +353,5 @@ def test_killed_actors_and_nodes_lose_no_sample(cluster: Any, root: str, kill: s
         assert sorted(torch.cat(data(loader))[:, 0].floor().int().tolist()) == list(range(COUNT))
         # A stopped actor is detected when it gets work. Ray may also start an actor on a node whose end it has not
         # detected.
-        exits = pool_of(pipeline_of(loader.pipeline)).exits
+        exits = open_pool(pipeline_of(loader.pipeline)).exits
         assert len([exit for exit in exits if "while it started" not in exit]) == 1, exits

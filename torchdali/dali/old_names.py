@@ -80,19 +80,19 @@ class PipelineOldNames:
     _checkpoint = _FromOptions("checkpoint")
     _py_callback_pickler = _FromOptions("py_callback_pickler")
 
-    _first_iter = _Renamed("_first")
+    _first_iter = _Renamed("_is_first_run")
     _last_iter = _Renamed("_setup_ended")
 
     # ------------------------------------------------------------ the style of calls
 
     @property
     def _api_type(self: Any) -> PipelineAPIType | None:
-        driven: PipelineAPIType | None = self._api_check.driven
-        return driven
+        first_api: PipelineAPIType | None = self._api_check.first_api
+        return first_api
 
     @_api_type.setter
     def _api_type(self: Any, api: PipelineAPIType | None) -> None:
-        self._api_check.driven = api
+        self._api_check.first_api = api
 
     @property
     def _skip_api_check(self: Any) -> bool:
@@ -156,7 +156,7 @@ class PipelineOldNames:
         return self._executor.in_flight if self._built else 0
 
     def _run(self: Any) -> None:
-        if self._first:
+        if self._is_first_run:
             self._prefetch()
         else:
             self._run_once()

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from torchdali.environment import read_number
-from torchdali.installation import PACKAGE, rebuild_command, tools
+from torchdali.installation import PACKAGE, rebuild_command, tools_command
 from torchdali.kernels.limits import FREE_VALUES, MAX_SCANS, MAX_VALUES_PER_BYTE, limits
 
 __all__ = [
@@ -133,7 +133,7 @@ def status() -> Status:
     if os.environ.get("TORCHDALI_NATIVE", "1").strip().lower() in ("0", "off", "false", "no"):
         return Status(None, "turned off by TORCHDALI_NATIVE")
     if not FILE.is_file():
-        requirements = f"a C compiler and libjpeg-turbo's headers ({tools()})"
+        requirements = f"a C compiler and libjpeg-turbo's headers ({tools_command()})"
         return Status(None, f"not built. Building needs {requirements}; then run: {rebuild_command()}")
     level = read_number("TORCHDALI_NATIVE_LEVEL", _MAX_LEVEL, 0)
     try:

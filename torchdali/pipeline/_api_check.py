@@ -15,20 +15,20 @@ class ApiCheck:
 
     Attributes:
         enabled: True to raise errors; False to allow mixing.
-        driven: The style of the first call; None before the first call.
+        first_api: The style of the first call; None before the first call.
     """
 
     def __init__(self) -> None:
         self.enabled = True
-        self.driven: PipelineAPIType | None = None
-        self._inside = False
+        self.first_api: PipelineAPIType | None = None
+        self._is_nested = False
 
     def driven_by(self, api: PipelineAPIType) -> AbstractContextManager[None]:
         """Return a context for the code of a method that runs batches; see `Pipeline.driven_by`."""
-        return _INSIDE if self._inside else _Driving(self, api)
+        return _NESTED if self._is_nested else _ApiContext(self, api)
 
 
-class _Inside(AbstractContextManager[None]):
+class _NestedContext(AbstractContextManager[None]):
     """A context for nested calls, which does nothing."""
 
     __slots__ = ()
@@ -40,10 +40,10 @@ class _Inside(AbstractContextManager[None]):
         return None
 
 
-_INSIDE = _Inside()
+_NESTED = _NestedContext()
 
 
-class _Driving(AbstractContextManager[None]):
+class _ApiContext(AbstractContextManager[None]):
     """A context that checks and records the style of a call."""
 
     __slots__ = ("_api", "_check")
@@ -53,15 +53,15 @@ class _Driving(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         check, api = self._check, self._api
-        check.driven = check.driven or api
-        if check.driven is not api and check.enabled:
+        check.first_api = check.first_api or api
+        if check.first_api is not api and check.enabled:
             raise RuntimeError(
-                f"Mixing pipeline API type. Currently used: {check.driven}, but trying to use {api}; "
+                f"Mixing pipeline API type. Currently used: {check.first_api}, but trying to use {api}; "
                 "use either run(), or schedule_run() with outputs(), or an iterator"
             )
-        check._inside = True
+        check._is_nested = True
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._check._inside = False
+        self._check._is_nested = False
         if isinstance(error, (Exception, KeyboardInterrupt)):
             strip_internal_frames(error)

@@ -34,7 +34,7 @@ from torchdali.rng import mix
 from torchdali.types import StreamPolicy
 
 __all__ = [
-    "Elsewhere",
+    "RemoteWorkers",
     "build",
     "has_lazy_readers",
     "open_graph",
@@ -50,37 +50,37 @@ def open_graph(options: PipelineOptions, graph: Graph) -> tuple[Plan, Mapping[No
         ValueError: An operator doesn't support the pipeline's device.
         Exception: A source can't be opened.
     """
-    options.output_specs.each(len(graph.outputs))
+    options.output_specs.per_output(len(graph.outputs))
     _check_constants(graph)
     cut = cut_at_caches(graph, partial(_build_cache, options))
-    planned = plan(_rewritten(options, cut, resolve_device(options.device_id)))
+    planned = plan(_rewrite_graph(options, cut, resolve_device(options.device_id)))
     _check_devices(options, planned.graph)
     warn_of_likely_mistakes(graph)
     sources = {
         node: node.operator.body(**node.constants) for node in planned.graph.nodes if node.operator.kind == "source"
     }
-    _open(options, sources)
+    _open_sources(options, sources)
     return planned, sources
 
 
-def _rewritten(options: PipelineOptions, graph: Graph, device: torch.device | None) -> Graph:
+def _rewrite_graph(options: PipelineOptions, graph: Graph, device: torch.device | None) -> Graph:
     return rewrite(graph, options.exact, options.scaled_decode, device)
 
 
-def _build_cache(options: PipelineOptions, before: Graph, cache: Node, digest: bytes) -> SampleCache:
+def _build_cache(options: PipelineOptions, upstream: Graph, cache: Node, digest: bytes) -> SampleCache:
     """Return the cache for the samples that the graph before `fn.cache` computes.
 
     The cache's key consists of `digest`, which describes the graph, and the settings that change pixels.
     """
     version = sys.modules[__name__.partition(".")[0]].__version__
-    surroundings = version, options.exact, options.scaled_decode, library() is not None
-    digest = hashlib.blake2b(repr(surroundings).encode() + digest, digest_size=16).digest()
-    parts = tuple(node.name for node in before.nodes)
+    settings = version, options.exact, options.scaled_decode, library() is not None
+    digest = hashlib.blake2b(repr(settings).encode() + digest, digest_size=16).digest()
+    parts = tuple(node.name for node in upstream.nodes)
     limit, folder = cache.constants.get("bytes"), cache.constants.get("path")
-    return SampleCache(_rewritten(options, before, None), parts, digest, limit, folder)
+    return SampleCache(_rewrite_graph(options, upstream, None), parts, digest, limit, folder)
 
 
-def _open(options: PipelineOptions, sources: Mapping[Node, BatchSource]) -> None:
+def _open_sources(options: PipelineOptions, sources: Mapping[Node, BatchSource]) -> None:
     assert options.batch_size is not None
     seeded = {seed_of_name(options.random_seed, node.name): source for node, source in sources.items()}
     try:
@@ -103,10 +103,10 @@ def _check_constants(graph: Graph) -> None:
         try:
             check({k: v for k, v in arguments.items() if k not in node.per_sample})
         except Exception as error:
-            raise locate_error(error, _cannot_be_built(node)) from error
+            raise locate_error(error, _describe_failure(node)) from error
 
 
-def _cannot_be_built(node: Node) -> str:
+def _describe_failure(node: Node) -> str:
     return f"operator {node.title!r} cannot be built\n  {node.where}"
 
 
@@ -116,15 +116,15 @@ def _check_devices(options: PipelineOptions, graph: Graph) -> None:
     for node in graph.nodes:
         if node.device != "cpu":
             name = node.operator.name
-            what = ".gpu()" if name == "_to_device" else f"operator {name!r}"
+            subject = ".gpu()" if name == "_to_device" else f"operator {name!r}"
             raise RuntimeError(
-                f"the pipeline requires a CUDA-capable GPU but has device_id=None (CPU only): {what} runs on "
+                f"the pipeline requires a CUDA-capable GPU but has device_id=None (CPU only): {subject} runs on "
                 f'{node.device!r}. Pass device_id=0 to the pipeline for the first GPU, or device_id="cpu" to use '
                 f"the CPU\n  {node.where}"
             )
 
 
-class Elsewhere(Protocol):
+class RemoteWorkers(Protocol):
     """An object that starts worker processes on other machines, for example `Actors`."""
 
     @property
@@ -137,7 +137,7 @@ def build(
     planned: Plan,
     sources: Mapping[Node, BatchSource],
     bad_samples: BadSamples,
-    elsewhere: Elsewhere | None = None,
+    remote_workers: RemoteWorkers | None = None,
 ) -> Executor:
     """Open the readers, start the threads and processes, and return the executor that owns them."""
     assert options.batch_size and options.num_threads
@@ -156,9 +156,9 @@ def build(
         one_stream=options.max_streams == 1 or options.stream_policy is StreamPolicy.SINGLE,
         exact=options.exact,
     )
-    if elsewhere is not None:
-        placement = choose_remote_placement(planned, readers, elsewhere.count)
-        return Executor(planned, settings, readers, sources, bad_samples, placement, elsewhere.start)
+    if remote_workers is not None:
+        placement = choose_remote_placement(planned, readers, remote_workers.count)
+        return Executor(planned, settings, readers, sources, bad_samples, placement, remote_workers.start)
     placement = choose_placement(
         planned, readers, options.num_processes, settings, options.py_start_method, uses_fast_path(planned.graph)
     )  # fmt: skip
@@ -173,7 +173,7 @@ def has_lazy_readers(planned: Plan) -> bool:
 def open_source(options: PipelineOptions, node: Node) -> BatchSource:
     """Open one source that isn't a reader."""
     source: BatchSource = node.operator.body(**node.constants)
-    _open(options, {node: source})
+    _open_sources(options, {node: source})
     return source
 
 
@@ -184,7 +184,7 @@ def open_reader(options: PipelineOptions, node: Node) -> ReaderState:
         with warnings_on(*lines[0]) if lines else contextlib.nullcontext():
             return _open_reader(options, node)
     except Exception as error:
-        raise locate_error(error, _cannot_be_built(node)) from error
+        raise locate_error(error, _describe_failure(node)) from error
 
 
 def _open_reader(options: PipelineOptions, node: Node) -> ReaderState:
@@ -194,6 +194,6 @@ def _open_reader(options: PipelineOptions, node: Node) -> ReaderState:
     check_dataset(dataset)
     seed = seed_of_name(options.random_seed, node.name)
     processes = open_processes(dataset, seed, options.py_start_method, options.py_callback_pickler)
-    own = loader.seed if loader.seed not in (None, -1) else None
-    seed = mix(options.random_seed, 1) & 0x7FFFFFFF if own is None else own
+    loader_seed = loader.seed if loader.seed not in (None, -1) else None
+    seed = mix(options.random_seed, 1) & 0x7FFFFFFF if loader_seed is None else loader_seed
     return ReaderState(dataset, Cursor(EpochOrder.of(dataset, loader, seed)), processes)

@@ -34,7 +34,7 @@ class _PipelineDecorator(Protocol[Options]):
     ) -> Callable[[Callable[..., Any]], Callable[..., Pipeline]]: ...
 
 
-def _takes(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _PipelineDecorator[Options]]:
+def _set_signature(options: Callable[Options, Any]) -> Callable[[Callable[..., Any]], _PipelineDecorator[Options]]:
     """Set a decorator's signature to the fields of an options class, for type checkers."""
     return lambda decorator: cast("_PipelineDecorator[Options]", decorator)
 
@@ -45,7 +45,7 @@ class _PipelineKeywords(PipelineOptions):
     debug: bool = False
 
 
-@_takes(_PipelineKeywords)
+@_set_signature(_PipelineKeywords)
 def pipeline_def(
     fn: Any = None,
     /,
@@ -79,34 +79,34 @@ def pipeline_def(
                 f"pipeline {function.__name__!r}: the function that defines a pipeline cannot be marked with "
                 f"@do_not_convert, which is for the functions that it calls"
             )
-        own = inspect.signature(function).parameters
-        varies = any(p.kind is p.VAR_KEYWORD for p in own.values())
+        parameters = inspect.signature(function).parameters
+        has_var_keywords = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
         @functools.wraps(function)
         def create(*args: Any, **arguments: Any) -> Pipeline:
             kwargs = dict(arguments)
-            debugged = kwargs.pop("debug", debug) if "debug" not in own else debug
+            is_debug = kwargs.pop("debug", debug) if "debug" not in parameters else debug
             rewrites = enable_conditionals
-            if "enable_conditionals" not in own:
+            if "enable_conditionals" not in parameters:
                 rewrites = kwargs.pop("enable_conditionals", enable_conditionals)
-            overriding = {k: v for k, v in kwargs.items() if k in NAMES - own.keys()}
-            rest = {k: v for k, v in kwargs.items() if k not in overriding}
-            unknown = [k for k in rest if k not in own and not varies]
+            pipeline_arguments = {k: v for k, v in kwargs.items() if k in NAMES - parameters.keys()}
+            function_arguments = {k: v for k, v in kwargs.items() if k not in pipeline_arguments}
+            unknown = [k for k in function_arguments if k not in parameters and not has_var_keywords]
             assert not unknown, (
                 f"unknown argument {unknown[0]!r} of pipeline {function.__name__!r}: neither the function nor "
                 f"Pipeline has this argument"
             )
-            pipe = _class_of(debugged)(**{**pipeline_kwargs, **overriding})
-            pipe._builder.defined_by = _describe_function(function)
+            pipe = _pipeline_class(is_debug)(**{**pipeline_kwargs, **pipeline_arguments})
+            pipe._builder.function_title = _describe_function(function)
             pipe.factory = functools.partial(create, *args, **arguments)
-            defining = convert(function, always=True) if rewrites else function
+            definition = convert(function, always=True) if rewrites else function
             pipe._builder.tracer.converts = bool(rewrites)
-            if debugged:
-                pipe._builder.function = functools.partial(defining, *args, **rest)
+            if is_debug:
+                pipe._builder.function = functools.partial(definition, *args, **function_arguments)
                 return pipe
             try:
-                with pipe, _watching(pipe, function):
-                    result = defining(*args, **rest)
+                with pipe, _watch_draws(pipe, function):
+                    result = definition(*args, **function_arguments)
             except Exception as error:
                 strip_internal_frames(error)
                 raise
@@ -120,8 +120,8 @@ def pipeline_def(
     return decorate if fn is None else decorate(fn)
 
 
-def _class_of(debugged: bool) -> type[Pipeline]:
-    if not debugged:
+def _pipeline_class(is_debug: bool) -> type[Pipeline]:
+    if not is_debug:
         return Pipeline
     from torchdali.dali.debug import DebugPipeline
 
@@ -129,7 +129,7 @@ def _class_of(debugged: bool) -> type[Pipeline]:
 
 
 @contextlib.contextmanager
-def _watching(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
+def _watch_draws(pipe: Pipeline, function: Callable[..., Any]) -> Iterator[None]:
     """Warn if the function draws random numbers from global generators, for example Python's `random`."""
     draws, tracer = TracedDraws(function.__name__), pipe._builder.tracer
     tracer.draws = draws

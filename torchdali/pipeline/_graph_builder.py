@@ -27,22 +27,22 @@ class GraphBuilder:
         tracer: Records the operators.
         function: Function that defines the graph, or None.
         graph: The finished graph; None before `trace`.
-        defined_by: Name and line of the function that `pipeline_def` decorates.
+        function_title: Name and line of the function that `pipeline_def` decorates.
     """
 
     def __init__(self, owner: Any) -> None:
         self.tracer = Tracer(owner)
         self.function: Callable[[], Any] | None = None
         self.graph: Graph | None = None
-        self.defined_by = ""
+        self.function_title = ""
         self._outputs: tuple[DataNode, ...] | None = None
 
     def call_definition(self) -> Any:
         """Call the function that defines the graph; raise NotImplementedError if there isn't one."""
         if self.function is None:
             raise NotImplementedError(
-                f"the function {self.defined_by} must return the outputs of the pipeline, but returned nothing"
-                if self.defined_by
+                f"the function {self.function_title} must return the outputs of the pipeline, but returned nothing"
+                if self.function_title
                 else "the pipeline has no outputs. Return them from the function under pipeline_def, call "
                 "set_outputs(), or override define_graph()"
             )
@@ -53,7 +53,7 @@ class GraphBuilder:
         with self.tracer:
             self._outputs = tuple(as_output(value, i, self.tracer.nodes) for i, value in enumerate(values))
         for i, edge in enumerate(self._outputs):
-            _warn_of_a_part(edge, i)
+            _warn_of_missing_samples(edge, i)
 
     def add_sink(self, edge: DataNode) -> None:
         """Mark an operator that must run even if no output needs it; see `Pipeline.add_sink`."""
@@ -82,7 +82,7 @@ class GraphBuilder:
         return self.graph
 
 
-def _warn_of_a_part(edge: DataNode, index: int) -> None:
+def _warn_of_missing_samples(edge: DataNode, index: int) -> None:
     """Warn if an output was computed inside a branch of an ``if``, and so lacks the samples of the other branch."""
     scope = scope_of(edge)
     if not scope or edge.source is None or not edge.source.lines:

@@ -10,7 +10,7 @@ from torchdali.graph.nodes import DataNode, Node
 from torchdali.reading.datasets import reader_meta
 from torchdali.reading.sources import BatchSource, SourceBatch
 
-__all__ = ["as_given", "class_names", "describe_readers", "feed", "find_source"]
+__all__ = ["convert_input", "class_names", "describe_readers", "feed", "find_source"]
 
 
 def describe_readers(running: Executor, name: str | None) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def feed(running: Executor, which: Any, data: Any, layout: str | None, stream: A
     source.feed(data, layout, stream)
 
 
-def as_given(running: Executor, name: str, data: Any) -> Mapping[Node, SourceBatch]:
+def convert_input(running: Executor, name: str, data: Any) -> Mapping[Node, SourceBatch]:
     """Convert data to a batch of a source, as ``{node: batch}``. Return {} if the data must be passed to `feed`.
 
     `feed` is necessary if a source turns one input into several batches, for example if the input is a video.

@@ -22,21 +22,29 @@ if TYPE_CHECKING:
     from torchdali.execute.bad_samples import Policy
     from torchdali.execute.process_pool import StartMethod
 
-__all__ = ["NAMES", "Option", "PipelineOptions", "check_known", "describe_options", "device_number", "takes_options"]
+__all__ = [
+    "NAMES",
+    "Option",
+    "PipelineOptions",
+    "check_known",
+    "describe_options",
+    "device_number",
+    "set_options_signature",
+]
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
 
-def _option(default: T, text: str, shown: str = "") -> T:
+def _option(default: T, text: str, property_doc: str = "") -> T:
     """Declare an argument of `Pipeline`.
 
     Args:
         default: Default of the argument.
         text: Description of the argument. Consecutive arguments with the same text share one entry in the docstring.
-        shown: Docstring of the property of `Pipeline` with the same name; empty if it has no property.
+        property_doc: Docstring of the property of `Pipeline` with the same name; empty if it has no property.
     """
-    declared: Any = field(default=default, metadata={"text": text, "shown": shown})
+    declared: Any = field(default=default, metadata={"text": text, "property_doc": property_doc})
     option: T = declared
     return option
 
@@ -184,7 +192,7 @@ class PipelineOptions:
 
     def __post_init__(self) -> None:
         for name in _INTEGERS:
-            self._set(name, _integer(name, getattr(self, name)))
+            self._set(name, _check_integer(name, getattr(self, name)))
         if self.num_processes is not None and self.num_processes < 1:
             raise ValueError(f"num_processes must be positive, got {self.num_processes}")
         for name in ("num_processes", "py_num_workers"):
@@ -213,10 +221,10 @@ class PipelineOptions:
     def _set_depths(self) -> None:
         depth = self.prefetch_queue_depth
         if not isinstance(depth, Mapping):
-            depth = _depth(depth)
+            depth = _check_depth(depth)
             self._set("depths", (depth, depth))
         else:
-            self._set("depths", (_depth(depth["cpu_size"]), _depth(depth["gpu_size"])))
+            self._set("depths", (_check_depth(depth["cpu_size"]), _check_depth(depth["gpu_size"])))
         cpu, gpu = self.depths
         self._set("prefetch_queue_depth", {"cpu_size": cpu, "gpu_size": gpu} if cpu != gpu else cpu)
         if cpu != gpu and not self.exec_async:
@@ -231,24 +239,24 @@ class PipelineOptions:
             )
             self._set("exec_dynamic", self.experimental_exec_dynamic)
             self._set("experimental_exec_dynamic", None)
-        plain = self.exec_pipelined and self.exec_async and self.depths[0] == self.depths[1]
-        if self.exec_dynamic is None and plain:
+        is_default = self.exec_pipelined and self.exec_async and self.depths[0] == self.depths[1]
+        if self.exec_dynamic is None and is_default:
             self._set("exec_dynamic", True)
 
     def check_complete(self) -> None:
         """Raise an error if ``batch_size`` or ``num_threads`` is missing, or if there is less than one thread."""
         if self.num_threads is None and self.batch_size is None:
-            give_them = _GIVE_IT.replace(" it ", " them ")
-            raise TypeError(f"batch_size and num_threads must be set before the pipeline is built{give_them}")
+            pass_them = _PASS_IT.replace(" it ", " them ")
+            raise TypeError(f"batch_size and num_threads must be set before the pipeline is built{pass_them}")
         if self.num_threads is None:
-            raise TypeError(f"num_threads must be set before the pipeline is built{_GIVE_IT}")
+            raise TypeError(f"num_threads must be set before the pipeline is built{_PASS_IT}")
         if self.num_threads < 1:
             raise ValueError(f"a pipeline needs at least 1 thread to run, got {self.num_threads}")
         self.check_batch_size()
 
     def check_batch_size(self) -> None:
         if self.batch_size is None:
-            raise ValueError(f"batch_size must be set before the pipeline is built{_GIVE_IT}")
+            raise ValueError(f"batch_size must be set before the pipeline is built{_PASS_IT}")
 
     @property
     def max_batch_size(self) -> int | None:
@@ -277,9 +285,9 @@ class PipelineOptions:
 
 PipelineOptions.__init__.__qualname__ = "Pipeline.__init__"  # for errors about wrong arguments
 NAMES = frozenset(each.name for each in fields(PipelineOptions) if each.init)
-_LIKE = {"num_workers": "num_threads", "shuffle": "random_shuffle of the reader"}
+_EQUIVALENTS = {"num_workers": "num_threads", "shuffle": "random_shuffle of the reader"}
 """For arguments of `torch.utils.data.DataLoader`, the argument to use here."""
-_GIVE_IT = ": pass it to Pipeline, pipeline_def, or the function that pipeline_def created"
+_PASS_IT = ": pass it to Pipeline, pipeline_def, or the function that pipeline_def created"
 _SAVED = [
     each.name for each in fields(PipelineOptions)
     if each.init
@@ -291,7 +299,7 @@ def check_known(options: Iterable[str]) -> None:
     """Raise TypeError for an unknown argument. The message suggests the most similar known argument."""
     for name in options:
         if name not in NAMES:
-            hint = f"; use {_LIKE[name]}" if name in _LIKE else did_you_mean(name, sorted(NAMES))
+            hint = f"; use {_EQUIVALENTS[name]}" if name in _EQUIVALENTS else did_you_mean(name, sorted(NAMES))
             raise TypeError(f"Pipeline.__init__() got an unexpected keyword argument {name!r}{hint}")
 
 
@@ -314,7 +322,7 @@ Raises:
 """
 
 
-def takes_options(
+def set_options_signature(
     options: Callable[P, PipelineOptions],
 ) -> Callable[[Any], Callable[Concatenate[Any, P], None]]:
     """Set a constructor's signature to the arguments of `PipelineOptions`."""
@@ -331,11 +339,11 @@ class Option(Generic[T]):
     """A read-only property of `Pipeline` with the value of the same attribute of `PipelineOptions`.
 
     Args:
-        shown: Function that converts the attribute to the property's value.
+        convert: Function that converts the attribute to the property's value.
     """
 
-    def __init__(self, shown: Callable[[Any], T] = lambda value: value) -> None:
-        self._shown = shown
+    def __init__(self, convert: Callable[[Any], T] = lambda value: value) -> None:
+        self._convert = convert
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -343,14 +351,14 @@ class Option(Generic[T]):
         if declared is None:
             self.__doc__ = getattr(PipelineOptions, name).__doc__
         else:
-            self.__doc__ = declared.metadata["shown"]
+            self.__doc__ = declared.metadata["property_doc"]
 
     @overload
     def __get__(self, pipeline: None, owner: type) -> Option[T]: ...
     @overload
     def __get__(self, pipeline: Any, owner: type) -> T: ...
     def __get__(self, pipeline: Any, owner: type) -> Any:
-        return self if pipeline is None else self._shown(getattr(pipeline._options, self._name))
+        return self if pipeline is None else self._convert(getattr(pipeline._options, self._name))
 
     def __set__(self, pipeline: Any, value: T) -> None:
         raise AttributeError(f"{self._name} can only be set when the pipeline is created")
@@ -369,7 +377,7 @@ _INTEGERS = (
 )  # fmt: skip
 
 
-def _integer(name: str, value: Any) -> int | None:
+def _check_integer(name: str, value: Any) -> int | None:
     try:
         return None if value is None else operator.index(value)
     except TypeError:
@@ -390,7 +398,7 @@ def _check_range(batch_size: int | None, num_threads: int | None) -> None:
         raise ValueError(f"num_threads must be at most {_MAX_THREADS}, got {num_threads}")
 
 
-def _depth(value: Any) -> int:
+def _check_depth(value: Any) -> int:
     try:
         depth = operator.index(value)
     except TypeError:

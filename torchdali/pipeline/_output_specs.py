@@ -39,11 +39,11 @@ class OutputSpecs:
                 raise ValueError(f"output_ndim must be non-negative, got {ndim}")
 
     @property
-    def given(self) -> bool:
+    def is_declared(self) -> bool:
         """True if at least one property is declared."""
         return any(value is not None for value in (self.dtype, self.ndim, self.layout))
 
-    def each(self, count: int) -> list[tuple[DALIDataType | None, int | None, str | None]]:
+    def per_output(self, count: int) -> list[tuple[DALIDataType | None, int | None, str | None]]:
         """Return a tuple of dtype, number of dimensions and layout for each output.
 
         Raises:
@@ -59,7 +59,7 @@ class OutputSpecs:
 
     def check(self, outputs: Sequence[TensorList]) -> None:
         """Raise RuntimeError if an output doesn't match its declaration."""
-        for i, (output, spec) in enumerate(zip(outputs, self.each(len(outputs)), strict=True)):
+        for i, (output, spec) in enumerate(zip(outputs, self.per_output(len(outputs)), strict=True)):
             dtype, ndim, layout = spec
             if dtype is not None and output.dtype != dtype:
                 _refuse(i, "Data type", dtype.name, output.dtype.name)
@@ -69,10 +69,10 @@ class OutputSpecs:
                 _refuse(i, "Layout", layout, output.layout())
 
 
-def _check(name: str, value: Any, kind: type, words: str) -> None:
+def _check(name: str, value: Any, kind: type, expected: str) -> None:
     for item in _values(value):
         if item is not None and not isinstance(item, kind):
-            raise TypeError(f"{name} must be either {words}, a list of these, or None; found {item!r}")
+            raise TypeError(f"{name} must be either {expected}, a list of these, or None; found {item!r}")
 
 
 def _values(value: Any) -> Sequence[Any]:
@@ -83,5 +83,7 @@ def _spread(value: Any, count: int) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else [value] * count
 
 
-def _refuse(index: int, what: str, spec: object, value: object) -> None:
-    raise RuntimeError(f"{what} in the output_idx={index} does not match. Expected: {spec}. Received: {value}.")
+def _refuse(index: int, property_name: str, spec: object, value: object) -> None:
+    raise RuntimeError(
+        f"{property_name} in the output_idx={index} does not match. Expected: {spec}. Received: {value}."
+    )

@@ -35,7 +35,7 @@ from torchdali.tensors import TensorList
 
 __all__ = ["html", "show_each", "show_next", "svg"]
 
-_LONGEST = 70  # characters of a line of code
+_MAX_CODE_LENGTH = 70  # characters of a line of code
 
 
 # ---------------------------------------------------------------- the batch that comes next
@@ -60,20 +60,20 @@ def next_batch(pipe: Any, graph: Graph, count: int) -> tuple[tuple[TensorList, .
     size = options.batch_size or count
     copy = pipe._copy(
         graph, seed=options.random_seed, checkpoint=None, prefetch_queue_depth=1, num_processes=1,
-        batch_size=min(size, count) if all(map(_is_alone, graph.nodes)) else size,
+        batch_size=min(size, count) if all(map(_is_per_sample, graph.nodes)) else size,
         num_threads=options.num_threads or 1, enable_memory_stats=False, output_dtype=None, output_ndim=None,
         output_layout=None,
     )  # fmt: skip
     try:
         copy.build()
         if executor is not None:
-            copy._planned.restore(_rename_places(executor, copy._planned))
-        return _first(copy), _classes(copy)
+            copy._planned.restore(_relabel_state(executor, copy._planned))
+        return _run_first(copy), _find_classes(copy)
     finally:
         copy.close()
 
 
-def _first(pipe: Any) -> tuple[TensorList, ...]:
+def _run_first(pipe: Any) -> tuple[TensorList, ...]:
     run: Callable[[], tuple[TensorList, ...]] = pipe.run
     try:
         return run()
@@ -85,7 +85,7 @@ def _first(pipe: Any) -> tuple[TensorList, ...]:
         raise RuntimeError("no batch remains, since the sources have ended") from None
 
 
-def _classes(pipe: Any) -> list[str]:
+def _find_classes(pipe: Any) -> list[str]:
     try:
         return list(pipe.classes)
     except AttributeError:  # no reader has class names
@@ -108,13 +108,13 @@ def _check_source(node: Node) -> None:
     )
 
 
-def _is_alone(node: Node) -> bool:
+def _is_per_sample(node: Node) -> bool:
     """Return whether a node's results for a sample don't depend on other samples, so that a smaller batch is enough."""
     kind = node.operator.kind
     return kind in ("sample", "reader") or (kind == "batch" and node.operator.is_separable(node.constants))
 
 
-def _rename_places(executor: Executor, copy: Executor) -> Mapping[str, Any]:
+def _relabel_state(executor: Executor, copy: Executor) -> Mapping[str, Any]:
     """Return an executor's position, for a copy of the pipeline that has other outputs.
 
     In the copy, readers and sources have other labels, so the labels in the position are replaced.
@@ -122,8 +122,10 @@ def _rename_places(executor: Executor, copy: Executor) -> Mapping[str, Any]:
     names = {label: node.name for node, label in checkpoint.labels(executor.plan.graph).items()}
     labels = {node.name: label for node, label in checkpoint.labels(copy.plan.graph).items()}
     state = dict(executor.taken_state)
-    for part in ("readers", "sources"):
-        state[part] = {labels[names[label]]: value for label, value in state[part].items() if names[label] in labels}
+    for section in ("readers", "sources"):
+        state[section] = {
+            labels[names[label]]: value for label, value in state[section].items() if names[label] in labels
+        }
     return state
 
 
@@ -134,11 +136,11 @@ def show_next(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
     """Return a contact sheet of the outputs of the next batch."""
     graph = pipe._trace()
     outputs, classes = next_batch(pipe, graph, options.get("count") or COUNT)
-    named = {_name(edge, k): output for k, (edge, output) in enumerate(zip(graph.outputs, outputs, strict=True))}
-    known = {**_known_arguments(graph), "classes": classes}
+    named = {_name_output(edge, k): output for k, (edge, output) in enumerate(zip(graph.outputs, outputs, strict=True))}
+    defaults = {**_default_arguments(graph), "classes": classes}
     if options.get("mean") is not None:
-        del known["normalizations"]
-    return show(named, path, **{**known, **options})
+        del defaults["normalizations"]
+    return show(named, path, **{**defaults, **options})
 
 
 def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> Image.Image:
@@ -148,20 +150,24 @@ def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
     graph, count = pipe._trace(), options.get("count") or IN_A_ROW
     edges = [edge for node in graph.nodes if not node.scope for edge in node.outputs]
     batches, classes = next_batch(pipe, Graph(graph.nodes, tuple(edges)), count)
-    seen = {edge: values(batch, count) for edge, batch in zip(edges, batches, strict=True)}
-    size, box_format = options.get("size", SIZE), _known_arguments(graph).get("box_format", "ltrb")
-    delivered = {_name(edge, k): seen[edge] for k, edge in enumerate(graph.outputs) if edge in seen}
-    able = any(each.is_drawable for each in delivered.values())
-    shown, overlays = arrange(delivered) if able else ({}, Overlays())
+    results = {edge: values(batch, count) for edge, batch in zip(edges, batches, strict=True)}
+    size, box_format = options.get("size", SIZE), _default_arguments(graph).get("box_format", "ltrb")
+    outputs = {_name_output(edge, k): results[edge] for k, edge in enumerate(graph.outputs) if edge in results}
+    has_drawable = any(each.is_drawable for each in outputs.values())
+    shown, overlays = arrange(outputs) if has_drawable else ({}, Overlays())
     overlays = replace(overlays, classes=options.get("classes") or classes, box_format=box_format)
     rows: list[TileRow] = []
     for edge in edges:
-        if not seen[edge].is_drawable:
+        if not results[edge].is_drawable:
             continue
-        on_it = overlays if any(seen[edge] is each for each in shown.values()) else _before(edge, seen, overlays)
+        row_overlays = (
+            overlays
+            if any(results[edge] is each for each in shown.values())
+            else _overlay_boxes(edge, results, overlays)
+        )
         if rows:
-            on_it = replace(on_it, labels=None, names=())
-        rows.append(TileRow(tiles_of(seen[edge], on_it, _normalization(edge), size), _heading(edge)))
+            row_overlays = replace(row_overlays, labels=None, names=())
+        rows.append(TileRow(tiles_of(results[edge], row_overlays, _find_normalization(edge), size), _heading(edge)))
     if not rows:
         raise ValueError("show() needs an operator that returns images, video, spectrograms or audio")
     sheet = contact_table(rows)
@@ -170,27 +176,31 @@ def show_each(pipe: Any, path: str | os.PathLike[str] | None, options: Mapping[s
     return sheet
 
 
-def _before(edge: DataNode, seen: Mapping[DataNode, Any], overlays: Overlays) -> Overlays:
+def _overlay_boxes(edge: DataNode, results: Mapping[DataNode, Any], overlays: Overlays) -> Overlays:
     """Return the overlays for an image that isn't an output: the boxes of its reader, if the reader delivers boxes."""
     node = edge.source
     readers = [e.source for e in node.inputs if e is not None and e.source is not None] if node is not None else []
-    beside = [seen[e] for reader in readers if reader.operator.kind == "reader" for e in reader.outputs if e in seen]
-    boxes = next((each for each in beside if each.are_boxes), None)
+    reader_outputs = [
+        results[e] for reader in readers if reader.operator.kind == "reader" for e in reader.outputs if e in results
+    ]
+    boxes = next((each for each in reader_outputs if each.are_boxes), None)
     return replace(overlays, boxes=boxes, masks=None, box_labels=overlays.box_labels if boxes is not None else None)
 
 
-def _known_arguments(graph: Graph) -> dict[str, Any]:
+def _default_arguments(graph: Graph) -> dict[str, Any]:
     """Return the arguments of `show` that the graph determines: normalizations and the format of boxes."""
-    names = [_name(edge, k) for k, edge in enumerate(graph.outputs)]
-    undone = {name: _normalization(edge) for name, edge in zip(names, graph.outputs, strict=True)}
-    known: dict[str, Any] = {"normalizations": {name: each for name, each in undone.items() if each is not None}}
+    names = [_name_output(edge, k) for k, edge in enumerate(graph.outputs)]
+    normalizations = {name: _find_normalization(edge) for name, edge in zip(names, graph.outputs, strict=True)}
+    defaults: dict[str, Any] = {
+        "normalizations": {name: each for name, each in normalizations.items() if each is not None}
+    }
     boxes = [node for node in graph.nodes if node.operator.name == "readers.coco"]
     if boxes and not any(node.constants.get("ltrb") for node in boxes):
-        known["box_format"] = "xywh"
-    return known
+        defaults["box_format"] = "xywh"
+    return defaults
 
 
-def _name(edge: DataNode, k: int) -> str:
+def _name_output(edge: DataNode, k: int) -> str:
     return f"output {k}" + (f": {edge.source.title}" if edge.source is not None else "")
 
 
@@ -198,12 +208,12 @@ def _heading(edge: DataNode) -> str:
     node = edge.source
     assert node is not None
     code = node.lines[0].text if node.lines else ""
-    shortened = code if len(code) <= _LONGEST else code[: _LONGEST - 1] + "…"
+    shortened = code if len(code) <= _MAX_CODE_LENGTH else code[: _MAX_CODE_LENGTH - 1] + "…"
     number = f" [{edge.index}]" if len(node.outputs) > 1 else ""
     return "    ".join(filter(None, [node.title + number, line_of(node), shortened]))
 
 
-def _normalization(edge: DataNode) -> Normalization | None:
+def _find_normalization(edge: DataNode) -> Normalization | None:
     """Return the normalization of an edge's images, if it is the same for all samples; otherwise None."""
     node = edge.source
     while node is not None and node.operator.has("levels") and node.inputs and node.inputs[0] is not None:
@@ -211,7 +221,7 @@ def _normalization(edge: DataNode) -> Normalization | None:
     if node is None or node.operator.name != "crop_mirror_normalize" or {"mean", "std"} & node.per_sample.keys():
         return None
     arguments = node.operator.arguments(node.constants)
-    mean, std = _numbers(arguments["mean"]), _numbers(arguments["std"])
+    mean, std = _to_floats(arguments["mean"]), _to_floats(arguments["std"])
     if mean == (0.0,) and std == (1.0,):
         return None
     channels = max(len(mean), len(std))
@@ -220,7 +230,7 @@ def _normalization(edge: DataNode) -> Normalization | None:
     return Normalization(tuple(shifted), tuple(factor))
 
 
-def _numbers(value: Any) -> tuple[float, ...]:
+def _to_floats(value: Any) -> tuple[float, ...]:
     return tuple(map(float, value)) if isinstance(value, Sequence) else (float(value),)
 
 
@@ -238,8 +248,8 @@ def svg(pipe: Any) -> Svg:
 
 
 def _draw_graph(graph: Graph, times: Mapping[Node, OperatorTime], sizes: Mapping[Node, int]) -> Svg:
-    boxes = [_box(node, times.get(node), sizes.get(node, 0)) for node in graph.nodes]
-    edges = [edge for node in graph.nodes for edge in _edges(node)]
+    boxes = [_create_box(node, times.get(node), sizes.get(node, 0)) for node in graph.nodes]
+    edges = [edge for node in graph.nodes for edge in _create_lines(node)]
     for k, output in enumerate(graph.outputs):
         boxes.append(Box(f"output {k}", f"output {k}", kind="output"))
         if output.source is not None:
@@ -247,10 +257,10 @@ def _draw_graph(graph: Graph, times: Mapping[Node, OperatorTime], sizes: Mapping
     return draw_graph(boxes, edges, "graph of a pipeline")
 
 
-def _box(node: Node, time: OperatorTime | None, size: int) -> Box:
+def _create_box(node: Node, time: OperatorTime | None, size: int) -> Box:
     parts = node.parts or (node,)
-    title, *others = [part.title for part in parts]
-    lines = [f"+ {name}" for name in others]
+    title, *other_titles = [part.title for part in parts]
+    lines = [f"+ {name}" for name in other_titles]
     lines += [] if node.name.startswith("__") else [f'"{node.name}"']
     lines += [f"{line_of(node)}, {node.device}" if node.lines else node.device]
     if time is not None:
@@ -265,7 +275,7 @@ def _bytes(count: int) -> str:
     return f"{count / 1024**exponent:.4g} {('B', 'KiB', 'MiB', 'GiB')[exponent]}"
 
 
-def _edges(node: Node) -> list[GraphLine]:
+def _create_lines(node: Node) -> list[GraphLine]:
     arrows = [GraphLine(e.source.name, node.name) for e in node.inputs if e is not None and e.source is not None]
     arguments = [(e.source, name) for name, e in node.per_sample.items() if e.source is not None]
     arrows += [GraphLine(source.name, node.name, name) for source, name in arguments]
@@ -278,7 +288,7 @@ def html(pipe: Any) -> str:
     names = ("batch_size", "num_threads", "device_id", "seed")
     facts = [(name, str(getattr(pipe._options, name))) for name in names]
     try:
-        picture: str = svg(pipe)
+        drawing: str = svg(pipe)
     except RuntimeError:  # a pipeline in debug mode has no graph
-        picture = ""
-    return document(type(pipe).__name__, facts, picture)
+        drawing = ""
+    return document(type(pipe).__name__, facts, drawing)

@@ -28,16 +28,16 @@ from torchdali.graph.plan import Plan
 from torchdali.graph.rewrite import explain_fast_path
 from torchdali.graph.unpacking import explain_unpacking
 from torchdali.pipeline._api_check import ApiCheck
-from torchdali.pipeline._build import Elsewhere, build, has_lazy_readers, open_graph
+from torchdali.pipeline._build import RemoteWorkers, build, has_lazy_readers, open_graph
 from torchdali.pipeline._graph_builder import GraphBuilder
-from torchdali.pipeline._inputs import as_given, class_names, describe_readers, feed, find_source
+from torchdali.pipeline._inputs import class_names, convert_input, describe_readers, feed, find_source
 from torchdali.pipeline._options import (
     Option,
     PipelineOptions,
     check_known,
     describe_options,
     device_number,
-    takes_options,
+    set_options_signature,
 )
 from torchdali.pipeline._saved import read_pipeline, write_pipeline
 from torchdali.reading.datasets import shared_arguments
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pipeline"]
 
-_TAKEN_OVER = ("batch_size", "num_threads", "device_id", "seed")
+_OVERRIDABLE = ("batch_size", "num_threads", "device_id", "seed")
 _FED = ("external_source", "experimental.inputs.video")
 Self = TypeVar("Self", bound="Pipeline")
 
@@ -79,12 +79,12 @@ class Pipeline(PipelineOldNames):
     factory: Callable[[], Pipeline] | None = None
     """Function that creates this pipeline again; None if `pipeline_def` didn't create the pipeline."""
 
-    @takes_options(PipelineOptions)
+    @set_options_signature(PipelineOptions)
     def __init__(self, *args: Any, **options: Any) -> None:
         check_known(options)
         self._options = PipelineOptions(*args, **options)
         self._builder = GraphBuilder(self)
-        self._elsewhere: Elsewhere | None = None  # set by `_actors.use_actors`
+        self._remote_workers: RemoteWorkers | None = None  # set by `_actors.use_actors`
         self._has_warned = False
         self._bad_samples = BadSamples(self._options.bad_samples, self._options.max_bad_samples)
         self._api_check = ApiCheck()
@@ -93,7 +93,7 @@ class Pipeline(PipelineOldNames):
         self._executor: Executor | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._count = 0  # number of batches that the caller has received
-        self._first, self._restored, self._setup_ended = True, False, False
+        self._is_first_run, self._restored, self._setup_ended = True, False, False
         self._deserialized = False
 
     batch_size: Option[int | None] = Option()
@@ -237,7 +237,7 @@ class Pipeline(PipelineOldNames):
 
     def _build(self) -> None:
         assert self._plan is not None
-        executor = build(self._options, self._plan, self._sources, self._bad_samples, self._elsewhere)
+        executor = build(self._options, self._plan, self._sources, self._bad_samples, self._remote_workers)
         self._executor = executor
         self._finalizer = weakref.finalize(self, close_abandoned, executor)
         if self._options.checkpoint is None:
@@ -349,7 +349,7 @@ class Pipeline(PipelineOldNames):
         """Start the next batch. The first call starts `prefetch_depth` batches or more."""
         self.build()
         with self.driven_by(PipelineAPIType.SCHEDULED):
-            if self._first and self.prefetch_depth > 1:
+            if self._is_first_run and self.prefetch_depth > 1:
                 self._prefetch()
             else:
                 self._run_once()
@@ -367,7 +367,7 @@ class Pipeline(PipelineOldNames):
         self._start_one()
 
     def _start_one(self, inputs: Mapping[str, Any] | None = None, tag: object = None) -> None:
-        self._first = False
+        self._is_first_run = False
         try:
             if not self._setup_ended:
                 self.iter_setup()
@@ -387,10 +387,10 @@ class Pipeline(PipelineOldNames):
         running = self._running
         fed: dict[Node, SourceBatch] = {}
         for name, data in inputs.items():
-            given = as_given(running, name, data)
-            if not given:
+            converted = convert_input(running, name, data)
+            if not converted:
                 self.feed_input(name, data)
-            fed.update(given)
+            fed.update(converted)
         running.schedule(ended, fed=fed, tag=tag)
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
@@ -437,14 +437,14 @@ class Pipeline(PipelineOldNames):
         The result is None if no batch is in flight. `taken` has the same meaning as in `share_next`.
         """
         running = self._running
-        before = running.taken
-        if not running.in_flight and taken >= before.number:
+        previous = running.taken
+        if not running.in_flight and taken >= previous.number:
             return None
         try:
             outputs = self.share_next(taken)
             return running.taken.tag, outputs
         except Exception as error:
-            if running.taken.tag is before.tag and taken == before.number:
+            if running.taken.tag is previous.tag and taken == previous.number:
                 raise  # the error doesn't belong to a batch, because no batch was taken
             return running.taken.tag, error
 
@@ -454,7 +454,7 @@ class Pipeline(PipelineOldNames):
             raise StopIteration("no batch is scheduled. Call schedule_run() first")
         try:
             batch = running.pop(cuda_stream, count)
-            if self._options.output_specs.given:
+            if self._options.output_specs.is_declared:
                 self._options.output_specs.check(batch.outcome.outputs)
             if self._bad_samples.report and not self._has_warned:
                 self._has_warned = True
@@ -475,7 +475,7 @@ class Pipeline(PipelineOldNames):
         """Start the next epoch, after `run` has raised StopIteration; otherwise do nothing."""
         if self._executor is not None and self._executor.empty and self._executor.stopped:
             self._executor.reset()
-            self._first, self._setup_ended = True, False
+            self._is_first_run, self._setup_ended = True, False
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
@@ -563,13 +563,13 @@ class Pipeline(PipelineOldNames):
             inputs: ``name=batch`` passes a batch to the source with this name.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
-            self._first = False
+            self._is_first_run = False
             self._schedule(inputs)
 
     def submit_as(self, tag: object, inputs: Mapping[str, Any]) -> None:
         """Start a batch like `submit`. `collect` returns the batch together with the tag. Tags must be unique."""
         with self.driven_by(PipelineAPIType.SCHEDULED):
-            self._first = False
+            self._is_first_run = False
             self._schedule(inputs, tag)
 
     def submit_records(self, records: Sequence[int], key: int) -> None:
@@ -581,7 +581,7 @@ class Pipeline(PipelineOldNames):
                 sample's position in the batch.
         """
         with self.driven_by(PipelineAPIType.SCHEDULED):
-            self._first = False
+            self._is_first_run = False
             planned = self._planned
             keys = [mix(key, stream) for stream in range(self._streams)]
             planned.schedule(random_keys=keys, records=np.asarray(records, np.int64))
@@ -641,7 +641,7 @@ class Pipeline(PipelineOldNames):
         checkpoint.check_files(state, self._file_lists)
         with checkpoint.restoring():
             self._planned.restore(state)
-        self._first, self._restored = True, True
+        self._is_first_run, self._restored = True, True
         self.external_context = state.get("external_context", {})
 
     def checkpoint(self, filename: str | None = None) -> bytes:
@@ -721,8 +721,8 @@ class Pipeline(PipelineOldNames):
         If batch size, number of threads, device or seed were passed to this pipeline, they override the saved values.
         """
         arguments, self._builder.graph = read_pipeline(serialized_pipeline)
-        own = {k: v for k in _TAKEN_OVER if (v := getattr(self._options, k)) is not None}
-        self._options = replace(self._options, **{k: arguments[k] for k in _TAKEN_OVER if k in arguments} | own)
+        passed = {k: v for k in _OVERRIDABLE if (v := getattr(self._options, k)) is not None}
+        self._options = replace(self._options, **{k: arguments[k] for k in _OVERRIDABLE if k in arguments} | passed)
         self.build()
 
     def save_graph_to_dot_file(
@@ -801,11 +801,11 @@ class Pipeline(PipelineOldNames):
 
     def output_dtype(self) -> list[DALIDataType | None]:
         """Return the declared dtype of each output; None for an output without a declaration."""
-        return [dtype for dtype, _, _ in self._options.output_specs.each(self.num_outputs)]
+        return [dtype for dtype, _, _ in self._options.output_specs.per_output(self.num_outputs)]
 
     def output_ndim(self) -> list[int | None]:
         """Return the declared number of dimensions of each output; None for an output without a declaration."""
-        return [ndim for _, ndim, _ in self._options.output_specs.each(self.num_outputs)]
+        return [ndim for _, ndim, _ in self._options.output_specs.per_output(self.num_outputs)]
 
     def output_stream(self) -> Any:
         """Return the stream on which operators on the device run; None on the CPU.

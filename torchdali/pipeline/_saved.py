@@ -43,10 +43,10 @@ def read_pipeline(data: str | bytes | None, filename: str | None = None) -> tupl
         raise RuntimeError(f"not a serialized torchdali pipeline (expected JSON text): {error}") from None
     if not isinstance(saved, dict) or saved.get("version") != 1 or "graph" not in saved:
         raise RuntimeError("the JSON text isn't a serialized pipeline that this version of torchdali supports")
-    return _arguments(saved.get("arguments")), serialization.graph_from_json(saved["graph"])
+    return _read_arguments(saved.get("arguments")), serialization.graph_from_json(saved["graph"])
 
 
-def _arguments(saved: Any) -> dict[str, Any]:
+def _read_arguments(saved: Any) -> dict[str, Any]:
     if not isinstance(saved, dict) or not saved.keys() <= PipelineOptions().saved_arguments().keys():
         raise RuntimeError("the saved pipeline cannot be read: it has arguments that Pipeline doesn't support")
     try:

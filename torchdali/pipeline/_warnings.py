@@ -18,21 +18,21 @@ _ANY_AXES = frozenset(("ConvertImageDtype", "Identity", "ToDtype"))
 def warn_of_likely_mistakes(graph: Graph) -> None:
     """Warn about operators whose results are probably wrong. The warning points to the user's line."""
     for node in graph.nodes:
-        text = _RULES.get(node.operator.name, _nothing)(node) or _of_channels(node) or _of_bytes(node)
+        text = _RULES.get(node.operator.name, _check_nothing)(node) or _check_channels(node) or _check_bytes(node)
         if text and node.lines:
             line = node.lines[0]
             text = f"{node.operator.name}: {text}"
             warnings.warn_explicit(text, UserWarning, line.file, line.line)
     for edge in graph.outputs:
-        if edge.source is not None and edge.source.lines and (text := _of_text(edge)):
+        if edge.source is not None and edge.source.lines and (text := _check_text(edge)):
             line = edge.source.lines[0]
             warnings.warn_explicit(text, UserWarning, line.file, line.line)
 
 
-def _of_text(edge: DataNode) -> str:
+def _check_text(edge: DataNode) -> str:
     """Return a warning if an output of a Python dataset is a short text, probably a label; otherwise ""."""
-    value = _value_of_dataset(edge)
-    if not isinstance(value, str) or len(value.split()) > _MOST_WORDS or {".", "/", "\\"} & set(value):
+    value = _find_dataset_value(edge)
+    if not isinstance(value, str) or len(value.split()) > _MAX_WORDS or {".", "/", "\\"} & set(value):
         return ""
     return (
         f"readers.dataset: the output {value!r} is text, so the output is its bytes, as uint8. For labels, return "
@@ -40,10 +40,10 @@ def _of_text(edge: DataNode) -> str:
     )
 
 
-_MOST_WORDS = 3  # longer texts aren't taken for labels
+_MAX_WORDS = 3  # longer texts aren't taken for labels
 
 
-def _value_of_dataset(edge: DataNode) -> Any:
+def _find_dataset_value(edge: DataNode) -> Any:
     """Return the value of an edge in the first sample, if the edge is an output of a Python dataset; otherwise None."""
     source = edge.source
     if source is None or source.operator.name != "readers.dataset":
@@ -52,19 +52,19 @@ def _value_of_dataset(edge: DataNode) -> Any:
     return dataset.leaves(source.constants.get("columns"))[edge.index].value(dataset.first)
 
 
-def _nothing(node: Node) -> str:
+def _check_nothing(node: Node) -> str:
     return ""
 
 
-def _of_channels(node: Node) -> str:
+def _check_channels(node: Node) -> str:
     """Return a warning if images of a Python dataset have channels first, but no layout; otherwise ""."""
     edge = node.inputs[0] if node.inputs else None
     if edge is None or edge.source is None or edge.source.constants.get("layouts"):
         return ""
-    return channel_mistake(node.operator, getattr(_value_of_dataset(edge), "shape", ()))
+    return channel_mistake(node.operator, getattr(_find_dataset_value(edge), "shape", ()))
 
 
-def _of_bytes(node: Node) -> str:
+def _check_bytes(node: Node) -> str:
     """Return a warning if an operator on pixels receives the encoded bytes of files; otherwise "".
 
     Most operators on pixels reject these bytes. The other operators would process the bytes as pixels.
@@ -77,29 +77,29 @@ def _of_bytes(node: Node) -> str:
     return f"its input is bytes of files from {edge.source.operator.name}; decode them first, with fn.decoders.image"
 
 
-def _of_scales(node: Node) -> str:
+def _check_scales(node: Node) -> str:
     """Return a warning if the mean and standard deviation of uint8 images are on the scale 0 to 1; otherwise ""."""
-    constants, way = node.constants, _way_from_decoder(node)
-    if way is None or any("dtype" in each.constants for each in way) or {"scale", "shift"} & constants.keys():
+    constants, path = node.constants, _find_decoder_path(node)
+    if path is None or any("dtype" in each.constants for each in path) or {"scale", "shift"} & constants.keys():
         return ""
     return scale_mistake(constants.get("mean"), constants.get("std"))
 
 
 def scale_mistake(mean: Any, std: Any) -> str:
     """Return a warning if `mean` and `std` are between 0 and 1, which is wrong for uint8 images; otherwise ""."""
-    if not (_is_of_unit_range(mean) and _is_of_unit_range(std)):
+    if not (_is_in_unit_range(mean) and _is_in_unit_range(std)):
         return ""
     return f"mean={mean} and std={std} are on the scale 0 to 1, but pixels are bytes, 0 to 255: multiply both by 255"
 
 
-def _of_axes(node: Node) -> str:
+def _check_axes(node: Node) -> str:
     """Return a warning if transforms of torchvision receive decoded images, which have channels last; otherwise ""."""
-    function, way = node.constants["function"], _way_from_decoder(node)
+    function, path = node.constants["function"], _find_decoder_path(node)
     steps = getattr(function, "transforms", [function])
     names = [type(step).__name__ for step in steps]
     if (
-        way is None
-        or any(each.operator.has("view") for each in way)
+        path is None
+        or any(each.operator.has("view") for each in path)
         or not all(type(step).__module__.startswith("torchvision.transforms") for step in steps)
         or "Lambda" in names
         or _ANY_AXES.issuperset(names)
@@ -111,25 +111,25 @@ def _of_axes(node: Node) -> str:
     )
 
 
-_RULES = {"crop_mirror_normalize": _of_scales, "torch_python_function": _of_axes}
+_RULES = {"crop_mirror_normalize": _check_scales, "torch_python_function": _check_axes}
 
 
-def _is_of_unit_range(numbers: Any) -> bool:
+def _is_in_unit_range(numbers: Any) -> bool:
     values = numbers if isinstance(numbers, Sequence) else [numbers]
     return all(isinstance(v, (int, float)) and 0 < v < 1 for v in values)
 
 
-def _way_from_decoder(node: Node) -> list[Node] | None:
+def _find_decoder_path(node: Node) -> list[Node] | None:
     """Return the nodes from the image decoder to a node; None without an image decoder.
 
     The result is also None if an operator after the decoder changes the range of the values.
     """
-    way: list[Node] = []
+    path: list[Node] = []
     while node.inputs and node.inputs[0] is not None and node.inputs[0].source is not None:
         node = node.inputs[0].source
-        way.append(node)
+        path.append(node)
         if node.operator.name.startswith("decoders.image"):
-            return way
+            return path
         if not node.operator.has("levels", "bytes"):
             return None
     return None

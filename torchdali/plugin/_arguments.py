@@ -13,14 +13,22 @@ from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, 
 if TYPE_CHECKING:
     from torchdali.pipeline import Pipeline
 
-__all__ = ["OnBreak", "as_flag", "as_on_break", "as_policy", "epochs_of_reader", "epochs_of_size", "same_batch_size"]
+__all__ = [
+    "OnBreak",
+    "as_flag",
+    "as_on_break",
+    "as_policy",
+    "create_reader_counter",
+    "create_size_counter",
+    "find_batch_size",
+]
 
 _log = logging.getLogger("torchdali.plugin.base_iterator")
 
 OnBreak = Literal["continue", "restart", "next"]
 
 # Items of the reader's metadata that must be equal in all pipelines, with their names for the error message.
-_SAME_IN_ALL = {
+_COMMON_METADATA = {
     "epoch_size": "number of records",
     "number_of_shards": "num_shards",
     "pad_last_batch": "pad_last_batch",
@@ -74,7 +82,7 @@ def as_policy(policy: LastBatchPolicy, fill_last_batch: bool | None) -> LastBatc
     return policy
 
 
-def same_batch_size(pipes: Sequence[Pipeline]) -> int:
+def find_batch_size(pipes: Sequence[Pipeline]) -> int:
     """Return the common batch size of all pipelines.
 
     Raises:
@@ -86,14 +94,16 @@ def same_batch_size(pipes: Sequence[Pipeline]) -> int:
     return int(sizes.pop() or 0)
 
 
-def epochs_of_reader(pipes: Sequence[Pipeline], name: str, batch_size: int, policy: LastBatchPolicy) -> EpochCounter:
+def create_reader_counter(
+    pipes: Sequence[Pipeline], name: str, batch_size: int, policy: LastBatchPolicy
+) -> EpochCounter:
     """Create the counter for epochs that a reader determines.
 
     Raises:
         AssertionError: the reader's size or sharding arguments differ between pipelines.
     """
     metas = [pipe.reader_meta(name) for pipe in pipes]
-    for key, argument in _SAME_IN_ALL.items():
+    for key, argument in _COMMON_METADATA.items():
         values = {meta[key] for meta in metas}
         if len(values) > 1:
             raise AssertionError(
@@ -103,7 +113,7 @@ def epochs_of_reader(pipes: Sequence[Pipeline], name: str, batch_size: int, poli
     return EpochCounter(Shards.of_reader(metas[0]), batch_size, policy, ranks)
 
 
-def epochs_of_size(
+def create_size_counter(
     pipes: Sequence[Pipeline], size: int, batch_size: int, policy: LastBatchPolicy, *, padded: bool
 ) -> EpochCounter | OpenEpochs:
     """Create the counter for epochs with a fixed number of samples.
@@ -123,13 +133,13 @@ def epochs_of_size(
     if size < 0:
         if len(pipes) > 1:
             raise AssertionError("Negative size is supported only for a single pipeline: pass reader_name or size.")
-        _warn_of_no_end(pipes[0])
+        _warn_if_endless(pipes[0])
         return OpenEpochs(batch_size)
     count = len(pipes)
     return EpochCounter(Shards(size, padded=padded), batch_size * count, policy, [0], split=count)
 
 
-def _warn_of_no_end(pipe: Pipeline) -> None:
+def _warn_if_endless(pipe: Pipeline) -> None:
     readers: Sequence[str] = ()
     # Debug mode doesn't have a graph, and a subclass may describe only one reader.
     with contextlib.suppress(RuntimeError, AttributeError, TypeError):

@@ -108,8 +108,8 @@ class EpochCounter:
         self.shards, self.batch_size, self.policy = shards, batch_size, policy
         self.ranks, self.split = tuple(ranks), split
         self._size: int | None = None
-        self._whole = [0] * shards.count
-        self._begin(0, self._whole, {})
+        self._no_carry = [0] * shards.count
+        self._begin(0, self._no_carry, {})
         if not self.batches:
             raise RuntimeError(
                 f"last_batch_policy=DROP drops every batch: batch_size is {batch_size}, "
@@ -121,10 +121,10 @@ class EpochCounter:
         self.epoch, self.delivered = epoch, 0
         self.carried = list(carried)
         self.rest = {number: size for number, size in rest.items() if number >= epoch}
-        self.sizes = self._sizes_in(epoch)
+        self.sizes = self._shard_sizes(epoch)
         self.recount()
 
-    def _sizes_in(self, epoch: int) -> list[int]:
+    def _shard_sizes(self, epoch: int) -> list[int]:
         spans = [self.shards.span(rank, epoch, self.rest.get(epoch)) for rank in range(self.shards.count)]
         return [stop - start for start, stop in spans]
 
@@ -196,7 +196,7 @@ class EpochCounter:
     def advance(self) -> None:
         self.delivered += 1
 
-    def start_of(self, epoch: int) -> State:
+    def start_state(self, epoch: int) -> State:
         """Return the fields of `state` that describe the position, for the start of an epoch."""
         return {"epoch": epoch, "delivered": 0, "carried": [0] * self.shards.count, "rest": {}}
 
@@ -214,19 +214,19 @@ class EpochCounter:
         if self.policy is not LastBatchPolicy.PARTIAL:
             return None
         start = number * self.batch_size
-        left = [max(self.sizes[rank] - start, 0) for rank in self.ranks]
-        if min(left) >= self.batch_size:
+        remaining = [max(self.sizes[rank] - start, 0) for rank in self.ranks]
+        if min(remaining) >= self.batch_size:
             return None
-        return self._divide(left[0]) if self.split else left
+        return self._divide(remaining[0]) if self.split else remaining
 
     def _divide(self, samples: int) -> list[int]:
-        each = self.batch_size // self.split
-        return [min(each, samples - first) for first in range(0, samples, each)]
+        share = self.batch_size // self.split
+        return [min(share, samples - first) for first in range(0, samples, share)]
 
     def next_epoch(self) -> None:
         if self.carries and not self.split:
             self._size = None  # as in DALI, a size that was set applies only to one epoch
-        self._begin(self.epoch + 1, self._carry() if self.carries else self._whole, self.rest)
+        self._begin(self.epoch + 1, self._carry() if self.carries else self._no_carry, self.rest)
 
     def _carry(self) -> list[int]:
         delivered = self.batches * self.batch_size
@@ -258,15 +258,15 @@ class EpochCounter:
         Raises:
             ValueError: the position was saved with another number of ranks, epoch size or batch size.
         """
-        own = {
+        expected = {
             "size": self.shards.size,
             "batch_size": self.batch_size,
             "carried": [0] * self.shards.count,
         }
-        for key, what in _MUST_MATCH.items():
-            saved, now = (len(v) if isinstance(v, list) else v for v in (state[key], own[key]))
+        for key, description in _MUST_MATCH.items():
+            saved, now = (len(v) if isinstance(v, list) else v for v in (state[key], expected[key]))
             if saved != now:
-                raise ValueError(f"The iterator's state must have {what} {now}, got {saved}.")
+                raise ValueError(f"The iterator's state must have {description} {now}, got {saved}.")
         rest = {int(epoch): size for epoch, size in state["rest"].items()}
         self._begin(state["epoch"], state["carried"], rest)
         self.delivered = state["delivered"]
@@ -282,14 +282,14 @@ class EpochCounter:
             f"{self.batches} {'batches' if self.batches > 1 else 'batch'} on every rank"
         ]
         lines += [self._explain_rank(rank) for rank in range(shards.count)]
-        lines.append(f"why: {self._reason()}")
+        lines.append(f"why: {self._explain_counts()}")
         return "\n".join(lines)
 
     def _explain_rank(self, rank: int) -> str:
         start, stop = self.shards.span(rank, self.epoch, self.rest.get(self.epoch))
-        size, own = stop - start, " (here)" if rank in self.ranks else ""
+        size, marker = stop - start, " (here)" if rank in self.ranks else ""
         shard = self.shards.shard(rank, self.epoch)
-        text = f"  rank {rank}{own}: shard {shard}, samples {start} to {stop - 1}, {size} of them"
+        text = f"  rank {rank}{marker}: shard {shard}, samples {start} to {stop - 1}, {size} of them"
         return f"{text}; {self._explain_end(rank, size)}"
 
     def _explain_end(self, rank: int, size: int) -> str:
@@ -303,10 +303,10 @@ class EpochCounter:
             return f"{delivered} delivered, {delivered - size} of them padding"
         carried = self.carried[rank]
         beyond = carried + delivered - size
-        before = f"{carried} of them came with the previous epoch, " if carried else ""
-        return f"{before}{delivered} delivered, {beyond} of them from the next epoch"
+        prefix = f"{carried} of them came with the previous epoch, " if carried else ""
+        return f"{prefix}{delivered} delivered, {beyond} of them from the next epoch"
 
-    def _reason(self) -> str:
+    def _explain_counts(self) -> str:
         batch, largest, smallest = self.batch_size, max(self.sizes), min(self.sizes)
         if self.policy is LastBatchPolicy.DROP:
             return f"DROP delivers the full batches of the smallest shard: {smallest} // {batch}"
@@ -345,10 +345,10 @@ def reshard(state: State, num_shards: int) -> State:
     """
     epoch, following = str(state["epoch"]), str(state["epoch"] + 1)
     delivered = [c + state["delivered"] * state["batch_size"] for c in state["carried"]]
-    left = [size - count for size, count in zip(state["sizes"], delivered, strict=True)]
-    ahead = sum(max(-missing, 0) for missing in left) if state["carries"] else 0
+    remaining = [size - count for size, count in zip(state["sizes"], delivered, strict=True)]
+    ahead = sum(max(-missing, 0) for missing in remaining) if state["carries"] else 0
     rest: dict[str, int] = dict(state["rest"])
-    rest[epoch] = sum(max(missing, 0) for missing in left)
+    rest[epoch] = sum(max(missing, 0) for missing in remaining)
     if ahead:
         rest[following] = max(rest.setdefault(following, state["size"]) - ahead, 0)
     return {**state, "delivered": 0, "carried": [0] * num_shards, "rest": rest, "sizes": []}
@@ -378,7 +378,7 @@ class OpenEpochs:
     def counts_of(self, number: int) -> None:
         """Return None, which means that all samples of the batch are delivered."""
 
-    def start_of(self, epoch: int) -> State:
+    def start_state(self, epoch: int) -> State:
         return {"epoch": epoch, "delivered": 0}
 
     def advance(self) -> None:

@@ -22,11 +22,11 @@ _warned: set[int] = set()  # ids of the processes that have warned
 
 def warn_of_unknown_ranks() -> None:
     """Warn once per process if several processes were launched, but the samples are not divided among them."""
-    is_known = torch.distributed.is_available() and torch.distributed.is_initialized()
-    if is_known or "WORLD_SIZE" in os.environ or os.getpid() in _warned:
+    has_process_group = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if has_process_group or "WORLD_SIZE" in os.environ or os.getpid() in _warned:
         return
     for name, launcher in _LAUNCHED.items():
-        count = _count(name)
+        count = _read_count(name)
         if count > 1:
             _warned.add(os.getpid())
             warn(
@@ -38,7 +38,7 @@ def warn_of_unknown_ranks() -> None:
             return
 
 
-def _count(name: str) -> int:
+def _read_count(name: str) -> int:
     """Return the number of processes that a launcher's environment variable contains; 0 if it isn't set.
 
     For Slurm, return the number of tasks in the current step.

@@ -22,9 +22,9 @@ from torchdali.plugin._arguments import (
     as_flag,
     as_on_break,
     as_policy,
-    epochs_of_reader,
-    epochs_of_size,
-    same_batch_size,
+    create_reader_counter,
+    create_size_counter,
+    find_batch_size,
 )
 from torchdali.plugin._epochs import EpochCounter, LastBatchPolicy, OpenEpochs, Shards
 from torchdali.types import PipelineAPIType
@@ -40,7 +40,7 @@ _NO_BATCHES = (
     'Epoch %d has no batches: a source of the pipeline has no more data. With cycle="raise", an external_source starts '
     "again in each epoch."
 )
-_RUNS_ON = (
+_MIXED_EPOCHS = (
     "Epoch %d delivered %d samples per rank, but the reader has %d: with last_batch_policy=FILL, DALI's default, "
     "samples of the next epoch fill the last batch, so the next epoch may have fewer batches. To deliver every "
     "sample once, for example in a validation, use LastBatchPolicy.PARTIAL and pass pad_last_batch=True to the "
@@ -117,25 +117,25 @@ class BaseIterator(IteratorOldNames):
                         f"expected a Pipeline, got {pipe!r}; call the function under pipeline_def to create one."
                     )
                 pipe.build()
-            self.batch_size = same_batch_size(self._pipes)
-            self._epochs = self._epochs_of(size, reader_name, last_batch_padded)
+            self.batch_size = find_batch_size(self._pipes)
+            self._epochs = self._create_counter(size, reader_name, last_batch_padded)
         except Exception as error:
             strip_internal_frames(error)
             raise
-        self._warns_of_length = self._logs_filling = True
+        self._needs_length_warning = self._needs_filling_log = True
         self._warn_of_mixed_epochs()
         self._ever_scheduled = self._ever_consumed = self._over = self._resumed = False
         self._epoch_start: dict[str, Any] | None = None
         self._prepare_first_batch = prepare_first_batch
         self._first_batch: Any = None
-        self._pending: tuple[tuple[int, int], list[int]] | None = None  # see `_numbers`
+        self._pending: tuple[tuple[int, int], list[int]] | None = None  # see `_batch_indices`
         self._dropping: tuple[int, list[int]] | None = None  # see `_drop`
-        self._before_first: list[dict[str, Any]] = []
+        self._initial_states: list[dict[str, Any]] = []
         self._continue_checkpoint()
         self._mark_start()
 
     @property
-    def _runs_on(self) -> bool:
+    def _mixes_epochs(self) -> bool:
         """True if the last batch of a reader's epoch contains samples of the next epoch."""
         epochs = self._epochs
         if not self._reader_name or not isinstance(epochs, EpochCounter) or epochs.shards.padded:
@@ -143,7 +143,7 @@ class BaseIterator(IteratorOldNames):
         return any(size % self.batch_size for size in epochs.sizes)
 
     def _warn_of_mixed_epochs(self) -> None:
-        if self._policy is LastBatchPolicy.FILL or not self._runs_on or not self._shuffles():
+        if self._policy is LastBatchPolicy.FILL or not self._mixes_epochs or not self._shuffles():
             return
         warn(
             "from the second epoch on, some samples are missing and others come twice: samples that are dropped at "
@@ -157,8 +157,8 @@ class BaseIterator(IteratorOldNames):
 
     def _warn_of_length(self) -> None:
         """Warn once if `len` differs from epoch to epoch, because many programs call `len` only once."""
-        if self._warns_of_length and self._policy is LastBatchPolicy.FILL and self._runs_on:
-            self._warns_of_length = False
+        if self._needs_length_warning and self._policy is LastBatchPolicy.FILL and self._mixes_epochs:
+            self._needs_length_warning = False
             warn(
                 "len() differs from epoch to epoch: with last_batch_policy=FILL, the last batch has samples of the "
                 "next epoch. A trainer that calls len() only once, such as Lightning's, may wait for a batch that "
@@ -170,17 +170,17 @@ class BaseIterator(IteratorOldNames):
 
         The level is INFO if the reader shuffles, otherwise WARNING.
         """
-        if self._logs_filling and self._policy is LastBatchPolicy.FILL and self._runs_on:
-            self._logs_filling, epochs = False, self._epochs
+        if self._needs_filling_log and self._policy is LastBatchPolicy.FILL and self._mixes_epochs:
+            self._needs_filling_log, epochs = False, self._epochs
             assert isinstance(epochs, EpochCounter)
             level = logging.INFO if self._shuffles() else logging.WARNING
-            _log.log(level, _RUNS_ON, epochs.epoch, epochs.delivered * self.batch_size, max(epochs.sizes))
+            _log.log(level, _MIXED_EPOCHS, epochs.epoch, epochs.delivered * self.batch_size, max(epochs.sizes))
 
-    def _epochs_of(self, size: int, reader_name: str | None, padded: bool) -> EpochCounter | OpenEpochs:
+    def _create_counter(self, size: int, reader_name: str | None, padded: bool) -> EpochCounter | OpenEpochs:
         if not reader_name:
             if size > 0:
                 self._warn_of_size()
-            return epochs_of_size(self._pipes, size, self.batch_size, self._policy, padded=padded)
+            return create_size_counter(self._pipes, size, self.batch_size, self._policy, padded=padded)
         if size != -1:
             raise AssertionError("size follows from the reader: pass either size or reader_name")
         if padded:
@@ -188,7 +188,7 @@ class BaseIterator(IteratorOldNames):
                 "With reader_name, the reader determines the padding: omit last_batch_padded, and pass "
                 "pad_last_batch to the reader."
             )
-        return epochs_of_reader(self._pipes, reader_name, self.batch_size, self._policy)
+        return create_reader_counter(self._pipes, reader_name, self.batch_size, self._policy)
 
     def _warn_of_size(self) -> None:
         warnings.warn(
@@ -203,18 +203,18 @@ class BaseIterator(IteratorOldNames):
     def __iter__(self) -> Any:
         """Begin the next epoch if the current epoch is finished; otherwise do as `on_break` specifies."""
         finished = self._ended and self._first_batch is None
-        left = not finished and not self._at_start()
+        in_mid_epoch = not finished and not self._at_start()
         if self._resumed and not finished:
             return self
-        if left and self._on_break == "restart":
-            self._begin_again()
-        elif left and self._on_break == "next":
-            self._go_to(self._epochs.epoch + 1)
+        if in_mid_epoch and self._on_break == "restart":
+            self._restart_epoch()
+        elif in_mid_epoch and self._on_break == "next":
+            self._skip_to_epoch(self._epochs.epoch + 1)
         elif finished or (self._ever_consumed and self._epochs.position):
             self.reset()
         return self
 
-    def _begin_again(self) -> None:
+    def _restart_epoch(self) -> None:
         if self._epoch_start is None:
             raise RuntimeError(
                 'on_break="restart" needs pipelines with a state_dict(), which pipelines in debug mode lack'
@@ -222,16 +222,16 @@ class BaseIterator(IteratorOldNames):
         self.load_state_dict(self._epoch_start)
         self._resumed = False
 
-    def _go_to(self, epoch: int) -> None:
+    def _skip_to_epoch(self, epoch: int) -> None:
         """Continue at the start of an epoch, without computing the rest of the current epoch."""
         state = BaseIterator.state_dict(self)
-        for place in state["pipelines"]:
-            for reader in place["readers"].values():
+        for pipe_state in state["pipelines"]:
+            for reader in pipe_state["readers"].values():
                 reader.update(epoch=epoch, taken=0, cuts={})
-            for source in place["sources"].values():
+            for source in pipe_state["sources"].values():
                 source.update({name: epoch if name == "epoch" else 0 for name in source if name != "starts"})
         self.load_state_dict(
-            {**state, "iterator": {**state["iterator"], **self._epochs.start_of(epoch), "over": False}}
+            {**state, "iterator": {**state["iterator"], **self._epochs.start_state(epoch), "over": False}}
         )
         self._resumed = False
         self._mark_start()
@@ -293,11 +293,11 @@ class BaseIterator(IteratorOldNames):
 
     def _change_size(self, size: int) -> None:
         if isinstance(self._epochs, OpenEpochs):
-            counted, self._epochs = (
+            previous, self._epochs = (
                 self._epochs,
                 EpochCounter(Shards(size), self.batch_size, self._policy, [0], split=1),
             )
-            self._epochs.delivered = counted.delivered
+            self._epochs.delivered = previous.delivered
         self._epochs.size = size
 
     def reset(self) -> None:
@@ -326,7 +326,7 @@ class BaseIterator(IteratorOldNames):
         if self._ended:
             return  # the restored position is the end of an epoch; the user begins the next epoch
         with contextlib.suppress(RuntimeError):  # a pipeline in debug mode has no position
-            self._before_first = self._places()
+            self._initial_states = self._pipe_states()
         try:
             self._first_batch = self._next_batch()
         except StopIteration:
@@ -339,7 +339,7 @@ class BaseIterator(IteratorOldNames):
         raise RuntimeError("The pipeline has no data: its source ended before the first batch.") from None
 
     def _next_batch(self) -> Any:
-        self._pending = (self._epochs.epoch, self._epochs.delivered), self._numbers()
+        self._pending = (self._epochs.epoch, self._epochs.delivered), self._batch_indices()
         outputs = self._get_outputs()
         self._schedule_runs()
         counts = self._epochs.counts_of(self._epochs.delivered)
@@ -358,7 +358,7 @@ class BaseIterator(IteratorOldNames):
             with pipe.driven_by(PipelineAPIType.ITERATOR):
                 pipe.release_outputs()
 
-    def _numbers(self) -> list[int]:
+    def _batch_indices(self) -> list[int]:
         """Return the index of the epoch's next batch in each pipeline, counted from the pipeline's first batch."""
         if self._pending is not None and self._pending[0] == (self._epochs.epoch, self._epochs.delivered):
             return self._pending[1]  # an exception has interrupted an earlier `__next__` for this batch
@@ -366,13 +366,13 @@ class BaseIterator(IteratorOldNames):
 
     def _is_ahead(self) -> bool:
         """Return True if an exception has interrupted `__next__` after it took a batch from a pipeline."""
-        return any(pipe.taken > number for pipe, number in zip(self._pipes, self._numbers(), strict=True))
+        return any(pipe.taken > index for pipe, index in zip(self._pipes, self._batch_indices(), strict=True))
 
     def _end_iteration(self) -> NoReturn:
-        self._reset_by_itself()
+        self._reset_automatically()
         raise StopIteration
 
-    def _reset_by_itself(self) -> None:
+    def _reset_automatically(self) -> None:
         if self._restarts:
             self.reset()
 
@@ -390,7 +390,7 @@ class BaseIterator(IteratorOldNames):
         """Discard the batches that the policy drops. If an exception interrupts this call, another call continues."""
         if self._dropping is None or self._dropping[0] != self._epochs.epoch:
             self._dropping = self._epochs.epoch, [pipe.taken + self._epochs.dropped for pipe in self._pipes]
-        with self._driving():
+        with self._claim_pipelines():
             for pipe, end in zip(self._pipes, self._dropping[1], strict=True):
                 for _ in range(end - pipe.taken):
                     with contextlib.suppress(Exception):  # the error of a dropped batch doesn't matter
@@ -417,11 +417,11 @@ class BaseIterator(IteratorOldNames):
         if not self._ended and self._is_ahead():  # in the state, the interrupted batch counts as delivered
             self._share_all()
             undelivered = -1
-        places = self._before_first if undelivered > 0 else self._places()
-        if len(places) < len(self._pipes):
+        pipe_states = self._initial_states if undelivered > 0 else self._pipe_states()
+        if len(pipe_states) < len(self._pipes):
             raise RuntimeError("The pipelines must have a state_dict() to save their positions.")
         iterator = {**self._epochs.state(undelivered), "over": self._over}
-        return {"iterator": iterator, "pipelines": places}
+        return {"iterator": iterator, "pipelines": pipe_states}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue at a position that `state_dict` of an equal iterator has returned.
@@ -434,13 +434,13 @@ class BaseIterator(IteratorOldNames):
                 "The state must come from an iterator's state_dict(). Pass a pipeline's state to the "
                 "pipeline's load_state_dict()."
             )
-        places = state["pipelines"]
-        if len(places) != len(self._pipes):
-            raise ValueError(f"The state's number of pipelines must be {len(self._pipes)}, got {len(places)}.")
+        pipe_states = state["pipelines"]
+        if len(pipe_states) != len(self._pipes):
+            raise ValueError(f"The state's number of pipelines must be {len(self._pipes)}, got {len(pipe_states)}.")
         self._restore_counter(state["iterator"])
-        for pipe, place in zip(self._pipes, places, strict=True):
+        for pipe, pipe_state in zip(self._pipes, pipe_states, strict=True):
             assert isinstance(pipe, Resumable)
-            pipe.load_state_dict(place)
+            pipe.load_state_dict(pipe_state)
         self._pending = self._dropping = None
         self._first_batch, self._ever_scheduled, self._ever_consumed, self._resumed = None, False, False, True
 
@@ -451,25 +451,25 @@ class BaseIterator(IteratorOldNames):
         """
         state = self.state_dict()
         context = {"external_context": {"iterator": state["iterator"]}}
-        return [json.dumps({**place, **context}).encode() for place in state["pipelines"]]
+        return [json.dumps({**pipe_state, **context}).encode() for pipe_state in state["pipelines"]]
 
     def _continue_checkpoint(self) -> None:
         pipe = self._pipes[0]
         if pipe.is_restored_from_checkpoint and isinstance(pipe, Resumable):
-            place = pipe.external_context.get("iterator")
-            if place is not None:
-                self._restore_counter(place)
+            counter_state = pipe.external_context.get("iterator")
+            if counter_state is not None:
+                self._restore_counter(counter_state)
 
-    def _restore_counter(self, place: dict[str, Any]) -> None:
-        self._epochs.restore(place)
-        self._over = place["over"]
+    def _restore_counter(self, counter_state: dict[str, Any]) -> None:
+        self._epochs.restore(counter_state)
+        self._over = counter_state["over"]
 
-    def _places(self) -> list[dict[str, Any]]:
+    def _pipe_states(self) -> list[dict[str, Any]]:
         return [pipe.state_dict() for pipe in self._pipes if isinstance(pipe, Resumable)]
 
     # ------------------------------------------------------------ the pipelines
 
-    def _driving(self) -> contextlib.ExitStack:
+    def _claim_pipelines(self) -> contextlib.ExitStack:
         """Return a context manager that claims the pipelines, so that `Pipeline.run` can't take batches from them."""
         stack = contextlib.ExitStack()
         for pipe in self._pipes:
@@ -481,7 +481,7 @@ class BaseIterator(IteratorOldNames):
         self._ever_scheduled = True
         if release_outputs and self._pending is None:  # the memory of a pending batch is released after its delivery
             self._release_all()
-        with self._driving():
+        with self._claim_pipelines():
             for pipe in self._pipes:
                 pipe.schedule_run()
 
@@ -497,12 +497,14 @@ class BaseIterator(IteratorOldNames):
             if not self._epochs.delivered:
                 _log.warning(_NO_BATCHES, self._epochs.epoch)
             self._over = True
-            self._reset_by_itself()
+            self._reset_automatically()
             raise
         except Exception:
             # If the batch was taken from all pipelines, the exception is the batch's error; otherwise, an interrupt
             # ended this call.
-            if self._pending is None or all(map(int.__gt__, (pipe.taken for pipe in self._pipes), self._numbers())):
+            if self._pending is None or all(
+                map(int.__gt__, (pipe.taken for pipe in self._pipes), self._batch_indices())
+            ):
                 self._schedule_runs()
                 self._epochs.advance()
                 self._release_all()
@@ -513,10 +515,10 @@ class BaseIterator(IteratorOldNames):
             self._schedule_runs(False)
         outputs: list[tuple[TensorList, ...]] = []
         failure: Exception | None = None
-        with self._driving():
-            for pipe, number in zip(self._pipes, self._numbers(), strict=True):
+        with self._claim_pipelines():
+            for pipe, index in zip(self._pipes, self._batch_indices(), strict=True):
                 try:
-                    outputs.append(self._share(pipe, number))
+                    outputs.append(self._share(pipe, index))
                 except Exception as error:
                     failure = failure or error
         if failure is not None:
@@ -526,19 +528,19 @@ class BaseIterator(IteratorOldNames):
                 del failure  # the error refers to this frame, and the cycle would keep the pipelines alive
         return outputs
 
-    def _share(self, pipe: Pipeline, number: int) -> tuple[TensorList, ...]:
+    def _share(self, pipe: Pipeline, index: int) -> tuple[TensorList, ...]:
         try:
-            return pipe.share_next(number)
+            return pipe.share_next(index)
         except StopIteration:
             if isinstance(self._epochs, OpenEpochs):
                 raise
         # The iterator counts an epoch in samples. The epoch isn't finished, so the source begins again.
         self._restart(pipe)
-        return pipe.share_next(number)
+        return pipe.share_next(index)
 
     def _restart(self, pipe: Pipeline) -> None:
         """Begin the next epoch of a pipeline if the pipeline is at the end of an epoch."""
-        with self._driving():
+        with self._claim_pipelines():
             pipe.reset()
             if self._ever_scheduled and pipe.empty():
                 pipe.schedule_run()

@@ -40,30 +40,30 @@ def reshard(states: Sequence[S], num_shards: int) -> list[S]:
     if not states:
         raise ValueError("reshard needs the states of all ranks, got none.")
     if isinstance(states[0], (bytes, str)):
-        places = reshard([json.loads(state) for state in states], num_shards)
-        return [json.dumps(place).encode() for place in places]
+        positions = reshard([json.loads(state) for state in states], num_shards)
+        return [json.dumps(position).encode() for position in positions]
     if "iterator" in states[0]:
-        return _iterators(states, num_shards)
-    return _pipelines(states, num_shards)
+        return _reshard_iterators(states, num_shards)
+    return _reshard_pipelines(states, num_shards)
 
 
-def _iterators(states: Sequence[Any], num_shards: int) -> list[Any]:
-    counter = _counter([state["iterator"] for state in states], num_shards)
-    places = reshard_pipelines([p for state in states for p in state["pipelines"]], num_shards)
-    return [{"iterator": counter, "pipelines": [place]} for place in places]
+def _reshard_iterators(states: Sequence[Any], num_shards: int) -> list[Any]:
+    counter = _reshard_counter([state["iterator"] for state in states], num_shards)
+    positions = reshard_pipelines([p for state in states for p in state["pipelines"]], num_shards)
+    return [{"iterator": counter, "pipelines": [position]} for position in positions]
 
 
-def _pipelines(states: Sequence[Any], num_shards: int) -> list[Any]:
-    places: list[Any] = reshard_pipelines(states, num_shards)
+def _reshard_pipelines(states: Sequence[Any], num_shards: int) -> list[Any]:
+    positions: list[Any] = reshard_pipelines(states, num_shards)
     contexts = [state.get("external_context", {}) for state in states]
     if "iterator" in contexts[0]:
-        counter = _counter([context.get("iterator") for context in contexts], num_shards)
-        for place in places:
-            place["external_context"] = {"iterator": counter}
-    return places
+        counter = _reshard_counter([context.get("iterator") for context in contexts], num_shards)
+        for position in positions:
+            position["external_context"] = {"iterator": counter}
+    return positions
 
 
-def _counter(counters: Sequence[Any], num_shards: int) -> Any:
+def _reshard_counter(counters: Sequence[Any], num_shards: int) -> Any:
     """Convert the position of an iterator in its epoch.
 
     Raises:

@@ -15,8 +15,8 @@ from torchdali.types import DALIDataType
 
 __all__ = ["NumbaFunction"]
 
-_MOST_DIMENSIONS = 6
-_MOST_ARRAYS = 6
+_MAX_DIMENSIONS = 6
+_MAX_ARRAYS = 6
 
 
 class NumbaFunction:
@@ -101,7 +101,7 @@ class NumbaFunction:
         ins = [[np.ascontiguousarray(sample.numpy()) for sample in column] for column in columns]
         for k, column in enumerate(ins):
             _check_arrays(k, column, self._in_types[k], self._ins_ndim[k])
-        shapes = self._shapes(ins)
+        shapes = self._find_shapes(ins)
         outs = [
             [np.empty(shape, dtype) for shape in column] for column, dtype in zip(shapes, self._out_types, strict=True)
         ]
@@ -113,7 +113,7 @@ class NumbaFunction:
         outputs = tuple([torch.from_numpy(array) for array in column] for column in outs)
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _shapes(self, ins: list[list[np.ndarray[Any, Any]]]) -> list[list[tuple[int, ...]]]:
+    def _find_shapes(self, ins: list[list[np.ndarray[Any, Any]]]) -> list[list[tuple[int, ...]]]:
         """Return the outputs' shapes, one list per output with one shape per sample."""
         shapes_in = [np.array([array.shape for array in column], np.int64) for column in ins]
         if self._setup is None:
@@ -149,16 +149,16 @@ def _numpy_types(value: Any) -> list[np.dtype[Any]]:
     return [torch.empty(0, dtype=types.to_torch_dtype(each)).numpy().dtype for each in values]
 
 
-def _check_counts(what: str, dtypes: Sequence[Any], dimensions: Sequence[int]) -> None:
+def _check_counts(role: str, dtypes: Sequence[Any], dimensions: Sequence[int]) -> None:
     if len(dtypes) != len(dimensions):
         raise ValueError(
-            f"the numbers of {what} types and {what} dimensions must be equal, got {len(dtypes)} and {len(dimensions)}"
+            f"the numbers of {role} types and {role} dimensions must be equal, got {len(dtypes)} and {len(dimensions)}"
         )
-    if len(dtypes) > _MOST_ARRAYS:
-        raise ValueError(f"numba_function must have at most {_MOST_ARRAYS} {what}s, got {len(dtypes)}")
+    if len(dtypes) > _MAX_ARRAYS:
+        raise ValueError(f"numba_function must have at most {_MAX_ARRAYS} {role}s, got {len(dtypes)}")
     for n in dimensions:
-        if not 0 <= n <= _MOST_DIMENSIONS:
-            raise ValueError(f"an {what} must have 0 to {_MOST_DIMENSIONS} dimensions, got {n}")
+        if not 0 <= n <= _MAX_DIMENSIONS:
+            raise ValueError(f"an {role} must have 0 to {_MAX_DIMENSIONS} dimensions, got {n}")
 
 
 def _check_arrays(k: int, arrays: Sequence[np.ndarray[Any, Any]], dtype: np.dtype[Any], ndim: int) -> None:

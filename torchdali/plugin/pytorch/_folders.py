@@ -20,11 +20,11 @@ __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",
     "Augment",
-    "check",
-    "class_numbers",
-    "folder",
+    "check_arguments",
+    "find_folder_labels",
+    "check_folder",
     "normalize_planes",
-    "sides",
+    "parse_size",
     "testing",
     "training",
 ]
@@ -32,12 +32,12 @@ __all__ = [
 Augment = str | Callable[[Any], Any] | None
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-_ON_TENSORS = {
+_TENSOR_RECIPES = {
     "torchvision": "call it on image.permute(2, 0, 1), and return the result's permute(1, 2, 0)",
     "albumentations": 'call it on image.numpy(), and return torch.from_numpy(result["image"])',
     "kornia": "call it on image.permute(2, 0, 1)[None] / 255, and convert the result back to bytes (H, W, C)",
 }
-_SHOWN = 0.875  # fraction of the shorter side that the center crop for testing keeps
+_CROP_FRACTION = 0.875  # fraction of the shorter side that the center crop for testing keeps
 _AUGMENTS: dict[str, Callable[[Any], Any]] = {
     "auto": auto_augment.auto_augment,
     "rand": lambda images: rand_augment.rand_augment(images, n=2, m=9),
@@ -52,7 +52,7 @@ _VISIBLE: dict[str, Any] = {  # the reader's default filters, changed to skip hi
 }
 
 
-def augmentation(augment: Augment) -> Callable[[Any], Any]:
+def resolve_augment(augment: Augment) -> Callable[[Any], Any]:
     """Return the function of images that the argument `augment` specifies.
 
     Args:
@@ -64,28 +64,28 @@ def augmentation(augment: Augment) -> Callable[[Any], Any]:
     """
     if augment is None:
         return lambda images: images
-    package = _package(augment)
+    package = _find_package(augment)
     if package == "torchvision":
-        return _transforms(augment)
-    if package in _ON_TENSORS:
-        raise TypeError(_takes_one(augment, package))
+        return _wrap_transforms(augment)
+    if package in _TENSOR_RECIPES:
+        raise TypeError(_explain_rejection(augment, package))
     if callable(augment):
         return augment
     if not isinstance(augment, str) or augment not in _AUGMENTS:
         raise ValueError(
             f"augment must be None, a function of images, torchvision transforms, or one of {', '.join(_AUGMENTS)}, "
-            f"got {augment!r}{_meant(augment)}"
+            f"got {augment!r}{_suggest(augment)}"
         )
     return _AUGMENTS[augment]
 
 
-def _meant(augment: Any) -> str:
+def _suggest(augment: Any) -> str:
     """Return a hint if an unknown name contains a known name (``"RandAugment"`` contains ``"rand"``); otherwise ""."""
     found = next((name for name in _AUGMENTS if name in str(augment).lower()), None)
     return f"; did you mean {found!r}?" if found and isinstance(augment, str) else ""
 
 
-def _package(augment: Augment) -> str:
+def _find_package(augment: Augment) -> str:
     """Return the name of the package that an augmentation's class belongs to.
 
     For a `Sequential`, return the package of its first module.
@@ -94,27 +94,27 @@ def _package(augment: Augment) -> str:
     return type(first).__module__.partition(".")[0]
 
 
-def _transforms(augment: Any) -> Callable[[Any], Any]:
+def _wrap_transforms(augment: Any) -> Callable[[Any], Any]:
     """Return a function that applies torchvision transforms to images, as `torchdali.DataLoader` does."""
     from torchdali.dataloader._chains import compile_augmentations
 
     try:
         transforms = compile_augmentations(augment)
     except TypeError as error:
-        raise TypeError(f"{_takes_one(augment, 'torchvision')}; {error}") from None
+        raise TypeError(f"{_explain_rejection(augment, 'torchvision')}; {error}") from None
     return functools.partial(_picture, transforms=transforms)
 
 
-def _takes_one(augment: Any, package: str) -> str:
+def _explain_rejection(augment: Any, package: str) -> str:
     return (
         f"augment={type(augment).__name__} is a {package} transform, and processes one image, not a batch. Write "
         f"augment=lambda "
         "images: fn.torch_python_function(images, function=one, batch_processing=False), and in one(image) "
-        f'{_ON_TENSORS[package]}. The operators of fn and augment="rand", "auto" or "trivial" are faster'
+        f'{_TENSOR_RECIPES[package]}. The operators of fn and augment="rand", "auto" or "trivial" are faster'
     )
 
 
-def folder(root: str | os.PathLike[str]) -> str:
+def check_folder(root: str | os.PathLike[str]) -> str:
     """Check a folder of class folders; return its path or URL.
 
     Raises:
@@ -134,21 +134,21 @@ def folder(root: str | os.PathLike[str]) -> str:
     return path
 
 
-def sides(size: int | Sequence[int]) -> tuple[int, int]:
+def parse_size(size: int | Sequence[int]) -> tuple[int, int]:
     """Return the height and width that the argument `size` specifies.
 
     Raises:
         ValueError: the size isn't one or two integers of at least 1.
     """
-    both = (size, size) if isinstance(size, int) else tuple(size) if isinstance(size, (tuple, list)) else ()
-    if len(both) != 2 or not all(isinstance(side, int) and side >= 1 for side in both):
+    extents = (size, size) if isinstance(size, int) else tuple(size) if isinstance(size, (tuple, list)) else ()
+    if len(extents) != 2 or not all(isinstance(side, int) and side >= 1 for side in extents):
         raise ValueError(
             f"size must be the height and width in pixels, one number for both or (height, width), got {size!r}"
         )
-    return both[0], both[1]
+    return extents[0], extents[1]
 
 
-def check(
+def check_arguments(
     train: bool,
     batch_size: int,
     num_threads: int | None,
@@ -182,14 +182,14 @@ def training(
     std: Sequence[float],
     on_device: bool = False,
     cache: CachePlace = None,
-    numbers: Sequence[int] | None = None,
+    folder_labels: Sequence[int] | None = None,
 ) -> Any:
     """Read images in random order, crop and mirror them at random, augment and normalize them."""
-    files, labels = labeled_files(root, numbers, random_shuffle=True)
+    files, labels = labeled_files(root, folder_labels, random_shuffle=True)
     images = fn.random_resized_crop(cache_in(fn.decoders.image(files, output_type=types.RGB), cache), size=size)
-    augmented = augmentation(augment)
-    if _package(augment) == "torchvision":  # torchvision transforms are accelerated only on the CPU
-        images, augmented = augmented(images), augmentation(None)
+    augmented = resolve_augment(augment)
+    if _find_package(augment) == "torchvision":  # torchvision transforms are accelerated only on the CPU
+        images, augmented = augmented(images), resolve_augment(None)
     if on_device:  # images are copied after the resize, because the resized uint8 images are small
         images, labels = images.gpu(), labels.gpu()
     return normalize_planes(augmented(images), mean, std, mirror=fn.random.coin_flip()), labels
@@ -203,14 +203,14 @@ def testing(
     std: Sequence[float],
     on_device: bool = False,
     cache: CachePlace = None,
-    numbers: Sequence[int] | None = None,
+    folder_labels: Sequence[int] | None = None,
 ) -> Any:
     """Read images in order, resize them, crop their center and normalize them."""
-    files, labels = labeled_files(root, numbers)
-    covered: dict[str, Any] = {"size": [round(side / _SHOWN) for side in size], "mode": "not_smaller"}
+    files, labels = labeled_files(root, folder_labels)
+    resize_options: dict[str, Any] = {"size": [round(side / _CROP_FRACTION) for side in size], "mode": "not_smaller"}
     if size[0] == size[1]:
-        covered = {"resize_shorter": round(size[0] / _SHOWN)}
-    images = fn.resize(fn.decoders.image(files, output_type=types.RGB), **covered)
+        resize_options = {"resize_shorter": round(size[0] / _CROP_FRACTION)}
+    images = fn.resize(fn.decoders.image(files, output_type=types.RGB), **resize_options)
     if on_device or cache is not None:
         images = cache_in(fn.crop(images, crop=size), cache)
         if on_device:
@@ -219,21 +219,21 @@ def testing(
     return normalize_planes(images, mean, std, crop=size), labels
 
 
-def labeled_files(root: str, numbers: Sequence[int] | None, **options: Any) -> tuple[Any, Any]:
+def labeled_files(root: str, folder_labels: Sequence[int] | None, **options: Any) -> tuple[Any, Any]:
     """Read the files in class folders; return nodes of the encoded images and their labels.
 
     Args:
         root: Folder of the class folders.
-        numbers: Label of each class folder, from `class_numbers`; None for the reader's labels.
+        folder_labels: Label of each class folder, from `find_folder_labels`; None for the reader's labels.
         options: Arguments of `fn.readers.file` for the order of the files.
     """
     files, labels = fn.readers.file(file_root=root, name="Reader", **_VISIBLE, **options)
-    if numbers is not None:
-        labels = fn.lookup_table(labels, keys=list(range(len(numbers))), values=numbers, dtype=types.INT32)
+    if folder_labels is not None:
+        labels = fn.lookup_table(labels, keys=list(range(len(folder_labels))), values=folder_labels, dtype=types.INT32)
     return files, labels
 
 
-def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
+def find_folder_labels(root: str, classes: Sequence[str]) -> list[int]:
     """Return the label of each class folder, in the order of the folders' names.
 
     The label is the index of the folder's name in `classes`.
@@ -246,15 +246,15 @@ def class_numbers(root: str, classes: Sequence[str]) -> list[int]:
         raise TypeError(f"classes must be a list of names, for example the classes of another Loader, got {classes!r}")
     if "://" in root:
         raise ValueError(f"classes can only be used with a local folder, got root={root!r}")
-    places = {name: number for number, name in reversed(list(enumerate(classes)))}
+    labels = {name: number for number, name in reversed(list(enumerate(classes)))}
     folders = [e.name for e in os.scandir(root) if not e.name.startswith(".") and os.path.isdir(e.path)]
-    unknown = sorted(set(folders) - set(places))
+    unknown = sorted(set(folders) - set(labels))
     if unknown:
         names = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
         raise ValueError(
             f"classes must contain every class folder of {root!r}, but {len(unknown)} are missing: {names}"
         )
-    return [places[folder] for folder in sorted(folders, key=os.fsencode)]
+    return [labels[class_folder] for class_folder in sorted(folders, key=os.fsencode)]
 
 
 def normalize_planes(images: Any, mean: Sequence[float], std: Sequence[float], **options: Any) -> Any:

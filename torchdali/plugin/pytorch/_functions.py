@@ -69,14 +69,14 @@ def as_operator(
         The operator: a function that takes a node, a batch or a tensor.
     """
 
-    def body(data: torch.Tensor, /) -> torch.Tensor:
+    def implementation(data: torch.Tensor, /) -> torch.Tensor:
         result: torch.Tensor = function(data)
         return result
 
     name = getattr(function, "__name__", type(function).__name__).strip("<>")
-    body.__doc__ = f"Apply {name}."
-    body.__module__ = function.__module__  # the function belongs to the user's module
+    implementation.__doc__ = f"Apply {name}."
+    implementation.__module__ = function.__module__  # the function belongs to the user's module
     layout = None if output_layout is None else lambda layouts, arguments: output_layout
     declare: Any = torchdali.operator(name=f"_{name}_{next(_serial)}", title=name, layout=layout, pure=pure)
-    declared: Callable[..., Any] = declare(body)
+    declared: Callable[..., Any] = declare(implementation)
     return declared

@@ -16,18 +16,18 @@ import torch.utils.data
 
 from torchdali.errors import did_you_mean, self_explanatory, strip_internal_frames
 
-__all__ = ["OF_FOLDERS", "OF_PIPELINES", "answering"]
+__all__ = ["FOLDER_ADVICE", "PIPELINE_ADVICE", "advise_on_arguments"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_LEFT_OUT = "omit it: "
-_BOTH = {
-    "pin_memory": _LEFT_OUT + "with device_id=0 batches are on the GPU, and the copies use pinned memory",
-    "persistent_workers": _LEFT_OUT + "threads and processes live as long as the Loader",
-    "timeout": _LEFT_OUT + "no worker processes can time out; failures raise errors",
-    "in_order": _LEFT_OUT + "batches always come in order",
-    "worker_init_fn": _LEFT_OUT + "no worker processes exist; seed= determines the random numbers",
+_OMIT = "omit it: "
+_COMMON_ADVICE = {
+    "pin_memory": _OMIT + "with device_id=0 batches are on the GPU, and the copies use pinned memory",
+    "persistent_workers": _OMIT + "threads and processes live as long as the Loader",
+    "timeout": _OMIT + "no worker processes can time out; failures raise errors",
+    "in_order": _OMIT + "batches always come in order",
+    "worker_init_fn": _OMIT + "no worker processes exist; seed= determines the random numbers",
     "generator": "use seed=, which determines the order and the random numbers",
     "multiprocessing_context": "use num_processes=, and py_start_method= of a pipeline",
     "sampler": (
@@ -36,8 +36,8 @@ _BOTH = {
     ),
     "target_transform": "change the labels in the loop, for example labels = table[labels]",
 }
-OF_FOLDERS = {
-    **_BOTH,
+FOLDER_ADVICE = {
+    **_COMMON_ADVICE,
     "num_workers": "use num_threads=, by default one per core, or num_processes=",
     "shuffle": "use train=True to shuffle, or train=False to keep the order",
     "transform": "use augment= with transforms, a name or a function of images; for other transforms, use "
@@ -46,7 +46,7 @@ OF_FOLDERS = {
     "prefetch_factor": "use prefetch_queue_depth=",
     "is_valid_file": 'bad_samples="skip" skips unreadable files; to select files, use Loader(pipeline)',
     "loader": "the pipeline decodes the images; for other files, use Loader(pipeline)",
-    "allow_empty": _LEFT_OUT + "folders without images don't raise an error",
+    "allow_empty": _OMIT + "folders without images don't raise an error",
     "image_size": "use size=",
     "crop_size": "use size=",
     "resize": "use size=; with train=False the shorter side is resized to size / 0.875 before the center crop",
@@ -56,8 +56,8 @@ OF_FOLDERS = {
     "is_train": "use train=",
     "training": "use train=",
 }  # fmt: skip
-OF_PIPELINES = {
-    **_BOTH,
+PIPELINE_ADVICE = {
+    **_COMMON_ADVICE,
     "batch_size": "pass it to the pipeline: Loader(functools.partial(pipe, batch_size=64)), or "
     "Loader(pipe(batch_size=64))",
     "num_workers": "use num_threads= and num_processes= of the pipeline",
@@ -69,38 +69,38 @@ OF_PIPELINES = {
     "seed": "pass it to the pipeline",
     "output_map": "use outputs=",
     "last_batch_policy": "use drop_last=True for full batches only; otherwise the last batch is smaller",
-    "last_batch_padded": _LEFT_OUT + "no sample comes twice",
-    "fill_last_batch": _LEFT_OUT + "no sample comes twice; drop_last=True for full batches only",
-    "auto_reset": _LEFT_OUT + "each loop begins an epoch",
+    "last_batch_padded": _OMIT + "no sample comes twice",
+    "fill_last_batch": _OMIT + "no sample comes twice; drop_last=True for full batches only",
+    "auto_reset": _OMIT + "each loop begins an epoch",
     "dynamic_shape": "use ragged=[...], which names outputs whose samples differ in shape",
 }  # fmt: skip
-for _answers in (OF_FOLDERS, OF_PIPELINES):
-    _answers["batch_sampler"] = _answers["sampler"]
-    _answers["pin_memory_device"] = _answers["pin_memory"]
+for _advice in (FOLDER_ADVICE, PIPELINE_ADVICE):
+    _advice["batch_sampler"] = _advice["sampler"]
+    _advice["pin_memory_device"] = _advice["pin_memory"]
 
 
-def answering(answers: Mapping[str, str], name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def advise_on_arguments(advice: Mapping[str, str], name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Return a decorator for a function that users call with other loaders' arguments.
 
-    If an argument from `answers` is passed, the decorated function raises a TypeError with the advice. The traceback of
+    If an argument from `advice` is passed, the decorated function raises a TypeError with the advice. The traceback of
     an error contains only the user's frames.
 
     Args:
-        answers: Advice for each unsupported argument, by the argument's name.
+        advice: Advice for each unsupported argument, by the argument's name.
         name: The function's name in error messages.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        own = inspect.signature(function).parameters
+        parameters = inspect.signature(function).parameters
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
             try:
-                if answers is OF_PIPELINES:
+                if advice is PIPELINE_ADVICE:
                     _check_pipeline(*args[1:2])
-                for argument in kwargs.keys() - own.keys():
-                    raise TypeError(_refusal(name, argument, answers, own.keys()))
-                if "train" in own and "train" not in kwargs:
+                for argument in kwargs.keys() - parameters.keys():
+                    raise TypeError(_describe_unexpected(name, argument, advice, parameters.keys()))
+                if "train" in parameters and "train" not in kwargs:
                     raise TypeError(
                         f"{name} needs train=True, to shuffle and augment, or train=False, to keep the order"
                     )
@@ -114,11 +114,11 @@ def answering(answers: Mapping[str, str], name: str) -> Callable[[Callable[P, T]
     return decorate
 
 
-def _refusal(name: str, argument: str, answers: Mapping[str, str], own: Iterable[str]) -> str:
+def _describe_unexpected(name: str, argument: str, advice: Mapping[str, str], parameters: Iterable[str]) -> str:
     text = f"{name} got an unexpected keyword argument {argument!r}"
-    if argument in answers:
-        return f"{text}: {answers[argument]}"
-    return text + did_you_mean(argument, own)
+    if argument in advice:
+        return f"{text}: {advice[argument]}"
+    return text + did_you_mean(argument, parameters)
 
 
 def _check_pipeline(pipeline: Any = None) -> None:

@@ -44,11 +44,11 @@ class _NamedOutputs(BaseIterator):
     def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> list[dict[str, Any]]:
         names = self.output_map
         if any(len(batch) != len(names) for batch in outputs):
-            raise _count_error(names, len(outputs[0]))
-        whole = [None] * len(outputs) if counts is None else counts
+            raise _create_count_error(names, len(outputs[0]))
+        limits = [None] * len(outputs) if counts is None else counts
         return [
             {name: self._value(i, batch, count) for i, (name, batch) in enumerate(zip(names, batches, strict=True))}
-            for batches, count in zip(outputs, whole, strict=True)
+            for batches, count in zip(outputs, limits, strict=True)
         ]
 
     def _value(self, output: int, batch: TensorList, count: int | None) -> Any:
@@ -61,7 +61,7 @@ class _NamedOutputs(BaseIterator):
         raise NotImplementedError
 
 
-def _count_error(names: list[str], count: int) -> Exception:
+def _create_count_error(names: list[str], count: int) -> Exception:
     text = f"output_map has {len(names)} names, {names}, but the pipeline has {count} outputs: pass one name for each."
     return KeyError(text) if len(names) > count else IndexError(text)
 
@@ -202,7 +202,7 @@ class DALIRaggedIterator(_NamedOutputs):
         *,
         on_break: OnBreak = "continue",
     ) -> None:
-        self._types = _checked_types(output_types, list(output_map))
+        self._types = _check_types(output_types, list(output_map))
         with CLEAN_TRACEBACKS:
             super().__init__(
                 pipelines,
@@ -231,7 +231,7 @@ class DALIRaggedIterator(_NamedOutputs):
         return list(samples) if kind == self.SPARSE_LIST_TAG else _sparse(samples, batch)
 
 
-def _checked_types(types: Sequence[str] | None, names: list[str]) -> list[str]:
+def _check_types(types: Sequence[str] | None, names: list[str]) -> list[str]:
     if types is None:
         return [DALIRaggedIterator.DENSE_TAG] * len(names)
     tags = {getattr(DALIRaggedIterator, f"{tag}_TAG") for tag in ("DENSE", "SPARSE_LIST", "SPARSE_COO")}
@@ -277,8 +277,8 @@ def _sparse(samples: list[torch.Tensor], batch: TensorList) -> torch.Tensor:
     if not samples:
         return torch.zeros([0] * (ndim + 1), dtype=batch.torch_dtype).to_sparse()
     shape = [max(s.shape[axis] for s in samples) for axis in range(ndim)]
-    places = [torch.ones(sample.shape, dtype=torch.bool, device=sample.device).nonzero() for sample in samples]
-    rows = [place.new_full((len(place), 1), i) for i, place in enumerate(places)]
-    indices = torch.cat([torch.cat([r, p], 1) for r, p in zip(rows, places, strict=True)]).t()
+    positions = [torch.ones(sample.shape, dtype=torch.bool, device=sample.device).nonzero() for sample in samples]
+    rows = [position.new_full((len(position), 1), i) for i, position in enumerate(positions)]
+    indices = torch.cat([torch.cat([r, p], 1) for r, p in zip(rows, positions, strict=True)]).t()
     values = torch.cat([sample.reshape(-1) for sample in samples])
     return torch.sparse_coo_tensor(indices, values, (len(samples), *shape), is_coalesced=True, check_invariants=False)

@@ -35,14 +35,14 @@ from torchdali.plugin.pytorch._folders import (
     IMAGENET_MEAN,
     IMAGENET_STD,
     Augment,
-    check,
-    class_numbers,
-    folder,
-    sides,
+    check_arguments,
+    check_folder,
+    find_folder_labels,
+    parse_size,
     testing,
     training,
 )
-from torchdali.plugin.pytorch._habits import OF_FOLDERS, OF_PIPELINES, answering
+from torchdali.plugin.pytorch._habits import FOLDER_ADVICE, PIPELINE_ADVICE, advise_on_arguments
 from torchdali.plugin.pytorch._iterators import stack
 from torchdali.tuning import Report, tune
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 __all__ = ["Loader"]
 
 Batch = list[Any]
-_HALF = 1 << 31
+_RADIX = 1 << 31
 _LABELS = (torch.int16, torch.int32, torch.int64)
 
 
@@ -69,12 +69,12 @@ class _ProcessRank(NamedTuple):
     workers: int
 
     @classmethod
-    def here(cls, distributed: bool = True, known: tuple[int, int] = (0, 1)) -> _ProcessRank:
+    def here(cls, distributed: bool = True, inherited: tuple[int, int] = (0, 1)) -> _ProcessRank:
         """Return the values for the current process. The rank comes from `torch.distributed` or torchrun.
 
         Args:
             distributed: True to look up the rank; False to assume a single rank.
-            known: Rank and number of ranks of the parent process, for workers that can't look up their rank.
+            inherited: Rank and number of ranks of the parent process, for workers that can't look up their rank.
         """
         worker = get_worker_info()
         workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
@@ -85,7 +85,7 @@ class _ProcessRank(NamedTuple):
         if os.environ.get("RANK") and os.environ.get("WORLD_SIZE"):
             ranks = read_number("WORLD_SIZE", 1, 1)
             return cls(os.getpid(), read_number("RANK", 0, 0, ranks - 1), ranks, *workers)
-        return cls(os.getpid(), *((0, 1) if worker is None else known), *workers)
+        return cls(os.getpid(), *((0, 1) if worker is None else inherited), *workers)
 
     def divide(self, reader: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments that make a reader deliver only this worker's samples.
@@ -124,24 +124,24 @@ class _StartCounter:
 
     def epoch(self) -> int:
         """Return the epoch that this worker begins."""
-        seed, following = divmod(int(self._memory), _HALF)
+        seed, following = divmod(int(self._memory), _RADIX)
         if seed != self._seed():
             following += 1
-            self._keep(following)
+            self._store(following)
         return following - 1
 
-    def go_to(self, epoch: int) -> None:
+    def set_epoch(self, epoch: int) -> None:
         """Set the epoch of the current workers. The workers that are started next begin the following epoch."""
-        self._keep(epoch + 1)
+        self._store(epoch + 1)
 
     @staticmethod
     def _seed() -> int:
         worker = get_worker_info()
         assert worker is not None
-        return int(worker.seed - worker.id) % (_HALF - 1) + 1  # at least 1, because 0 means that no worker has started
+        return int(worker.seed - worker.id) % (_RADIX - 1) + 1  # at least 1, because 0 means that no worker has started
 
-    def _keep(self, following: int) -> None:
-        self._memory[0] = self._seed() * _HALF + following
+    def _store(self, following: int) -> None:
+        self._memory[0] = self._seed() * _RADIX + following
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -168,8 +168,8 @@ class _ListIterator(BaseIterator):
         self, pipe: Pipeline, names: Sequence[str], ragged: Sequence[int], file_names: bool, **options: Any
     ) -> None:
         self._names, self._ragged, self._file_names = names, frozenset(ragged), file_names
-        self._kept: tuple[int, Batch] | None = None  # an epoch, and values of the epoch's second-to-last batch
-        self._before_kept: tuple[int, dict[str, Any]] = -1, {}
+        self._held: tuple[int, Batch] | None = None  # an epoch, and values of the epoch's second-to-last batch
+        self._state_before_held: tuple[int, dict[str, Any]] = -1, {}
         super().__init__(pipe, auto_reset=False, prepare_first_batch=False, on_break="next", **options)
 
     @property
@@ -182,7 +182,7 @@ class _ListIterator(BaseIterator):
         return self._epochs.shards.size if isinstance(self._epochs, EpochCounter) else -1
 
     @property
-    def left(self) -> int:
+    def remaining_samples(self) -> int:
         """Number of remaining samples of this epoch on this rank; 0 if the number is unknown until the source ends."""
         counter = self._epochs
         if not isinstance(counter, EpochCounter):
@@ -195,23 +195,23 @@ class _ListIterator(BaseIterator):
     # ------------------------------------------------------------ values
 
     def _convert(self, outputs: list[tuple[TensorList, ...]], counts: list[int] | None) -> Batch:
-        epochs, kept = self._epochs, self._kept
-        left = epochs.batches - epochs.delivered if self._is_uneven else 0
-        is_kept = left == 1 and kept is not None and kept[0] == epochs.epoch
-        if is_kept and kept is not None and self._ends_empty and self.batch_size > 1:
-            return kept[1]  # the kept values replace the empty batch
+        epochs, held = self._epochs, self._held
+        remaining_batches = epochs.batches - epochs.delivered if self._is_uneven else 0
+        is_held = remaining_batches == 1 and held is not None and held[0] == epochs.epoch
+        if is_held and held is not None and self._ends_empty and self.batch_size > 1:
+            return held[1]  # the kept values replace the empty batch
         (batch,) = outputs
         count = None if counts is None else counts[0]
         values = [self._value(i, output, count) for i, output in enumerate(batch)]
         if self._file_names:
             values.append([batch[0][i].source_info() for i in range(len(batch[0]))][:count])
-        if is_kept and kept is not None and self.batch_size == 1:
-            return [_join_batches(*pair) for pair in zip(kept[1], values, strict=True)]
-        if left == 2 and self.batch_size == 1:
-            self._kept = epochs.epoch, values
-        elif left == 2 and self._ends_empty:
+        if is_held and held is not None and self.batch_size == 1:
+            return [_join_batches(*pair) for pair in zip(held[1], values, strict=True)]
+        if remaining_batches == 2 and self.batch_size == 1:
+            self._held = epochs.epoch, values
+        elif remaining_batches == 2 and self._ends_empty:
             middle = -(-len(values[0]) // 2)
-            self._kept = epochs.epoch, [value[middle:] for value in values]
+            self._held = epochs.epoch, [value[middle:] for value in values]
             return [value[:middle] for value in values]
         return values
 
@@ -227,15 +227,15 @@ class _ListIterator(BaseIterator):
 
     def __iter__(self) -> _ListIterator:
         if not self._resumed:
-            self._kept = None
+            self._held = None
         super().__iter__()
         return self
 
     def __next__(self) -> Batch:
         epochs = self._epochs
         if self._is_uneven and epochs.delivered == epochs.batches - 2:
-            if self._before_kept[0] != epochs.epoch:
-                self._before_kept = epochs.epoch, {**super().state_dict(), "cut": self.batch_size > 1}
+            if self._state_before_held[0] != epochs.epoch:
+                self._state_before_held = epochs.epoch, {**super().state_dict(), "cut": self.batch_size > 1}
             batch: Batch = super().__next__()
             if self.batch_size > 1:
                 return batch
@@ -260,7 +260,7 @@ class _ListIterator(BaseIterator):
     def __len__(self) -> int:
         return super().__len__() - (self._is_uneven and self.batch_size == 1)
 
-    def go_to(self, epoch: int) -> None:
+    def skip_to_epoch(self, epoch: int) -> None:
         """Continue at the start of an epoch. Without a reader or a size, this call has no effect."""
         counter = self._epochs
         following = counter.epoch + (counter.finished or self._over)
@@ -268,18 +268,18 @@ class _ListIterator(BaseIterator):
             following == epoch and (following > counter.epoch or self._at_start())
         ):
             return
-        self._go_to(epoch)
+        self._skip_to_epoch(epoch)
 
     # ------------------------------------------------------------ saving the position
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position, which may be between the halves of a divided batch."""
-        epochs, kept = self._epochs, self._kept
-        is_kept = kept is not None and kept[0] == epochs.epoch and epochs.delivered == epochs.batches - 1
-        return self._before_kept[1] if is_kept else super().state_dict()
+        epochs, held = self._epochs, self._held
+        is_held = held is not None and held[0] == epochs.epoch and epochs.delivered == epochs.batches - 1
+        return self._state_before_held[1] if is_held else super().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._kept, self._before_kept = None, (-1, {})
+        self._held, self._state_before_held = None, (-1, {})
         super().load_state_dict(state)
         if state.get("cut"):
             next(self)
@@ -390,7 +390,7 @@ class Loader(IterableDataset[Any]):
             pipeline.
     """
 
-    @answering(OF_PIPELINES, "Loader()")
+    @advise_on_arguments(PIPELINE_ADVICE, "Loader()")
     def __init__(
         self,
         pipeline: Pipeline | Callable[[], Pipeline],
@@ -423,14 +423,14 @@ class Loader(IterableDataset[Any]):
         self._reader_name, self._size, self._classes = reader_name, size, classes
         self._distributed = distributed
         self._batches: _ListIterator | None = None
-        self._place: _ProcessRank | None = None
+        self._process_rank: _ProcessRank | None = None
         self._epoch: int | None = None
         self._starts, self._ranks = _StartCounter(), (0, 1)
         self._has_delivered = False
         self._loops = 0
 
     @classmethod
-    @answering(OF_FOLDERS, "Loader.from_folder()")
+    @advise_on_arguments(FOLDER_ADVICE, "Loader.from_folder()")
     def from_folder(
         cls,
         root: str | os.PathLike[str],
@@ -503,17 +503,17 @@ class Loader(IterableDataset[Any]):
             "seed": seed,
             "bad_samples": bad_samples,
         }
-        root = folder(root)
+        root = check_folder(root)
         images: dict[str, Any] = {
             "root": root,
-            "size": sides(size),
+            "size": parse_size(size),
             "mean": mean,
             "std": std,
             "on_device": device_id is not None,
             "cache": cache,
-            "numbers": None if classes is None else class_numbers(root, classes),
+            "folder_labels": None if classes is None else find_folder_labels(root, classes),
         }
-        check(train, batch_size, num_threads, augment, mean, std)
+        check_arguments(train, batch_size, num_threads, augment, mean, std)
         make: Callable[[], Pipeline] = functools.partial(testing, **images, **shared)
         if train:
             make = functools.partial(training, **images, augment=augment, **shared)
@@ -541,10 +541,10 @@ class Loader(IterableDataset[Any]):
     def _open_iterator(self) -> _ListIterator:
         """Return the iterator of this process; build it on first use, or if the process or rank has changed."""
         with CLEAN_TRACEBACKS:
-            place = _ProcessRank.here(self._distributed, self._ranks)
-            if self._batches is None or self._place != place:
-                self._batches, self._place = self._open(place), place
-                self._batches.go_to(self._first_epoch())
+            process_rank = _ProcessRank.here(self._distributed, self._ranks)
+            if self._batches is None or self._process_rank != process_rank:
+                self._batches, self._process_rank = self._open(process_rank), process_rank
+                self._batches.skip_to_epoch(self._first_epoch())
             return self._batches
 
     def _first_epoch(self) -> int:
@@ -553,11 +553,11 @@ class Loader(IterableDataset[Any]):
             return self._epoch or 0
         return self._starts.epoch()
 
-    def _open(self, place: _ProcessRank) -> _ListIterator:
+    def _open(self, process_rank: _ProcessRank) -> _ListIterator:
         pipe = self._new_pipeline()
-        pipe.change_readers(place.divide)
+        pipe.change_readers(process_rank.divide)
         pipe.build()
-        reader = self._reader_of(pipe)
+        reader = self._find_reader(pipe)
         if self._distributed and reader is not None and pipe.reader_meta(reader)["number_of_shards"] == 1:
             warn_of_unknown_ranks()
         names = self._names or [f"{i}" for i in range(pipe.num_outputs)]
@@ -585,7 +585,7 @@ class Loader(IterableDataset[Any]):
             )
         return pipe
 
-    def _reader_of(self, pipe: Pipeline) -> str | None:
+    def _find_reader(self, pipe: Pipeline) -> str | None:
         metas = pipe.reader_meta()
         if self._reader_name is not None or not metas:
             return self._reader_name
@@ -616,11 +616,11 @@ class Loader(IterableDataset[Any]):
                 batch = next(batches, None)
             if batch is None:
                 return
-            yield self._form(batch)
+            yield self._format_batch(batch)
             if number != self._loops:
                 raise RuntimeError("only one loop over a Loader can run at a time, and another loop has begun")
 
-    def _form(self, values: Batch) -> Any:
+    def _format_batch(self, values: Batch) -> Any:
         if self._names is None:
             return values[0] if len(values) == 1 else tuple(values)
         names = [*self._names, *(["file_names"] if self._file_names else [])]
@@ -656,7 +656,7 @@ class Loader(IterableDataset[Any]):
         """
         self._epoch = epoch  # used if another process builds the pipeline again
         with CLEAN_TRACEBACKS:
-            self._open_iterator().go_to(epoch)
+            self._open_iterator().skip_to_epoch(epoch)
 
     # ------------------------------------------------------------ saving the position
 
@@ -678,7 +678,7 @@ class Loader(IterableDataset[Any]):
             # If this worker has delivered all of its batches of the epoch, it must not begin the next epoch before the
             # other workers have delivered theirs.
             self._has_delivered = bool(batches.counter.finished)
-            self._starts.go_to(batches.counter.epoch)
+            self._starts.set_epoch(batches.counter.epoch)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the running pipeline. The process that unpickles them builds a new pipeline."""
@@ -687,8 +687,8 @@ class Loader(IterableDataset[Any]):
                 "this Loader cannot be pickled, since no function under pipeline_def created its pipeline. Pass the "
                 "function that creates the pipeline"
             )
-        ranks = _ProcessRank.here(known=self._ranks)[1:3]
-        return {**self.__dict__, "_pipe": None, "_batches": None, "_place": None, "_ranks": ranks}
+        ranks = _ProcessRank.here(inherited=self._ranks)[1:3]
+        return {**self.__dict__, "_pipe": None, "_batches": None, "_process_rank": None, "_ranks": ranks}
 
     # ------------------------------------------------------------ questions
 
@@ -778,11 +778,11 @@ class Loader(IterableDataset[Any]):
             RuntimeError: a source of the pipeline can't deliver the same data twice.
             ValueError: no output can be drawn as an image.
         """
-        known: dict[str, Any] = {} if self._classes is None else {"classes": list(self._classes)}
-        left = self._open_iterator().left
-        if 0 < left < (options.get("count") or self.batch_size):  # the rest of the batch is padding
-            options = {**options, "count": left}
-        return self.pipeline.show(path, **{**known, **options})
+        defaults: dict[str, Any] = {} if self._classes is None else {"classes": list(self._classes)}
+        remaining = self._open_iterator().remaining_samples
+        if 0 < remaining < (options.get("count") or self.batch_size):  # the rest of the batch is padding
+            options = {**options, "count": remaining}
+        return self.pipeline.show(path, **{**defaults, **options})
 
     def close(self) -> None:
         """Close the pipeline. The next loop builds the pipeline again, and begins with the first epoch."""

@@ -161,19 +161,19 @@ def evaluate(loader: Iterable[Any], step: Callable[[Any], Any], batches: int = 5
         batches: Number of batches in each measurement. Before each measurement, a tenth of this number is processed as
             a warm-up.
     """
-    source = _endless(loader)  # all measurements use one source, so that they don't include a loader's start
+    source = _repeat(loader)  # all measurements use one source, so that they don't include a loader's start
     cached = list(itertools.islice(source, min(batches, 20)))
     if not cached:
         raise ValueError("the loader must have at least one batch")
     return Rates(
-        _rate(source, lambda batch: None, batches),
-        _rate(itertools.repeat(cached[0]), step, batches),
-        _rate(itertools.cycle(cached), step, batches),
-        _rate(source, step, batches),
+        _measure_rate(source, lambda batch: None, batches),
+        _measure_rate(itertools.repeat(cached[0]), step, batches),
+        _measure_rate(itertools.cycle(cached), step, batches),
+        _measure_rate(source, step, batches),
     )
 
 
-def _endless(loader: Iterable[Any]) -> Iterator[Any]:
+def _repeat(loader: Iterable[Any]) -> Iterator[Any]:
     has_batches = True
     while has_batches:
         has_batches = False
@@ -182,17 +182,17 @@ def _endless(loader: Iterable[Any]) -> Iterator[Any]:
             yield batch
 
 
-def _rate(batches: Iterator[Any], step: Callable[[Any], Any], count: int) -> float:
+def _measure_rate(batches: Iterator[Any], step: Callable[[Any], Any], count: int) -> float:
     for batch in itertools.islice(batches, max(1, count // 10)):
         step(batch)
-    _wait()
+    _synchronize()
     started = time.perf_counter()
     for batch in itertools.islice(batches, count):
         step(batch)
-    _wait()
+    _synchronize()
     return count / (time.perf_counter() - started)
 
 
-def _wait() -> None:
+def _synchronize() -> None:
     if torch.cuda.is_available():
         torch.cuda.synchronize()

@@ -63,7 +63,7 @@ def feed_ndarray(
     device = next((tensor.device for tensor in (source, arr) if tensor.is_cuda), None)
     if cuda_stream is None or device is None:
         return arr.copy_(source, non_blocking=non_blocking)
-    stream = _stream(cuda_stream, device)
+    stream = _to_stream(cuda_stream, device)
     stream.wait_stream(torch.cuda.current_stream(device))  # the pipeline's output is ready on the current stream
     with torch.cuda.device(stream.device), torch.cuda.stream(stream):  # the device must be set before the stream
         arr.copy_(source, non_blocking=non_blocking)
@@ -84,7 +84,7 @@ def to_torch_tensor(dali_tensor: Tensor | TensorList, copy: bool) -> torch.Tenso
     return tensor.clone() if copy else tensor
 
 
-def _stream(stream: Any, device: torch.device) -> torch.cuda.Stream:
+def _to_stream(stream: Any, device: torch.device) -> torch.cuda.Stream:
     if isinstance(stream, torch.cuda.Stream):
         return stream
     number = getattr(stream, "value", stream)

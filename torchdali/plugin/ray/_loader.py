@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from torchdali.pipeline import Pipeline
-from torchdali.pipeline._actors import pool_of, use_actors
+from torchdali.pipeline._actors import open_pool, use_actors
 from torchdali.plugin._arguments import OnBreak
 from torchdali.plugin.base_iterator import LastBatchPolicy
 from torchdali.plugin.pytorch import DALIGenericIterator
@@ -53,12 +53,12 @@ class RayPipeline:
 
     def add_actors(self, count: int) -> None:
         """Start more actors, also in mid-epoch. Each of them receives batches when it has started."""
-        pool_of(self._pipe).add(count)
+        open_pool(self._pipe).add(count)
 
     @property
     def actors_lost(self) -> int:
         """Number of actors that were lost so far."""
-        return len(pool_of(self._pipe).exits)
+        return len(open_pool(self._pipe).exits)
 
 
 class RayLoader(DALIGenericIterator):

@@ -17,7 +17,7 @@ __all__ = ["RayStage"]
 
 
 _STAGES: dict[str, tuple[Pipeline, threading.Lock]] = {}  # the pipelines of this process; protected by _MAKING
-_MAKING = threading.Lock()
+_LOCK = threading.Lock()
 
 
 class RayStage:
@@ -52,20 +52,20 @@ class RayStage:
             KeyError: the column of an input is missing.
             ValueError: the pipeline's number of outputs isn't the number of names in `output_map`.
         """
-        pipe, alone = self._pipeline()
+        pipe, lock = self._open_pipeline()
         names = pipe.input_names
         missing = [name for name in names if name not in batch]
         if missing:
             raise KeyError(f"the batch must have a column for each input: {missing} are missing, got {sorted(batch)}")
-        with alone:  # Ray may call this method in several threads, which must not get each other's outputs
-            outputs = pipe.run_alone({name: _samples(batch[name]) for name in names})
+        with lock:  # Ray may call this method in several threads, which must not get each other's outputs
+            outputs = pipe.run_alone({name: _to_samples(batch[name]) for name in names})
         if len(outputs) != len(self._output_map):
             raise ValueError(f"output_map must name the pipeline's {len(outputs)} outputs, got {self._output_map}")
-        columns = {name: _column(each) for name, each in zip(self._output_map, outputs, strict=True)}
+        columns = {name: _to_column(each) for name, each in zip(self._output_map, outputs, strict=True)}
         return {k: v for k, v in batch.items() if k not in names} | columns
 
-    def _pipeline(self) -> tuple[Pipeline, threading.Lock]:
-        with _MAKING:  # the tasks of a process share a pipeline, although Ray pickles the stage again for each task
+    def _open_pipeline(self) -> tuple[Pipeline, threading.Lock]:
+        with _LOCK:  # the tasks of a process share a pipeline, although Ray pickles the stage again for each task
             if self._key not in _STAGES:
                 pipe = self._make()
                 pipe.build()
@@ -73,21 +73,21 @@ class RayStage:
             return _STAGES[self._key]
 
 
-def _samples(column: Any) -> Any:
+def _to_samples(column: Any) -> Any:
     if column.dtype != object:
         return column
     return [np.frombuffer(v, np.uint8) if isinstance(v, bytes) else np.asarray(v) for v in column]
 
 
-def _column(batch: TensorList) -> Any:
+def _to_column(batch: TensorList) -> Any:
     """Convert a batch to a column: one array, or an object array of arrays if the samples' shapes differ."""
     batch = cast("TensorListCPU | TensorListGPU", batch).as_cpu()
     if batch.is_dense_tensor():
-        return _array(batch.stack())
+        return _to_array(batch.stack())
     column = np.empty(len(batch), object)
-    column[:] = [_array(each) for each in batch.samples()]
+    column[:] = [_to_array(each) for each in batch.samples()]
     return column
 
 
-def _array(tensor: torch.Tensor) -> Any:
+def _to_array(tensor: torch.Tensor) -> Any:
     return tensor if tensor.dtype is torch.bfloat16 else tensor.numpy()  # NumPy doesn't support bfloat16
