@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from torchdali import Pipeline, fn, pipeline_def, types
-from torchdali.experimental.dynamic._structure import frozen
+from torchdali.experimental.dynamic._structure import freeze
 from torchdali.graph.keys import value_key
 
 
@@ -113,15 +113,15 @@ class _Options:
     ],
 )
 def test_keys_of_values(one: Any, other: Any, equal: bool) -> None:
-    assert (value_key(one) == value_key(other)) == equal == (frozen(one) == frozen(other))
+    assert (value_key(one) == value_key(other)) == equal == (freeze(one) == freeze(other))
 
 
 def test_keys_of_objects() -> None:
     first, second = set[int](), set[int]()
     with pytest.raises(TypeError, match="set objects are not compared"):
         value_key([1, {"a": first}])
-    assert frozen([first]) == frozen([first]) != frozen([second])
-    assert frozen(same) == frozen(same) != frozen(draw)
+    assert freeze([first]) == freeze([first]) != freeze([second])
+    assert freeze(same) == freeze(same) != freeze(draw)
 
 
 def test_array_inputs_are_compared_by_value() -> None:

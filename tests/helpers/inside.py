@@ -134,10 +134,10 @@ def no_lazy_image_before(patch: pytest.MonkeyPatch, smallest: int | None = None)
 
 def small_batches(patch: pytest.MonkeyPatch, few: int, few_moved: int) -> None:
     """Set the smallest in-memory batches of images that are accelerated: in general, and if the images are only moved."""
-    from torchdali.dataloader import _picture_plans
+    from torchdali.dataloader import _image_plans
 
-    patch.setattr(_picture_plans, "MIN_BATCH_SIZE", few)
-    patch.setattr(_picture_plans, "MIN_BATCH_SIZE_MOVED", few_moved)
+    patch.setattr(_image_plans, "MIN_BATCH_SIZE", few)
+    patch.setattr(_image_plans, "MIN_BATCH_SIZE_MOVED", few_moved)
 
 
 def without_pauses(patch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 ==============================  ==========================================================================
 `_loader`                       the class
-`_plans`, `_picture_plans`      decide whether torchdali accelerates a loader
+`_plans`, `_image_plans`        decide whether torchdali accelerates a loader
 `_pristine`                     checks that PyTorch would run only its own and torchvision's code for a sample
 `_notes`                        messages: which parts are accelerated, and why other parts aren't
 `_sources`                      reads torchvision's datasets

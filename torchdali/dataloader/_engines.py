@@ -68,10 +68,10 @@ class ArrayEngine:
     release the GIL.
     """
 
-    def __init__(self, leaves: DatasetTree, transforms: ImageTransforms, threads: int, depth: int) -> None:
+    def __init__(self, tree: DatasetTree, transforms: ImageTransforms, threads: int, depth: int) -> None:
         self.depth, self.process = max(depth, threads + 1), os.getpid()
         self._transforms = transforms
-        self.refresh(leaves)
+        self.refresh(tree)
         self._pending: dict[int, _BatchTask] = {}
         self._tasks: queue.SimpleQueue[_BatchTask | None] = queue.SimpleQueue()
         self._finalizer = weakref.finalize(self, _stop_threads, self._tasks, threads)
@@ -79,11 +79,11 @@ class ArrayEngine:
         for index in range(threads):
             Thread(_run_tasks, (self._tasks,), f"torchdali-arrays-{index}").start()
 
-    def refresh(self, leaves: DatasetTree) -> None:
+    def refresh(self, tree: DatasetTree) -> None:
         """Use the dataset's current images, which the user may have changed since the last loop."""
-        (leaf,) = leaves.leaves
+        (leaf,) = tree.leaves
         assert leaf.pixels is not None
-        self._leaves, self._pixels = leaves, leaf.pixels.numpy()
+        self._tree, self._pixels = tree, leaf.pixels.numpy()
 
     def submit(self, batch_index: int, indices: Indices, seeds: Seeds) -> None:
         self._pending[batch_index] = task = _BatchTask(partial(self._create_batch, indices, mix(*seeds, batch_index)))
@@ -109,7 +109,7 @@ class ArrayEngine:
         self._finalizer()
 
     def _create_batch(self, indices: Indices, key: int) -> Tensor:
-        images = self._pixels[[self._leaves.locate(i)[1] for i in indices]]
+        images = self._pixels[[self._tree.locate(i)[1] for i in indices]]
         rng = BatchRng.following(key, 0, len(indices))
         lattice = Lattice.of(images.shape[1], images.shape[2])
         for position, step in enumerate(self._transforms.steps):
@@ -155,7 +155,7 @@ class PipelineEngine:
 
     def __init__(
         self,
-        leaves: DatasetTree,
+        tree: DatasetTree,
         transforms: ImageTransforms,
         threads: int,
         depth: int,
@@ -166,7 +166,7 @@ class PipelineEngine:
         self.depth, self.process = depth, os.getpid()
         self._submitted: deque[int] = deque()
         self._skip_bad, self._delivered = skip_bad, 0
-        self._requests = requests = Requests(leaves, leaves.source, leaves.leaves[0].pixels is None)
+        self._requests = requests = Requests(tree, tree.source, tree.leaves[0].pixels is None)
         cached_transforms, remaining = (None, transforms) if cache is None else transforms.divide()
         self.pipeline: Pipeline = _image_pipeline(
             requests, cached_transforms, remaining, cache, batch_size=batch_size, num_threads=threads, device_id=None,
@@ -174,9 +174,9 @@ class PipelineEngine:
         )  # fmt: skip
         self.pipeline.build()
 
-    def refresh(self, leaves: DatasetTree) -> None:
+    def refresh(self, tree: DatasetTree) -> None:
         """Use the datasets' current samples, which the user may have changed since the last loop."""
-        self._requests.source = leaves.source
+        self._requests.source = tree.source
 
     def submit(self, batch_index: int, indices: Indices, seeds: Seeds) -> None:
         self.pipeline.submit_records(indices, mix(*seeds, batch_index))
@@ -234,12 +234,12 @@ def _restore_error(error: PipelineError) -> Exception:
     return raised
 
 
-def can_use_array_engine(leaves: DatasetTree, transforms: ImageTransforms) -> bool:
+def can_use_array_engine(tree: DatasetTree, transforms: ImageTransforms) -> bool:
     """Return True if `ArrayEngine` supports a dataset.
 
     The images must be in memory and have one size, and the transforms must only move pixels.
     """
-    if len(leaves.leaves) > 1 or leaves.leaves[0].pixels is None or transforms.conversion is None or transforms.ends:
+    if len(tree.leaves) > 1 or tree.leaves[0].pixels is None or transforms.conversion is None or transforms.ends:
         return False
     pads = [step.pad if isinstance(step, RandomCropStep) else step for step in transforms.steps]
     fills = {step.fill for step in pads if isinstance(step, PadStep) and step.mode == "constant"}

@@ -21,8 +21,8 @@ from torch.utils.data import (
 )
 
 __all__ = [
-    "Snapshot", "decode_states", "can_draw_early", "encode_states",
-    "generators_of", "is_torch_sampler", "is_shared", "restore", "snapshot",
+    "Snapshot", "can_draw_early", "decode_states", "encode_states", "generators_of", "is_shared", "is_torch_sampler",
+    "restore", "snapshot",
 ]  # fmt: skip
 
 Snapshot = Mapping[str, Any]

@@ -25,7 +25,7 @@ class AcceleratedIterator(CountingIterator):
     """Iterator that gets indices from PyTorch's sampler, and batches from an engine's threads.
 
     An exception such as a keyboard interrupt may end `__next__` at any instruction. The next call then closes the
-    engine, and requests all undelivered batches from a new engine. The number of a batch is its index in the epoch.
+    engine, and requests all undelivered batches from a new engine. A batch index counts from the start of the epoch.
 
     Args:
         plan: The loader's plan, which opens the engine.
@@ -35,9 +35,9 @@ class AcceleratedIterator(CountingIterator):
     def __init__(self, loader: Any, plan: LoaderPlan, *arguments: Any) -> None:
         self._loader, self._plan = loader, plan
         self._engine: BatchEngine | None = None
-        self._requests: deque[tuple[Any, int]] = deque()  # indices and number of each undelivered batch
+        self._requests: deque[tuple[Any, int]] = deque()  # indices and batch index of each undelivered batch
         self._submitted: dict[int, list[int] | None] = {}  # indices of each batch that was requested from the engine
-        self._engine_position = -1  # number of the batch that the engine returns next; -1 after an exception
+        self._engine_position = -1  # index of the batch that the engine returns next; -1 after an exception
         super().__init__(loader, *arguments)
 
     def _prime(self, loader: Any) -> None:
@@ -88,11 +88,11 @@ class AcceleratedIterator(CountingIterator):
 
     @property
     def _next_draw(self) -> int:
-        """Number of the batch whose indices are drawn next."""
+        """Index of the batch whose indices are drawn next."""
         return self._requests[-1][1] + 1 if self._requests else self.progress.batches
 
     def _draw_ahead(self, batch_index: int) -> None:
-        """Draw the indices that PyTorch's iterators draw before they wait for the batch with this number.
+        """Draw the indices that PyTorch's iterators draw before they wait for the batch with this index.
 
         If the program can't observe a difference, draw the indices of all batches that the engine prepares ahead.
         """
@@ -192,10 +192,10 @@ class AcceleratedIterator(CountingIterator):
         return values if isinstance(values, Exception) else self._collate(sample_indices, values)
 
     def _collate(self, indices: list[int], values: list[Any]) -> Any:
-        leaves, data = self._plan.leaves, values
-        if leaves is not None:
+        tree, data = self._plan.tree, values
+        if tree is not None:
             (images,) = values
-            targets = [leaves.target(index) for index in indices]
+            targets = [tree.target(index) for index in indices]
             if isinstance(images, torch.Tensor):
                 data = [images, default_collate(targets)]
             else:
@@ -210,7 +210,7 @@ class AcceleratedIterator(CountingIterator):
             for index, (image, _) in zip(indices, samples, strict=True):
                 if image.shape != samples[0][0].shape:
                     pair = ((indices[0], samples[0][0]), (index, image))
-                    note(error, "; ".join(f"{self._plan.leaves.source(i)}: {tuple(each.shape)}" for i, each in pair))
+                    note(error, "; ".join(f"{self._plan.tree.source(i)}: {tuple(each.shape)}" for i, each in pair))
                     break
             raise
 

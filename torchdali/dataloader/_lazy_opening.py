@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from torchdali.dataloader._pristine import find_image_change
 from torchdali.kernels.native import status as native_status
 
-__all__ = ["LazyFetcher", "WorkerInitializer", "LazyOpening", "Patience"]
+__all__ = ["LazyFetcher", "LazyOpening", "Patience", "WorkerInitializer"]
 
 
 class WorkerInitializer:

@@ -32,7 +32,7 @@ from torchdali.dataloader._reports import (
 )
 from torchdali.dataloader._rows import BatchEngine, LoaderPlan
 from torchdali.dataloader._skipping import ITERATORS, SkippedSamples, wrap_for_skipping
-from torchdali.dataloader._states import Progress, StatefulIndices, has_state, position_of, torchdata
+from torchdali.dataloader._states import Progress, StatefulIndices, has_state, import_torchdata, position_of
 from torchdali.dataloader._torch_internals import (
     SingleProcessIterator,
     WorkerIterator,
@@ -237,7 +237,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if engine is None:
             return call_in_thread(lambda: on_behalf_of(self._site, create))
         engine.reset()
-        engine.refresh(plan.leaves)
+        engine.refresh(plan.tree)
         return engine
 
     # ------------------------------------------------------------ states
@@ -292,7 +292,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
 
     def _use_torchdata(self) -> None:
         """Use torchdata's loader for loops and states, unless this loader is accelerated or torchdata is missing."""
-        module = torchdata()
+        module = import_torchdata()
         if module is None or plan_of(self).open is not None:
             return
         self.snapshot_every_n_steps = self.snapshot_every_n_steps or 1
@@ -325,17 +325,17 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         """Return the `notes` as text; if the loader is accelerated, add the processing steps of each image."""
         plan = plan_of(self)
         lines = list(plan.notes)
-        if plan.leaves is not None:
-            dataset = type(plan.leaves.leaves[0].dataset).__name__
+        if plan.tree is not None:
+            dataset = type(plan.tree.leaves[0].dataset).__name__
             lines += ["", *explain(dataset, lines, self.num_workers or cores(), self.cache, self._site)]
         return "\n".join(lines)
 
     def stats(self) -> LoaderStats:
         """Return the duration of the last loop, and its waiting time for data. Print the result for a table."""
         plan, pipeline = plan_of(self), self._pipeline()
-        if pipeline is None or plan.leaves is None:
+        if pipeline is None or plan.tree is None:
             return LoaderStats.of(self._progress, plan.notes, None, self._skipped.descriptions)
-        names = operator_names(type(plan.leaves.leaves[0].dataset).__name__, plan.notes)
+        names = operator_names(type(plan.tree.leaves[0].dataset).__name__, plan.notes)
         stats = name_times(pipeline.stats(), names)
         return LoaderStats.of(self._progress, plan.notes, stats, stats.skipped)
 

@@ -13,13 +13,12 @@ from torchdali.errors import note
 from torchdali.kernels.native import status as native_status
 
 __all__ = [
-    "GUIDE", "LAZY", "NotSupportedError", "Notes", "accelerated_names",
-    "accelerated_note", "add_cure", "broken_rule_reason", "different_transforms_reason",
-    "empty_dataset_reason", "fast_path_notes", "no_batches_reason", "pil_output_reason",
-    "small_batches_reason", "changed_code_reason", "is_fast_path_note", "iterable_dataset_reason",
-    "is_not_accelerated", "own_dataset_reason", "own_function_reason",
-    "own_transform_reason", "switched_off_reason", "unsupported_reason", "name_of",
-    "not_accelerated_note", "raised_reason", "shorten",
+    "GUIDE", "LAZY", "NotSupportedError", "Notes", "accelerated_names", "accelerated_note", "add_cure",
+    "broken_rule_reason", "changed_code_reason", "different_transforms_reason", "empty_dataset_reason",
+    "fast_path_notes", "is_fast_path_note", "is_not_accelerated", "iterable_dataset_reason", "name_of",
+    "no_batches_reason", "not_accelerated_note", "own_dataset_reason", "own_function_reason", "own_transform_reason",
+    "pil_output_reason", "raised_reason", "shorten", "small_batches_reason", "switched_off_reason",
+    "unsupported_reason",
 ]  # fmt: skip
 
 GUIDE = "https://torchdali.github.io/torchdali/latest/dataloader/"

@@ -55,7 +55,7 @@ def _choose(loader: Any) -> LoaderPlan:
             Notes(["TensorDataset: a batch is a selection of rows"]),
             ("rows", id(dataset)),
         )
-    from torchdali.dataloader._picture_plans import create_image_plan  # imported late because it imports torchvision
+    from torchdali.dataloader._image_plans import create_image_plan  # imported late because it imports torchvision
 
     return create_image_plan(loader)
 

@@ -17,7 +17,7 @@ from torchdali.dataloader._notes import accelerated_names, is_fast_path_note, is
 from torchdali.dataloader._states import Progress
 from torchdali.errors import Site
 
-__all__ = ["LoaderStats", "WorkerReport", "explain", "measure_workers", "record_loop", "describe_site", "summary"]
+__all__ = ["LoaderStats", "WorkerReport", "describe_site", "explain", "measure_workers", "record_loop", "summary"]
 
 
 @dataclass(frozen=True)

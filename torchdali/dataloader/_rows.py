@@ -21,8 +21,8 @@ __all__ = [
     "LoaderPlan",
     "Seeds",
     "TensorEngine",
-    "find_leaf_datasets",
     "as_integers",
+    "find_leaf_datasets",
     "is_plain_tensor_dataset",
 ]
 
@@ -34,7 +34,7 @@ Seeds = tuple[int, int]
 class BatchEngine(Protocol):
     """Object that creates batches for an accelerated loader.
 
-    The loader requests each batch by `submit` and gets it by `receive`, both in the order of the batches' numbers.
+    The loader requests each batch by `submit` and gets it by `receive`, both in the order of the batches.
 
     Attributes:
         depth: Number of batches that the loader should request ahead.
@@ -44,7 +44,7 @@ class BatchEngine(Protocol):
     depth: int
     process: int
 
-    def refresh(self, leaves: Any) -> None:
+    def refresh(self, tree: Any) -> None:
         """Read the samples of the datasets again, because the user may have changed them since the last loop."""
         ...
 
@@ -84,14 +84,14 @@ class LoaderPlan:
         open: Function that creates the engine; None if the loader isn't accelerated.
         notes: Notes on the accelerated parts, and the reasons why other parts aren't accelerated.
         key: Key of the plan. Plans with equal keys may use the same engine.
-        leaves: The torchvision datasets that contain the images; None if the engine doesn't decode images.
+        tree: The dataset, with its torchvision datasets; None if the engine doesn't decode images.
         is_lazy: True if JPEGs that the dataset opens with Pillow become lazy images; see `_lazy_images`.
     """
 
     open: Callable[[], BatchEngine] | None
     notes: Notes
     key: Any = None
-    leaves: Any = field(default=None, compare=False)
+    tree: Any = field(default=None, compare=False)
     is_lazy: bool = False
 
 
@@ -135,7 +135,7 @@ class TensorEngine:
         self._dataset, self.process = dataset, os.getpid()
         self._requests: dict[int, Indices] = {}
 
-    def refresh(self, leaves: Any) -> None:
+    def refresh(self, tree: Any) -> None:
         """Do nothing, because each batch reads the dataset's current tensors."""
 
     def submit(self, batch_index: int, indices: Indices, seeds: Seeds) -> None:

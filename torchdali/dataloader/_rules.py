@@ -32,9 +32,8 @@ from torchdali.ops._picture_steps import CenterCropStep, FlipStep, PadStep, Rand
 from torchdali.ops._pictures import RandomSteps
 
 __all__ = [
-    "BYTES", "NORMALIZED", "PIL", "UNIT", "ImageForm", "Steps",
-    "channels_after", "erasing_of", "flatten", "is_torchvision_transform", "is_v2", "require",
-    "steps_of",
+    "BYTES", "NORMALIZED", "PIL", "UNIT", "ImageForm", "Steps", "channels_after", "erasing_of", "flatten",
+    "is_torchvision_transform", "is_v2", "require", "steps_of",
 ]  # fmt: skip
 
 PIL, BYTES, UNIT, NORMALIZED = "a PIL image", "a uint8 tensor", "a tensor from 0 to 1", "a normalized tensor"

@@ -30,7 +30,16 @@ from torchdali.dataloader._generators import (
     snapshot,
 )
 
-__all__ = ["Progress", "StatefulIndices", "iterate_next", "has_state", "position_of", "seek", "starting", "torchdata"]
+__all__ = [
+    "Progress",
+    "StatefulIndices",
+    "has_state",
+    "import_torchdata",
+    "iterate_next",
+    "position_of",
+    "seek",
+    "starting",
+]
 
 
 @dataclass
@@ -252,7 +261,7 @@ class _StatefulIterator:
 # ---------------------------------------------------------------- torchdata
 
 
-def torchdata() -> Any:
+def import_torchdata() -> Any:
     """Return `torchdata.stateful_dataloader`, or None if it is not installed."""
     try:
         from torchdata import stateful_dataloader

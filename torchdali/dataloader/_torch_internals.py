@@ -101,7 +101,7 @@ class CountingIterator(_BaseDataLoaderIter):
         return iterate_next(self._sampler_iter)
 
     def _restart_indices(self, batch_index: int) -> None:
-        """Restart the sampler, and skip its indices before the batch with this number."""
+        """Restart the sampler, and skip its indices before the batch with this index."""
         states = self.progress.first
         self._sampler_iter, self._is_drawing = iter(self._index_sampler), states is not None
         if states is not None:

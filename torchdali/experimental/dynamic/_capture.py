@@ -55,7 +55,7 @@ class _TemplateCall:
         device: Device of the results.
         rng: Generator of the random numbers, if the call draws any.
         draw: Number of draws from the generator in the same iteration, before this call.
-        asked: Outputs whose values the first iteration used.
+        accessed: Outputs whose values the first iteration used.
         outer: Operands from outside of the loop, which don't change. Their values are retained.
         signature: Description by which `Capture.repeat` recognizes the same call in later iterations, and skips its
             recording; None if the call must be recorded in every iteration.
@@ -65,7 +65,7 @@ class _TemplateCall:
     device: Device
     rng: RNG | None
     draw: int
-    asked: frozenset[int]
+    accessed: frozenset[int]
     outer: tuple[OperationResult, ...]
     signature: CallSignature | None
 
@@ -253,7 +253,7 @@ class Capture:
         """Return True if the template computes all results that the first iteration used."""
         assert self.template is not None
         calls = zip(self._recorded, self.template.calls, strict=True)
-        return all(recorded.operation.asked <= call.asked for recorded, call in calls)
+        return all(recorded.operation.accessed <= call.accessed for recorded, call in calls)
 
     # ------------------------------------------------------------ running ahead
 
@@ -271,7 +271,7 @@ class Capture:
             operation.captured = True
             iteration.operations.append(operation)
         calls = zip(iteration.operations, template.calls, strict=True)
-        results = [OperationResult(o, i) for o, call in calls for i in sorted(call.asked)]
+        results = [OperationResult(o, i) for o, call in calls for i in sorted(call.accessed)]
         if results:
             started = self._begin(results)
             for result in results:
@@ -408,7 +408,7 @@ def _calls_of(recorded: Sequence[_Recorded]) -> list[_TemplateCall]:
         if operation.rng is not None:
             draw = counts.get(operation.rng, 0)
             counts[operation.rng] = draw + 1
-        indices = frozenset(operation.asked)
+        indices = frozenset(operation.accessed)
         calls.append(
             _TemplateCall(operation.node, operation.device, operation.rng, draw, indices, each.outer, each.signature)
         )

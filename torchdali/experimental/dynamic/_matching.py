@@ -10,7 +10,7 @@ import torch
 from torchdali.declaration.registry import Operator
 from torchdali.experimental.dynamic._operation import Operation, OperationResult, operation_of
 from torchdali.experimental.dynamic._rng import RNG
-from torchdali.experimental.dynamic._structure import frozen
+from torchdali.experimental.dynamic._structure import freeze
 from torchdali.experimental.dynamic._value import LazyValue
 from torchdali.graph.nodes import DataNode, Node
 from torchdali.graph.plan import edges
@@ -18,7 +18,7 @@ from torchdali.graph.rewrite import copy_node
 from torchdali.tensors import TensorList
 from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
-__all__ = ["CallSignature", "CallMatcher", "copy_call_node"]
+__all__ = ["CallMatcher", "CallSignature", "copy_call_node"]
 
 _PLAIN = frozenset((
     bool, int, float, str, type(None), torch.dtype, DALIDataType, DALIImageType, DALIInterpType, RNG,
@@ -58,7 +58,7 @@ class CallSignature:
             and results of `_types_and_values`.
         names: Names of the named arguments.
         size: The argument ``batch_size``.
-        make_value: Class of the results.
+        make_value: Class of the results; called to create each result.
         indices: Indices of the outputs that the call returns.
         several: True if the call returns a tuple.
     """
@@ -168,7 +168,7 @@ class CallMatcher:
                 f"the body of a captured loop must make the same calls in each iteration, got {node.operator.name!r} "
                 f"in place of {expected.operator.name!r}\n  {node.where}"
             )
-        if frozen(node.constants) != frozen(expected.constants):
+        if freeze(node.constants) != freeze(expected.constants):
             raise RuntimeError(
                 f"the arguments of {node.operator.name!r} must be the same in each iteration of a captured loop: "
                 f"{_describe_difference(node, expected)}\n  {node.where}"
@@ -205,7 +205,7 @@ class CallMatcher:
 
 def _describe_difference(node: Node, expected: Node) -> str:
     names = [n for n in {**node.constants, **expected.constants}
-             if frozen(node.constants.get(n)) != frozen(expected.constants.get(n))]  # fmt: skip
+             if freeze(node.constants.get(n)) != freeze(expected.constants.get(n))]  # fmt: skip
     return ", ".join(f"{n}={node.constants.get(n)!r}, was {expected.constants.get(n)!r}" for n in names)
 
 

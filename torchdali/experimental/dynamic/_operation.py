@@ -55,7 +55,7 @@ class Operation:
         results: One batch per output, if they are known.
 
     Attributes:
-        asked: Outputs whose values were used.
+        accessed: Outputs whose values were used.
         captured: True if the operation is a call in a captured loop, or the loop's data. In this case, a `LazyValue`
             keeps the reference to the operation's result.
         future: The computation that was started, or None.
@@ -74,8 +74,8 @@ class Operation:
     size: int
 
     __slots__ = (
-        "__weakref__", "asked", "captured", "context", "device", "future", "handles", "key", "needs", "node", "records",
-        "results", "rng", "serial", "size",
+        "__weakref__", "accessed", "captured", "context", "device", "future", "handles", "key", "needs", "node",
+        "records", "results", "rng", "serial", "size",
     )  # fmt: skip
 
     def __init__(
@@ -92,7 +92,7 @@ class Operation:
         self.node, self.size, self.context, self.device = node, size, context, device
         self.key, self.records, self.rng, self.results = key, records, rng, results
         self.serial = next(_serial)
-        self.asked: set[int] = set()
+        self.accessed: set[int] = set()
         self.captured = False
         self.future: StartedComputation | None = None
         self.needs = () if results is not None else _before(node)
@@ -154,7 +154,7 @@ class OperationResult:
     def values(self) -> TensorList:
         """Compute the operation if necessary, and return the batch."""
         operation = self.operation
-        operation.asked.add(self.index)
+        operation.accessed.add(self.index)
         future = operation.future  # read once, because several threads may call this method
         if future is not None:
             try:

@@ -22,7 +22,7 @@ from torchdali.reading.cursor import Keys
 from torchdali.reading.sources import SourceBatch
 from torchdali.tensors import TensorList
 
-__all__ = ["Structure", "StructureRunner", "frozen", "structure_of"]
+__all__ = ["Structure", "StructureRunner", "freeze", "structure_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +66,13 @@ def structure_of(nodes: Sequence[Node], outputs: Sequence[DataNode], size: int) 
 _IGNORED_CONSTANTS = ("_dataset",)
 
 
-def frozen(value: Any) -> Hashable:
+def freeze(value: Any) -> Hashable:
     """Convert a constant to a hashable key; an object that isn't hashable is represented by its identity."""
     return value_key(value, lambda each: (type(each), each) if isinstance(each, Hashable) else id(each))
 
 
 def _value(name: str, value: Any) -> Hashable:
-    return frozen(value)
+    return freeze(value)
 
 
 class _RecordQueue:
@@ -160,8 +160,8 @@ class StructureRunner:
 
         If the previous call already returned the batch with this ``tag``, return the outputs of that batch again.
         """
-        taken = self._executor.taken
-        return self._executor.pop(after=taken.number - (taken.tag is tag)).outcome.outputs
+        previous = self._executor.taken
+        return self._executor.pop(after=previous.number - (previous.tag is tag)).outcome.outputs
 
 
 def _copy_structure(structure: Structure) -> tuple[Graph, list[Node]]:

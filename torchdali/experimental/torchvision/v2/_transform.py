@@ -9,7 +9,7 @@ from torchdali import fn
 from torchdali.experimental.torchvision.v2._checks import check_probability
 from torchdali.graph.conditionals import if_return
 
-__all__ = ["PILToTensor", "DeviceName", "RandomApply", "ToPILImage", "ToPureTensor", "Transform"]
+__all__ = ["DeviceName", "PILToTensor", "RandomApply", "ToPILImage", "ToPureTensor", "Transform"]
 
 DeviceName = Literal["cpu", "gpu"]
 
