@@ -42,7 +42,7 @@ class DebugPipeline(Pipeline):
             max_pixels=options.max_pixels, exact=options.exact,
         )  # fmt: skip
         openers = functools.partial(open_reader, options), functools.partial(open_source, options)
-        run = DebugRun(self, settings, _weakly(self._evaluate), *openers)
+        run = DebugRun(self, settings, _weak_method(self._evaluate), *openers)
         self._executor = run
         self._finalizer = weakref.finalize(self, close_abandoned, run)
 
@@ -115,7 +115,7 @@ class DebugPipeline(Pipeline):
     _planned = property(_trace)
 
 
-def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
+def _weak_method(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls a bound method without keeping the method's object alive."""
     reference = weakref.WeakMethod(method)
 

@@ -219,7 +219,7 @@ class DebugRun(Executor):
         self._owner, self._function = weakref.ref(owner), function
         self._open_reader, self._open_source = open_reader, open_source
         self._opened: list[tuple[Node, ReaderState | BatchSource]] = []
-        self._fed: dict[str, list[tuple[Any, ...]]] = {}
+        self._stored_feeds: dict[str, list[tuple[Any, ...]]] = {}
         self._nodes: dict[tuple[str, Operator], Node] = {}  # the first run's nodes, for `stats`
         self._calls: list[_RecordedCall] = []
         self.knows_sources = False
@@ -231,7 +231,7 @@ class DebugRun(Executor):
             name: Name of the source's node.
             data: Arguments of the source's `feed`.
         """
-        self._fed.setdefault(name, []).append(data)
+        self._stored_feeds.setdefault(name, []).append(data)
 
     def schedule(self, ended: bool = False, *args: Any, **request: Any) -> None:
         """Run the function for the next batch, or once more for a batch whose run was interrupted."""
@@ -271,8 +271,8 @@ class DebugRun(Executor):
             finally:
                 tracer.leave()
             self.knows_sources = True
-            if self._fed:
-                raise KeyError(f'Could not find an input operator with name "{self._fed.popitem()[0]}"')
+            if self._stored_feeds:
+                raise KeyError(f'Could not find an input operator with name "{self._stored_feeds.popitem()[0]}"')
             with self.device_stream.context():
                 return deliver(batch.values, outputs)
 
@@ -300,7 +300,7 @@ class DebugRun(Executor):
         """Return the outputs of a reader or source for the current batch. The first call opens the reader or source."""
         if self._next_source == len(self._opened):
             source = (self._open_reader if node.operator.kind == "reader" else self._open_source)(node)
-            for data in self._fed.pop(node.name, ()):
+            for data in self._stored_feeds.pop(node.name, ()):
                 source.feed(*data)  # type: ignore[union-attr]
             self._opened.append((node, source))
         first_node, source = self._opened[self._next_source]
@@ -319,7 +319,7 @@ class DebugRun(Executor):
         return [self._batch.values[edge] for edge in first_node.outputs]
 
     def _draw(self, batch: InFlightBatch, replicas: Replicas | None) -> None:
-        self._before = self.state()
+        self._state_before = self.state()
         super()._draw(batch, replicas)
 
     def _draw_reader(self, node: Node, reader: ReaderState) -> None:
@@ -327,7 +327,7 @@ class DebugRun(Executor):
         batch, size = self._batch, self.settings.batch_size
         self._check_size(f"Operator {node.title!r}", size)
         label = self._labels[node] = str(len(self._labels))
-        for state in (self._before, self.taken.state):
+        for state in (self._state_before, self.taken.state):
             state["readers"][label] = reader.cursor.state()
         self.readers = {**self.readers, node: reader}
         keys = batch.draw.keys[node] = reader.next_keys(size, None)
@@ -347,7 +347,7 @@ class DebugRun(Executor):
         if (
             prepared is not None and prepared.is_repeated
         ):  # this batch fails; the next batch uses the other sources' data
-            self._restore_readers(self._before)
+            self._restore_readers(self._state_before)
             self._prepared = dict(spare)
         try:
             outputs = source.next(size, prepared)
@@ -371,7 +371,7 @@ class DebugRun(Executor):
             )
 
     def _read(self, node: Node, reader: ReaderState, keys: Keys, reads: Sequence[Read]) -> list[TensorList]:
-        rows = [self._read_one(node, reader, i, r) for i, r in enumerate(reads)]
+        rows = [self._read_sample(node, reader, i, r) for i, r in enumerate(reads)]
         layouts = node.operator.output_layouts((), node.constants)
         metadata = metadata_outputs(node, reader.dataset, keys.records)
         columns = zip(zip(*rows, strict=True), layouts[: len(layouts) - len(metadata)], strict=True)
@@ -395,7 +395,7 @@ class DebugRun(Executor):
             raise locate_error(full_error, self._batch.draw.location(node, sample)) from error
         return TensorList.from_samples(column, layout)
 
-    def _read_one(self, node: Node, reader: ReaderState, sample: int, read: Read) -> Any:
+    def _read_sample(self, node: Node, reader: ReaderState, sample: int, read: Read) -> Any:
         try:
             arguments = {
                 name: self._batch.values[edge].samples()[sample].tolist() for name, edge in node.per_sample.items()

@@ -71,11 +71,14 @@ def color_replacements() -> list[tuple[dict[Any, Any], Any, Callable[..., Any]]]
     found: list[tuple[dict[Any, Any], Any, Callable[..., Any]]] = []
     for name, change in _CHANGES.items():
         function = _replacement(vars(pillow)[name], change)
-        found += [(vars(pillow), name, function), *((table, LazyImage, function) for table in _tables(name))]
+        found += [
+            (vars(pillow), name, function),
+            *((table, LazyImage, function) for table in _find_kernel_tables(name)),
+        ]
     return found
 
 
-def _tables(name: str) -> list[dict[Any, Any]]:
+def _find_kernel_tables(name: str) -> list[dict[Any, Any]]:
     """Return the tables of `transforms.v2` that map an image's class to the function for this class."""
     utils = sys.modules.get("torchvision.transforms.v2.functional._utils")
     names = (name, "rgb_to_grayscale") if name == "to_grayscale" else (name,)

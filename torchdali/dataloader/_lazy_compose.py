@@ -88,7 +88,7 @@ class _FusedTransforms(NamedTuple):
         (image_index,) = image_indices
         image = leaves[image_index]
         leaves[image_index] = image[:, :1, :1] if isinstance(image, Tensor) else Image.new("RGB", (1, 1))
-        results = _run(self.transforms[self.start : self.stop], tree_unflatten(leaves, spec))
+        results = _apply_transforms(self.transforms[self.start : self.stop], tree_unflatten(leaves, spec))
         leaves, spec = tree_flatten(results)
         leaves[image_index] = planes
         return tree_unflatten(leaves, spec)
@@ -99,7 +99,7 @@ def _is_image(value: Any) -> bool:
     return type(value) is Tensor or (tv_tensors is not None and type(value) is tv_tensors.Image)
 
 
-def _run(transforms: Sequence[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _apply_transforms(transforms: Sequence[Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     several = len(inputs) > 1
     for transform in transforms:
         outputs = transform(*inputs)
@@ -187,11 +187,11 @@ def _apply_fused(compose: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | Non
         return None
     if fused.conversion is None:
         return None
-    inputs = _run(fused.transforms[: fused.start], inputs)
+    inputs = _apply_transforms(fused.transforms[: fused.start], inputs)
     converted = fused.convert_sample(inputs)
     if converted is None:
-        return _run(fused.transforms[fused.start :], inputs)
-    return _run(fused.transforms[fused.stop :], converted)
+        return _apply_transforms(fused.transforms[fused.start :], inputs)
+    return _apply_transforms(fused.transforms[fused.stop :], converted)
 
 
 def _has_image(inputs: tuple[Any, ...]) -> bool:

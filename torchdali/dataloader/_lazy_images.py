@@ -27,7 +27,11 @@ __all__ = ["convert_image", "convert_tensor", "make_lazy"]
 
 def make_lazy(image: Any) -> Any:
     """Make an opened image lazy if it is an RGB or grayscale JPEG and not tiny; return other images unchanged."""
-    if type(image) is JpegImageFile and image._mode in ("RGB", "L") and image._size[0] * image._size[1] > _TINY:
+    if (
+        type(image) is JpegImageFile
+        and image._mode in ("RGB", "L")
+        and image._size[0] * image._size[1] > _MIN_LAZY_PIXELS
+    ):
         vars(image)["_scan"] = image.fp.tell()  # type: ignore[union-attr]
         _set_class(image, LazyJpeg)
     return image
@@ -365,19 +369,19 @@ class _DecodeHistory:
 
 
 _history = _DecodeHistory()
-_LARGE = 1 << 26  # bytes; Pillow decodes files of at least this size
-_TINY = 1 << 13  # pixels; decoding an image of this size takes no longer than reading its header
+_MAX_LAZY_BYTES = 1 << 26  # bytes; Pillow decodes files of at least this size
+_MIN_LAZY_PIXELS = 1 << 13  # pixels; decoding an image of this size takes no longer than reading its header
 
 
 def _read(fp: Any) -> bytearray:
     """Return the bytes of a file; no bytes if the file is so large that Pillow must decode it."""
     if not isinstance(fp, (io.BufferedReader, io.BytesIO)):
         fp.seek(0)
-        data = bytearray(fp.read(_LARGE))
-        return data if len(data) < _LARGE else bytearray()
+        data = bytearray(fp.read(_MAX_LAZY_BYTES))
+        return data if len(data) < _MAX_LAZY_BYTES else bytearray()
     length = fp.seek(0, io.SEEK_END)
     fp.seek(0)
-    data = bytearray(length if length < _LARGE else 0)
+    data = bytearray(length if length < _MAX_LAZY_BYTES else 0)
     fp.readinto(data)
     return data
 
@@ -403,8 +407,8 @@ class _PixelAccess:
 
 
 _FLIPS = (Image.Transpose.FLIP_LEFT_RIGHT, Image.Transpose.FLIP_TOP_BOTTOM)
-_NAMES = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
-_FILTERS: dict[Any, str] = {None: "bicubic", **{Image.Resampling[name.upper()]: name for name in _NAMES}}
+_FILTER_NAMES = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
+_FILTERS: dict[Any, str] = {None: "bicubic", **{Image.Resampling[name.upper()]: name for name in _FILTER_NAMES}}
 
 
 def _are_integers(values: Any, count: int) -> bool:

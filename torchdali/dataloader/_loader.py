@@ -26,9 +26,9 @@ from torchdali.dataloader._reports import (
     describe_site,
     explain,
     measure_workers,
-    name_times,
     operator_names,
     record_loop,
+    rename_operators,
 )
 from torchdali.dataloader._rows import BatchEngine, LoaderPlan
 from torchdali.dataloader._skipping import ITERATORS, SkippedSamples, wrap_for_skipping
@@ -336,7 +336,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):
         if pipeline is None or plan.tree is None:
             return LoaderStats.of(self._progress, plan.notes, None, self._skipped.descriptions)
         names = operator_names(type(plan.tree.leaves[0].dataset).__name__, plan.notes)
-        stats = name_times(pipeline.stats(), names)
+        stats = rename_operators(pipeline.stats(), names)
         return LoaderStats.of(self._progress, plan.notes, stats, stats.skipped)
 
     def show(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Image:

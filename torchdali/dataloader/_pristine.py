@@ -361,12 +361,12 @@ def _wrapped_functions(function: FunctionType) -> Iterator[FunctionType]:
 
 def _iterate_functions(value: Any) -> Iterator[FunctionType]:
     """Yield the functions in a table: a dictionary, list or tuple, which may be nested."""
-    if isinstance(value, (dict, list, tuple)) and len(value) < _LARGE:
+    if isinstance(value, (dict, list, tuple)) and len(value) < _MIN_DATA_SIZE:
         for each in value.values() if isinstance(value, dict) else value:
             yield from (each,) if isinstance(each, FunctionType) else _iterate_functions(each)
 
 
-_LARGE = 1000  # a collection with at least this number of elements is data, not a table of functions
+_MIN_DATA_SIZE = 1000  # a collection with at least this number of elements is data, not a table of functions
 
 
 def _kernels(functional: Any) -> Iterator[FunctionType]:

@@ -59,14 +59,14 @@ class LoaderStats:
 
     def __str__(self) -> str:
         head = f"{self.batches} batches in {self.seconds:.1f} s; the loop waited {self.share:.0%} of it for data"
-        startup = f", {self.startup:.1f} s for start-up" if self.startup >= _NOTICEABLE else ""
+        startup = f", {self.startup:.1f} s for start-up" if self.startup >= _MIN_SHOWN_SECONDS else ""
         reasons = [note for note in self.notes if is_not_accelerated(note) or is_fast_path_note(note)]
         if self.skipped and self.pipeline is None:
             reasons.append(f"{len(self.skipped)} bad samples were skipped, the first: {self.skipped[0]}")
         return "\n".join([head + startup, *reasons, *([str(self.pipeline)] if self.pipeline is not None else [])])
 
 
-_NOTICEABLE = 0.1  # seconds
+_MIN_SHOWN_SECONDS = 0.1
 
 
 def describe_site(site: Site) -> str:
@@ -81,16 +81,19 @@ def _describe_steps(notes: Sequence[str], max_names: int = 100) -> str:
 
 def operator_names(dataset: str, notes: Sequence[str]) -> dict[str, str]:
     """Return descriptions of the operators in an accelerated loader's pipeline, by the operators' names."""
-    return {"_requests": f"read {dataset}", "_picture": _describe_steps(notes, 3), "_still_picture": _FIXED}
+    return {"_requests": f"read {dataset}", "_picture": _describe_steps(notes, 3), "_still_picture": _FIXED_STEPS}
 
 
-_FIXED, _RANDOM = "decode, and transforms before the first random one", "transforms from the first random one on"
+_FIXED_STEPS, _RANDOM_STEPS = (
+    "decode, and transforms before the first random one",
+    "transforms from the first random one on",
+)
 
 
-def name_times(stats: Any, names: dict[str, str]) -> Any:
+def rename_operators(stats: Any, names: dict[str, str]) -> Any:
     """Return `Pipeline.stats` with the names from `operator_names` in place of the operators' names."""
     if any("_still_picture" in each.operator for each in stats.operators):
-        names = names | {"_picture": _RANDOM}
+        names = names | {"_picture": _RANDOM_STEPS}
 
     def rename(rows: Sequence[Any]) -> tuple[Any, ...]:
         titles = (" + ".join(names.get(part, part) for part in row.operator.split(" + ")) for row in rows)
@@ -101,7 +104,7 @@ def name_times(stats: Any, names: dict[str, str]) -> Any:
 
 def explain(dataset: str, notes: Sequence[str], threads: int, cache: Any, site: Site) -> list[str]:
     """Return lines of text that list the processing steps of each image in an accelerated loader."""
-    steps = [_describe_steps(notes)] if cache is None else [_FIXED, f"cache={cache!r}", _RANDOM]
+    steps = [_describe_steps(notes)] if cache is None else [_FIXED_STEPS, f"cache={cache!r}", _RANDOM_STEPS]
     lines = [f"  {number}. {step}" for number, step in enumerate([f"read {dataset}", *steps], 1)]
     return [f"For each image, in {threads} threads ({describe_site(site)}):", *lines]
 
@@ -206,7 +209,7 @@ def _summarize_waiting(loops: Sequence[Progress]) -> str:
     ended = [each for each in loops if each.ended]
     seconds, waited = sum(each.ended - each.began for each in ended), sum(each.waited for each in ended)
     share, startup = waited / seconds if seconds else 0.0, sum(each.startup for each in ended)
-    first = f", {startup:.1f} s of it for start-up" if startup >= _NOTICEABLE else ""
+    first = f", {startup:.1f} s of it for start-up" if startup >= _MIN_SHOWN_SECONDS else ""
     return f"the loops waited {waited:.1f} s of their {seconds:.1f} s ({share:.0%}) for data{first}"
 
 

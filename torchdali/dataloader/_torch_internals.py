@@ -62,7 +62,7 @@ class CountingIterator(_BaseDataLoaderIter):
         self, loader: Any, progress: Progress, generators: Mapping[str, Any], changes: Mapping[str, Any]
     ) -> None:
         self.progress, self._generators = progress, generators
-        self._is_drawing, self._first_batch, self._drawn = False, progress.batches, 0
+        self._has_begun_drawing, self._first_batch, self._drawn = False, progress.batches, 0
         self._is_iterable = isinstance(loader.dataset, IterableDataset)
         self._states_after_start: Snapshot | None = None
         with starting(generators, progress):
@@ -79,7 +79,7 @@ class CountingIterator(_BaseDataLoaderIter):
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         if not first_iter:  # the workers persist for another epoch
             self.progress = loader._start_loop(self._generators, self.progress)
-            self._is_drawing, self._first_batch, self._drawn, self._states_after_start = False, 0, 0, None
+            self._has_begun_drawing, self._first_batch, self._drawn, self._states_after_start = False, 0, 0, None
         super()._reset(loader, first_iter)
 
     def _begin_drawing(self) -> None:
@@ -93,22 +93,22 @@ class CountingIterator(_BaseDataLoaderIter):
         )
         if progress.is_resumed:
             self._sampler_iter = seek(self._sampler_iter, self._generators, states, self._first_batch)
-        progress.first, self._is_drawing = states, True
+        progress.first, self._has_begun_drawing = states, True
 
     def _indices(self) -> Iterator[Any]:
-        if not self._is_drawing:
+        if not self._has_begun_drawing:
             self._begin_drawing()
         return iterate_next(self._sampler_iter)
 
     def _restart_indices(self, batch_index: int) -> None:
         """Restart the sampler, and skip its indices before the batch with this index."""
         states = self.progress.first
-        self._sampler_iter, self._is_drawing = iter(self._index_sampler), states is not None
+        self._sampler_iter, self._has_begun_drawing = iter(self._index_sampler), states is not None
         if states is not None:
             self._sampler_iter = seek(self._sampler_iter, self._generators, states, batch_index)
 
     def _next_index(self) -> Any:
-        if not self._is_drawing:
+        if not self._has_begun_drawing:
             self._begin_drawing()
         index = next(self._sampler_iter)
         self._drawn += 1
@@ -184,8 +184,8 @@ class WorkerIterator(CountingIterator, _MultiProcessingDataLoaderIter):
             raise restored from error
 
     def _position(self) -> int:
-        by_number = not self._is_iterable and getattr(self, "_in_order", True)
-        return self._first_batch + self._rcvd_idx if by_number else self.progress.batches + 1
+        is_in_order = not self._is_iterable and getattr(self, "_in_order", True)
+        return self._first_batch + self._rcvd_idx if is_in_order else self.progress.batches + 1
 
 
 def _restore_class(data: Any, error: RuntimeError) -> RuntimeError:

@@ -21,7 +21,7 @@ from torchdali.tensors.buffer_pool import Lease, Loan
 
 __all__ = ["BlockCollate", "ReceivedBlocks"]
 
-_SPARE = 4  # additional blocks per worker, for batches that the program still uses
+_SPARE_BLOCKS = 4  # additional blocks per worker, for batches that the program still uses
 _MIN_SIZE = 1 << 20  # smallest size in bytes of a batch in a block; for smaller batches, new memory is as fast
 
 
@@ -39,7 +39,7 @@ class ReceivedBlocks:
     """
 
     def __init__(self, workers: int, batches: int) -> None:
-        self.in_use = torch.zeros(workers, batches + _SPARE, dtype=torch.uint8).share_memory_()
+        self.in_use = torch.zeros(workers, batches + _SPARE_BLOCKS, dtype=torch.uint8).share_memory_()
         self._blocks: dict[tuple[int, int], Tensor] = {}
         self._loans: dict[tuple[int, int], Loan] = {}
         self._returned: deque[Loan] = deque()

@@ -49,23 +49,23 @@ class _WorkerWatch:
     The object has no reference to the iterator, so that the watching thread never frees the iterator.
 
     Attributes:
-        waits: True while the loop waits for a result.
-        stopped: Process ids of the workers that were killed because they were suspended.
+        is_waiting: True while the loop waits for a result.
+        killed_pids: Process ids of the workers that were killed because they were suspended.
     """
 
     def __init__(self, workers: Sequence[Any]) -> None:
-        self._workers, self.waits, self.stopped = workers, False, list[int]()
+        self._workers, self.is_waiting, self.killed_pids = workers, False, list[int]()
         self._is_over = threading.Event()
 
     def run(self) -> None:
         """Check the workers until the iterator is gone."""
         stopped_checks: Counter[Any] = Counter()
         while not self._is_over.wait(_CHECK_INTERVAL):
-            stopped = [worker for worker in self._workers if self.waits and _is_stopped(worker.pid)]
+            stopped = [worker for worker in self._workers if self.is_waiting and _is_stopped(worker.pid)]
             stopped_checks = Counter({worker: stopped_checks[worker] + 1 for worker in stopped})
             for worker in stopped:
                 if stopped_checks[worker] >= _MIN_STOPPED_CHECKS:
-                    self.stopped.append(worker.pid)
+                    self.killed_pids.append(worker.pid)
                     worker.kill()
 
     def end(self) -> None:
@@ -79,16 +79,16 @@ class _WorkerWatch:
 class _WatchedIterator(_TorchIterator or object):  # type: ignore[misc]
     def _try_get_data(self, timeout: float = 5.0) -> Any:
         # No lock is needed, because the watching thread acts only if several checks in a row (_STILL) find True here.
-        self._watch.waits = True
+        self._watch.is_waiting = True
         try:
             return self._receive_data(timeout)
         except RuntimeError as error:  # PyTorch's error for a dead worker
-            suspension = _suspension_error(self._watch.stopped)
+            suspension = _suspension_error(self._watch.killed_pids)
             if suspension is None:
                 raise
             raise suspension from error
         finally:
-            self._watch.waits = False
+            self._watch.is_waiting = False
 
     def _receive_data(self, timeout: float) -> Any:
         deadline = time.monotonic() + timeout
@@ -98,14 +98,14 @@ class _WatchedIterator(_TorchIterator or object):  # type: ignore[misc]
                 result = super()._try_get_data(max(0.0, min(remaining, _CHECK_INTERVAL)))
             except (EOFError, ConnectionError) as error:
                 death = _death_error(self._workers)
-                raise _suspension_error(self._watch.stopped) or death or error from error
+                raise _suspension_error(self._watch.killed_pids) or death or error from error
             if result[0] or remaining <= _CHECK_INTERVAL:
                 return result
 
     def _mark_worker_as_unavailable(self, worker_id: int, shutdown: bool = False) -> None:
         super()._mark_worker_as_unavailable(worker_id, shutdown)
         if shutdown and not self._has_later_workers(worker_id):
-            _end(self._workers)
+            _end_workers(self._workers)
 
     def _has_later_workers(self, worker_id: int) -> bool:
         """Return True if PyTorch must still ask a worker with a higher index to end."""
@@ -147,7 +147,7 @@ def _death_error(workers: Sequence[Any]) -> RuntimeError | None:
     return RuntimeError(f"DataLoader worker (pid(s) {pids}) is killed or exited unexpectedly")
 
 
-def _end(workers: Sequence[Any]) -> None:
+def _end_workers(workers: Sequence[Any]) -> None:
     """Wait until all workers have ended. After `_END_TIMEOUT` seconds, terminate the workers that are still running."""
     running, deadline = {worker.sentinel: worker for worker in workers}, time.monotonic() + _END_TIMEOUT
     while running and (seconds := deadline - time.monotonic()) > 0:

@@ -12,7 +12,7 @@ from torch.utils import data as _torch
 
 from torchdali.dali.proxy.arrivals import has_arrived, watch_workers
 from torchdali.dali.proxy.server import DALIServer, PendingBatch
-from torchdali.dali.proxy.worker import CollateAndPack, NamedSamples
+from torchdali.dali.proxy.worker import NamedSamples, PackingCollate
 from torchdali.errors import strip_internal_frames
 
 __all__ = ["DataLoader"]
@@ -49,7 +49,7 @@ class DataLoader(_torch.DataLoader[_T_co]):
                 )
             super().__init__(*args, **kwargs)
             self.dali_server = dali_server
-            self.collate_fn = CollateAndPack(self.collate_fn)
+            self.collate_fn = PackingCollate(self.collate_fn)
 
     def ensure_server_listening(self) -> None:
         """Start the server if it isn't started yet."""
@@ -83,7 +83,7 @@ class _EpochIterator:
     def __init__(self, arrivals: Iterator[Any], server: DALIServer, pin: bool) -> None:
         self._arrivals, self._depth, self._pin = arrivals, server.depth, pin
         self._waits_for_workers = server.deterministic
-        self._ahead: deque[PendingBatch | Exception] = deque()
+        self._pending: deque[PendingBatch | Exception] = deque()
         self._ended = False
 
     def __iter__(self) -> _EpochIterator:
@@ -93,11 +93,11 @@ class _EpochIterator:
         return len(cast(Any, self._arrivals))
 
     def __next__(self) -> Any:
-        while len(self._ahead) <= self._depth and self._may_advance():
-            if self._ahead and not self._waits_for_workers and not has_arrived(self._arrivals):
+        while len(self._pending) <= self._depth and self._may_advance():
+            if self._pending and not self._waits_for_workers and not has_arrived(self._arrivals):
                 break  # deliver the oldest batch instead of waiting for the workers' next batch
             self._advance()
-        if not self._ahead:
+        if not self._pending:
             raise StopIteration
         try:
             return self._next_batch()
@@ -106,24 +106,24 @@ class _EpochIterator:
             raise
 
     def _next_batch(self) -> Any:
-        oldest = self._ahead[0]
+        oldest = self._pending[0]
         try:
             if isinstance(oldest, Exception):
                 raise oldest
             data = oldest.data()
         except Exception:
-            self._ahead.popleft()
+            self._pending.popleft()
             raise
-        self._ahead.popleft()  # removed last, so that the next call finds the batch again after an interrupt
+        self._pending.popleft()  # removed last, so that the next call finds the batch again after an interrupt
         return data
 
     def _may_advance(self) -> bool:
-        return not self._ended and not (self._ahead and isinstance(self._ahead[-1], Exception))
+        return not self._ended and not (self._pending and isinstance(self._pending[-1], Exception))
 
     def _advance(self) -> None:
         try:
-            self._ahead.append(PendingBatch(next(self._arrivals), pin=self._pin))
+            self._pending.append(PendingBatch(next(self._arrivals), pin=self._pin))
         except StopIteration:
             self._ended = True
         except Exception as error:
-            self._ahead.append(error)
+            self._pending.append(error)

@@ -67,7 +67,7 @@ class PackedColumn:
         infos = [origin or "" for origin in origins] if any(origins) else None
         uniform = len(set(self._shapes)) == 1
         if self._samples is not None:
-            tensors = [_tensor(sample) for sample in self._samples]
+            tensors = [_as_tensor(sample) for sample in self._samples]
             if uniform:
                 return TensorList.from_dense(torch.stack(tensors), source_info=infos)
             return TensorList.from_samples(tensors, source_info=infos)
@@ -81,7 +81,7 @@ class PackedColumn:
         return TensorList.from_samples(samples, source_info=infos)
 
 
-def _tensor(sample: Any) -> torch.Tensor:
+def _as_tensor(sample: Any) -> torch.Tensor:
     if isinstance(sample, torch.Tensor):
         return sample
     array = np.asarray(sample)
@@ -112,7 +112,7 @@ def as_input(value: Any, name: str) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         array = np.ascontiguousarray(value) if value.ndim else np.asarray(value)
     elif isinstance(value, torch.Tensor):
-        return _on_cpu(value, name)
+        return _check_cpu_tensor(value, name)
     elif isinstance(value, (bytes, bytearray, memoryview)):
         array = np.frombuffer(value, np.uint8)
     elif isinstance(value, (str, os.PathLike)):
@@ -157,7 +157,7 @@ def _read_file(path: str | os.PathLike[str]) -> Any:
 _EMPTY_BUFFER = np.empty(0, np.uint8).view(_FileBytes)
 
 
-def _on_cpu(value: torch.Tensor, name: str) -> torch.Tensor:
+def _check_cpu_tensor(value: torch.Tensor, name: str) -> torch.Tensor:
     if type(value) is not torch.Tensor:
         value = value.as_subclass(torch.Tensor)
     if value.device.type != "cpu":

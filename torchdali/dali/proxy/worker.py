@@ -16,7 +16,7 @@ from torchdali.dali.proxy.messages import (
 from torchdali.dali.proxy.packing import as_input
 from torchdali.errors import note
 
-__all__ = ["CollateAndPack", "NamedSamples", "Proxy"]
+__all__ = ["NamedSamples", "PackingCollate", "Proxy"]
 
 
 class _Loading(threading.local):
@@ -79,7 +79,7 @@ def _describe_origin(values: tuple[Any, ...]) -> str | None:
     return ", ".join(map(str, parts)) or None
 
 
-class CollateAndPack:
+class PackingCollate:
     """Wrapper of a collate function that also packs the inputs that proxies have recorded for the batch."""
 
     def __init__(self, collate_fn: Callable[[Any], Any]) -> None:

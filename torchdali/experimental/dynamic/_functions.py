@@ -88,7 +88,7 @@ _UNRENAMED = frozenset((
 ))  # fmt: skip
 
 
-def _positional(declared: Operator) -> list[inspect.Parameter]:
+def _input_parameters(declared: Operator) -> list[inspect.Parameter]:
     """Return the parameters of the operator's inputs, with DALI's names."""
     parameters = declared.schema.signature().parameters.values()
     inputs = [p for p in parameters if p.kind is not _KEYWORD]
@@ -109,7 +109,7 @@ def _positional(declared: Operator) -> list[inspect.Parameter]:
 
 def _signature(declared: Operator) -> inspect.Signature:
     parameters = list(declared.schema.signature().parameters.values())
-    positional = _positional(declared)
+    positional = _input_parameters(declared)
     skipped = {"seed", "name", "preserve", "bytes_per_sample_hint", *_CALL_OPTIONS}
     named = [p for p in parameters if p.kind is _KEYWORD and p.name not in skipped]
     current_names = {p.name for p in named}

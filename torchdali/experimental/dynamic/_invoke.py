@@ -63,12 +63,12 @@ def invoke(
     size = _common_size([*inputs, *present.values()], batch_size)
     call = _EagerCall(size, _is_deferred(size, [*inputs, *present.values()]))
     target = _device_of(declared, device_like, inputs)
-    kind = _kind(declared, target)
-    source = Device.CPU if kind == "mixed" else target
+    backend = _backend_of(declared, target)
+    source = Device.CPU if backend == "mixed" else target
     operands = [None if v is None else call.operand(v, source) for v in inputs]
     named = {name: call.argument(declared, name, value) for name, value in present.items()}
     if target.device_type == "gpu" or device_like is not None:
-        named["device"] = kind
+        named["device"] = backend
     checked = bind(declared, operands, named)
     chosen = declared.chosen(dict.fromkeys(checked.per_sample) | checked.constants)
     if call.deferred:
@@ -96,12 +96,12 @@ def invoke_subscript(data: LazyValue, ranges: Any) -> Any:
     size = _common_size(operands, None)
     call = _EagerCall(size, _is_deferred(size, operands))
 
-    def position(part: Any) -> Any:
+    def convert_index(part: Any) -> Any:
         if isinstance(part, slice):
-            return slice(*map(position, (part.start, part.stop, part.step)))
+            return slice(*map(convert_index, (part.start, part.stop, part.step)))
         return call.operand(part, Device.CPU) if isinstance(part, LazyValue) else part
 
-    index = tuple(map(position, parts))
+    index = tuple(map(convert_index, parts))
     result = expression("subscript")(call.operand(data, data.device), index)
     return call.wrap(result, data.device)
 
@@ -238,7 +238,7 @@ def _device_of(declared: Operator, device_like: Any, inputs: Sequence[Any]) -> D
     return first.device
 
 
-def _kind(declared: Operator, target: Device) -> str:
+def _backend_of(declared: Operator, target: Device) -> str:
     if target.device_type == "cpu":
         return "cpu"
     return "gpu" if "gpu" in declared.options.devices else "mixed"

@@ -20,7 +20,7 @@ from torchdali.types import DALIDataType, DALIImageType, DALIInterpType
 
 __all__ = ["CallMatcher", "CallSignature", "copy_call_node"]
 
-_PLAIN = frozenset((
+_PLAIN_TYPES = frozenset((
     bool, int, float, str, type(None), torch.dtype, DALIDataType, DALIImageType, DALIInterpType, RNG,
 ))  # fmt: skip
 
@@ -96,9 +96,9 @@ class CallSignature:
             edge = value._result.edge if isinstance(value, LazyValue) and value._result else None
             if edge is not None and edge.source in nodes:
                 operands.append(edge)
-            elif kind in _PLAIN:
+            elif kind in _PLAIN_TYPES:
                 operands.append(value)
-            elif kind in (list, tuple) and _PLAIN.issuperset(map(type, value)):
+            elif kind in (list, tuple) and _PLAIN_TYPES.issuperset(map(type, value)):
                 operands.append(_types_and_values(value))
             else:
                 return None

@@ -95,7 +95,7 @@ class Operation:
         self.accessed: set[int] = set()
         self.captured = False
         self.future: StartedComputation | None = None
-        self.needs = () if results is not None else _before(node)
+        self.needs = () if results is not None else _needed_operations(node)
         # Results that are still referenced, by their `id`. An evaluation returns only these results.
         self.handles: weakref.WeakValueDictionary[int, OperationResult] = weakref.WeakValueDictionary()
         self.claim(node)
@@ -116,7 +116,7 @@ class Operation:
             self.needs = ()
 
 
-def _before(node: Node) -> tuple[Operation, ...]:
+def _needed_operations(node: Node) -> tuple[Operation, ...]:
     """Return the operations whose results a node needs."""
     operations: dict[Operation, None] = {}
     nodes = list(node.parents())

@@ -44,23 +44,26 @@ class Structure:
 
 def structure_of(nodes: Sequence[Node], outputs: Sequence[DataNode], size: int) -> Structure:
     """Return the structure of a graph for a batch of ``size`` samples."""
-    numbers: dict[DataNode, tuple[int, int]] = {e: (i, e.index) for i, node in enumerate(nodes) for e in node.outputs}
+    edge_numbers: dict[DataNode, tuple[int, int]] = {
+        e: (i, e.index) for i, node in enumerate(nodes) for e in node.outputs
+    }
     inputs: dict[DataNode, None] = {}
 
-    def number(edge: DataNode) -> tuple[int, int]:
-        if edge not in numbers:
-            numbers[edge] = (-1, len(inputs))
+    def edge_number(edge: DataNode) -> tuple[int, int]:
+        if edge not in edge_numbers:
+            edge_numbers[edge] = (-1, len(inputs))
             inputs[edge] = None
-        return numbers[edge]
+        return edge_numbers[edge]
 
     keys = tuple(
         (
-            key_of(node, number, _value, _IGNORED_CONSTANTS), node.device, node.lines[:1], len(node.outputs),
+            key_of(node, edge_number, _constant_key, _IGNORED_CONSTANTS),
+            node.device, node.lines[:1], len(node.outputs),
             id(node.constants.get("_dataset")),  # readers of different datasets must not share an executor
         )
         for node in nodes
     )  # fmt: skip
-    return Structure(nodes, outputs, list(inputs), (size, keys, tuple(numbers[e] for e in outputs)))
+    return Structure(nodes, outputs, list(inputs), (size, keys, tuple(edge_numbers[e] for e in outputs)))
 
 
 _IGNORED_CONSTANTS = ("_dataset",)
@@ -71,7 +74,7 @@ def freeze(value: Any) -> Hashable:
     return value_key(value, lambda each: (type(each), each) if isinstance(each, Hashable) else id(each))
 
 
-def _value(name: str, value: Any) -> Hashable:
+def _constant_key(name: str, value: Any) -> Hashable:
     return freeze(value)
 
 

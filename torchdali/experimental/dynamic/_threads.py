@@ -9,7 +9,7 @@ from torchdali.environment import read_number
 
 __all__ = ["ThreadPool", "get_num_threads", "set_num_threads"]
 
-_number: int | None = None
+_num_threads: int | None = None
 
 
 def get_num_threads() -> int:
@@ -18,15 +18,15 @@ def get_num_threads() -> int:
     Without `set_num_threads`, this is the environment variable ``DALI_NUM_THREADS``, or else the number of cores that
     this process may use.
     """
-    if _number is not None:
-        return _number
+    if _num_threads is not None:
+        return _num_threads
     return read_number("DALI_NUM_THREADS", cores(), 1)
 
 
 def set_num_threads(n: int) -> None:
     """Set the default number of threads; raise ValueError for less than one."""
-    global _number
-    _number = _check_count(operator.index(n))
+    global _num_threads
+    _num_threads = _check_count(operator.index(n))
 
 
 def _check_count(number: int) -> int:
@@ -44,13 +44,13 @@ class ThreadPool:
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:
-        self._number = get_num_threads() if num_threads is None else _check_count(num_threads)
+        self._num_threads = get_num_threads() if num_threads is None else _check_count(num_threads)
         self._device_id = device_id
 
     @property
     def num_threads(self) -> int:
         """Number of threads."""
-        return self._number
+        return self._num_threads
 
     @property
     def device_id(self) -> int | None:

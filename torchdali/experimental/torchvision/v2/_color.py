@@ -131,10 +131,10 @@ class ColorJitter(Transform):
         device: DeviceName = "cpu",
     ) -> None:
         super().__init__(device)
-        self.brightness = _factors(brightness, "brightness")
-        self.contrast = _factors(contrast, "contrast")
-        self.saturation = _factors(saturation, "saturation")
-        self.hue = _turns(hue)
+        self.brightness = _check_factors(brightness, "brightness")
+        self.contrast = _check_factors(contrast, "contrast")
+        self.saturation = _check_factors(saturation, "saturation")
+        self.hue = _check_hue(hue)
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return the images with changed colors."""
@@ -145,7 +145,7 @@ class ColorJitter(Transform):
         )  # fmt: skip
 
 
-def _factors(value: Any, name: str) -> tuple[float, float]:
+def _check_factors(value: Any, name: str) -> tuple[float, float]:
     if isinstance(value, Real):
         if value < 0:
             raise ValueError(f"{name} must not be negative, got {value!r}")
@@ -156,7 +156,7 @@ def _factors(value: Any, name: str) -> tuple[float, float]:
     return low, high
 
 
-def _turns(value: Any) -> tuple[float, float]:
+def _check_hue(value: Any) -> tuple[float, float]:
     low, high = (-float(value), float(value)) if isinstance(value, Real) else check_range(value, "hue")
     if not -0.5 <= low <= high <= 0.5:
         raise ValueError(f"hue must be from 0 to 0.5, or (min, max) from -0.5 to 0.5, got {value!r}")
@@ -194,7 +194,7 @@ class GaussianBlur(Transform):
         seed: int = -1,
     ) -> None:
         super().__init__(device)
-        self.kernel_size, self.sigma, self.seed = _windows(kernel_size), _deviations(sigma), seed
+        self.kernel_size, self.sigma, self.seed = _check_kernel_size(kernel_size), _check_sigma(sigma), seed
 
     def apply(self, images: Any, layout: str) -> Any:
         """Return blurred images."""
@@ -203,7 +203,7 @@ class GaussianBlur(Transform):
         return fn.gaussian_blur(images, window_size=self.kernel_size, sigma=drawn)
 
 
-def _windows(value: Any) -> list[int]:
+def _check_kernel_size(value: Any) -> list[int]:
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     if len(values) not in (1, 2) or not all(
         isinstance(v, int) and not isinstance(v, bool) and v > 0 and v % 2 for v in values
@@ -212,7 +212,7 @@ def _windows(value: Any) -> list[int]:
     return [values[0], values[-1]]
 
 
-def _deviations(value: Any) -> tuple[float, float]:
+def _check_sigma(value: Any) -> tuple[float, float]:
     if isinstance(value, Real) and not isinstance(value, bool):
         value = (value, value)
     low, high = check_range(value, "sigma")

@@ -81,9 +81,9 @@ class Compose:
         self.batch_size, self.num_threads = batch_size, num_threads
         self.pipeline_kwargs = dali_pipeline_kwargs
         self._layout = ""
-        self._start()
+        self._reset()
 
-    def _start(self) -> None:
+    def _reset(self) -> None:
         self._pipeline: Pipeline | None = None
         self._process = 0
         self._dtype: torch.dtype | None = None
@@ -95,7 +95,7 @@ class Compose:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._start()
+        self._reset()
 
     def __call__(self, data_input: Any) -> Any:
         """Apply the transforms.
@@ -151,7 +151,7 @@ class Compose:
             # A forked process inherits the pipeline object, but not its threads.
             if self._pipeline is None or self._process != os.getpid() or self._dtype != batch.dtype:
                 self._pipeline = self._build(layout)
-                self._warn_of_scales(batch.dtype)
+                self._warn_about_scale(batch.dtype)
                 self._process, self._dtype = os.getpid(), batch.dtype
             try:
                 return self._pipeline.run(images=batch)[0]
@@ -173,7 +173,7 @@ class Compose:
         pipe.build()
         return pipe
 
-    def _warn_of_scales(self, dtype: torch.dtype) -> None:
+    def _warn_about_scale(self, dtype: torch.dtype) -> None:
         normalize = next((t for t in self.op_list if isinstance(t, Normalize)), None)
         text = "" if normalize is None or dtype != torch.uint8 else scale_mistake(normalize.mean, normalize.std)
         if text:
